@@ -12,7 +12,7 @@ import numpy as np
 from primax import lax
 from primax import numpy as pnp
 from primax.extend.api_util import integer, sequence
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import read_shape
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
@@ -64,14 +64,14 @@ def _method(function: str, value: Any) -> ResizeMethod:
     return _NAMES[value]
 
 
-def _triangle(x: Any) -> Any:
+def _triangle(x: Any) -> Array:
     return pnp.maximum(0, 1 - x)
 
 
 def _keys(a: float) -> Callable[[Any], Any]:
     """R. Keys, "Cubic convolution interpolation for digital image processing" (1981), with the slope `a` at 1."""
 
-    def kernel(x: Any) -> Any:
+    def kernel(x: Any) -> Array:
         near = ((a + 2) * x - (a + 3)) * x * x + 1
         far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
         return pnp.where(x <= 1, near, pnp.where(x < 2, far, 0))
@@ -82,7 +82,7 @@ def _keys(a: float) -> Callable[[Any], Any]:
 def _lanczos(radius: float) -> Callable[[Any], Any]:
     """C. E. Duchon, "Lanczos filtering in one and two dimensions" (1979): sinc(x) sinc(x / radius)."""
 
-    def kernel(x: Any) -> Any:
+    def kernel(x: Any) -> Array:
         away = x > 1e-3
         safe = pi * pnp.where(away, x, 1)
         inner = pnp.where(away, radius * pnp.sin(safe) * pnp.sin(safe / radius) / (safe * safe), 1)
@@ -100,12 +100,12 @@ _KERNELS = {
 _PYTORCH = _keys(-0.75)
 
 
-def _kernel_weights(kernel: Any, samples: Any, size: int, width: Any) -> Any:
+def _kernel_weights(kernel: Any, samples: Any, size: int, width: Any) -> Array:
     """Of each of `size` pixels in each sample, by the kernel stretched by `width`."""
     return kernel(pnp.abs(samples[None] - pnp.arange(size, dtype=samples.dtype)[:, None]) / width)
 
 
-def _clamped_weights(samples: Any, size: int) -> Any:
+def _clamped_weights(samples: Any, size: int) -> Array:
     """The four nearest pixels by the cubic kernel of PyTorch, where two more of the first and last lie outside."""
     low = pnp.floor(samples)
     pixels = pnp.arange(size, dtype=samples.dtype)[:, None]
@@ -117,14 +117,14 @@ def _clamped_weights(samples: Any, size: int) -> Any:
     return total
 
 
-def _overlaps(inverse: Any, shift: Any, size: int, out_size: int) -> Any:
+def _overlaps(inverse: Any, shift: Any, size: int, out_size: int) -> Array:
     """How long the part of each pixel of the image is that lies in each pixel of the result."""
     start = pnp.arange(out_size, dtype=inverse.dtype) * inverse - shift
     pixels = pnp.arange(size, dtype=inverse.dtype)[:, None]
     return pnp.maximum(0, pnp.minimum(start + inverse, pixels + 1) - pnp.maximum(start, pixels))
 
 
-def _weights(size: int, out_size: int, scale: Any, translation: Any, method: ResizeMethod, antialias: bool) -> Any:
+def _weights(size: int, out_size: int, scale: Any, translation: Any, method: ResizeMethod, antialias: bool) -> Array:
     """A matrix of shape (size, out_size): weights of pixels in samples, whose sum is 1, or 0 outside of the image."""
     inverse = 1 / scale
     shift = translation * inverse
@@ -146,7 +146,7 @@ def _weights(size: int, out_size: int, scale: Any, translation: Any, method: Res
 
 def _resampled(
     x: Any, scale: Any, translation: Any, shape: Any, dims: Any, method: Any, antialias: bool, precision: Any
-) -> Any:
+) -> Array:
     for i, axis in enumerate(dims):
         weights = _weights(x.shape[axis], shape[axis], scale[i], translation[i], method, antialias).astype(x.dtype)
         product = lax.dot_general(x, weights, (((axis,), (0,)), ((), ())), precision=precision)
@@ -173,7 +173,7 @@ def _refuse_empty(function: str, image: Any, shape: tuple[int, ...], axes: Seque
             )
 
 
-def _nearest(x: Any, shape: tuple[int, ...]) -> Any:
+def _nearest(x: Any, shape: tuple[int, ...]) -> Array:
     for axis, (size, wanted) in enumerate(zip(x.shape, shape, strict=True)):
         if size != wanted:
             at = ((2 * np.arange(wanted, dtype=np.int64) + 1) * size // max(2 * wanted, 1)).astype(np.int32)
@@ -181,7 +181,9 @@ def _nearest(x: Any, shape: tuple[int, ...]) -> Any:
     return x
 
 
-def resize(image: Any, shape: Any, method: Any, antialias: bool = True, precision: Any = lax.Precision.HIGHEST) -> Any:
+def resize(
+    image: Any, shape: Any, method: Any, antialias: bool = True, precision: Any = lax.Precision.HIGHEST
+) -> Array:
     """An image in another size.
 
     Args:
@@ -235,7 +237,7 @@ def scale_and_translate(
     method: Any,
     antialias: bool = True,
     precision: Any = lax.Precision.HIGHEST,
-) -> Any:
+) -> Array:
     """An image that is scaled and then moved along some of its axes.
 
     The pixel at position x of the image is at scale * x + translation of the result, where the middle of the first
@@ -287,4 +289,5 @@ def scale_and_translate(
     _refuse_empty(function, image, sizes, dims)
     if not dims:
         return image
-    return _resample(image, *vectors, sizes, tuple(dims), method, bool(antialias), precision)
+    scales, translations = vectors
+    return _resample(image, scales, translations, sizes, tuple(dims), method, bool(antialias), precision)

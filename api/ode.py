@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import real_number
-from primax.extend.core import dtypes, get_aval, tree
+from primax.extend.core import Array, dtypes, get_aval, tree
 from primax.extend.held_programs import partition
 from primax.extend.transformations import vjp
 from primax.numpy.creation import asarray, zeros_like
@@ -127,7 +127,7 @@ def _flat(func: Callable[..., Any], structure: Any) -> Callable[..., list[Any]]:
     return flat
 
 
-def _norm(parts: Sequence[Any]) -> Any:
+def _norm(parts: Sequence[Any]) -> Array:
     """The root of the mean of squares of all elements."""
     count = max(sum(x.size for x in parts), 1)
     return sqrt(sum(sum_of(square(x)) for x in parts) / count)
@@ -147,12 +147,12 @@ def _step(flat: Any, ys: Any, fs: Any, t: Any, dt: Any, args: Any) -> tuple[Any,
     return now, ks[-1], _combined(ks, _ERROR, dt), ks
 
 
-def _error_ratio(error: Any, old: Any, new: Any, rtol: float, atol: float) -> Any:
+def _error_ratio(error: Any, old: Any, new: Any, rtol: float, atol: float) -> Array:
     scaled = [e / (atol + rtol * maximum(absolute(a), absolute(b))) for e, a, b in zip(error, old, new, strict=True)]
     return _norm(scaled)
 
 
-def _first_step(flat: Any, ys: Any, fs: Any, t: Any, args: Any, rtol: float, atol: float) -> Any:
+def _first_step(flat: Any, ys: Any, fs: Any, t: Any, args: Any, rtol: float, atol: float) -> Array:
     """A first guess of the step; E. Hairer, S. P. Norsett, G. Wanner, "Solving ODEs I", II.4."""
     scale = [atol + rtol * absolute(y) for y in ys]
     d0 = _norm([y / s for y, s in zip(ys, scale, strict=True)])
@@ -165,7 +165,7 @@ def _first_step(flat: Any, ys: Any, fs: Any, t: Any, args: Any, rtol: float, ato
     return minimum(100.0 * h0, h1)
 
 
-def _next_step(dt: Any, ratio: Any) -> Any:
+def _next_step(dt: Any, ratio: Any) -> Array:
     """The step after one whose error was `ratio` times what is allowed: 0.9 of what would do, within limits."""
     least = where(ratio < 1, 1.0, 0.2)
     factor = minimum(10.0, maximum(0.9 * where(ratio == 0, 1e-10, ratio) ** -0.2, least))
@@ -195,7 +195,7 @@ def _integrate(
     constant = [(*(zeros_like(y) for _ in range(4)), y) for y in ys]
 
     def until(carry: Any, target: Any) -> tuple[Any, Any]:
-        def goes_on(state: Any) -> Any:
+        def goes_on(state: Any) -> Array:
             i, (_, _, t, dt, _, _) = state
             return (t < target) & (i < mxstep) & (dt > 0)
 

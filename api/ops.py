@@ -9,7 +9,7 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax.extend.api_util import integer
-from primax.extend.core import Tracer, dtypes, get_aval
+from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.promotion import host_values
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
@@ -94,7 +94,7 @@ def _segments(
         unique_indices: bool = False,
         bucket_size: int | None = None,
         mode: Any = None,
-    ) -> Any:
+    ) -> Array:
         data, segment_ids = _checked(function, data, segment_ids, booleans)
         count = _count(function, segment_ids, num_segments)
         aval, ids = get_aval(data), get_aval(segment_ids)

@@ -37,7 +37,7 @@ def _away_from_zero(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
 
 
-def _random_like(rng: np.random.Generator, x: Any) -> Any:
+def _random_like(rng: np.random.Generator, x: Any) -> np.ndarray:
     """A random direction at `x`; of type float0 where there is none."""
     aval = get_aval(x)
     if not dtypes.is_inexact(aval.dtype):

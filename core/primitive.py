@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import UnionType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 import numpy as np
 
@@ -25,11 +25,22 @@ from primax.core.thread import Thread, thread
 from primax.core.trace import set_current_trace
 from primax.core.variance import join_operands, settle_results
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    from primax.core.array import Array
+
+    Result = TypeVar("Result", default=Any)
+else:
+    from typing import TypeVar
+
+    Result = TypeVar("Result")
+
 __all__ = ["Primitive", "require_declaration"]
 
 
-class Primitive:
-    """An operation with rules.
+class Primitive(Generic[Result]):
+    """An operation with rules. To type checkers it is generic in what `bind` returns: an array, or a list of them.
 
     Args:
       name: how jaxprs and messages call it.
@@ -54,6 +65,12 @@ class Primitive:
     call_primitive = map_primitive = False  # as JAX asks; what holds programs is told by its parameters
     form_of: Primitive | None = None  # the primitive that this is a form of, for a program to hold under its name
 
+    @overload
+    def __init__(self: Primitive[Array], name: str, *, multiple_results: Literal[False] = False) -> None: ...
+    @overload
+    def __init__(self: Primitive[list[Array]], name: str, *, multiple_results: Literal[True]) -> None: ...
+    @overload
+    def __init__(self: Primitive[Any], name: str, *, multiple_results: bool) -> None: ...
     def __init__(self, name: str, *, multiple_results: bool = False) -> None:
         if not isinstance(name, str) or not name:
             raise TypeError(f"Primitive: name must be a non-empty string, got {name!r}")
@@ -81,7 +98,7 @@ class Primitive:
             f"{self.module!r}"
         )
 
-    def bind(self, *args: Any, **params: Any) -> Any:
+    def bind(self, *args: Any, **params: Any) -> Result:
         """Apply the primitive under the current trace.
 
         Args:
@@ -94,7 +111,9 @@ class Primitive:
         """
         trace = thread.trace
         try:
-            return trace.process(self, join_operands(self, args, params) if trace.joins else args, params)
+            return trace.process(  # type: ignore[no-any-return]
+                self, join_operands(self, args, params) if trace.joins else args, params
+            )
         except TypeError:
             fewer = without_neutral(self, params)
             if fewer is None:

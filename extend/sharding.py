@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from primax.core import _jaxlib
 from primax.core._jaxlib import GSPMDSharding
@@ -80,7 +80,10 @@ __all__ = [
 ]
 
 
-def with_out_sharding(function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any) -> Any:
+Result = TypeVar("Result")
+
+
+def with_out_sharding(function: str, bind: Callable[..., Result], args: Sequence[Any], out_sharding: Any) -> Result:
     """What a function returns for arrays, divided as its argument `out_sharding` says, if it says something.
 
     Args:

@@ -25,19 +25,19 @@ from primax.plugins.structural import (
 __all__: list[str] = []
 
 
-def _broadcast(x: Any, size: int, dim: int) -> Any:
+def _broadcast(x: Any, size: int, dim: int) -> Array:
     shape = get_aval(x).shape
     axes = tuple([i if i < dim else i + 1 for i in range(len(shape))])
     return broadcast_in_dim_p.bind(x, shape=(*shape[:dim], size, *shape[dim:]), broadcast_dimensions=axes)
 
 
-def _moveaxis(x: Any, source: int, destination: int) -> Any:
+def _moveaxis(x: Any, source: int, destination: int) -> Array:
     order = list(range(len(get_aval(x).shape)))
     order.insert(destination, order.pop(source))
     return transpose_p.bind(x, permutation=tuple(order))
 
 
-def _convert(x: Any, aval: ShapedArray) -> Any:
+def _convert(x: Any, aval: ShapedArray) -> Array:
     return vary_like(convert(x, aval.dtype, aval.weak_type), aval)
 
 
@@ -49,7 +49,7 @@ def _at_hand(xs: Sequence[Any]) -> bool:
     )
 
 
-def _index(x: Any, i: int, dim: int) -> Any:
+def _index(x: Any, i: int, dim: int) -> Array:
     if _at_hand([x]):
         element = np.take(np.asarray(x), i, dim)  # a copy, since `x` may be donated
         return backend.put_value(element, get_aval(x).weak_type)
@@ -60,7 +60,7 @@ def _index(x: Any, i: int, dim: int) -> Any:
     return squeeze_p.bind(part, dimensions=(dim,))
 
 
-def _stack(xs: Sequence[Any], dim: int) -> Any:
+def _stack(xs: Sequence[Any], dim: int) -> Array:
     if _at_hand(xs):
         return backend.put_value(np.stack([np.asarray(x) for x in xs], dim), get_aval(xs[0]).weak_type)
     parts = [_broadcast(x, 1, dim) for x in xs]

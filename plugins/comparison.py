@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from math import prod
 from typing import Any
 
 from primax.extend import core, hookimpl
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import ORDERED, Accepts, boolean, row
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
@@ -47,47 +47,47 @@ le_to_p = core.Primitive("le_to")
 lt_to_p = core.Primitive("lt_to")
 
 
-def eq(x: Any, y: Any) -> Any:
+def eq(x: Any, y: Any) -> Array:
     """Elementwise x == y, for arrays of one dtype and of shapes as in `add`."""
     return eq_p.bind(x, y)
 
 
-def ne(x: Any, y: Any) -> Any:
+def ne(x: Any, y: Any) -> Array:
     """Elementwise x != y, for arrays of one dtype and of shapes as in `add`."""
     return ne_p.bind(x, y)
 
 
-def ge(x: Any, y: Any) -> Any:
+def ge(x: Any, y: Any) -> Array:
     """Elementwise x >= y, for real arrays of one dtype and of shapes as in `add`."""
     return ge_p.bind(x, y)
 
 
-def gt(x: Any, y: Any) -> Any:
+def gt(x: Any, y: Any) -> Array:
     """Elementwise x > y, for real arrays of one dtype and of shapes as in `add`."""
     return gt_p.bind(x, y)
 
 
-def le(x: Any, y: Any) -> Any:
+def le(x: Any, y: Any) -> Array:
     """Elementwise x <= y, for real arrays of one dtype and of shapes as in `add`."""
     return le_p.bind(x, y)
 
 
-def lt(x: Any, y: Any) -> Any:
+def lt(x: Any, y: Any) -> Array:
     """Elementwise x < y, for real arrays of one dtype and of shapes as in `add`."""
     return lt_p.bind(x, y)
 
 
-def eq_to(x: Any, y: Any) -> Any:
+def eq_to(x: Any, y: Any) -> Array:
     """Elementwise x == y in the total order of `lt_to`: NaNs are equal to themselves, -0.0 is not 0.0."""
     return eq_to_p.bind(x, y)
 
 
-def le_to(x: Any, y: Any) -> Any:
+def le_to(x: Any, y: Any) -> Array:
     """Elementwise x <= y in the total order of `lt_to`."""
     return le_to_p.bind(x, y)
 
 
-def lt_to(x: Any, y: Any) -> Any:
+def lt_to(x: Any, y: Any) -> Array:
     """Elementwise x < y in a total order, for real arrays of one dtype and of shapes as in `add`.
 
     For floats it is that of IEEE 754: -NaN < -inf < ... < -0.0 < 0.0 < ... < inf < NaN.
@@ -96,7 +96,7 @@ def lt_to(x: Any, y: Any) -> Any:
 
 
 def _compare(direction: str, floats: str = "FLOAT") -> Callable[..., Any]:
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Sequence[mlir.ir.Value]:
         dtype = ctx.avals_in[0].dtype
         if dtypes.is_inexact(dtype):
             kind = floats
@@ -115,11 +115,11 @@ def _compare(direction: str, floats: str = "FLOAT") -> Callable[..., Any]:
     return lowering
 
 
-def _compare_whole(direction: str, primitive: core.Primitive, combine: core.Primitive) -> Any:
+def _compare_whole(direction: str, primitive: core.Primitive, combine: core.Primitive) -> Callable[..., Any]:
     """The lowering of a comparison that looks at all numbers in an element of an extended dtype, such as a key."""
     plain = _compare(direction)
 
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> list[Any] | Array:
         dtype = ctx.avals_in[0].dtype
         if not dtypes.is_extended(dtype):
             return plain(ctx, x, y)

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import core, derive, hookimpl
 from primax.extend.api_util import avals_of, check_function, integer, name_of
-from primax.extend.core import tree
+from primax.extend.core import Array, tree
 from primax.extend.held_programs import held_types
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Rules, Table
@@ -54,7 +54,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         leaves, in_tree = tree.flatten(args)
         out_trees: list[Any] = []
 
-        def run(*xs: Any) -> Any:
+        def run(*xs: Any) -> list[Any]:
             outs, out_tree = tree.flatten(decomposition(*tree.unflatten(in_tree, xs), **attributes))
             out_trees.append(out_tree)
             return outs
@@ -95,7 +95,7 @@ def _attribute(key: str, value: Any) -> Any:
     raise TypeError(f"composite: attribute {key} must be a number, a string, an array or a sequence, got {value!r}")
 
 
-def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> list[Any]:
     return core.eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
 
 
@@ -119,7 +119,7 @@ def _lowering(
 
 
 def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
-    def bind(closed: core.ClosedJaxpr, args: Any) -> Any:
+    def bind(closed: core.ClosedJaxpr, args: Any) -> list[Array]:
         return composite_p.bind(*args, **{**eqn.params, "jaxpr": closed})
 
     return interpreter.call(eqn.params["jaxpr"], values, bind)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core, hookimpl
-from primax.extend.core import tree
+from primax.extend.core import Array, tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import (
@@ -43,7 +43,7 @@ sharding_constraint_p = core.Primitive("sharding_constraint")
 
 def device_put(
     x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: bool | None = None
-) -> Any:
+) -> Array:
     """Place the arrays of a tree on devices.
 
     Args:
@@ -78,7 +78,7 @@ def device_put(
     if may_alias and any(donated):
         raise ValueError("device_put: may_alias must not be True where donate is, got both")
 
-    def put(leaf: Any, target: Any, given: bool) -> Any:
+    def put(leaf: Any, target: Any, given: bool) -> Array:
         aval = core.get_aval(leaf)
         if aval.dtype == core.dtypes.float0:
             return leaf
@@ -92,7 +92,7 @@ def device_put(
     return tree.unflatten(structure, map(put, leaves, targets, donated))
 
 
-def _device_put_impl(x: Any, *, device: Any) -> Any:
+def _device_put_impl(x: Any, *, device: Any) -> Array:
     if isinstance(x, core.Tracer):
         raise core.escaped(x)
     with backend.asked_transfer("put"):
@@ -177,7 +177,7 @@ def _constraint_batch(axis: batching.AxisData, args: Any, dims: Any, *, sharding
     return sharding_constraint_p.bind(x, sharding=sharding), dim
 
 
-def device_get(x: Any) -> Any:
+def device_get(x: Any) -> Array:
     """The values of the arrays of a tree, as NumPy arrays.
 
     Args:
@@ -195,7 +195,7 @@ def _has_numbers(leaf: Any) -> bool:
     return hasattr(leaf, "__array__") and type(leaf) is not core.ExtendedArray and not isinstance(leaf, core.Tracer)
 
 
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: Any) -> Array:
     """Wait until all arrays of a tree have been computed; returns the tree.
 
     Args:

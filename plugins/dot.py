@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend import core, hookimpl
 from primax.extend.arguments import renumbered
-from primax.extend.core import ShapedArray, dtypes
+from primax.extend.core import Array, ShapedArray, dtypes
 from primax.extend.interpreters import ad, mlir
 from primax.extend.narrow import in_whole_bytes
 from primax.extend.precision import (
@@ -39,7 +39,7 @@ def dot_general(
     preferred_element_type: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The sum of products of two arrays over contracting dimensions, for each index of batch dimensions.
 
     Args:
@@ -87,7 +87,7 @@ def dot(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The product of two vectors or matrices; with `dimension_numbers`, the same as `dot_general`.
 
     Args:
@@ -116,7 +116,7 @@ def dot(
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
     """The matrix products of two stacks of matrices.
 
     Args:
@@ -142,14 +142,16 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    return core.get_aval(x).shape  # type: ignore[no-any-return]
+    return core.get_aval(x).shape
 
 
 _MATRIX_PRODUCTS = {1: (((0,), (0,)), ((), ())), 2: (((1,), (0,)), ((), ()))}
 _canonical: dict[Any, Any] = {numbers: numbers for numbers in _MATRIX_PRODUCTS.values()}
 
 
-def _canonicalize(numbers: Any) -> Any:
+def _canonicalize(
+    numbers: Any,
+) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]] | Array:
     """Dimension numbers as nested tuples of ints."""
     try:
         found = _canonical.get(numbers)
@@ -227,7 +229,7 @@ def _width(dtype: Any) -> tuple[Any, Any, Any, Any, Any]:
     return False, -1, -1, bits, not dtypes.is_unsigned_integer(dtype)
 
 
-def _result_dtype(lhs: Any, rhs: Any) -> Any:
+def _result_dtype(lhs: Any, rhs: Any) -> np.dtype[Any]:
     if lhs == rhs:
         _width(lhs)
         return lhs
@@ -285,7 +287,7 @@ def _dot_general_transpose(
 
 def _pull_back(
     ct: Any, aval: ShapedArray, other: Any, of_rhs: bool, numbers: Any, precision: Any, preferred: Any
-) -> Any:
+) -> Array:
     """The cotangent of the operand of type `aval`: the result's cotangent times the other operand.
 
     Of the two orders of factors, the one that needs no transposition is taken, if there is one.
@@ -412,7 +414,7 @@ def _operand_dtypes(ctx: mlir.LoweringRuleContext, preset: Any, algorithm: Any) 
     return algorithm.operands[-1], algorithm.operands[-1]
 
 
-def _convert(ctx: mlir.LoweringRuleContext, x: Any, aval: ShapedArray, dtype: Any) -> Any:
+def _convert(ctx: mlir.LoweringRuleContext, x: Any, aval: ShapedArray, dtype: Any) -> mlir.ir.Value:
     if aval.dtype == dtype:
         return x
     result = mlir.cached_ir_type(ctx.module_context.shared, aval.update(dtype=dtype))

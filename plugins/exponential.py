@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core, hookimpl
 from primax.extend.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
-from primax.extend.core import dtypes
+from primax.extend.core import Array, ShapedArray, dtypes
 from primax.extend.elementwise import (
     FLOATING,
     INEXACT,
@@ -69,82 +70,82 @@ rsqrt_p = core.Primitive("rsqrt")
 sqrt_p = core.Primitive("sqrt")
 
 
-def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
+def exp(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise e**x, for floating or complex arrays."""
     if accuracy is None:
         return exp_p.bind(x)
     return exp_p.bind(x, accuracy=require_accuracy("exp", accuracy))
 
 
-def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
+def exp2(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise 2**x, for floating or complex arrays."""
     if accuracy is None:
         return exp2_p.bind(x)
     return exp2_p.bind(x, accuracy=require_accuracy("exp2", accuracy))
 
 
-def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
+def expm1(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise e**x - 1, accurate near 0, for floating or complex arrays."""
     if accuracy is None:
         return expm1_p.bind(x)
     return expm1_p.bind(x, accuracy=require_accuracy("expm1", accuracy))
 
 
-def log(x: Any, *, accuracy: Accuracy = None) -> Any:
+def log(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise natural logarithm, for floating or complex arrays."""
     if accuracy is None:
         return log_p.bind(x)
     return log_p.bind(x, accuracy=require_accuracy("log", accuracy))
 
 
-def log2(x: Any, *, accuracy: Accuracy = None) -> Any:
+def log2(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise logarithm to base 2, for floating or complex arrays."""
     if accuracy is None:
         return log2_p.bind(x)
     return log2_p.bind(x, accuracy=require_accuracy("log2", accuracy))
 
 
-def one_minus_square(x: Any) -> Any:
+def one_minus_square(x: Any) -> Array:
     """Elementwise 1 - x**2, accurate near 1 and -1, for floating or complex arrays."""
     return one_minus_square_p.bind(x)
 
 
-def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
+def log1p(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise log(1 + x), accurate near 0, for floating or complex arrays."""
     if accuracy is None:
         return log1p_p.bind(x)
     return log1p_p.bind(x, accuracy=require_accuracy("log1p", accuracy))
 
 
-def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
+def logistic(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise 1 / (1 + e**-x), for floating or complex arrays."""
     if accuracy is None:
         return logistic_p.bind(x)
     return logistic_p.bind(x, accuracy=require_accuracy("logistic", accuracy))
 
 
-def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+def sqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise square root, for floating or complex arrays."""
     if accuracy is None:
         return sqrt_p.bind(x)
     return sqrt_p.bind(x, accuracy=require_accuracy("sqrt", accuracy))
 
 
-def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise 1 / sqrt(x), for floating or complex arrays."""
     if accuracy is None:
         return rsqrt_p.bind(x)
     return rsqrt_p.bind(x, accuracy=require_accuracy("rsqrt", accuracy))
 
 
-def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
+def cbrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise cube root, for real floating arrays."""
     if accuracy is None:
         return cbrt_p.bind(x)
     return cbrt_p.bind(x, accuracy=require_accuracy("cbrt", accuracy))
 
 
-def pow(x: Any, y: Any) -> Any:
+def pow(x: Any, y: Any) -> Array:
     """Elementwise x**y.
 
     Args:
@@ -162,7 +163,7 @@ def pow(x: Any, y: Any) -> Any:
 _exponential = accurate("stablehlo.exponential")
 
 
-def _exp2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Any:
+def _exp2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Sequence[mlir.ir.Value]:
     hlo, aval = mlir.hlo, ctx.avals_in[0]
     if not dtypes.is_complex(aval.dtype):
         return _exponential(ctx, hlo.multiply(x, ir_full(math.log(2), aval)), **params)
@@ -191,11 +192,11 @@ _same_dtype_abstract_eval = elementwise_abstract_eval("pow", (INEXACT, INEXACT))
 _integer_abstract_eval = elementwise_abstract_eval("pow", (INEXACT, INTEGER), same_dtype=False)
 
 
-def _pow_abstract_eval(x: Any, y: Any) -> Any:
+def _pow_abstract_eval(x: Any, y: Any) -> ShapedArray:
     return (_integer_abstract_eval if dtypes.is_integer(y.dtype) else _same_dtype_abstract_eval)(x, y)
 
 
-def _pow_lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
+def _pow_lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Sequence[mlir.ir.Value]:
     x_aval, y_aval = ctx.avals_in
     if y_aval.dtype != x_aval.dtype:
         y_aval = y_aval.update(dtype=x_aval.dtype)
@@ -204,7 +205,7 @@ def _pow_lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
     return _power(ctx, x, y)
 
 
-def _pow_jvp_base(t: Any, out: Any, x: Any, y: Any) -> Any:
+def _pow_jvp_base(t: Any, out: Any, x: Any, y: Any) -> Array:
     y_dtype = core.get_aval(y).dtype
     if not dtypes.is_integer(y_dtype):
         return mul(t, mul(y, pow(x, sub(y, like(y, 1.0)))))
@@ -217,7 +218,7 @@ def _pow_jvp_base(t: Any, out: Any, x: Any, y: Any) -> Any:
     return mul(t, mul(convert_element_type(y, core.get_aval(x).dtype), pow(x, lower)))
 
 
-def _pow_jvp_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
+def _pow_jvp_exponent(t: Any, out: Any, x: Any, y: Any) -> Array:
     # log(x) counts as 0 at x = 0, where the result does not depend on a positive exponent.
     is_zero = convert_element_type(eq(x, like(x, 0.0)), core.get_aval(x).dtype)
     return mul(t, mul(log(add(x, is_zero)), out))

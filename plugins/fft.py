@@ -11,7 +11,7 @@ import numpy as np
 
 from primax.extend import core, hookimpl
 from primax.extend.arguments import canonical_shape
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import axes_of_dims
@@ -39,7 +39,7 @@ class FftType(IntEnum):
     IRFFT = 3
 
 
-def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The discrete Fourier transform along the last one, two or three axes.
 
     Args:
@@ -124,7 +124,7 @@ def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ..
     return [fft_p.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]
 
 
-def _weights(half: Any, single: float, paired: float, lengths: tuple[int, ...]) -> Any:
+def _weights(half: Any, single: float, paired: float, lengths: tuple[int, ...]) -> Array:
     """For each number of a half along the last axis one weight: whether or not another is its conjugate."""
     aval = get_aval(half)
     single, paired = (aval.dtype.type(weight) for weight in (single, paired))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
 from primax.extend import core, hookimpl
 from primax.extend.api_util import integer, naming
+from primax.extend.core import Array
 from primax.extend.elementwise import FLOATING, boolean, row
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
@@ -42,17 +44,17 @@ class RoundingMethod(IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def floor(x: Any) -> Any:
+def floor(x: Any) -> Array:
     """Elementwise largest integer not above x, for real floating arrays."""
     return floor_p.bind(x)
 
 
-def ceil(x: Any) -> Any:
+def ceil(x: Any) -> Array:
     """Elementwise smallest integer not below x, for real floating arrays."""
     return ceil_p.bind(x)
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """Elementwise nearest integer, for real floating arrays.
 
     Args:
@@ -75,17 +77,17 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     return round_p.bind(x, rounding_method=method)
 
 
-def is_finite(x: Any) -> Any:
+def is_finite(x: Any) -> Array:
     """Elementwise whether x is neither infinite nor NaN, for real floating arrays."""
     return is_finite_p.bind(x)
 
 
-def nextafter(x1: Any, x2: Any) -> Any:
+def nextafter(x1: Any, x2: Any) -> Array:
     """Elementwise the number next to x1 in the direction of x2, for real floating arrays."""
     return nextafter_p.bind(x1, x2)
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round to what a narrower floating format could hold, keeping the dtype.
 
     Args:
@@ -114,7 +116,9 @@ _ROUND = {
 }
 
 
-def _round_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, rounding_method: RoundingMethod) -> Any:
+def _round_lowering(
+    ctx: mlir.LoweringRuleContext, x: Any, *, rounding_method: RoundingMethod
+) -> Sequence[mlir.ir.Value]:
     return _ROUND[rounding_method](ctx, x)
 
 

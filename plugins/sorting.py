@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.api_util import integer, real_number
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import ShapedArray, config, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, config, dtypes, get_aval
 from primax.extend.dividing import along_axis, whole_along
 from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
@@ -41,7 +41,7 @@ sort_p = core.Primitive("sort", multiple_results=True)
 top_k_p = core.Primitive("top_k", multiple_results=True)
 
 
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Array | tuple[Array, ...]:
     """Sorts an array, or several of them alike, along an axis.
 
     NaN comes last, -0 and 0 are equal, and complex numbers are ordered by real part, then imaginary part.
@@ -232,7 +232,7 @@ def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, n
     return outs, moved
 
 
-def _position_dtype(size: int) -> Any:
+def _position_dtype(size: int) -> np.dtype[Any]:
     return np.dtype(np.int32 if size < 2**31 else np.int64)
 
 
@@ -248,7 +248,9 @@ def _sort_batch(
     return outs, [where] * len(outs)
 
 
-def _sort_lowering(ctx: mlir.LoweringRuleContext, *xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
+def _sort_lowering(
+    ctx: mlir.LoweringRuleContext, *xs: Any, dimension: int, is_stable: bool, num_keys: int
+) -> Sequence[mlir.ir.Value]:
     ir, hlo = mlir.ir, mlir.hlo
     operation = hlo.SortOp(
         [x.type for x in xs],
@@ -288,19 +290,19 @@ def _comparable(dtype: Any, x: Any, y: Any) -> list[tuple[Any, Any, str]]:
     return [(x, y, "UNSIGNED" if unsigned else "SIGNED")]
 
 
-def _without_signs(dtype: Any, x: Any) -> Any:
+def _without_signs(dtype: Any, x: Any) -> mlir.ir.Value:
     """A scalar with one zero and one NaN."""
     zero, nan = (mlir.ir_constant(np.asarray(value, dtype)) for value in (0, np.nan))
     plain = mlir.hlo.select(_compare("EQ", x, zero, "FLOAT"), zero, x)
     return mlir.hlo.select(_compare("NE", x, x, "FLOAT"), nan, plain)
 
 
-def _compare(direction: str, x: Any, y: Any, kind: str) -> Any:
+def _compare(direction: str, x: Any, y: Any, kind: str) -> mlir.ir.Value:
     hlo = mlir.hlo
     return hlo.compare(x, y, hlo.ComparisonDirectionAttr.get(direction), compare_type=hlo.ComparisonTypeAttr.get(kind))
 
 
-def _is_less(pairs: Sequence[tuple[Any, Any, str]]) -> Any:
+def _is_less(pairs: Sequence[tuple[Any, Any, str]]) -> mlir.ir.Value:
     """Whether the first scalars come before the second ones, lexicographically."""
     (x, y, kind), *rest = pairs
     less = _compare("LT", x, y, kind)
@@ -394,7 +396,7 @@ def _top_k_batch(args: Any, dims: Any, *, k: int, axis: int) -> tuple[Any, Any]:
     return top_k_p.bind(*args, k=k, axis=axis + (axis >= dim)), [dim, dim]
 
 
-def _top_k_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, k: int, axis: int) -> Any:
+def _top_k_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, k: int, axis: int) -> list[Any] | Array:
     if 0 in ctx.avals_out[0].shape:
         return [mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in ctx.avals_out]
     hlo, ir = mlir.hlo, mlir.ir

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import core, hookimpl
 from primax.extend.arguments import canonical_shape
-from primax.extend.core import ShapedArray, Token, abstract_token, dtypes, register_aval, tree
+from primax.extend.core import Array, ShapedArray, Token, abstract_token, dtypes, register_aval, tree
 from primax.extend.effects import Effect, register_effect
 from primax.extend.interpreters import ad, batching, mlir
 
@@ -136,7 +136,7 @@ def _after_all_jvp(primals: Any, tangents: Any) -> Any:
     return token, ad.Zero.from_primal_value(token)
 
 
-def _after_all_batch(args: Any, dims: Any) -> Any:
+def _after_all_batch(args: Any, dims: Any) -> tuple[Array, None]:
     return after_all_p.bind(*args), batching.not_mapped
 
 
@@ -172,7 +172,7 @@ def _uniform_types(a: Any, b: Any, *, shape: Any) -> ShapedArray:
     return ShapedArray(shape, a.dtype)
 
 
-def _uniform_lowering(ctx: Any, a: Any, b: Any, *, shape: Any) -> Any:
+def _uniform_lowering(ctx: Any, a: Any, b: Any, *, shape: Any) -> list[Any]:
     hlo = mlir.hlo
     lengths = mlir.ir_constant(np.asarray(shape, np.int64))
     return [hlo.rng(a, b, lengths, hlo.RngDistributionAttr.get("UNIFORM"))]

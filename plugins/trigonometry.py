@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend import core, hookimpl
 from primax.extend.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.extend.elementwise import INEXACT, like, row
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
@@ -74,43 +74,43 @@ tan_p = core.Primitive("tan")
 tanh_p = core.Primitive("tanh")
 
 
-def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
+def sin(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise sine of radians, for floating or complex arrays."""
     if accuracy is None:
         return sin_p.bind(x)
     return sin_p.bind(x, accuracy=require_accuracy("sin", accuracy))
 
 
-def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
+def cos(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise cosine of radians, for floating or complex arrays."""
     if accuracy is None:
         return cos_p.bind(x)
     return cos_p.bind(x, accuracy=require_accuracy("cos", accuracy))
 
 
-def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
+def tan(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise tangent of radians, for floating or complex arrays."""
     if accuracy is None:
         return tan_p.bind(x)
     return tan_p.bind(x, accuracy=require_accuracy("tan", accuracy))
 
 
-def asin(x: Any) -> Any:
+def asin(x: Any) -> Array:
     """Elementwise inverse sine in radians, for floating or complex arrays."""
     return asin_p.bind(x)
 
 
-def acos(x: Any) -> Any:
+def acos(x: Any) -> Array:
     """Elementwise inverse cosine in radians, for floating or complex arrays."""
     return acos_p.bind(x)
 
 
-def atan(x: Any) -> Any:
+def atan(x: Any) -> Array:
     """Elementwise inverse tangent in radians, for floating or complex arrays."""
     return atan_p.bind(x)
 
 
-def atan2(x: Any, y: Any) -> Any:
+def atan2(x: Any, y: Any) -> Array:
     """Elementwise angle in radians of the point whose ordinate is x and whose abscissa is y.
 
     Args:
@@ -125,53 +125,53 @@ def atan2(x: Any, y: Any) -> Any:
     return atan2_p.bind(x, y)
 
 
-def sinh(x: Any) -> Any:
+def sinh(x: Any) -> Array:
     """Elementwise hyperbolic sine, for floating or complex arrays."""
     return sinh_p.bind(x)
 
 
-def cosh(x: Any) -> Any:
+def cosh(x: Any) -> Array:
     """Elementwise hyperbolic cosine, for floating or complex arrays."""
     return cosh_p.bind(x)
 
 
-def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
+def tanh(x: Any, *, accuracy: Accuracy = None) -> Array:
     """Elementwise hyperbolic tangent, for floating or complex arrays."""
     if accuracy is None:
         return tanh_p.bind(x)
     return tanh_p.bind(x, accuracy=require_accuracy("tanh", accuracy))
 
 
-def asinh(x: Any) -> Any:
+def asinh(x: Any) -> Array:
     """Elementwise inverse hyperbolic sine, for floating or complex arrays."""
     return asinh_p.bind(x)
 
 
-def acosh(x: Any) -> Any:
+def acosh(x: Any) -> Array:
     """Elementwise inverse hyperbolic cosine, for floating or complex arrays."""
     return acosh_p.bind(x)
 
 
-def atanh(x: Any) -> Any:
+def atanh(x: Any) -> Array:
     """Elementwise inverse hyperbolic tangent, for floating or complex arrays."""
     return atanh_p.bind(x)
 
 
-def _one_minus_square(x: Any) -> Any:
+def _one_minus_square(x: Any) -> Array:
     return sub(like(x, 1.0), square(x))
 
 
-def _one_plus_square(x: Any) -> Any:
+def _one_plus_square(x: Any) -> Array:
     return add(square(x), like(x, 1.0))
 
 
-def _acosh_derivative(x: Any) -> Any:
+def _acosh_derivative(x: Any) -> Array:
     """One root of x**2 - 1 would be of the wrong sign in the left half plane, and inaccurate near 1."""
     one = like(x, 1.0)
     return mul(rsqrt(sub(x, one)), rsqrt(add(x, one)))
 
 
-def _atanh_jvp(t: Any, x: Any) -> Any:
+def _atanh_jvp(t: Any, x: Any) -> Array:
     one = like(x, 1.0)
     return div(t, mul(sub(one, x), add(one, x)))
 
@@ -196,7 +196,7 @@ def _hyperbolic(y: Any) -> tuple[Any, Any]:
     return mul(sub(up, down), half), cosh
 
 
-def _complex_sin(z: Any) -> Any:
+def _complex_sin(z: Any) -> Array:
     x, y = real_p.bind(z), imag(z)
     sinh, cosh = _hyperbolic(y)
     # On the imaginary axis, cosh may be infinite and the product still 0.
@@ -204,7 +204,7 @@ def _complex_sin(z: Any) -> Any:
     return complex_p.bind(along, mul(cos(x), sinh))
 
 
-def _complex_cos(z: Any) -> Any:
+def _complex_cos(z: Any) -> Array:
     x, y = real_p.bind(z), imag(z)
     sinh, cosh = _hyperbolic(y)
     across = neg(mul(sin(x), sinh))

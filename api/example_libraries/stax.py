@@ -15,6 +15,7 @@ from typing import Any
 from primax import lax, nn, random
 from primax import numpy as pnp
 from primax.extend.api_util import integer, one_or_several, sequence
+from primax.extend.core import Array
 from primax.nn.initializers import glorot_normal, normal, ones, zeros
 
 __all__ = [
@@ -431,7 +432,7 @@ def Dropout(rate: Any, mode: str = "train") -> Layer:
     return _unchanged, apply_fun
 
 
-def _keys(rng: Any, count: int) -> Any:
+def _keys(rng: Any, count: int) -> tuple[None, ...] | Array:
     return (None,) * count if rng is None else random.split(rng, count)
 
 

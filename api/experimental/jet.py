@@ -123,7 +123,7 @@ def _by_derivative(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> 
         values, tangents = list(args[:count]), iter(args[count:])
         places = [i for i, moves in enumerate(moving) if moves]
 
-        def of_moving(*xs: Any) -> Any:
+        def of_moving(*xs: Any) -> list[Any]:
             mixed = list(values)
             for i, x in zip(places, xs, strict=True):
                 mixed[i] = x

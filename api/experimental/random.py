@@ -10,7 +10,7 @@ import primax as px
 import primax.numpy as pnp
 from primax import random
 from primax.extend.api_util import read_size
-from primax.extend.core import current_trace
+from primax.extend.core import Array, current_trace
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
 
@@ -28,7 +28,7 @@ class StatefulPRNG:
     def __repr__(self) -> str:
         return f"StatefulPRNG({self._base_key!r}, counter={self._counter})"
 
-    def key(self, shape: int | Sequence[int] = ()) -> Any:
+    def key(self, shape: int | Sequence[int] = ()) -> Array:
         """A key that was not returned before.
 
         Args:
@@ -43,24 +43,26 @@ class StatefulPRNG:
         self._counter += 1
         return found if shape == () else random.split(found, shape if isinstance(shape, int) else tuple(shape))
 
-    def random(self, size: int | Sequence[int] | None = None, dtype: Any = float) -> Any:
+    def random(self, size: int | Sequence[int] | None = None, dtype: Any = float) -> Array:
         """Numbers from 0 to 1."""
         return self.uniform(0, 1, size, dtype=dtype)
 
     def uniform(
         self, low: Any = 0, high: Any = 1, size: int | Sequence[int] | None = None, *, dtype: Any = float
-    ) -> Any:
+    ) -> Array:
         """Numbers from `low` to `high`."""
         return random.uniform(self.key(), _shape(size, low, high), dtype, minval=low, maxval=high)
 
     def normal(
         self, loc: Any = 0, scale: Any = 1, size: int | Sequence[int] | None = None, *, dtype: Any = float
-    ) -> Any:
+    ) -> Array:
         """Numbers of a normal distribution, of mean `loc` and standard deviation `scale`."""
         drawn = random.normal(self.key(), _shape(size, loc, scale), dtype)
         return pnp.asarray(loc, drawn.dtype) + pnp.asarray(scale, drawn.dtype) * drawn
 
-    def integers(self, low: Any, high: Any = None, size: int | Sequence[int] | None = None, *, dtype: Any = int) -> Any:
+    def integers(
+        self, low: Any, high: Any = None, size: int | Sequence[int] | None = None, *, dtype: Any = int
+    ) -> Array:
         """Integers from `low` to less than `high`; from 0 to less than `low`, if `high` is None."""
         if high is None:
             low, high = 0, low

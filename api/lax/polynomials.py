@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend.api_util import sequence
+from primax.extend.core import Array
 from primax.extend.elementwise import like
 from primax.plugins.arithmetic import add_p, mul_p
 from primax.plugins.structural import full_like
@@ -13,7 +14,7 @@ from primax.plugins.structural import full_like
 __all__ = ["polynomial"]
 
 
-def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> Any:
+def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> Array:
     """The values of a polynomial, by Horner's rule.
 
     Args:

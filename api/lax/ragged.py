@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import sequence
 from primax.extend.arguments import integers
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.plugins.arithmetic import sub_p
 from primax.plugins.bitwise import and_p
 from primax.plugins.comparison import le_p, lt_p
@@ -52,7 +52,7 @@ def ragged_dot(
     preferred_element_type: Any = None,
     group_offset: None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The product of each group of rows with a matrix of its own.
 
     Args:
@@ -94,7 +94,7 @@ def ragged_dot_general(
     preferred_element_type: Any = None,
     group_offset: None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Products along groups of the elements of one dimension of an array, the ragged one.
 
     If this is neither a batch dimension nor contracted, `rhs` has a dimension of groups, and each group of `lhs` is
@@ -177,7 +177,7 @@ def _dimensions(name: str, numbers: Any, lhs: Any, rhs: Any) -> tuple[int, int |
     return ragged[0], groups[0] if groups else None
 
 
-def _grouped(name: str, x: Any, group_sizes: Any, ragged: int, leading: Sequence[int]) -> Any:
+def _grouped(name: str, x: Any, group_sizes: Any, ragged: int, leading: Sequence[int]) -> Array:
     """The array once for each group, along a new first axis, with zeros outside of the group."""
     aval, sizes = get_aval(x), get_aval(group_sizes)
     wanted = tuple([aval.shape[d] for d in leading])
@@ -197,7 +197,7 @@ def _grouped(name: str, x: Any, group_sizes: Any, ragged: int, leading: Sequence
     return select_n_p.bind(within, zeros_of(get_aval(repeated)), repeated)
 
 
-def _spread(x: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+def _spread(x: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Array:
     """An array along axes `dims` of a shape, in whatever order these are."""
     order = tuple(np.argsort(dims).tolist())
     x = transpose_p.bind(x, permutation=order) if order != tuple(range(len(dims))) else x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.plugins.dot import dot_general
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, reshape
 
@@ -19,7 +19,7 @@ def scaled_dot(
     rhs_scale: Any = None,
     dimension_numbers: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """`dot_general` of operands times their scales.
 
     Args:
@@ -50,7 +50,7 @@ def scaled_dot(
     return convert_element_type(product, dtype)
 
 
-def _scaled(name: str, x: Any, scale: Any) -> Any:
+def _scaled(name: str, x: Any, scale: Any) -> Array:
     """An operand in single precision, times its scale."""
     wide = convert_element_type(x, "float32")
     if scale is None:

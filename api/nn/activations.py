@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.nn.arguments import inexact, inexact_number, number, weakly_inexact
 from primax.numpy.creation import asarray
@@ -60,7 +60,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-def identity(x: Any) -> Any:
+def identity(x: Any) -> Array:
     """x itself, as an array.
 
     Args:
@@ -70,7 +70,7 @@ def identity(x: Any) -> Any:
 
 
 @jit
-def relu(x: Any) -> Any:
+def relu(x: Any) -> Array:
     """max(x, 0), whose derivative at 0 is 0.
 
     Args:
@@ -88,7 +88,7 @@ def relu(x: Any) -> Any:
 
 
 @jit
-def relu6(x: Any) -> Any:
+def relu6(x: Any) -> Array:
     """min(max(x, 0), 6), whose derivative at 0 and 6 is 0.
 
     Args:
@@ -100,7 +100,7 @@ def relu6(x: Any) -> Any:
     return choose(inside, x, stop_gradient(min_p.bind(max_p.bind(x, low), high)))
 
 
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Any) -> Array:
     """1 / (1 + exp(-x)).
 
     Args:
@@ -110,7 +110,7 @@ def sigmoid(x: Any) -> Any:
 
 
 @jit
-def softplus(x: Any) -> Any:
+def softplus(x: Any) -> Array:
     """log(1 + exp(x)), without overflow.
 
     Args:
@@ -120,7 +120,7 @@ def softplus(x: Any) -> Any:
 
 
 @jit
-def sparse_plus(x: Any) -> Any:
+def sparse_plus(x: Any) -> Array:
     """0 where x <= -1, x where x >= 1, and (x + 1)**2 / 4 between: a softplus that is exact far from zero.
 
     Args:
@@ -131,7 +131,7 @@ def sparse_plus(x: Any) -> Any:
 
 
 @jit
-def sparse_sigmoid(x: Any) -> Any:
+def sparse_sigmoid(x: Any) -> Array:
     """0 where x <= -1, 1 where x >= 1, and (x + 1) / 2 between: the derivative of `sparse_plus`.
 
     Args:
@@ -141,7 +141,7 @@ def sparse_sigmoid(x: Any) -> Any:
 
 
 @jit
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: Any) -> Array:
     """x / (1 + |x|).
 
     Args:
@@ -152,7 +152,7 @@ def soft_sign(x: Any) -> Any:
 
 
 @jit
-def silu(x: Any) -> Any:
+def silu(x: Any) -> Array:
     """x * sigmoid(x), also known as swish.
 
     Args:
@@ -162,7 +162,7 @@ def silu(x: Any) -> Any:
 
 
 @jit
-def mish(x: Any) -> Any:
+def mish(x: Any) -> Array:
     """x * tanh(softplus(x)).
 
     Args:
@@ -173,7 +173,7 @@ def mish(x: Any) -> Any:
 
 
 @jit
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: Any) -> Array:
     """log(sigmoid(x)), without overflow.
 
     Args:
@@ -183,7 +183,7 @@ def log_sigmoid(x: Any) -> Any:
 
 
 @jit
-def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Array:
     """x where x >= 0, else negative_slope * x.
 
     Args:
@@ -196,7 +196,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
 
 
 @jit
-def hard_sigmoid(x: Any) -> Any:
+def hard_sigmoid(x: Any) -> Array:
     """relu6(x + 3) / 6, a sigmoid made of lines.
 
     Args:
@@ -206,7 +206,7 @@ def hard_sigmoid(x: Any) -> Any:
 
 
 @jit
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: Any) -> Array:
     """x * hard_sigmoid(x).
 
     Args:
@@ -217,7 +217,7 @@ def hard_silu(x: Any) -> Any:
 
 
 @jit
-def hard_tanh(x: Any) -> Any:
+def hard_tanh(x: Any) -> Array:
     """-1 where x < -1, 1 where x > 1, and x between.
 
     Args:
@@ -232,7 +232,7 @@ def hard_tanh(x: Any) -> Any:
 
 
 @jit
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: Any, alpha: Any = 1.0) -> Array:
     """x where x > 0, else alpha * (exp(x) - 1).
 
     Args:
@@ -248,7 +248,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 
 
 @jit
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: Any, alpha: Any = 1.0) -> Array:
     """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), whose derivative has no jump.
 
     Args:
@@ -263,7 +263,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
 
 
 @jit
-def selu(x: Any) -> Any:
+def selu(x: Any) -> Array:
     """A scaled `elu` that keeps mean 0 and variance 1.
 
     Args:
@@ -272,7 +272,7 @@ def selu(x: Any) -> Any:
     return _SELU_SCALE * elu(x, _SELU_ALPHA)
 
 
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: Any, approximate: bool = True) -> Array:
     """x times the probability that a standard normal number is smaller than x.
 
     Args:
@@ -283,7 +283,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
 
 @partial(jit, static_argnums=1)
-def _gelu(x: Any, approximate: bool) -> Any:
+def _gelu(x: Any, approximate: bool) -> Array:
     x = strong(inexact("gelu", x))
     if approximate:
         return x * (0.5 * (1.0 + tanh_p.bind(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3), accuracy=None)))
@@ -291,7 +291,7 @@ def _gelu(x: Any, approximate: bool) -> Any:
 
 
 @partial(jit, static_argnames=("axis",))
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: Any, axis: int = -1) -> Array:
     """The first half of an array along an axis, times the sigmoid of the second half.
 
     Args:
@@ -312,7 +312,7 @@ def glu(x: Any, axis: int = -1) -> Any:
 
 
 @jit
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: Any, b: Any = 4) -> Array:
     """(x + sqrt(x**2 + b)) / 2, a softplus without exponentials.
 
     Args:
@@ -324,7 +324,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
 
 
 @custom_jvp
-def _log1mexp(x: Any) -> Any:
+def _log1mexp(x: Any) -> Array:
     # Where x is small, 1 - exp(-x) has lost its digits, but expm1 has not; else log1p keeps them.
     exact = exponential.log(-exponential.expm1(-x))
     return where(x < math.log(2), exact, exponential.log1p(-exponential.exp(-x)))
@@ -334,7 +334,7 @@ _log1mexp.defjvps(lambda t, out, x: t / exponential.expm1(x))
 
 
 @jit
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: Any) -> Array:
     """log(1 - exp(-x)), exact for small and for great x.
 
     Args:

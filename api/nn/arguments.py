@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.numpy.creation import asarray
 from primax.numpy.promotion import aval_of, convert, promote
 from primax.numpy.ufuncs import to_inexact
@@ -14,7 +14,7 @@ from primax.numpy.ufuncs import to_inexact
 __all__ = ["inexact", "inexact_number", "number", "weakly_inexact"]
 
 
-def number(function: str, x: Any) -> Any:
+def number(function: str, x: Any) -> Array:
     """An array of numbers; booleans are converted to integers of weak type, as by adding a number of Python."""
     aval = aval_of(function, x)
     if aval.dtype == np.bool_:
@@ -24,17 +24,17 @@ def number(function: str, x: Any) -> Any:
     return asarray(x)
 
 
-def inexact_number(function: str, x: Any) -> Any:
+def inexact_number(function: str, x: Any) -> Array:
     """An array of floating or complex numbers; booleans are converted to floating ones of weak type, integers not."""
     return inexact(function, number(function, x))
 
 
-def inexact(function: str, x: Any) -> Any:
+def inexact(function: str, x: Any) -> Array:
     """An array of floating or complex numbers; integers are converted to floating ones."""
     return asarray(promote(function, x, to=to_inexact)[0])
 
 
-def weakly_inexact(function: str, x: Any) -> Any:
+def weakly_inexact(function: str, x: Any) -> Array:
     """An array of floating or complex numbers; integers are converted to floating ones of weak type."""
     aval = aval_of(function, x)
     if dtypes.is_inexact(aval.dtype):

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.arguments import integers
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.nn.arguments import inexact
 from primax.nn.exponentials import logsumexp, softmax
 from primax.numpy.contractions import einsum
@@ -39,7 +39,7 @@ def dot_product_attention(
     local_window_size: Any = None,
     implementation: str | None = None,
     return_residual: bool = False,
-) -> Any:
+) -> tuple[Array, Any] | Array:
     """Means of values, weighted by softmax of the scaled products of queries and keys.
 
     Axes are B for the batch, which may be missing everywhere, T and S for positions of queries and of keys, N and K
@@ -121,7 +121,7 @@ def _accumulator(dtype: Any) -> Any:
     return np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
-def _by_group(x: Any, groups: int) -> Any:
+def _by_group(x: Any, groups: int) -> Array:
     """An array that broadcasts to (B, N, T, S), as one that broadcasts to (B, K, N / K, T, S)."""
     x = x[(None,) * (4 - x.ndim)]
     heads = x.shape[1]

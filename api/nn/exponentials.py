@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.extend.elementwise import like
 from primax.nn.arguments import inexact
 from primax.numpy import reductions
@@ -27,7 +27,7 @@ __all__ = ["log_softmax", "logmeanexp", "logsumexp", "softmax"]
 _where = where
 
 
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     """exp(x) / sum(exp(x)) along axes, without overflow.
 
     Args:
@@ -46,13 +46,13 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 
 @partial(jit, static_argnums=1)
-def _softmax(x: Any, axes: tuple[int, ...], where: Any) -> Any:
+def _softmax(x: Any, axes: tuple[int, ...], where: Any) -> Array:
     _, powers = _powers(x, axes, where)
     out = powers / reductions.sum(powers, axes, where=where, keepdims=True)
     return out if where is None else _where(where, out, 0)
 
 
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     """The logarithm of `softmax`, x - log(sum(exp(x))), without overflow.
 
     Args:
@@ -67,7 +67,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 
 @partial(jit, static_argnums=1)
-def _log_softmax(x: Any, axes: tuple[int, ...], where: Any) -> Any:
+def _log_softmax(x: Any, axes: tuple[int, ...], where: Any) -> Array:
     shifted, powers = _powers(x, axes, where)
     out = shifted - log_p.bind(reductions.sum(powers, axes, where=where, keepdims=True), accuracy=None)
     return out if where is None else _where(where, out, -np.inf)
@@ -92,7 +92,7 @@ def logsumexp(
     keepdims: bool = False,
     return_sign: bool = False,
     where: Any = None,
-) -> Any:
+) -> Array:
     """log(sum(b * exp(a))) over axes, without overflow.
 
     Args:
@@ -119,14 +119,16 @@ def logsumexp(
 
 
 @partial(jit, static_argnums=(1, 3, 4))
-def _logsumexp(a: Any, axes: tuple[int, ...], b: Any, keepdims: bool, return_sign: bool, where: Any) -> Any:
+def _logsumexp(
+    a: Any, axes: tuple[int, ...], b: Any, keepdims: bool, return_sign: bool, where: Any
+) -> tuple[Array, Array] | Array:
     total, scale = _scaled_sum(a, axes, b, keepdims, where)
     if return_sign:
         return log_p.bind(abs_p.bind(total), accuracy=None) + real(scale), sign_p.bind(total)
     return log_p.bind(total, accuracy=None) + scale
 
 
-def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
     """log(mean(exp(x))) over axes, without overflow.
 
     Args:
@@ -142,7 +144,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
 
 
 @partial(jit, static_argnums=(1, 3))
-def _logmeanexp(x: Any, axes: tuple[int, ...], where: Any, keepdims: bool) -> Any:
+def _logmeanexp(x: Any, axes: tuple[int, ...], where: Any, keepdims: bool) -> Array:
     total, scale = _scaled_sum(x, axes, None, keepdims, where)
     out = log_p.bind(total, accuracy=None) + scale
     shape = get_aval(x).shape

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.arguments import canonical_axes, canonical_axis
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy import creation
 from primax.numpy.creation import read_dtype, read_shape
 from primax.numpy.promotion import cast
@@ -65,7 +65,7 @@ def _initializer(function: str, dtype: Any, make: Callable[[Any, tuple[int, ...]
     """A function of a key, a shape and a dtype, which is `dtype` if none is given."""
     standard = dtype
 
-    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+    def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
         wanted = standard if dtype is None else dtype
         wanted = dtypes.default_float_dtype() if wanted is None else read_dtype(wanted, function)
         out = make(key, read_shape(shape, function), wanted)
@@ -80,7 +80,7 @@ def _require_inexact(function: str, dtype: Any) -> None:
         raise ValueError(f"{function}: dtype must be floating or complex, got {dtype}")
 
 
-def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
     """Zeros.
 
     Args:
@@ -92,7 +92,7 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
     return creation.zeros(shape, dtype, out_sharding=out_sharding)
 
 
-def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
     """Ones.
 
     Args:
@@ -112,7 +112,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
       dtype: the dtype where none is asked for, the default floating one if None.
     """
 
-    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         return creation.full(shape, value, dtype)
 
     return _initializer("constant", dtype, make)
@@ -130,7 +130,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     (3,)
     """
 
-    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         return _uniform(key, shape, dtype) * dtype.type(scale)
 
     return _initializer("uniform", dtype, make)
@@ -144,7 +144,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
       dtype: the dtype where none is asked for, the default floating one if None.
     """
 
-    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         _require_inexact("normal", dtype)
         return _normal(key, shape, dtype) * dtype.type(stddev)
 
@@ -160,7 +160,7 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
       lower, upper: the bounds before scaling.
     """
 
-    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         return _truncated_normal(key, lower, upper, shape, dtype) * dtype.type(stddev)
 
     return _initializer("truncated_normal", dtype, make)
@@ -211,7 +211,7 @@ def variance_scaling(
             f"variance_scaling: distribution must be one of {', '.join(_DISTRIBUTIONS)}, got {distribution!r}"
         )
 
-    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         _require_inexact("variance_scaling", dtype)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         means = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}
@@ -230,13 +230,13 @@ def variance_scaling(
     return _initializer("variance_scaling", dtype, make)
 
 
-def _in_disk(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _in_disk(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Complex numbers evenly from the unit disk."""
     radius, angle = _two_uniforms(key, shape, dtype)
     return _polar(exponential.sqrt(radius), angle)
 
 
-def _normal_in_disk(key: Any, upper: float, shape: tuple[int, ...], dtype: Any) -> Any:
+def _normal_in_disk(key: Any, upper: float, shape: tuple[int, ...], dtype: Any) -> Array:
     """Complex normal numbers of absolute values up to a bound."""
     radius, angle = _two_uniforms(key, shape, dtype)
     share = radius * get_aval(radius).dtype.type(1 - math.exp(-(upper**2)))
@@ -249,7 +249,7 @@ def _two_uniforms(key: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, An
     return _uniform(for_radius, shape, real), _uniform(for_angle, shape, real) * (2 * math.pi)
 
 
-def _polar(radius: Any, angle: Any) -> Any:
+def _polar(radius: Any, angle: Any) -> Array:
     return complex_p.bind(radius * cos(angle), radius * sin(angle))
 
 
@@ -294,7 +294,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
       ValueError: when called, there are fewer than two axes.
     """
 
-    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         if len(shape) < 2:
             raise ValueError(f"orthogonal: shape must have 2 axes or more, got {shape}")
         _require_inexact("orthogonal", dtype)
@@ -328,7 +328,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     """
     draw = orthogonal(scale, column_axis)
 
-    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         if not 3 <= len(shape) <= 5:
             raise ValueError(f"delta_orthogonal: shape must have 3, 4 or 5 axes, got {shape}")
         if shape[-1] < shape[-2]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend.api_util import among, integer
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.nn.arguments import inexact, number
 from primax.numpy import rounding, statistics
 from primax.numpy.creation import read_dtype
@@ -28,7 +28,7 @@ __all__ = ["one_hot", "standardize"]
 _ALGORITHMS = ("fast", "stable")
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1, out_sharding: Any = None) -> Any:
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1, out_sharding: Any = None) -> Array:
     """Vectors that are 1 at a position and 0 elsewhere.
 
     Args:
@@ -58,7 +58,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1, out_
 
 
 @partial(jit, static_argnums=(1, 2, 3))
-def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Any:
+def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Array:
     x = expand_dims(number("one_hot", x), axis)
     shape = (*x.shape[:axis], num_classes, *x.shape[axis + 1 :])
     classes = cast(iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=axis), x.dtype)
@@ -75,7 +75,7 @@ def standardize(
     where: Any = None,
     *,
     algorithm: str = "fast",
-) -> Any:
+) -> Array:
     """(x - mean) / sqrt(variance + epsilon), with mean 0 and variance 1 along axes.
 
     Args:

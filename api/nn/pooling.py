@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import sequence
 from primax.extend.arguments import integers
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.plugins.arithmetic import div_p
 from primax.plugins.structural import broadcast_in_dim_p
 from primax.plugins.windows.geometry import Params, inside, read_window, shape_of_windows
@@ -31,7 +31,7 @@ def pool(
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
-) -> Any:
+) -> Array:
     """Folds windows of images by a function of two elements.
 
     Args:
@@ -61,7 +61,7 @@ def pool(
 
 def max_pool(
     inputs: Any, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID"
-) -> Any:
+) -> Array:
     """The greatest element of each window of images, margins not counted; see `pool`.
 
     >>> import primax as px
@@ -74,7 +74,7 @@ def max_pool(
 
 def min_pool(
     inputs: Any, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID"
-) -> Any:
+) -> Array:
     """The smallest element of each window of images, margins not counted; see `pool`."""
     return reduce_window_min_p.bind(inputs, **_read("min_pool", inputs, window_shape, strides, padding))
 
@@ -85,7 +85,7 @@ def avg_pool(
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     count_include_pad: bool = True,
-) -> Any:
+) -> Array:
     """The mean of the elements of each window of images; see `pool`.
 
     Args:
@@ -114,7 +114,7 @@ def avg_pool(
     return div_p.bind(total, _counts(aval, params))
 
 
-def _counts(aval: core.ShapedArray, params: Params) -> Any:
+def _counts(aval: core.ShapedArray, params: Params) -> Array:
     """How many elements each window holds, as an array that is broadcast along axes without windows."""
     shape = shape_of_windows(aval.shape, **params)
     windows = zip(params["window_dimensions"], params["padding"], strict=True)

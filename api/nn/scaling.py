@@ -12,7 +12,7 @@ import numpy as np
 from primax import custom_vjp, lax
 from primax import numpy as pnp
 from primax.extend.api_util import among, sequence
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.promotion import promote
 
 __all__ = ["BlockScaleConfig", "get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
@@ -72,14 +72,14 @@ def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockS
     return BlockScaleConfig(mode, block, data, scale, global_scale, False)
 
 
-def _dequantized(x: Any, scales: Any, dtype: Any) -> Any:
+def _dequantized(x: Any, scales: Any, dtype: Any) -> Array:
     block = x.shape[-1] // scales.shape[-1] if scales.shape[-1] else 1
     return x.astype(dtype) * pnp.repeat(scales.astype(dtype), block, axis=-1)
 
 
 def scaled_matmul(
     lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
-) -> Any:
+) -> Array:
     """Products of matrices whose elements are multiplied by the scale of their block first, in float32.
 
     Args:
@@ -148,7 +148,7 @@ def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
 
 
 @partial(custom_vjp, nondiff_argnums=(2, 3))
-def _scaled(lhs: Any, rhs: Any, configs: tuple[BlockScaleConfig, ...], dtype: Any) -> Any:
+def _scaled(lhs: Any, rhs: Any, configs: tuple[BlockScaleConfig, ...], dtype: Any) -> Array:
     (a, a_scales), (b, b_scales) = _quantized(lhs, configs[0]), _quantized(rhs, configs[1])
     out = scaled_matmul(a, b, a_scales, b_scales, np.float32)
     for config in configs[:2]:
@@ -188,7 +188,7 @@ def scaled_dot_general(
     preferred_element_type: Any = np.float32,
     configs: Any = None,
     implementation: None = None,
-) -> Any:
+) -> Array:
     """A product of arrays, as of `lax.dot_general`, whose elements are made narrow first.
 
     Args:

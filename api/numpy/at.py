@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypedDict, Unpack
 
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.numpy.brackets import Index, read_entries, resolve
 from primax.numpy.creation import asarray, constant, ones_like
 from primax.numpy.division import power
@@ -102,7 +102,7 @@ class Reference:
         fill_value: Any = None,
         wrap_negative_indices: bool = True,
         out_sharding: Any = None,
-    ) -> Any:
+    ) -> Array:
         """`x[index]`, with a choice of what is read out of range.
 
         Args:
@@ -123,7 +123,7 @@ class Reference:
         out = read(x, index, found, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
         return out if out_sharding is None else resharded("at[...].get", out, out_sharding)
 
-    def set(self, values: Any, **options: Unpack[Options]) -> Any:
+    def set(self, values: Any, **options: Unpack[Options]) -> Array:
         """A copy where elements are replaced: `x[index] = values` in NumPy.
 
         Where an element is named twice, it is not said which value remains.
@@ -134,7 +134,7 @@ class Reference:
         """
         return _write(self, scatter_p, values, **options)
 
-    def add(self, values: Any, **options: Unpack[Options]) -> Any:
+    def add(self, values: Any, **options: Unpack[Options]) -> Array:
         """A copy where values are added: `np.add.at(x, index, values)`, so that elements named twice add up.
 
         >>> import primax as px
@@ -143,33 +143,33 @@ class Reference:
         """
         return _write(self, scatter_add_p, values, **options)
 
-    def subtract(self, values: Any, **options: Unpack[Options]) -> Any:
+    def subtract(self, values: Any, **options: Unpack[Options]) -> Array:
         """A copy where values are subtracted: `np.subtract.at(x, index, values)`."""
         return _write(self, scatter_sub_p, values, **options)
 
-    def multiply(self, values: Any, **options: Unpack[Options]) -> Any:
+    def multiply(self, values: Any, **options: Unpack[Options]) -> Array:
         """A copy where elements are multiplied: `np.multiply.at(x, index, values)`."""
         return _write(self, scatter_mul_p, values, **options)
 
     mul = multiply
 
-    def divide(self, values: Any, **options: Unpack[Options]) -> Any:
+    def divide(self, values: Any, **options: Unpack[Options]) -> Array:
         """An array where elements are divided, by the product of all values where an element is named twice."""
         return divide(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
 
-    def power(self, values: Any, **options: Unpack[Options]) -> Any:
+    def power(self, values: Any, **options: Unpack[Options]) -> Array:
         """An array where elements are raised to powers, to the product of all where an element is named twice."""
         return power(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
 
-    def min(self, values: Any, **options: Unpack[Options]) -> Any:
+    def min(self, values: Any, **options: Unpack[Options]) -> Array:
         """A copy where elements are lowered to values: `np.minimum.at(x, index, values)`."""
         return _write(self, scatter_min_p, values, **options)
 
-    def max(self, values: Any, **options: Unpack[Options]) -> Any:
+    def max(self, values: Any, **options: Unpack[Options]) -> Array:
         """A copy where elements are raised to values: `np.maximum.at(x, index, values)`."""
         return _write(self, scatter_max_p, values, **options)
 
-    def apply(self, func: Callable[[Any], Any], **options: Unpack[Options]) -> Any:
+    def apply(self, func: Callable[[Any], Any], **options: Unpack[Options]) -> Array:
         """A copy where a function is applied to elements: `func.at(x, index)`, as often as they are named.
 
         Args:
@@ -221,11 +221,11 @@ def _target(
     return _in_shape(x, index.shape), index, found, unique_indices, indices_are_sorted, wrap_negative_indices
 
 
-def _in_shape(x: Any, shape: tuple[int, ...]) -> Any:
+def _in_shape(x: Any, shape: tuple[int, ...]) -> Array:
     return x if get_aval(x).shape == shape else reshape_p.bind(x, new_sizes=shape, dimensions=None)
 
 
-def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[Options]) -> Any:
+def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[Options]) -> Array:
     x, index, mode, unique, in_order, wrap = _target(reference, **options)
     aval = get_aval(x)
     if dtypes.is_bool(aval.dtype):
@@ -277,7 +277,7 @@ def converted(values: Any, aval: ShapedArray, function: str = "x.at[...]") -> An
     return convert(values, own, aval.dtype, aval.weak_type)
 
 
-def _fitted(values: Any, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Any:
+def _fitted(values: Any, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Array:
     """Values broadcast to a shape, then reshaped to another one."""
     aval = get_aval(values)
     if aval.shape:
@@ -307,7 +307,7 @@ def _within(index: Index, mode: GatherScatterMode, wrap: bool) -> list[int] | No
     return starts
 
 
-def _replaced(x: Any, index: Index, starts: list[int], values: Any, shape: tuple[int, ...]) -> Any:
+def _replaced(x: Any, index: Index, starts: list[int], values: Any, shape: tuple[int, ...]) -> Array:
     """The array with one part replaced, whose place is known and inside."""
     sizes = tuple([1 if type(entry) is int else entry[1] for entry in index.axes])
     values = _fitted(values, shape, sizes)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from primax.extend.core import Array
 from primax.extend.elementwise import like
 from primax.numpy.programs import one_program
 from primax.numpy.selection import choose
@@ -25,38 +26,38 @@ def of_complex(primitive: Any, rule: Rule) -> Callable[[Any], Any]:
     real, imag = arithmetic.real_p.bind, arithmetic.imag_p.bind
 
     @one_program(static=1)
-    def function(z: Any) -> Any:
+    def function(z: Any) -> Array:
         out = primitive.bind(z)
         return arithmetic.complex_p.bind(*rule(real(z), imag(z), real(out), imag(out)))
 
     return function
 
 
-def _where(condition: Any, value: float, x: Any) -> Any:
+def _where(condition: Any, value: float, x: Any) -> Array:
     return choose(condition, like(x, value), x)
 
 
-def _is(x: Any, value: float) -> Any:
+def _is(x: Any, value: float) -> Array:
     return comparison.eq_p.bind(x, like(x, value))
 
 
-def _is_nan(x: Any) -> Any:
+def _is_nan(x: Any) -> Array:
     return comparison.ne_p.bind(x, x)
 
 
-def _is_infinite(x: Any) -> Any:
+def _is_infinite(x: Any) -> Array:
     return _is(arithmetic.abs_p.bind(x), math.inf)
 
 
-def _is_wild(x: Any) -> Any:
+def _is_wild(x: Any) -> Array:
     return bitwise.not_p.bind(rounding.is_finite_p.bind(x))
 
 
-def _both(x: Any, y: Any) -> Any:
+def _both(x: Any, y: Any) -> Array:
     return bitwise.and_p.bind(x, y)
 
 
-def _either(x: Any, y: Any) -> Any:
+def _either(x: Any, y: Any) -> Array:
     return bitwise.or_p.bind(x, y)
 
 

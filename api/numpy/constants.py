@@ -75,7 +75,7 @@ class ScalarType:
         self.__name__ = name
         self.dtype = np.dtype(dtype)
 
-    def __call__(self, x: Any = 0) -> Any:
+    def __call__(self, x: Any = 0) -> Array:
         """An array of this dtype with the value of `x`."""
         return asarray(x, dtype=self.dtype)
 

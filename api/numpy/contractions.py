@@ -10,7 +10,7 @@ from typing import Any
 
 from primax.extend.api_util import integer, sequence
 from primax.extend.arguments import integers
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.sharding import with_out_sharding
 from primax.numpy.creation import asarray
 from primax.numpy.linear import contract, prepared
@@ -35,7 +35,7 @@ def einsum(
     preferred_element_type: Any = None,
     _dot_general: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The sum of products of arrays over labelled axes.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import integer, naming, sequence
-from primax.extend.core import Tracer, dtypes, get_aval, tree
+from primax.extend.core import Array, Tracer, dtypes, get_aval, tree
 from primax.numpy.creation import asarray
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, promote
@@ -27,7 +27,7 @@ __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histo
 
 def bincount(
     x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """How many times each number from 0 on occurs.
 
     Args:
@@ -63,7 +63,7 @@ def bincount(
 
 
 @one_program(static=2)
-def _counted(x: Any, weights: Any, length: int) -> Any:
+def _counted(x: Any, weights: Any, length: int) -> Array:
     shape = get_aval(x).shape
     if dtypes.is_bool(get_aval(x).dtype):
         x = cast(x, dtypes.default_int_dtype())
@@ -74,7 +74,7 @@ def _counted(x: Any, weights: Any, length: int) -> Any:
     return add_rows(broadcast_to_shape(zero, (length,)), places, weights)
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: None = None) -> Any:
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: None = None) -> Array:
     """The edges of bins of one width that hold all elements of an array.
 
     Args:
@@ -119,7 +119,7 @@ def _check_bins(function: str, bins: Any, range: Any) -> None:
             raise ValueError(f"{function}: range must be two finite numbers in order, got {low} and {high}")
 
 
-def _host_edges(function: str, argument: str, values: Any) -> Any:
+def _host_edges(function: str, argument: str, values: Any) -> np.ndarray:
     with naming(function):
         edges = np.asarray(values)
     if edges.dtype.kind not in "biuf":
@@ -131,14 +131,14 @@ def _known(values: Any) -> bool:
     return not any(isinstance(x, Tracer) for x in tree.tree_leaves(values))
 
 
-def _finite(function: str, bins: Any, edges: Any) -> Any:
+def _finite(function: str, bins: Any, edges: Any) -> Array:
     """Edges, which are not finite if they come from elements that are not."""
     if _is_sequence(bins) or isinstance(edges, Tracer) or np.isfinite(np.asarray(edges)).all():
         return edges
     raise ValueError(f"{function}: a must be finite where range is None, got elements that are NaN or infinite")
 
 
-def _edges(function: str, a: Any, bins: Any, range: Any) -> Any:
+def _edges(function: str, a: Any, bins: Any, range: Any) -> tuple[Array, Array] | Array:
     aval = aval_of(function, a, "a")
     dtype = dtypes.to_inexact_dtype(aval.dtype)
     if _is_sequence(bins):
@@ -168,7 +168,7 @@ def histogram(
     weights: Any = None,
     density: bool | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> tuple[Any, Array] | Array:
     """How many elements of an array are in each of several bins.
 
     Args:
@@ -223,7 +223,7 @@ def _histogram(a: Any, edges: Any, range: Any, weights: Any, bins: int | None, d
 _compiled_histogram = jit(_histogram, static_argnums=(4, 5))
 
 
-def _bins_of(x: Any, edges: Any) -> Any:
+def _bins_of(x: Any, edges: Any) -> Array:
     """The bin of each element: 0 before the first edge, one more than there are bins behind the last."""
     x, count = cast(x, dtypes.to_inexact_dtype(get_aval(x).dtype)), edges.shape[0]
     found = searchsorted(edges, x, "right")
@@ -306,7 +306,7 @@ def histogramdd(
     return counts, edges
 
 
-def _points(sample: Any) -> Any:
+def _points(sample: Any) -> Array:
     aval = aval_of("histogramdd", sample, "sample")
     if len(aval.shape) != 2:
         raise ValueError(f"histogramdd: sample must be of shape (n, d), got {aval.str_short()}")

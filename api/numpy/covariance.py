@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import read_dtype, zeros
 from primax.numpy.joining import concatenate
 from primax.numpy.linear import dot
@@ -31,7 +31,7 @@ def cov(
     fweights: Any = None,
     aweights: Any = None,
     dtype: Any = None,
-) -> Any:
+) -> Array:
     """The covariances of variables.
 
     Args:
@@ -81,7 +81,7 @@ def cov(
     return squeeze(divide(dot(weighted, conjugate(permuted(centered, (1, 0)))), divisor))
 
 
-def _variables(function: str, x: Any, rowvar: bool) -> Any:
+def _variables(function: str, x: Any, rowvar: bool) -> Array:
     shape = aval_of(function, x).shape
     if len(shape) > 2:
         raise ValueError(f"{function}: m and y must be of rank 2 or less, got shape {shape}")
@@ -89,7 +89,7 @@ def _variables(function: str, x: Any, rowvar: bool) -> Any:
     return permuted(x, (1, 0)) if not rowvar and get_aval(x).shape[0] != 1 else x
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
     """The correlations of variables. The arguments are those of `cov`."""
     found = cov(x, y, rowvar, dtype=dtype)
     if not found.ndim:

@@ -69,7 +69,7 @@ def read_shape(shape: Any, function: str) -> tuple[int, ...]:
     return canonical_shape(shape, function)
 
 
-def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> Any:
+def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> Array:
     """An array of one host scalar."""
     is_host = type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_)
     if is_host and isinstance(value, float | np.floating) and dtypes.is_integer(dtype):
@@ -93,7 +93,7 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False)
     return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
 
 
-def stage(x: Any, /) -> Any:
+def stage(x: Any, /) -> Array:
     """An array or a number as a value of the program being traced, or else as an array.
 
     Raises:
@@ -115,7 +115,7 @@ def asarray(
     copy: bool | None = None,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Makes an array of a value, which is returned as it is if it is one already.
 
     Args:
@@ -148,7 +148,7 @@ def array(
     *,
     device: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Makes an array of a value; a copy if it is one already.
 
     Args:
@@ -176,7 +176,7 @@ def array(
     return out if out_sharding is None else resharded("array", out, out_sharding)
 
 
-def _array(function: str, a: Any, dtype: Any, order: Any, copy: Any, device: Any) -> Any:
+def _array(function: str, a: Any, dtype: Any, order: Any, copy: Any, device: Any) -> Array:
     if order is not None and not among(order, ("K", "A", "C", "F")):
         raise ValueError(f"{function}: order must be None, 'K', 'A', 'C' or 'F', got {order!r}")
     if dtype is not None:
@@ -212,7 +212,7 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
     return out
 
 
-def _host_cast(function: str, a: Any, dtype: Any) -> Any:
+def _host_cast(function: str, a: Any, dtype: Any) -> np.ndarray:
     try:
         if not isinstance(a, np.ndarray):
             return np.array(a, dtype)
@@ -223,7 +223,7 @@ def _host_cast(function: str, a: Any, dtype: Any) -> Any:
         raise kind(f"{function}: a must be convertible to {dtype}: {error}") from None
 
 
-def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Any:
+def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Array:
     """An array of a value that is neither a number nor a NumPy array."""
     if hasattr(type(a), "__jax_array__"):
         return _convert_to_array(function, unwrap(a), dtype, copy)
@@ -238,7 +238,7 @@ def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Any:
     return a
 
 
-def _of_sequence(function: str, a: Any, dtype: Any) -> Any:
+def _of_sequence(function: str, a: Any, dtype: Any) -> np.ndarray | Array:
     try:
         a = _with_arrays(a)
     except RecursionError:
@@ -298,7 +298,7 @@ def _shape_of(function: str, a: Any, leaves: list[Any], depth: int) -> tuple[int
     return (len(a), *shapes[0])
 
 
-def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray | Array:
     """Nested sequences, some of whose elements are arrays, of a known shape."""
     if not isinstance(a, list | tuple):
         x = convert(a, get_aval(a), dtype)
@@ -310,7 +310,7 @@ def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
     return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of one value, or of an array repeated.
 
     Args:
@@ -333,7 +333,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     return _full("full", read_shape(shape, "full"), fill_value, dtype, device, False)
 
 
-def _full(function: str, shape: tuple[int, ...], value: Any, dtype: Any, device: Any, weak: bool) -> Any:
+def _full(function: str, shape: tuple[int, ...], value: Any, dtype: Any, device: Any, weak: bool) -> Array:
     if isinstance(value, list | tuple):
         value = asarray(value)
     aval = aval_of(function, value, "fill_value")
@@ -345,7 +345,7 @@ def _full(function: str, shape: tuple[int, ...], value: Any, dtype: Any, device:
     return place(asarray(broadcast_to_shape(convert(value, aval, dtype), shape)), device)
 
 
-def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Any:
+def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
     if _is_duck(a):
         aval = a
         shape = a.shape if shape is None else shape
@@ -364,7 +364,7 @@ def _is_duck(a: Any) -> bool:
 
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """An array of one value, in the shape and dtype of another.
 
     Args:
@@ -380,31 +380,31 @@ def full_like(
     return _like("full_like", a, fill_value, dtype, shape, device)
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of zeros, in the shape and dtype of another. The arguments are those of `full_like`."""
     if out_sharding is not None:
         return resharded("zeros_like", zeros_like(a, dtype, shape, device=device), out_sharding)
     return _like("zeros_like", a, 0, dtype, shape, device)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of ones, in the shape and dtype of another. The arguments are those of `full_like`."""
     if out_sharding is not None:
         return resharded("ones_like", ones_like(a, dtype, shape, device=device), out_sharding)
     return _like("ones_like", a, 1, dtype, shape, device)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """An array of unspecified values, which are zeros. The arguments are those of `full_like`."""
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
-def copy(a: Any, order: Any = None) -> Any:
+def copy(a: Any, order: Any = None) -> Array:
     """A copy of an array. The arguments are those of `asarray`."""
     return _array("copy", a, None, order, True, None)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
     """An array of the bytes of a buffer.
 
     Args:
@@ -423,7 +423,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
         return asarray(np.frombuffer(buffer, numpy_dtype("frombuffer", "dtype", dtype), count, offset))
 
 
-def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Any:
+def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Array:
     """An array of the elements of an iterable of numbers.
 
     Args:
@@ -435,7 +435,7 @@ def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Any:
         return asarray(np.fromiter(iterable, np.dtype(read_dtype(dtype, "fromiter")), count))
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """An array of the values of another library's array, through DLPack.
 
     Args:
@@ -450,7 +450,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return backend.from_dlpack(x, device, copy)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of zeros.
 
     Args:
@@ -471,7 +471,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return _filled("zeros", shape, 0, dtype, device)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of ones.
 
     Args:
@@ -492,19 +492,19 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     return _filled("ones", shape, 1, dtype, device)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of unspecified values, which are zeros. The arguments are those of `zeros`."""
     if out_sharding is not None:
         return resharded("empty", empty(shape, dtype, device=device), out_sharding)
     return _filled("empty", shape, 0, dtype, device)
 
 
-def _filled(function: str, shape: Any, value: Any, dtype: Any, device: Any) -> Any:
+def _filled(function: str, shape: Any, value: Any, dtype: Any, device: Any) -> Array:
     shape = read_shape(shape, function)
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
     return place(constant(value, shape, dtype), device)
 
 
-def place(out: Any, device: Any) -> Any:
+def place(out: Any, device: Any) -> Array:
     """An array on the device that was asked for."""
     return backend.put_value(out, out.weak_type, device) if device is not None and type(out) is Array else out

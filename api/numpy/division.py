@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy.predicates import logical_and
 from primax.numpy.programs import one_program
@@ -19,7 +19,7 @@ from primax.plugins.calls import jit
 __all__ = ["divmod", "float_power", "floor_divide", "fmod", "power", "reciprocal", "remainder"]
 
 
-def fmod(x: Any, y: Any, /) -> Any:
+def fmod(x: Any, y: Any, /) -> Array:
     """The remainder of x / y that has the sign of x.
 
     Args:
@@ -39,7 +39,7 @@ def _nonzero(y: Any) -> Any:
     return choose(comparison.eq_p.bind(y, like(y, 0)), like(y, 1), y)
 
 
-def remainder(x: Any, y: Any, /) -> Any:
+def remainder(x: Any, y: Any, /) -> Array:
     """The remainder of x / y that has the sign of y; integers modulo 0 give 0.
 
     Args:
@@ -51,7 +51,7 @@ def remainder(x: Any, y: Any, /) -> Any:
 
 
 @one_program(static=2)
-def _remainder(x: Any, y: Any) -> Any:
+def _remainder(x: Any, y: Any) -> Array:
     dtype = get_aval(x).dtype
     floating = dtypes.is_floating(dtype)
     if not floating:
@@ -77,12 +77,12 @@ def _is_host_number(y: Any) -> bool:
     return isinstance(y, int | float | np.number)
 
 
-def _moved(x: Any, condition: Any, step: Any) -> Any:
+def _moved(x: Any, condition: Any, step: Any) -> Array:
     """x + step where a condition holds, else x, in which the negative zero becomes the positive one."""
     return arithmetic.add_p.bind(x, choose(condition, step, like(x, 0)))
 
 
-def _has_other_sign(rest: Any, y: Any) -> Any:
+def _has_other_sign(rest: Any, y: Any) -> Array:
     """Whether a remainder is not zero and has not the sign of the divisor."""
     zero = like(rest, 0)
     if _is_host_number(y):
@@ -91,7 +91,7 @@ def _has_other_sign(rest: Any, y: Any) -> Any:
     return bitwise.and_p.bind(other_sign, comparison.ne_p.bind(rest, zero))
 
 
-def floor_divide(x: Any, y: Any, /) -> Any:
+def floor_divide(x: Any, y: Any, /) -> Array:
     """x / y rounded down.
 
     Of floats, infinity divided by a number is infinity, and a number divided by infinity 0 or -1, as in the limit.
@@ -104,7 +104,7 @@ def floor_divide(x: Any, y: Any, /) -> Any:
     return _quotient(x, y)
 
 
-def _quotient(x: Any, y: Any) -> Any:
+def _quotient(x: Any, y: Any) -> Array:
     dtype = get_aval(x).dtype
     if dtypes.is_unsigned_integer(dtype):
         return arithmetic.div_p.bind(x, y)
@@ -119,7 +119,7 @@ def _quotient(x: Any, y: Any) -> Any:
     return _compiled_quotient(x, y)
 
 
-def _floating_quotient(x: Any, y: Any) -> Any:
+def _floating_quotient(x: Any, y: Any) -> Array:
     rest = arithmetic.rem_p.bind(x, y)
     # Neither 0, where x / y is exact, nor NaN, where it is infinite or NaN; both signs of zero are right there too.
     rounded = comparison.gt_p.bind(arithmetic.abs_p.bind(rest), like(rest, 0))
@@ -147,7 +147,7 @@ def _is_integer(y: Any) -> bool:
     return isinstance(y, int) or (isinstance(y, np.generic) and y.dtype.kind in "iu")  # a time is np.integer too
 
 
-def power(x: Any, y: Any, /) -> Any:
+def power(x: Any, y: Any, /) -> Array:
     """x to the power y.
 
     Args:
@@ -175,7 +175,7 @@ def power(x: Any, y: Any, /) -> Any:
     return _integer_power(x if exponent.weak_type else strong(x), y)
 
 
-def _integer_power(x: Any, y: Any) -> Any:
+def _integer_power(x: Any, y: Any) -> Array:
     """Integers to the power of integers, of which the lowest six bits count, by repeated squaring."""
     one, zero = like(x, 1), like(x, 0)
     vanishes = logical_and(comparison.eq_p.bind(x, zero), comparison.ne_p.bind(y, zero))
@@ -192,10 +192,10 @@ def _integer_power(x: Any, y: Any) -> Any:
 
 def broadcast_shape_of(x: Any, y: Any) -> tuple[int, ...]:
     """The shape of the result of an elementwise primitive on operands of one shape, or scalars."""
-    return get_aval(x).shape or get_aval(y).shape  # type: ignore[no-any-return]
+    return get_aval(x).shape or get_aval(y).shape
 
 
-def reciprocal(x: Any, /) -> Any:
+def reciprocal(x: Any, /) -> Array:
     """1 / x.
 
     Args:
@@ -205,7 +205,7 @@ def reciprocal(x: Any, /) -> Any:
     return arithmetic.integer_pow_p.bind(x, y=-1)
 
 
-def float_power(x: Any, y: Any, /) -> Any:
+def float_power(x: Any, y: Any, /) -> Array:
     """x to the power y, computed in a floating or complex dtype.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.numpy.creation import asarray
 from primax.numpy.promotion import broadcast, promote
 from primax.numpy.selection import choose
@@ -16,7 +16,7 @@ from primax.plugins.structural import zeros_like
 __all__ = ["gcd", "lcm"]
 
 
-def gcd(x1: Any, x2: Any) -> Any:
+def gcd(x1: Any, x2: Any) -> Array:
     """The greatest common divisors of integers, element by element; that of 0 and 0 is 0.
 
     Args:
@@ -32,7 +32,7 @@ def gcd(x1: Any, x2: Any) -> Any:
     return _gcd(*_magnitudes("gcd", x1, x2))
 
 
-def lcm(x1: Any, x2: Any) -> Any:
+def lcm(x1: Any, x2: Any) -> Array:
     """The least common multiples of integers, element by element; 0 where one of them is 0. See `gcd`.
 
     >>> import primax as px
@@ -55,12 +55,12 @@ def _magnitudes(function: str, x: Any, y: Any) -> list[Any]:
     return [x, y] if dtypes.is_unsigned_integer(x.dtype) else [abs_p.bind(x), abs_p.bind(y)]
 
 
-def _gcd(x: Any, y: Any) -> Any:
+def _gcd(x: Any, y: Any) -> Array:
     """Euclid's algorithm, for all elements until the last is done."""
     return while_loop(_unfinished, _step, (x, y))[0]
 
 
-def _unfinished(pair: Any) -> Any:
+def _unfinished(pair: Any) -> Array:
     return (pair[1] != 0).any()
 
 

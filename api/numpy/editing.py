@@ -46,7 +46,7 @@ def _positions(function: str, obj: Any, size: int) -> list[int]:
     return found
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """An array without the elements at some positions.
 
     Args:
@@ -80,7 +80,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     return concatenate(parts, axis) if parts else take_slice(x, 0, 0, axis)
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """An array with elements put in before some positions.
 
     Args:
@@ -108,6 +108,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         count = obj.size if traced else len(places)
     sizes = (*x.shape[:axis], count, *x.shape[axis + 1 :])
     values = broadcast_to_shape(reshaped(values, (1,) * (rank - values.ndim) + values.shape), sizes)
+    order: Any
     if traced:
         order = _order_of_traced(places, size, count)
     else:
@@ -120,7 +121,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     return concatenate(parts, axis) if parts else x
 
 
-def _order_of_traced(places: Any, size: int, count: int) -> Any:
+def _order_of_traced(places: Any, size: int, count: int) -> Array:
     """Where the elements of an array with others put in come from, in the array followed by the others."""
     aval = get_aval(places)
     if not dtypes.is_integer(aval.dtype) or len(aval.shape) > 1:
@@ -133,7 +134,7 @@ def _order_of_traced(places: Any, size: int, count: int) -> Any:
     return Reference(found, old).set(np.arange(size, dtype=np.int32))
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
     """An array with other elements on its main diagonal.
 
     Args:
@@ -181,7 +182,7 @@ def _bit_order(function: str, bitorder: str) -> bool:
 _BYTE = np.dtype(np.uint8)
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     """An array without the zeros at the ends of its axes.
 
     Args:
@@ -215,7 +216,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return out
 
 
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     """Bytes made of the bits along an axis, eight each; zeros fill up the last one.
 
     Args:
@@ -243,7 +244,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
     return moveaxis(reduce_sum_p.bind(bitwise.shift_left_p.bind(bits, shifts), axes=(len(rest) + 1,)), -1, axis)
 
 
-def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Any:
+def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """The bits of bytes along an axis, as zeros and ones.
 
     Args:

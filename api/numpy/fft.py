@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from primax.extend.api_util import among, read_size, sequence
 from primax.extend.arguments import canonical_axes, canonical_axis, integers
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, place, read_dtype, zeros
 from primax.numpy.joining import concatenate
 from primax.numpy.programs import one_program
@@ -60,7 +62,7 @@ def _check_norm(function: str, norm: Any) -> None:
 
 def _transform(
     function: str, kind: FftType, a: Any, axes: Sequence[int], lengths: Sequence[Any] | None, norm: Any
-) -> Any:
+) -> Array:
     """A transform along axes counted from the front, which are cut or filled up with zeros to the lengths given.
 
     Without lengths given, axes may have no elements; only of real numbers there must be one along the last axis.
@@ -86,10 +88,10 @@ def _transform(
             )
     if empty:
         return _nothing(function, kind, a, axes[-1], sizes[-1])
-    return _transformed(a, function, kind, axes, sizes, norm)
+    return _transformed(a, function, kind, tuple(axes), tuple(sizes), norm)
 
 
-def _nothing(function: str, kind: FftType, a: Any, last: int, size: int) -> Any:
+def _nothing(function: str, kind: FftType, a: Any, last: int, size: int) -> Array:
     """The transform of an array that holds no elements along one of the axes."""
     shape = list(get_aval(a).shape)
     shape[last] = size // 2 + 1 if kind is RFFT else size
@@ -100,7 +102,7 @@ def _nothing(function: str, kind: FftType, a: Any, last: int, size: int) -> Any:
 @one_program(static=1)
 def _transformed(
     a: Any, function: str, kind: FftType, axes: tuple[int, ...], sizes: tuple[int, ...], norm: str | None
-) -> Any:
+) -> Array:
     taken = [*sizes[:-1], sizes[-1] // 2 + 1] if kind is IRFFT else sizes
     x = _converted(function, kind, _resized(a, get_aval(a), axes, taken))
     for part, first, stop in _steps(kind, len(axes)):
@@ -141,19 +143,19 @@ def _steps(kind: FftType, count: int) -> list[tuple[FftType, int, int]]:
     return steps[::-1] if kind is IRFFT else steps
 
 
-def _along(kind: FftType, x: Any, axes: Sequence[int], lengths: tuple[int, ...]) -> Any:
+def _along(kind: FftType, x: Any, axes: Sequence[int], lengths: tuple[int, ...]) -> Array:
     rank = len(get_aval(x).shape)
     order = (*[axis for axis in range(rank) if axis not in axes], *axes)
     out = fft_p.bind(permuted(x, order), fft_type=kind, fft_lengths=tuple(lengths))
     return permuted(out, tuple(sorted(range(rank), key=order.__getitem__)))
 
 
-def _one(function: str, kind: FftType, a: Any, n: Any, axis: Any, norm: Any) -> Any:
+def _one(function: str, kind: FftType, a: Any, n: Any, axis: Any, norm: Any) -> Array:
     axis = canonical_axis(axis, len(aval_of(function, a, "a").shape), function)
     return _transform(function, kind, a, (axis,), None if n is None else (read_size(function, "n", n),), norm)
 
 
-def _many(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Any:
+def _many(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Array:
     rank = len(aval_of(function, a, "a").shape)
     lengths = None if s is None else tuple([read_size(function, "s", n) for n in integers(s, function, "s")])
     if axes is None:
@@ -171,7 +173,7 @@ def _many(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) ->
     return _transform(function, kind, a, axes, lengths, norm)
 
 
-def _two(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Any:
+def _two(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Array:
     axes = sequence(function, "axes", axes)
     if len(axes) != 2:
         raise ValueError(f"{function}: axes must be two axes, got {tuple(axes)}")
@@ -204,7 +206,7 @@ def _lengths(kind: FftType, one: str) -> str:
 
 
 def _along_one(name: str, kind: FftType, sentence: str) -> Function:
-    def function(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    def function(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
         return _one(name, kind, a, n, axis, norm)
 
     arguments = f"      n: the length {_lengths(kind, 'along the axis')}.\n      axis: the axis.\n"
@@ -212,7 +214,7 @@ def _along_one(name: str, kind: FftType, sentence: str) -> Function:
 
 
 def _along_two(name: str, kind: FftType, sentence: str) -> Function:
-    def function(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+    def function(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
         return _two(name, kind, a, s, axes, norm)
 
     arguments = f"      s: the lengths {_lengths(kind, 'along the axes')}.\n      axes: the two axes.\n"
@@ -220,7 +222,7 @@ def _along_two(name: str, kind: FftType, sentence: str) -> Function:
 
 
 def _along_many(name: str, kind: FftType, sentence: str) -> Function:
-    def function(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+    def function(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
         return _many(name, kind, a, s, axes, norm)
 
     arguments = (
@@ -244,7 +246,7 @@ rfftn = _along_many("rfftn", RFFT, "The discrete Fourier transform of real numbe
 irfftn = _along_many("irfftn", IRFFT, "The inverse of `rfftn`.")
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform, which is real, of what is its own conjugate read backwards.
 
     Args:
@@ -260,7 +262,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _one("hfft", IRFFT, conjugate(a), n, axis, _OPPOSITES[norm])
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: the first n // 2 + 1 points of what is its own conjugate read backwards.
 
     Args:
@@ -277,7 +279,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     return conj_p.bind(_one("ihfft", RFFT, a, n, axis, _OPPOSITES[norm]))
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies that belong to the points of `fft`: first those from 0 up, then the negative ones.
 
     Args:
@@ -301,14 +303,14 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     return _per_sample(steps, count, d, dtype, device)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies that belong to the points of `rfft`. Arguments and errors are those of `fftfreq`."""
     dtype = _frequency_dtype("rfftfreq", dtype)
     count = _number("rfftfreq", n)
     return _per_sample(counted(count // 2 + 1, 0, 1, dtypes.to_inexact_dtype(dtype)), count, d, dtype, device)
 
 
-def _frequency_dtype(function: str, dtype: Any) -> Any:
+def _frequency_dtype(function: str, dtype: Any) -> np.dtype[Any]:
     return dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
 
 
@@ -316,11 +318,11 @@ def _number(function: str, n: Any) -> int:
     return read_size(function, "n", n)
 
 
-def _per_sample(steps: Any, count: int, d: Any, dtype: Any, device: Any) -> Any:
+def _per_sample(steps: Any, count: int, d: Any, dtype: Any, device: Any) -> Array:
     return place(cast(divide(steps, multiply(count, d)), dtype), device)
 
 
-def fftshift(x: Any, axes: Any = None) -> Any:
+def fftshift(x: Any, axes: Any = None) -> Array:
     """An array rolled along axes so that what is at zero comes to the middle.
 
     Args:
@@ -333,12 +335,12 @@ def fftshift(x: Any, axes: Any = None) -> Any:
     return _shifted("fftshift", x, axes, lambda size: size // 2)
 
 
-def ifftshift(x: Any, axes: Any = None) -> Any:
+def ifftshift(x: Any, axes: Any = None) -> Array:
     """The inverse of `fftshift`, which takes the same arguments."""
     return _shifted("ifftshift", x, axes, lambda size: -(size // 2))
 
 
-def _shifted(function: str, x: Any, axes: Any, places: Callable[[int], int]) -> Any:
+def _shifted(function: str, x: Any, axes: Any, places: Callable[[int], int]) -> Array:
     shape = aval_of(function, x, "x").shape
     chosen = read_axes(axes, len(shape), function)
     return roll(x, [places(shape[i]) for i in chosen], chosen)

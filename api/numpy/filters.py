@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend.api_util import among
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.precision import canonicalize_precision
 from primax.numpy.creation import read_dtype
 from primax.numpy.promotion import promote
@@ -17,7 +17,7 @@ from primax.plugins.structural import rev_p
 __all__ = ["convolve", "correlate"]
 
 
-def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The convolution of two sequences: the coefficients of the product of two polynomials.
 
     Args:
@@ -41,7 +41,9 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     return _compiled("convolve", a, v, *_options("convolve", mode, precision, preferred_element_type))
 
 
-def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def correlate(
+    a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
     """The correlation of two sequences, `c[k]`, the sum of `a[n + k] * conj(v[n])`.
 
     Args:
@@ -72,7 +74,7 @@ def _options(function: str, mode: str, precision: Any, preferred: Any) -> tuple[
     return mode, canonicalize_precision(precision, function), preferred
 
 
-def _filtered(function: str, a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
+def _filtered(function: str, a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Array:
     a, v = promote(function, a, v, to=dtypes.to_inexact_dtype)
     for name, x in (("a", a), ("v", v)):
         aval = get_aval(x)

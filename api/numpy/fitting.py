@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import integer
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, ones
 from primax.numpy.indexing import take_slice
 from primax.numpy.linalg.equations import inv, lstsq
@@ -26,7 +26,7 @@ from primax.plugins.structural import concatenate_p, pad_p, slice_p
 __all__ = ["poly", "polydiv", "polyfit", "roots"]
 
 
-def poly(seq_of_zeros: Any) -> Any:
+def poly(seq_of_zeros: Any) -> Array:
     """The coefficients of the polynomial with given roots, the highest power first, which is 1.
 
     Args:
@@ -63,7 +63,7 @@ def poly(seq_of_zeros: Any) -> Any:
     return out
 
 
-def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial.
 
     Args:
@@ -100,7 +100,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     return concatenate_p.bind(found, at_zero, dimension=0)
 
 
-def _roots_behind_zeros(p: Any, kind: Any) -> Any:
+def _roots_behind_zeros(p: Any, kind: Any) -> Array:
     size = p.shape[0]
     something = p != 0
     leading = something.argmax().astype(np.int32) if size else np.int32(0)
@@ -111,7 +111,7 @@ def _roots_behind_zeros(p: Any, kind: Any) -> Any:
     return choose(below(np.int32(size - 1) - leading, size - 1), found, kind.type(complex(np.nan, np.nan)))
 
 
-def _companion_roots(p: Any, kind: Any) -> Any:
+def _companion_roots(p: Any, kind: Any) -> Array:
     """The eigenvalues of the matrix whose characteristic polynomial it is."""
     size = get_aval(p).shape[0]
     if size < 2:
@@ -162,7 +162,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
 
 def polyfit(
     x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool | str = False
-) -> Any:
+) -> tuple[Any, ...] | tuple[Any, Any] | Array:
     """The polynomial nearest to points, in the sense of least squares.
 
     Args:

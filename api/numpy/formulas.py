@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import sequence
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan, signbit
@@ -47,7 +47,7 @@ Function = Callable[..., Any]
 def _without_nan(name: str, primitive: Any, exceeds: Any, sentence: str) -> Function:
     """An extremum of two numbers that is the other one where one is NaN."""
 
-    def function(x: Any, y: Any, /) -> Any:
+    def function(x: Any, y: Any, /) -> Array:
         x, y = operands(name, x, y)
         dtype = get_aval(x).dtype
         if dtypes.is_floating(dtype):  # of equal numbers y is the result, and has the derivative
@@ -62,7 +62,7 @@ fmax = _without_nan("fmax", arithmetic.max_p, comparison.gt_p, "The larger of x 
 fmin = _without_nan("fmin", arithmetic.min_p, comparison.lt_p, "The smaller of x and y; the other one if one is NaN.")
 
 
-def copysign(x: Any, y: Any, /) -> Any:
+def copysign(x: Any, y: Any, /) -> Array:
     """The absolute value of x with the sign of y.
 
     Args:
@@ -74,7 +74,7 @@ def copysign(x: Any, y: Any, /) -> Any:
     return choose(signbit(y), arithmetic.neg_p.bind(size), size)
 
 
-def heaviside(x: Any, y: Any, /) -> Any:
+def heaviside(x: Any, y: Any, /) -> Array:
     """0 where x is negative, 1 where it is positive, and y where it is zero.
 
     Args:
@@ -87,7 +87,7 @@ def heaviside(x: Any, y: Any, /) -> Any:
     return choose(comparison.eq_p.bind(x, zero), y, nonzero)
 
 
-def hypot(x: Any, y: Any, /) -> Any:
+def hypot(x: Any, y: Any, /) -> Array:
     """The square root of x**2 + y**2, without overflow.
 
     Args:
@@ -98,7 +98,7 @@ def hypot(x: Any, y: Any, /) -> Any:
     return _compiled_hypot(x, y)
 
 
-def _hypot(x: Any, y: Any) -> Any:
+def _hypot(x: Any, y: Any) -> Array:
     x, y = arithmetic.abs_p.bind(x), arithmetic.abs_p.bind(y)
     longer, shorter = arithmetic.max_p.bind(x, y), arithmetic.min_p.bind(x, y)
     none = comparison.eq_p.bind(longer, like(longer, 0))
@@ -114,7 +114,7 @@ def _hypot(x: Any, y: Any) -> Any:
 _compiled_hypot = jit(_hypot)
 
 
-def _principal(x: Any, period: float) -> Any:
+def _principal(x: Any, period: float) -> Array:
     """A complex number with an imaginary part within half a period of zero."""
     imaginary = arithmetic.imag_p.bind(x)
     turns = arithmetic.div_p.bind(imaginary, like(imaginary, period))
@@ -123,7 +123,7 @@ def _principal(x: Any, period: float) -> Any:
     return arithmetic.complex_p.bind(arithmetic.real_p.bind(x), imaginary)
 
 
-def _half(x: Any) -> Any:
+def _half(x: Any) -> Array:
     """x / 2, part by part, so that an infinite part makes no other one NaN."""
     if dtypes.is_complex(get_aval(x).dtype):
         return arithmetic.complex_p.bind(_half(arithmetic.real_p.bind(x)), _half(arithmetic.imag_p.bind(x)))
@@ -132,7 +132,7 @@ def _half(x: Any) -> Any:
 
 def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: float) -> Function:
     @jit
-    def log_of_sum(x: Any, y: Any) -> Any:
+    def log_of_sum(x: Any, y: Any) -> Array:
         difference = arithmetic.sub_p.bind(x, y)
         # Equal infinities differ by NaN, and so do their derivatives, unless they are kept out of what follows.
         undefined = bitwise.and_p.bind(comparison.ne_p.bind(difference, difference), comparison.eq_p.bind(x, y))
@@ -148,17 +148,17 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: floa
         # The limit as both go to infinity as one, so that each contributes a half to the derivative.
         return choose(undefined, _half(arithmetic.add_p.bind(x, y)), out)
 
-    def function(x: Any, y: Any, /) -> Any:
+    def function(x: Any, y: Any, /) -> Array:
         return log_of_sum(*operands(name, x, y, to=to_inexact))
 
     return document(function, name, sentence, 2, "of any number dtype; integers are converted to a floating one")
 
 
-def _log1p_exp(x: Any) -> Any:
+def _log1p_exp(x: Any) -> Array:
     return exponential.log1p_p.bind(exponential.exp_p.bind(x))
 
 
-def _log2_1p_exp2(x: Any) -> Any:
+def _log2_1p_exp2(x: Any) -> Array:
     out = exponential.log1p_p.bind(exponential.exp2_p.bind(x))
     return arithmetic.mul_p.bind(out, like(out, 1 / math.log(2)))
 
@@ -167,7 +167,7 @@ logaddexp = _log_of_sum("logaddexp", "log(exp(x) + exp(y)), without overflow.", 
 logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x + 2**y), without overflow.", _log2_1p_exp2, 2 * math.pi / math.log(2))
 
 
-def sinc(x: Any, /) -> Any:
+def sinc(x: Any, /) -> Array:
     """sin(pi x) / (pi x): 1 where x is zero, and 0 where it is infinite.
 
     Args:
@@ -181,7 +181,7 @@ def sinc(x: Any, /) -> Any:
     return choose(infinite, like(angle, 0), _sinc(choose(infinite, like(angle, 1), angle)))
 
 
-def _sinc(angle: Any) -> Any:
+def _sinc(angle: Any) -> Array:
     """sin(angle) / angle, and 1 at zero."""
     squared = arithmetic.mul_p.bind(angle, angle)
     # Near zero the power series, so that derivatives of every order are right there.
@@ -195,7 +195,7 @@ def _sinc(angle: Any) -> Any:
     return choose(small, series, arithmetic.div_p.bind(sin_p.bind(away), away))
 
 
-def i0(x: Any) -> Any:
+def i0(x: Any) -> Array:
     """The modified Bessel function of the first kind, of order 0.
 
     Args:
@@ -207,7 +207,7 @@ def i0(x: Any) -> Any:
     return arithmetic.mul_p.bind(exponential.exp_p.bind(x), special.bessel_i0e(x))
 
 
-def spacing(x: Any, /) -> Any:
+def spacing(x: Any, /) -> Array:
     """The distance from x to the next number away from zero, with the sign of x.
 
     Args:
@@ -225,7 +225,7 @@ def spacing(x: Any, /) -> Any:
     return choose(comparison.ne_p.bind(sign, like(sign, 0)), arithmetic.neg_p.bind(step), step)
 
 
-def _spacing_of_bits(size: Any) -> Any:
+def _spacing_of_bits(size: Any) -> Array:
     """The spacing of finite numbers without a sign; not a difference, since processors may take tiny ones for 0."""
     dtype = get_aval(size).dtype
     layout = _Layout(dtype)
@@ -243,7 +243,7 @@ def _spacing_of_bits(size: Any) -> Any:
 _compiled_spacing = jit(_spacing_of_bits)
 
 
-def bitwise_count(x: Any, /) -> Any:
+def bitwise_count(x: Any, /) -> Array:
     """The number of bits that are set in the absolute value of x, as uint8.
 
     Args:
@@ -270,7 +270,7 @@ class _Layout:
         self.sign = -(1 << int(limits.bits) - 1)
 
 
-def _power_of_two(exponent: Any, dtype: Any) -> Any:
+def _power_of_two(exponent: Any, dtype: Any) -> Array:
     """2**exponent, exactly, for an exponent within the range of normal numbers."""
     layout = _Layout(dtype)
     exponent = convert(exponent, get_aval(exponent), layout.integer)
@@ -279,7 +279,7 @@ def _power_of_two(exponent: Any, dtype: Any) -> Any:
     return structural.bitcast_convert_type(bits, dtype)
 
 
-def ldexp(x: Any, y: Any, /) -> Any:
+def ldexp(x: Any, y: Any, /) -> Array:
     """x * 2**y.
 
     Args:
@@ -338,7 +338,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 
 @custom_jvp
-def _scaled(mantissa: Any, x: Any, exponent: Any) -> Any:
+def _scaled(mantissa: Any, x: Any, exponent: Any) -> Array:
     """The mantissa, whose bits carry no derivative: it is x * 2**-exponent, for a constant exponent."""
     return mantissa
 
@@ -349,7 +349,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return mantissa, ldexp(tangents[1], arithmetic.neg_p.bind(exponent))
 
 
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Array:
     """A function defined by cases, of which the last one counts whose condition holds.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import backend
 from primax.extend.api_util import check_function, read_size
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, ones
 from primax.numpy.joining import concatenate, stack
 from primax.numpy.promotion import aval_of
@@ -38,7 +38,7 @@ class _Grid:
     def __init__(self, sparse: bool) -> None:
         self._sparse = sparse
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> list[Any] | Array:
         if not isinstance(key, tuple):
             return _points(key)
         points = [_points(part) for part in key]
@@ -61,7 +61,7 @@ class _Joined:
         self._rank = rank
         self._begin = begin
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Array:
         parts = list(key) if isinstance(key, tuple) else [key]
         if isinstance(parts[0], str):
             directive = parts.pop(0)
@@ -71,7 +71,7 @@ class _Joined:
             return _Joined(*_directive(directive, self))[tuple(parts)]
         return concatenate([self._part(part) for part in parts], self._axis)
 
-    def _part(self, part: Any) -> Any:
+    def _part(self, part: Any) -> Array:
         """An array of the least rank."""
         if isinstance(part, str):
             raise ValueError(f"r_: a string must be the first entry, got {part!r}")

@@ -31,7 +31,7 @@ __all__ = ["unstack"]
 _FILL, _PROMISE = GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS
 
 
-def getitem(x: Any, index: Any) -> Any:
+def getitem(x: Any, index: Any) -> Array:
     """`x[index]`.
 
     Args:
@@ -80,7 +80,7 @@ def _from_host(part: np.ndarray, x: Any) -> Any:
     return ExtendedArray(core.array_of(elements, base), x.dtype)
 
 
-def _of_host(x: Any, index: Any) -> Any:
+def _of_host(x: Any, index: Any) -> Array | None:
     """The part, copied on the host; None if the index is not known there."""
     host = _on_host(x)
     if type(index) is int and host.ndim and -len(host) <= index < len(host):
@@ -131,7 +131,7 @@ def read(
     unique: bool = False,
     in_order: bool = False,
     wrap: bool = True,
-) -> Any:
+) -> Array:
     """The elements at an index.
 
     Args:
@@ -204,7 +204,7 @@ def nearest(position: int, size: int, wrap: bool = True) -> int:
     return min(max(position + size if wrap and position < 0 else position, 0), size - 1)
 
 
-def _sliced(x: Any, index: Index, wrap: bool = True) -> Any:
+def _sliced(x: Any, index: Index, wrap: bool = True) -> Array:
     """The elements at ints and slices, before axes are dropped."""
     starts, limits, steps, flipped = [], [], [], []
     for axis, (entry, size) in enumerate(zip(index.axes, index.shape, strict=True)):
@@ -246,7 +246,7 @@ def _without_slices(x: Any, index: Index, with_ints: bool) -> tuple[Any, Index]:
     return cut, Index(get_aval(cut).shape, rest, index.places, index.advanced, False)
 
 
-def _dynamic_part(x: Any, index: Index, wrap: bool) -> Any:
+def _dynamic_part(x: Any, index: Index, wrap: bool) -> Array:
     """The elements at ints, slices and integers that are not known, before axes are dropped."""
     if any(type(entry) is tuple and entry[2] != 1 for entry in index.axes):
         x, index = _without_slices(x, index, with_ints=False)
@@ -275,7 +275,7 @@ def _dynamic_part(x: Any, index: Index, wrap: bool) -> Any:
     return dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes))
 
 
-def take_slice(x: Any, start: int, limit: int, axis: int) -> Any:
+def take_slice(x: Any, start: int, limit: int, axis: int) -> Array:
     """The part of an array between two positions along one axis."""
     shape = get_aval(x).shape
     if start == 0 and limit == shape[axis]:

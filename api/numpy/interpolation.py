@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan
 from primax.numpy.promotion import aval_of, promote
@@ -22,7 +22,7 @@ from primax.plugins.structural import concatenate_p
 __all__ = ["interp"]
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """Values on the lines between neighbouring points.
 
     Args:
@@ -56,7 +56,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return _compiled(x, xp, fp, ends, None if period is None else abs(period), bounded)
 
 
-def _interpolated(x: Any, xp: Any, fp: Any, ends: Any, period: Any, bounded: tuple[bool, bool]) -> Any:
+def _interpolated(x: Any, xp: Any, fp: Any, ends: Any, period: Any, bounded: tuple[bool, bool]) -> Array:
     x, xp = map(asarray, promote("interp", x, xp, to=dtypes.to_inexact_dtype))
     (fp,) = map(asarray, promote("interp", fp, to=dtypes.to_inexact_dtype))
     if period is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -53,11 +54,11 @@ def _parts(function: str, arrays: Any, dtype: Any, at_least: int = 1) -> list[An
     return [convert(x, aval, found, weak) for x, aval in zip(parts, avals, strict=True)]
 
 
-def _join(parts: list[Any], axis: int) -> Any:
+def _join(parts: list[Any], axis: int) -> Array:
     return asarray(parts[0]) if len(parts) == 1 else concatenate_p.bind(*parts, dimension=axis)
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Arrays one after the other along an axis.
 
     Args:
@@ -82,7 +83,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     return _join(parts, canonical_axis(axis, ranks.pop(), "concatenate"))
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
     """Arrays of one shape along a new axis.
 
     Args:
@@ -109,27 +110,27 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     return stack_p.bind(*parts, axis=canonical_axis(axis, len(shapes[0]) + 1, "stack"))
 
 
-def _all(function: str, raised: Any, tup: Any, dtype: Any, axis: int) -> Any:
+def _all(function: str, raised: Any, tup: Any, dtype: Any, axis: int) -> Array:
     return _join([raised(x) for x in _parts(function, tup, dtype)], axis)
 
 
-def vstack(tup: Any, dtype: Any = None) -> Any:
+def vstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays one below the other: along the first axis, vectors as rows. The arguments are those of `concatenate`."""
     return _all("vstack", atleast_2d, tup, dtype, 0)
 
 
-def hstack(tup: Any, dtype: Any = None) -> Any:
+def hstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays side by side: along the second axis, vectors along the first. The arguments are those of `concatenate`."""
     parts = [atleast_1d(x) for x in _parts("hstack", tup, dtype)]
     return _join(parts, 0 if len(get_aval(parts[0]).shape) == 1 else 1)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Any:
+def dstack(tup: Any, dtype: Any = None) -> Array:
     """Arrays along the third axis. The arguments are those of `concatenate`."""
     return _all("dstack", atleast_3d, tup, dtype, 2)
 
 
-def column_stack(tup: Any) -> Any:
+def column_stack(tup: Any) -> Array:
     """Arrays side by side along the second axis, vectors as columns.
 
     Args:
@@ -142,7 +143,7 @@ def column_stack(tup: Any) -> Any:
     return _join(parts, 1)
 
 
-def block(arrays: Any) -> Any:
+def block(arrays: Any) -> Array:
     """An array put together from nested lists of blocks: the innermost lists along the last axis, and so on.
 
     Args:
@@ -166,7 +167,7 @@ def block(arrays: Any) -> Any:
     return join(arrays, 0)
 
 
-def _depths(item: Any, level: int) -> Any:
+def _depths(item: Any, level: int) -> Iterator[int]:
     if isinstance(item, tuple):
         raise TypeError("block: arrays must be nested lists, got a tuple")
     if not isinstance(item, list):
@@ -184,7 +185,7 @@ def _greatest_rank(item: Any) -> int:
     return len(aval_of("block", item, "a block").shape)
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """Two arrays one after the other.
 
     Args:

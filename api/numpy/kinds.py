@@ -60,7 +60,7 @@ def size(a: Any, axis: Any = None) -> int:
     return math.prod([sizes[i] for i in canonical_axes(axes, len(sizes), "size", "axis")])
 
 
-def result_type(*args: Any) -> Any:
+def result_type(*args: Any) -> np.dtype[Any]:
     """The dtype to which arrays, numbers and dtypes promote.
 
     Raises:
@@ -73,7 +73,7 @@ def result_type(*args: Any) -> Any:
     return dtypes.result_type(*args)
 
 
-def promote_types(a: Any, b: Any) -> Any:
+def promote_types(a: Any, b: Any) -> np.dtype[Any]:
     """The dtype to which two dtypes promote.
 
     Raises:

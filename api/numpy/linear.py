@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend.api_util import integer, sequence
 from primax.extend.arguments import canonical_axes, canonical_axis, listed
-from primax.extend.core import config, dtypes, get_aval
+from primax.extend.core import Array, config, dtypes, get_aval
 from primax.extend.precision import canonicalize_precision
 from primax.extend.sharding import with_out_sharding
 from primax.numpy.creation import read_dtype
@@ -58,7 +58,9 @@ def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list
     return [strong(convert(x, aval, common)) for x, aval in zip(arrays, avals, strict=True)], wanted
 
 
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+def dot(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Array:
     """The sum of products over the last axis of `a` and the last but one of `b`.
 
     Args:
@@ -102,7 +104,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     return _dot_general(a, b, numbers, precision, preferred)
 
 
-def _dot_general(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -> Any:
+def _dot_general(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -> Array:
     return dot_general_p.bind(
         a,
         b,
@@ -112,7 +114,7 @@ def _dot_general(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -
     )
 
 
-def _scaled(a: Any, b: Any, preferred: Any) -> Any:
+def _scaled(a: Any, b: Any, preferred: Any) -> Array:
     if preferred is not None:
         a, b = (convert(x, get_aval(x), preferred) for x in (a, b))
     return (bitwise.and_p if dtypes.is_bool(get_aval(a).dtype) else arithmetic.mul_p).bind(a, b)
@@ -120,7 +122,7 @@ def _scaled(a: Any, b: Any, preferred: Any) -> Any:
 
 def matmul(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """The matrix product of two arrays, or of two stacks of matrices.
 
     Args:
@@ -165,7 +167,7 @@ def matmul(
     return _stacked(a, b, rows, columns, rows[:-1] + columns[1:], precision, preferred)
 
 
-def _stacked(a: Any, b: Any, own_a: Any, own_b: Any, own_out: Any, precision: Any, preferred: Any) -> Any:
+def _stacked(a: Any, b: Any, own_a: Any, own_b: Any, own_out: Any, precision: Any, preferred: Any) -> Array:
     """A product over the last axes, whose labels are given, for all indices of leading axes that broadcast."""
     x, y = get_aval(a).shape, get_aval(b).shape
     outer_x, outer_y = x[: len(x) - len(own_a)], y[: len(y) - len(own_b)]
@@ -195,7 +197,7 @@ def contract(
     precision: Any,
     preferred: Any,
     dot_product: Callable[..., Any] | None = None,
-) -> Any:
+) -> Array:
     """The product of two arrays whose axes have labels, summed over labels that the result does not have.
 
     At most one `dot_general` and one `transpose`; no transpose if one of the two orders of the factors needs none.
@@ -232,12 +234,12 @@ def contract(
     return _permuted(product, forward, out)
 
 
-def _permuted(x: Any, labels: Sequence[Any], wanted: Sequence[Any]) -> Any:
+def _permuted(x: Any, labels: Sequence[Any], wanted: Sequence[Any]) -> Array:
     order = tuple(map(labels.index, wanted))
     return x if order == tuple(range(len(order))) else transpose_p.bind(x, permutation=order)
 
 
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The sum of products of the elements of two arrays, those of the first conjugated.
 
     Args:
@@ -253,7 +255,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     return dot(ravel(conjugate(a)), ravel(b), precision=precision, preferred_element_type=preferred_element_type)
 
 
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The sum of products over the last axes of two arrays.
 
     Args:
@@ -273,7 +275,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return tensordot(a, b, (-1, -1), precision=precision, preferred_element_type=preferred_element_type)
 
 
-def outer(a: Any, b: Any, out: None = None) -> Any:
+def outer(a: Any, b: Any, out: None = None) -> Array:
     """The products of every element of one array with every element of another.
 
     Args:
@@ -294,7 +296,7 @@ def tensordot(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The sum of products of two arrays over several axes.
 
     Args:
@@ -346,7 +348,7 @@ def tensordot(
     return _dot_general(a, b, ((of_a, of_b), ((), ())), precision, preferred)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The products of stacks of vectors, those of the first conjugated.
 
     Args:
@@ -366,7 +368,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     return _stacked(conjugate(a), b, ("k",), ("k",), (), precision, preferred)
 
 
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: Any, x2: Any, /) -> Array:
     """The products of stacks of matrices with stacks of vectors.
 
     Args:
@@ -381,7 +383,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
     return _stacked(a, b, ("m", "k"), ("k",), ("m",), None, None)
 
 
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: Any, x2: Any, /) -> Array:
     """The products of stacks of vectors, which are conjugated, with stacks of matrices.
 
     Args:
@@ -405,7 +407,7 @@ def _require_inner(function: str, a: Any, rank_a: int, i: int, b: Any, rank_b: i
         )
 
 
-def kron(a: Any, b: Any) -> Any:
+def kron(a: Any, b: Any) -> Array:
     """The products of every element of one array with the whole of another, as blocks.
 
     Args:
@@ -419,7 +421,7 @@ def kron(a: Any, b: Any) -> Any:
     return reshaped(multiply(left, right), tuple([m * n for m, n in zip(x, y, strict=True)]))
 
 
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
     """The vector products of vectors of length 3; of two vectors of length 2 the third component.
 
     Args:

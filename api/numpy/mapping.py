@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.extend.api_util import check_function, sequence, wraps
 from primax.extend.arguments import canonical_axis, listed
-from primax.extend.core import get_aval, tree
+from primax.extend.core import Array, get_aval, tree
 from primax.extend.interpreters import batching
 from primax.numpy.creation import asarray
 from primax.numpy.promotion import aval_of
@@ -39,7 +39,7 @@ def _parse(signature: str) -> tuple[Dimensions, Dimensions]:
 def _mapped(function: Callable[..., Any], dims: list[int | None], size: int) -> Callable[..., Any]:
     """A function over one more axis in front; arguments whose dim is None do not have it."""
 
-    def run(*args: Any) -> Any:
+    def run(*args: Any) -> Array:
         structures = []
 
         def flat(*elements: Any) -> list[Any]:
@@ -82,13 +82,13 @@ def vectorize(
     cores = None if signature is None else _parse(signature)
 
     @wraps(pyfunc)
-    def vectorized(*args: Any, **kwargs: Any) -> Any:
+    def vectorized(*args: Any, **kwargs: Any) -> Array:
         keywords = {name: kwargs.pop(name) for name in list(kwargs) if name in excluded}
         if kwargs:
             raise TypeError(f"vectorize: keyword arguments must be in excluded, got {sorted(kwargs)}")
         places = [i for i in range(len(args)) if i not in excluded]
 
-        def core(*arrays: Any) -> Any:
+        def core(*arrays: Any) -> Array:
             given = list(args)
             for i, x in zip(places, arrays, strict=True):
                 given[i] = x
@@ -122,7 +122,7 @@ def _outer_shapes(arrays: list[Any], inputs: Any) -> list[tuple[int, ...]]:
     return outer
 
 
-def _over_outer_axes(function: Callable[..., Any], arrays: list[Any], outer: list[tuple[int, ...]]) -> Any:
+def _over_outer_axes(function: Callable[..., Any], arrays: list[Any], outer: list[tuple[int, ...]]) -> Array:
     shape = broadcast_shapes(*outer)
     for axis in range(len(shape) - 1, -1, -1):
         dims: list[int | None] = []
@@ -151,7 +151,7 @@ def _check_results(out: Any, wanted: Dimensions) -> None:
             )
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
     """What a function makes of every vector along an axis.
 
     Args:
@@ -170,7 +170,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     rank = len(aval_of("apply_along_axis", arr, "arr").shape)
     axis = canonical_axis(axis, rank, "apply_along_axis")
 
-    def along(vector: Any) -> Any:
+    def along(vector: Any) -> Array:
         return func1d(vector, *args, **kwargs)
 
     x = moveaxis(arr, axis, -1)
@@ -182,7 +182,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     return moveaxis(out, tuple(places), tuple(range(axis, axis + len(places))))
 
 
-def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Any:
+def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:
     """What a function makes of an array along one axis after the other.
 
     Args:

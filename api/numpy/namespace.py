@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from primax.extend import backend
 from primax.extend.api_util import among
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.numpy.kinds import isdtype
 from primax.plugins.devices import device_put
 
@@ -22,7 +23,7 @@ _NAMES = (
 ).split()
 
 
-def array_namespace(x: Any, /, *, api_version: str | None = None) -> Any:
+def array_namespace(x: Any, /, *, api_version: str | None = None) -> ModuleType:
     """The module of functions for an array, which is `primax.numpy`.
 
     Args:
@@ -38,7 +39,7 @@ def array_namespace(x: Any, /, *, api_version: str | None = None) -> Any:
     return sys.modules["primax"].numpy
 
 
-def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Any:
+def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Array:
     """An array on a device.
 
     Args:

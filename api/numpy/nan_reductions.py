@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy import reductions, scans, statistics
 from primax.numpy.predicates import isnan
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def _read(function: str, a: Any, axis: Any) -> Any:
+def _read(function: str, a: Any, axis: Any) -> ShapedArray:
     """The type of an array, of whose axes `axis` names some."""
     aval = aval_of(function, a)
     if axis is not None:
@@ -38,7 +38,7 @@ def _read(function: str, a: Any, axis: Any) -> Any:
     return aval
 
 
-def _without(function: str, a: Any, value: float, axis: Any) -> Any:
+def _without(function: str, a: Any, value: float, axis: Any) -> Array:
     """An array with a value in the place of NaN."""
     aval = _read(function, a, axis)
     if not dtypes.is_inexact(aval.dtype):
@@ -54,7 +54,7 @@ def nansum(
     keepdims: bool = False,
     initial: Any = None,
     where: Any = None,
-) -> Any:
+) -> Array:
     """The sum of the elements along axes, with 0 for NaN. The arguments are those of `sum`."""
     return reductions.sum(_without("nansum", a, 0, axis), axis, dtype, out, keepdims, initial, where)
 
@@ -67,7 +67,7 @@ def nanprod(
     keepdims: bool = False,
     initial: Any = None,
     where: Any = None,
-) -> Any:
+) -> Array:
     """The product of the elements along axes, with 1 for NaN. The arguments are those of `prod`."""
     return reductions.prod(_without("nanprod", a, 1, axis), axis, dtype, out, keepdims, initial, where)
 
@@ -82,7 +82,7 @@ def _extremum(
     keepdims: bool,
     initial: Any,
     keep: Any,
-) -> Any:
+) -> Array:
     aval = aval_of(function, a)
     found = reduce(_without(function, a, worst, axis), axis, out, keepdims, initial, keep)
     if not dtypes.is_inexact(aval.dtype) or initial is not None:
@@ -92,19 +92,19 @@ def _extremum(
 
 def nanmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
+) -> Array:
     """The largest of the elements along axes, NaN left out, unless all are NaN. The arguments are those of `max`."""
     return _extremum("nanmax", reductions.max, -math.inf, a, axis, out, keepdims, initial, where)
 
 
 def nanmin(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
+) -> Array:
     """The smallest of the elements along axes, NaN left out, unless all are NaN. The arguments are those of `max`."""
     return _extremum("nanmin", reductions.min, math.inf, a, axis, out, keepdims, initial, where)
 
 
-def _position(function: str, find: Any, worst: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+def _position(function: str, find: Any, worst: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Array:
     aval = _read(function, a, axis)
     if not dtypes.is_inexact(aval.dtype):
         return find(a, axis, out, keepdims)
@@ -113,7 +113,7 @@ def _position(function: str, find: Any, worst: float, a: Any, axis: Any, out: An
     return choose(nothing, get_aval(found).dtype.type(-1), found)
 
 
-def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the largest element along an axis, NaN left out; -1 if all are NaN.
 
     The arguments are those of `argmax`.
@@ -121,7 +121,7 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
     return _position("nanargmax", reductions.argmax, -math.inf, a, axis, out, keepdims)
 
 
-def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the smallest element along an axis, NaN left out; -1 if all are NaN.
 
     The arguments are those of `argmax`.
@@ -129,7 +129,7 @@ def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
     return _position("nanargmin", reductions.argmin, math.inf, a, axis, out, keepdims)
 
 
-def _present(function: str, a: Any, keep: Any) -> Any:
+def _present(function: str, a: Any, keep: Any) -> Array:
     """Which elements count."""
     present = comparison.eq_p.bind(a, a)
     if keep is None:
@@ -140,7 +140,7 @@ def _present(function: str, a: Any, keep: Any) -> Any:
 
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
-) -> Any:
+) -> Array:
     """The mean of the elements along axes, NaN left out. The arguments are those of `mean`."""
     aval = _read("nanmean", a, axis)
     if not dtypes.is_inexact(aval.dtype):
@@ -157,7 +157,7 @@ def nanvar(
     keepdims: bool = False,
     where: Any = None,
     mean: Any = None,
-) -> Any:
+) -> Array:
     """The variance of the elements along axes, NaN left out. The arguments are those of `var`."""
     aval = _read("nanvar", a, axis)
     if not dtypes.is_inexact(aval.dtype):
@@ -174,17 +174,17 @@ def nanstd(
     keepdims: bool = False,
     where: Any = None,
     mean: Any = None,
-) -> Any:
+) -> Array:
     """The standard deviation of the elements along axes, NaN left out. The arguments are those of `var`."""
     _read("nanstd", a, axis)
     return exponential.sqrt_p.bind(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The sums of the elements up to each, with 0 for NaN. The arguments are those of `cumsum`."""
     return scans.cumsum(_without("nancumsum", a, 0, axis), axis, dtype, out)
 
 
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The products of the elements up to each, with 1 for NaN. The arguments are those of `cumsum`."""
     return scans.cumprod(_without("nancumprod", a, 1, axis), axis, dtype, out)

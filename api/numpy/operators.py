@@ -54,7 +54,7 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: An
     """
     bind = primitive.bind
 
-    def forward(x: Any, y: Any) -> Any:
+    def forward(x: Any, y: Any) -> Array:
         kind = type(y)
         if kind is Array:
             if type(x) is Array:
@@ -76,7 +76,7 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: An
             return _leave(function, y)
         return function(x, unwrap(y))
 
-    def reflected(x: Any, y: Any) -> Any:
+    def reflected(x: Any, y: Any) -> Array:
         kind = type(y)
         if kind is float or kind is int:
             aval = x.aval
@@ -90,7 +90,7 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: An
     return forward, reflected
 
 
-def _leave(function: Operator, y: Any) -> Any:
+def _leave(function: Operator, y: Any) -> Array:
     """What an operator returns for an operand that is not an array: its own class may know what to do.
 
     Raises:
@@ -107,16 +107,16 @@ def _leave(function: Operator, y: Any) -> Any:
 def _promoting(function: Operator) -> tuple[Operator, Operator]:
     """An operator that needs its operands promoted first, and its reflection."""
 
-    def forward(x: Any, y: Any) -> Any:
+    def forward(x: Any, y: Any) -> Array:
         return _leave(function, y) if foreign(y) else function(x, unwrap(y))
 
-    def reflected(x: Any, y: Any) -> Any:
+    def reflected(x: Any, y: Any) -> Array:
         return _leave(function, y) if foreign(y) else function(unwrap(y), x)
 
     return forward, reflected
 
 
-def _power(x: Any, y: Any) -> Any:
+def _power(x: Any, y: Any) -> Array:
     if type(y) is int and dtypes.is_inexact(x.aval.dtype):
         return arithmetic.integer_pow_p.bind(x, y=y)
     return _leave(division.power, y) if foreign(y) else division.power(x, unwrap(y))
@@ -152,7 +152,7 @@ def _item_size(x: Any) -> int:
     return int(x.aval.dtype.itemsize)
 
 
-def _item(x: Any, *args: Any) -> Any:
+def _item(x: Any, *args: Any) -> Array:
     """The value as a Python scalar; with arguments, that of one element."""
     if type(x) is ExtendedArray:
         return x.__array__()
@@ -162,7 +162,7 @@ def _item(x: Any, *args: Any) -> Any:
     return np.asarray(value).item(*args)
 
 
-def _view(x: Any, dtype: Any = None) -> Any:
+def _view(x: Any, dtype: Any = None) -> Array:
     """The bits of an array read as another dtype."""
     if dtype is None:
         return x
@@ -177,12 +177,12 @@ def _view(x: Any, dtype: Any = None) -> Any:
     return out.reshape((*out.shape[:-2], -1)) if out.ndim > x.ndim else out
 
 
-def _paired(x: Any, dtype: Any) -> Any:
+def _paired(x: Any, dtype: Any) -> Array:
     parts = dtypes.itemsize_bits(dtype) // dtypes.itemsize_bits(x.dtype)
     return x.reshape((*x.shape[:-1], x.shape[-1] // parts, parts))
 
 
-def _byteswap(x: Any) -> Any:
+def _byteswap(x: Any) -> Array:
     """The elements with the order of their bytes reversed; the parts of complex numbers are swapped one by one."""
     if dtypes.is_complex(x.dtype):
         return arithmetic.complex_p.bind(_byteswap(ufuncs.real(x)), _byteswap(ufuncs.imag(x)))
@@ -192,7 +192,7 @@ def _byteswap(x: Any) -> Any:
     return structural.bitcast_convert_type(rearranging.flip(parts, -1), x.dtype)
 
 
-def _compress(x: Any, condition: Any, axis: int | None = None, **options: Any) -> Any:
+def _compress(x: Any, condition: Any, axis: int | None = None, **options: Any) -> Array:
     return taking.compress(condition, x, axis, **options)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend.api_util import among, naming
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import Tracer, dtypes, get_aval, tree
+from primax.extend.core import Array, Tracer, dtypes, get_aval, tree
 from primax.numpy import reductions, statistics
 from primax.numpy.creation import asarray
 from primax.numpy.division import floor_divide
@@ -26,7 +26,7 @@ from primax.plugins.structural import concatenate_p, pad_p, rev_p
 __all__ = ["pad"]
 
 
-def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Any:
+def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """An array with elements put before and after it along axes.
 
     Args:
@@ -90,7 +90,7 @@ def _pairs(name: str, value: Any, rank: int) -> list[tuple[int, int]]:
         ) from None
 
 
-def _constant(array: Any, widths: list[tuple[int, int]], values: Any) -> Any:
+def _constant(array: Any, widths: list[tuple[int, int]], values: Any) -> Array:
     aval = get_aval(array)
     rank = len(aval.shape)
     if not any(before or after for before, after in widths):
@@ -110,7 +110,7 @@ def _constant(array: Any, widths: list[tuple[int, int]], values: Any) -> Any:
     return out
 
 
-def _each_side(values: Any, rank: int) -> Any:
+def _each_side(values: Any, rank: int) -> np.ndarray | Array:
     """Values in the form of `pad_width`, as an array of shape (rank, 2)."""
     if any(isinstance(x, Tracer) for x in tree.tree_leaves(values)):
         return broadcast_to(asarray(values), (rank, 2))
@@ -118,14 +118,14 @@ def _each_side(values: Any, rank: int) -> Any:
         return np.broadcast_to(np.asarray(values), (rank, 2))
 
 
-def _by_function(array: Any, widths: list[tuple[int, int]], function: Callable[..., Any], kwargs: Any) -> Any:
+def _by_function(array: Any, widths: list[tuple[int, int]], function: Callable[..., Any], kwargs: Any) -> Array:
     out = _constant(array, widths, 0)
     for axis, pair in enumerate(widths):
         out = apply_along_axis(function, axis, out, pair, axis, kwargs)
     return out
 
 
-def _joined(parts: list[Any], axis: int) -> Any:
+def _joined(parts: list[Any], axis: int) -> Array:
     return concatenate_p.bind(*parts, dimension=axis)
 
 
@@ -135,22 +135,22 @@ def _repeated(x: Any, axis: int, count: int) -> list[Any]:
     return [broadcast_to_shape(x, (*shape[:axis], count, *shape[axis + 1 :]))] if count else []
 
 
-def _edge(x: Any, axis: int, before: int, after: int) -> Any:
+def _edge(x: Any, axis: int, before: int, after: int) -> Array:
     size = x.shape[axis]
     first = _repeated(take_slice(x, 0, 1, axis), axis, before)
     last = _repeated(take_slice(x, size - 1, size, axis), axis, after)
     return _joined([*first, x, *last], axis)
 
 
-def _reflect(x: Any, axis: int, before: int, after: int, reflect_type: str = "even") -> Any:
+def _reflect(x: Any, axis: int, before: int, after: int, reflect_type: str = "even") -> Array:
     return _mirrored(x, axis, before, after, reflect_type, 1)
 
 
-def _symmetric(x: Any, axis: int, before: int, after: int, reflect_type: str = "even") -> Any:
+def _symmetric(x: Any, axis: int, before: int, after: int, reflect_type: str = "even") -> Array:
     return _mirrored(x, axis, before, after, reflect_type, 0)
 
 
-def _mirrored(x: Any, axis: int, before: int, after: int, kind: str, skip: int) -> Any:
+def _mirrored(x: Any, axis: int, before: int, after: int, kind: str, skip: int) -> Array:
     """Continue an array by its mirror images; `skip` elements at the edge are not repeated."""
     if not among(kind, ("even", "odd")):
         raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {kind!r}")
@@ -172,11 +172,11 @@ def _mirrored(x: Any, axis: int, before: int, after: int, kind: str, skip: int) 
     return x
 
 
-def _odd(edge: Any, image: Any) -> Any:
+def _odd(edge: Any, image: Any) -> Array:
     return subtract(multiply(edge, 2), image)
 
 
-def _wrap(x: Any, axis: int, before: int, after: int) -> Any:
+def _wrap(x: Any, axis: int, before: int, after: int) -> Array:
     size = x.shape[axis]
     copies, rest = divmod(before, size)
     first = [take_slice(x, size - rest, size, axis)] if rest else []
@@ -185,7 +185,7 @@ def _wrap(x: Any, axis: int, before: int, after: int) -> Any:
     return _joined([*first, *[x] * (copies + 1 + more), *last], axis)
 
 
-def _linear_ramp(x: Any, axis: int, before: int, after: int, end_values: Any = 0) -> Any:
+def _linear_ramp(x: Any, axis: int, before: int, after: int, end_values: Any = 0) -> Array:
     ends = _each_side(end_values, x.ndim)[axis]
     size = x.shape[axis]
     parts = [x]
@@ -198,7 +198,7 @@ def _linear_ramp(x: Any, axis: int, before: int, after: int, end_values: Any = 0
     return _joined(parts, axis)
 
 
-def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
+def _ramp(end: Any, edge: Any, count: int, axis: int) -> tuple[Array, Array] | Array:
     """Numbers from the end value up to the edge, which has length 1 along the axis."""
     aval = get_aval(edge)
     if dtypes.is_integer(aval.dtype):
@@ -212,7 +212,7 @@ def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
 
 
 def _statistic(reduce: Callable[..., Any]) -> Callable[..., Any]:
-    def extend(x: Any, axis: int, before: int, after: int, stat_length: Any = None) -> Any:
+    def extend(x: Any, axis: int, before: int, after: int, stat_length: Any = None) -> Array:
         size = x.shape[axis]
         if stat_length is None:
             lengths = (size, size)

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend.api_util import integer, naming
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray
 from primax.numpy.division import power, remainder
 from primax.numpy.indexing import take_slice
@@ -37,7 +37,7 @@ def _coefficients(function: str, *arrays: Any) -> list[Any]:
     return out
 
 
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The values of a polynomial, by Horner's rule.
 
     Args:
@@ -64,13 +64,13 @@ def _aligned(a1: Any, a2: Any) -> list[Any]:
     return [_grown(x, size - get_aval(x).shape[0], 0) for x in (a1, a2)]
 
 
-def _grown(x: Any, before: int, after: int) -> Any:
+def _grown(x: Any, before: int, after: int) -> Array:
     if not before and not after:
         return x
     return pad_p.bind(x, get_aval(x).dtype.type(0), padding_config=((before, after, 0),))
 
 
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials.
 
     Args:
@@ -79,7 +79,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
     return add(*_aligned(*_coefficients("polyadd", a1, a2)))
 
 
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: Any, a2: Any) -> Array:
     """The difference of two polynomials. The arguments are those of `polyadd`."""
     return subtract(*_aligned(*_coefficients("polysub", a1, a2)))
 
@@ -91,7 +91,7 @@ def _leading_zeros(function: str, p: Any) -> int:
     return int(others[0]) if others.size else max(values.size - 1, 0)
 
 
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials.
 
     Args:
@@ -111,7 +111,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     return reduce_sum_p.bind(reshaped(flat, (m, m + n - 1)), axes=(0,))
 
 
-def polyder(p: Any, m: int = 1) -> Any:
+def polyder(p: Any, m: int = 1) -> Array:
     """The derivative of a polynomial.
 
     Args:
@@ -133,7 +133,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     return arithmetic.mul_p.bind(kept, np.asarray(factors, get_aval(p).dtype))
 
 
-def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The integral of a polynomial.
 
     Args:
@@ -160,7 +160,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     return asarray(p)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of the powers of the elements of a vector, one row each.
 
     Args:
@@ -199,7 +199,7 @@ def _fit_to(function: str, shape: tuple[int, ...], **arguments: Any) -> None:
             )
 
 
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:
     """Angles without the jumps of whole turns.
 
     Args:

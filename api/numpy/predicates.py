@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.extend.sharding import vary_like
 from primax.numpy import reductions
@@ -38,7 +38,7 @@ _BOOL = np.dtype(np.bool_)
 Function = Callable[..., Any]
 
 
-def isfinite(x: Any, /) -> Any:
+def isfinite(x: Any, /) -> Array:
     """Whether x is neither infinite nor NaN.
 
     Args:
@@ -52,7 +52,7 @@ def isfinite(x: Any, /) -> Any:
     return vary_like(constant(True, aval.shape, _BOOL), aval)
 
 
-def isnan(x: Any, /) -> Any:
+def isnan(x: Any, /) -> Array:
     """Whether x is NaN, or has a part that is.
 
     Args:
@@ -64,7 +64,7 @@ def isnan(x: Any, /) -> Any:
     return vary_like(constant(False, aval.shape, _BOOL), aval)
 
 
-def isinf(x: Any, /) -> Any:
+def isinf(x: Any, /) -> Array:
     """Whether x is infinite, or has a part that is.
 
     Args:
@@ -79,7 +79,7 @@ def isinf(x: Any, /) -> Any:
 
 
 def _infinity(name: str, value: float, sentence: str) -> Function:
-    def function(x: Any, /) -> Any:
+    def function(x: Any, /) -> Array:
         aval = aval_of(name, x)
         require_real(name, x)
         if dtypes.is_floating(aval.dtype):
@@ -95,7 +95,7 @@ isposinf = _infinity("isposinf", math.inf, "Whether x is plus infinity.")
 isneginf = _infinity("isneginf", -math.inf, "Whether x is minus infinity.")
 
 
-def logical_not(x: Any, /) -> Any:
+def logical_not(x: Any, /) -> Array:
     """Whether x is zero.
 
     Args:
@@ -106,7 +106,7 @@ def logical_not(x: Any, /) -> Any:
 
 
 def _logical(name: str, primitive: Any, sentence: str) -> Function:
-    def function(x: Any, y: Any, /) -> Any:
+    def function(x: Any, y: Any, /) -> Array:
         aval_of(name, x, 0)
         aval_of(name, y, 1)
         return primitive.bind(*broadcast(name, [boolean(x), boolean(y)]))
@@ -123,7 +123,7 @@ logical_or = _logical("logical_or", bitwise.or_p, "Whether x or y is true.")
 logical_xor = _logical("logical_xor", bitwise.xor_p, "Whether one of x and y is true.")
 
 
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: Any) -> Array:
     """Whether the imaginary part of x is not zero.
 
     Args:
@@ -136,7 +136,7 @@ def iscomplex(x: Any) -> Any:
     return vary_like(constant(False, aval.shape, _BOOL), aval)
 
 
-def isreal(x: Any) -> Any:
+def isreal(x: Any) -> Array:
     """Whether the imaginary part of x is zero.
 
     Args:
@@ -149,7 +149,7 @@ def isreal(x: Any) -> Any:
     return vary_like(constant(True, aval.shape, _BOOL), aval)
 
 
-def signbit(x: Any, /) -> Any:
+def signbit(x: Any, /) -> Array:
     """Whether x is negative, or minus zero, or a NaN with its sign set.
 
     Args:
@@ -168,7 +168,7 @@ def signbit(x: Any, /) -> Any:
     return vary_like(constant(False, aval.shape, _BOOL), aval)
 
 
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether a and b differ by at most atol + rtol * abs(b).
 
     Args:
@@ -199,12 +199,12 @@ def _tolerance(name: str, x: Any, compared: Any) -> Any:
     return strong(convert(x, aval_of("isclose", x, name), dtype))
 
 
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether all elements of a and b are close. The arguments are those of `isclose`."""
     return reductions.all(isclose(a, b, rtol, atol, equal_nan))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Whether two arrays have one shape and equal elements.
 
     Args:
@@ -220,7 +220,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return reductions.all(same)
 
 
-def array_equiv(a1: Any, a2: Any) -> Any:
+def array_equiv(a1: Any, a2: Any) -> Array:
     """Whether two arrays have shapes that broadcast together, and equal elements once they are broadcast.
 
     Args:

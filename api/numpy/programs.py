@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from primax.extend import core
+from primax.extend.core import Array
 from primax.plugins.calls import jit
 
 __all__ = ["one_program"]
 
-Function = Callable[..., Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _hashable(x: Any) -> Any:
@@ -34,7 +35,7 @@ def one_program(static: int) -> Callable[[Function], Function]:
         program = jit(function, static_argnums=tuple(range(static, function.__code__.co_argcount)))
 
         @wraps(function)
-        def call(*args: Any) -> Any:
+        def call(*args: Any) -> Array | list[Array]:
             if core.thread.trace.tracing:
                 return function(*args)
             try:
@@ -45,6 +46,6 @@ def one_program(static: int) -> Callable[[Function], Function]:
                     raise
                 return program(*args[:static], *constants)
 
-        return call
+        return call  # type: ignore[return-value]
 
     return decorate

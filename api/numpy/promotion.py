@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
       OverflowError: it is an int that the default int dtype cannot hold.
     """
     try:
-        return get_aval(x)  # type: ignore[no-any-return]
+        return get_aval(x)
     except (TypeError, ValueError, OverflowError) as error:
         which = (
             "its argument" if argument is None else argument if isinstance(argument, str) else f"argument {argument}"
@@ -81,7 +82,7 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
         raise TypeError(f"{function}: {which} must be an array or a number, got {_describe(x)}{hint}") from None
 
 
-def host_values(x: Any) -> Any:
+def host_values(x: Any) -> np.ndarray:
     """The elements of an array that is not traced, on the host.
 
     Raises:
@@ -100,7 +101,7 @@ def _describe(x: Any) -> str:
 _makers: dict[tuple[Any, type], Any] = {}
 
 
-def scalar_in(aval: Any, scalar: Any) -> Any:
+def scalar_in(aval: Any, scalar: Any) -> float | None:
     """A Python scalar in the dtype of its partner; None if the two promote to another dtype.
 
     A program holds a number of NumPy's, which says its dtype. Where nothing is traced, Python's own does, which is the
@@ -129,7 +130,7 @@ def _nothing(scalar: Any) -> None:
     return None
 
 
-def _maker(dtype: Any, kind: type) -> Any:
+def _maker(dtype: Any, kind: type) -> Callable[[Any], Any]:
     with core.config.enable_x64(True):
         make = _wide_maker(dtype, kind)
     if make is _nothing or dtype not in dtypes.NARROWED:
@@ -137,7 +138,7 @@ def _maker(dtype: Any, kind: type) -> Any:
     return lambda scalar: make(scalar) if core.config.enable_x64.value else None
 
 
-def _wide_maker(dtype: Any, kind: type) -> Any:
+def _wide_maker(dtype: Any, kind: type) -> Callable[[Any], Any]:
     if not isinstance(dtype, np.dtype) or dtypes.result_type(ShapedArray((), dtype), kind) != dtype:
         return _nothing
     if kind is int and dtypes.is_integer(dtype):
@@ -153,8 +154,8 @@ def _wrapped(scalar: int, dtype: Any) -> Any:
         return np.asarray(scalar, dtypes.scalar_dtype(scalar)).astype(dtype)[()]
 
 
-def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Any:
-    """A value of type `aval` in another dtype; host values are converted on the host."""
+def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Array:
+    """A value of type `aval` in another dtype; host values are converted on the host, and to operations are arrays."""
     if aval.dtype == dtype:
         return x
     kind = type(x)
@@ -174,7 +175,7 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Any:
     if on_host and isinstance(dtype, np.dtype) and _as_numpy_does(aval.dtype, dtype):
         if aval.dtype == dtypes.float0:
             raise TypeError(f"arithmetic is not defined for values of dtype float0{of_call()}")
-        return np.asarray(x).astype(aval.dtype).astype(dtype)
+        return np.asarray(x).astype(aval.dtype).astype(dtype)  # type: ignore[return-value]
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
 
 
@@ -185,8 +186,8 @@ def _as_numpy_does(before: Any, after: Any) -> bool:
     return not (dtypes.is_floating(before) and dtypes.is_integer(after))
 
 
-def cast(x: Any, dtype: Any) -> Any:
-    """An array in another dtype, which it has exactly if it has it already."""
+def cast(x: Any, dtype: Any) -> Array:
+    """An array in another dtype, which it has exactly if it has it already; a host value stays one."""
     return convert(x, get_aval(x), dtype)
 
 
@@ -213,15 +214,15 @@ def promote(function: str, *args: Any, to: Any = None) -> list[Any]:
     return [convert(x, aval, dtype, weak) for x, aval in zip(args, avals, strict=True)]
 
 
-def boolean(x: Any) -> Any:
-    """Where an array is not zero."""
+def boolean(x: Any) -> Array:
+    """Where an array is not zero; a host value stays one."""
     aval = get_aval(x)
     if aval.dtype == _BOOL:
         return x
     if not isinstance(aval.dtype, np.dtype):
         raise TypeError(f"an array of dtype {aval.dtype} is neither true nor false")
     if type(x) in _PYTHON_SCALARS or isinstance(x, np.ndarray | np.generic):
-        return np.asarray(x).astype(bool)
+        return np.asarray(x).astype(bool)  # type: ignore[return-value]
     return ne_p.bind(x, aval.dtype.type(0))
 
 
@@ -246,7 +247,7 @@ def _listed(shapes: Any) -> str:
     return ", ".join(str(tuple(shape)) for shape in shapes)
 
 
-def broadcast_to_shape(x: Any, shape: tuple[int, ...], own: tuple[int, ...] | None = None) -> Any:
+def broadcast_to_shape(x: Any, shape: tuple[int, ...], own: tuple[int, ...] | None = None) -> Array:
     """An array repeated to a shape that its own broadcasts to: at most one equation."""
     if own is None:
         own = get_aval(x).shape
@@ -320,7 +321,7 @@ def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]
     return out
 
 
-def operands(function: str, x: Any, y: Any, to: Any = None) -> Any:
+def operands(function: str, x: Any, y: Any, to: Any = None) -> tuple[Any, float] | tuple[Any, Any] | list[Any]:
     """Two operands in one dtype and of one shape (or scalars), ready for an elementwise primitive.
 
     Args:
@@ -357,7 +358,7 @@ def _fitted(x: Any, partner: Any) -> Any:
     return x if scalar is None else scalar
 
 
-def strong(x: Any) -> Any:
+def strong(x: Any) -> Array:
     """A value that is not weakly typed."""
     aval = get_aval(x)
     if not aval.weak_type:

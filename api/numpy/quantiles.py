@@ -42,7 +42,7 @@ def quantile(
     keepdims: bool = False,
     *,
     weights: Any = None,
-) -> Any:
+) -> Array:
     """The values below which given parts of the elements along axes are. NaN where an element is NaN.
 
     Args:
@@ -82,7 +82,7 @@ def percentile(
     *,
     weights: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """`quantile`, with the parts in percent."""
     if out_sharding is not None:
         return divided_call(
@@ -102,7 +102,7 @@ def nanquantile(
     keepdims: bool = False,
     *,
     weights: Any = None,
-) -> Any:
+) -> Array:
     """`quantile`, with NaN left out."""
     return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
@@ -117,30 +117,32 @@ def nanpercentile(
     keepdims: bool = False,
     *,
     weights: Any = None,
-) -> Any:
+) -> Array:
     """`percentile`, with NaN left out."""
     q = _hundredth("nanpercentile", q)
     return _quantile("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
 
-def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The middle of the elements along axes: half of them are below it. The arguments are those of `quantile`."""
     return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False)
 
 
-def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+def nanmedian(
+    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
     """`median`, with NaN left out."""
     return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True)
 
 
-def _hundredth(function: str, q: Any) -> Any:
+def _hundredth(function: str, q: Any) -> np.ndarray | Array:
     if isinstance(q, Array | Tracer):
         (q,) = promote(function, q, to=to_inexact)
         return arithmetic.div_p.bind(q, get_aval(q).dtype.type(100))
     return _host_numbers(function, q) / 100
 
 
-def _host_numbers(function: str, q: Any) -> Any:
+def _host_numbers(function: str, q: Any) -> np.ndarray:
     try:
         found = np.asarray(q)
         if found.dtype.kind in "cmMSU":
@@ -161,7 +163,7 @@ def _quantile(
     keepdims: bool,
     weights: Any,
     without_nan: bool,
-) -> Any:
+) -> Array:
     if out is not None or overwrite_input:
         refuse_out(function)
     if not among(method, _METHODS):
@@ -196,7 +198,7 @@ def _quantile_of(
     method: str,
     keepdims: bool,
     without_nan: bool,
-) -> Any:
+) -> Array:
     """Quantiles at places that are `known` beforehand, or computed from q of shape `parts`."""
     shape = get_aval(a).shape
     (a,) = promote("quantile", a, to=to_inexact)
@@ -223,7 +225,7 @@ def _quantile_of(
 _compiled_quantile = jit(_quantile_of, static_argnums=tuple(range(2, 8)))
 
 
-def _spread_weights(function: str, weights: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+def _spread_weights(function: str, weights: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     """Weights in the shape of the array."""
     own = aval_of(function, weights, "weights").shape
     if own == shape:
@@ -234,7 +236,7 @@ def _spread_weights(function: str, weights: Any, shape: tuple[int, ...], axes: t
     return broadcast_to_shape(reshaped(weights, (*own, *[1] * (len(shape) - axis - 1))), shape)
 
 
-def _weighted(a: Any, q: Any, weights: Any, axes: tuple[int, ...], keepdims: bool, without_nan: bool) -> Any:
+def _weighted(a: Any, q: Any, weights: Any, axes: tuple[int, ...], keepdims: bool, without_nan: bool) -> Array:
     """The first elements, in order, up to which there is at least a part q of all weights."""
     shape = get_aval(a).shape
     (a,) = promote("quantile", a, to=to_inexact)
@@ -270,7 +272,7 @@ def _weighted(a: Any, q: Any, weights: Any, axes: tuple[int, ...], keepdims: boo
 _compiled_weighted = jit(_weighted, static_argnums=(3, 4, 5))
 
 
-def _at_known_places(a: Any, size: int, q: tuple[float, ...], parts: tuple[int, ...], method: str) -> Any:
+def _at_known_places(a: Any, size: int, q: tuple[float, ...], parts: tuple[int, ...], method: str) -> Array:
     """Quantiles at places known beforehand, which are read off the sorted array."""
     a = sort(a, -1)
     axis = len(get_aval(a).shape) - 1
@@ -294,18 +296,18 @@ def _at_known_places(a: Any, size: int, q: tuple[float, ...], parts: tuple[int, 
     return stack(found) if parts else found[0]
 
 
-def _element(a: Any, place: int, axis: int) -> Any:
+def _element(a: Any, place: int, axis: int) -> Array:
     if not get_aval(a).shape[axis]:
         return reductions.sum(a, axis=axis) * math.nan
     return squeeze_p.bind(take_slice(a, place, place + 1, axis), dimensions=(axis,))
 
 
-def _between(low: Any, high: Any, of_low: Any, of_high: Any) -> Any:
+def _between(low: Any, high: Any, of_low: Any, of_high: Any) -> Array:
     """low and high, mixed; equal infinities are kept apart from their difference."""
     return arithmetic.add_p.bind(arithmetic.mul_p.bind(low, of_low), arithmetic.mul_p.bind(high, of_high))
 
 
-def _at_computed_places(a: Any, size: int, q: Any, method: str, without_nan: bool) -> Any:
+def _at_computed_places(a: Any, size: int, q: Any, method: str, without_nan: bool) -> Array:
     """Quantiles at places that are computed; the elements there are picked out by comparing positions."""
     a = sort(a, -1)
     rest = get_aval(a).shape[:-1]
@@ -336,7 +338,7 @@ def _at_computed_places(a: Any, size: int, q: Any, method: str, without_nan: boo
     return choose(exact, below, _between(below, above, arithmetic.sub_p.bind(dtype.type(1), weight), weight))
 
 
-def _picked(a: Any, place: Any, rest: tuple[int, ...]) -> Any:
+def _picked(a: Any, place: Any, rest: tuple[int, ...]) -> Array:
     size = get_aval(a).shape[-1]
     wanted = get_aval(place).shape
     nowhere = get_aval(a).dtype.type(math.nan)

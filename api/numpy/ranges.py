@@ -37,7 +37,7 @@ def _known(function: str, argument: str, x: Any) -> Any:
     return x.item() if isinstance(x, Array | np.ndarray | np.generic) else x
 
 
-def counted(count: int, start: Any, step: Any, dtype: Any) -> Any:
+def counted(count: int, start: Any, step: Any, dtype: Any) -> Array:
     """start, start + step, ...: `count` numbers of one dtype."""
     if not core.thread.trace.tracing:
         try:
@@ -60,7 +60,7 @@ def counted(count: int, start: Any, step: Any, dtype: Any) -> Any:
 
 def arange(
     start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Numbers from start up to, not including, stop.
 
     Args:
@@ -136,7 +136,7 @@ def _interpolated(
     return start, stop, convert(way, get_aval(way), computed), shape, wanted, axis
 
 
-def _ending(out: Any, stop: Any, axis: int) -> Any:
+def _ending(out: Any, stop: Any, axis: int) -> Array:
     """Points of which the last is `stop` itself, which compilers miss by a rounding."""
     shape = list(get_aval(out).shape)
     others, shape[axis] = slice_in_dim(out, 0, -1, axis=axis), 1
@@ -148,7 +148,7 @@ def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
     return x if not shape or not get_aval(x).shape else reshaped(x, (*shape[:axis], 1, *shape[axis:]))
 
 
-def _across(way: Any, shape: tuple[int, ...], axis: int) -> Any:
+def _across(way: Any, shape: tuple[int, ...], axis: int) -> Array:
     """A vector along one axis of arrays of `shape` with one axis more."""
     if not shape:
         return way
@@ -167,7 +167,7 @@ def linspace(
     axis: int = 0,
     *,
     device: Any = None,
-) -> Any:
+) -> tuple[Array, Array] | Array:
     """Numbers at even distances from start to stop.
 
     Args:
@@ -202,7 +202,7 @@ def linspace(
     return out, strong(divide(width, steps) if steps else full_like(width, math.nan))
 
 
-def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Array:
     start, stop, way, shape, wanted, axis = _interpolated("linspace", start, stop, num, endpoint, dtype, axis)
     low, high = _along(start, shape, axis), _along(stop, shape, axis)
     way = _across(way, shape, axis)
@@ -227,7 +227,7 @@ def logspace(
     base: Any = 10.0,
     dtype: Any = None,
     axis: int = 0,
-) -> Any:
+) -> Array:
     """Numbers at even ratios, from base**start to base**stop.
 
     Args:
@@ -246,7 +246,7 @@ def logspace(
     return out if wanted is None else cast(out, wanted)
 
 
-def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """Numbers at even ratios, from start to stop.
 
     Args:
@@ -302,7 +302,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return tuple(out)
 
 
-def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> tuple[Any, ...] | Array:
     """The positions of the elements of an array of a shape.
 
     Args:
@@ -325,7 +325,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
 
 
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
     """What a function makes of the positions of the elements of an array of a shape.
 
     Args:

@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend.api_util import read_size
 from primax.extend.arguments import canonical_axes, canonical_axis, canonical_shape, listed
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.sharding import with_out_sharding
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, zeros
@@ -27,7 +27,7 @@ from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, rev_p, 
 __all__ = ["flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
 
 
-def flip(m: Any, axis: Any = None) -> Any:
+def flip(m: Any, axis: Any = None) -> Array:
     """An array with the order of its elements reversed along axes.
 
     Args:
@@ -41,17 +41,17 @@ def flip(m: Any, axis: Any = None) -> Any:
     return rev_p.bind(m, dimensions=axes) if axes else asarray(m)
 
 
-def fliplr(m: Any) -> Any:
+def fliplr(m: Any) -> Array:
     """An array reversed along its second axis."""
     return flip(m, 1)
 
 
-def flipud(m: Any) -> Any:
+def flipud(m: Any) -> Array:
     """An array reversed along its first axis."""
     return flip(m, 0)
 
 
-def tile(A: Any, reps: Any) -> Any:
+def tile(A: Any, reps: Any) -> Array:
     """An array repeated as a whole along axes.
 
     Args:
@@ -74,7 +74,7 @@ def tile(A: Any, reps: Any) -> Any:
 
 def repeat(
     a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """An array whose elements along an axis are repeated.
 
     Args:
@@ -123,7 +123,7 @@ def repeat(
     return take(a, places, axis)
 
 
-def _traced_places(repeats: Any, size: int, total: int) -> Any:
+def _traced_places(repeats: Any, size: int, total: int) -> Array:
     """Where each element of the result comes from: as many elements lie before it as end before it or with it."""
     aval = aval_of("repeat", repeats, "repeats")
     if not dtypes.is_integer(aval.dtype) or aval.shape not in ((), (1,), (size,)):
@@ -133,7 +133,7 @@ def _traced_places(repeats: Any, size: int, total: int) -> Any:
     return cumsum(ends)
 
 
-def _each(a: Any, shape: tuple[int, ...], axis: int, count: int) -> Any:
+def _each(a: Any, shape: tuple[int, ...], axis: int, count: int) -> Array:
     if count == 1:
         return asarray(a)
     sizes = (*shape[: axis + 1], count, *shape[axis + 1 :])
@@ -142,7 +142,7 @@ def _each(a: Any, shape: tuple[int, ...], axis: int, count: int) -> Any:
     return reshaped(spread, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     """An array whose elements are moved along axes; those pushed out at the end come in at the beginning.
 
     Args:
@@ -189,7 +189,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 @one_program(static=1)
-def _rolled(a: Any, axes: tuple[int, ...], shifts: tuple[int, ...]) -> Any:
+def _rolled(a: Any, axes: tuple[int, ...], shifts: tuple[int, ...]) -> Array:
     for i, places in zip(axes, shifts, strict=True):
         size = get_aval(a).shape[i]
         cut = -places % size if size else 0
@@ -198,7 +198,7 @@ def _rolled(a: Any, axes: tuple[int, ...], shifts: tuple[int, ...]) -> Any:
     return asarray(a)
 
 
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """An array turned by 90 degrees, from the first of two axes towards the second.
 
     Args:

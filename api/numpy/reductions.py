@@ -51,7 +51,7 @@ def read_axes(axis: Any, rank: int, function: str) -> tuple[int, ...]:
     return canonical_axes(axis, rank, function, "axis")
 
 
-def with_axes(out: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Any:
+def with_axes(out: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Array:
     """A reduced array; with its axes as axes of length 1 if they are to be kept."""
     if not keepdims or not axes:
         return out
@@ -60,7 +60,7 @@ def with_axes(out: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims:
     return broadcast_in_dim_p.bind(out, shape=sizes, broadcast_dimensions=kept)
 
 
-def wide_integer(dtype: Any) -> Any:
+def wide_integer(dtype: Any) -> np.dtype[Any]:
     """The dtype in which numbers are summed: integers narrower than the default are widened."""
     if dtypes.is_bool(dtype):
         return dtypes.default_int_dtype()
@@ -74,7 +74,7 @@ def is_half(dtype: Any) -> bool:
     return dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 32
 
 
-def masked(function: str, x: Any, keep: Any, value: Any) -> Any:
+def masked(function: str, x: Any, keep: Any, value: Any) -> Array:
     """x where the mask holds, elsewhere a neutral value."""
     return where(read_where(function, keep, get_aval(x).shape), x, value)
 
@@ -105,7 +105,7 @@ def _accumulate(
     initial: Any,
     keep: Any,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     aval = aval_of(function, a)
     out_dtype = read_dtype(dtype, function) if dtype is not None else aval.dtype
     if dtype is None and promote_integers:
@@ -131,7 +131,7 @@ def _accumulate(
 
 def _as_bool(
     primitive: Any, a: Any, aval: Any, axis: Any, keepdims: bool, initial: Any, keep: Any, function: str
-) -> Any:
+) -> Array:
     """Sums and products of dtype bool: whether any, or all, are true."""
     reduce = any if primitive is reduce_sum_p else all
     out = reduce(a, axis, keepdims=keepdims, where=keep)
@@ -149,7 +149,7 @@ def sum(
     initial: Any = None,
     where: Any = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     """The sum of the elements along axes.
 
     Args:
@@ -194,7 +194,7 @@ def prod(
     initial: Any = None,
     where: Any = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     """The product of the elements along axes. The arguments are those of `sum`.
 
     >>> import primax as px
@@ -228,7 +228,7 @@ def _extremum(
     keepdims: bool,
     initial: Any,
     keep: Any,
-) -> Any:
+) -> Array:
     aval = aval_of(function, a)
     axes = read_axes(axis, len(aval.shape), function)
     if initial is None:
@@ -267,7 +267,7 @@ def _limit(dtype: Any, lowest: bool) -> Any:
 
 def max(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
+) -> Array:
     """The largest of the elements along axes; NaN if one is.
 
     Args:
@@ -292,7 +292,7 @@ def max(
 
 def min(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
+) -> Array:
     """The smallest of the elements along axes; NaN if one is. The arguments are those of `max`."""
     if out is not None:
         refuse_out("min")
@@ -326,7 +326,7 @@ def minmax(
     return min(a, axis, None, keepdims, low, where), max(a, axis, None, keepdims, high, where)
 
 
-def _truth(function: str, primitive: Any, neutral: bool, a: Any, axis: Any, keepdims: bool, keep: Any) -> Any:
+def _truth(function: str, primitive: Any, neutral: bool, a: Any, axis: Any, keepdims: bool, keep: Any) -> Array:
     aval_of(function, a)
     x = boolean(a)
     if keep is not None:
@@ -337,7 +337,7 @@ def _truth(function: str, primitive: Any, neutral: bool, a: Any, axis: Any, keep
     return with_axes(out, shape, axes, keepdims)
 
 
-def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether all elements along axes are true, that is, not zero.
 
     Args:
@@ -355,14 +355,14 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     return _truth("all", primitives.reduce_and_p, True, a, axis, keepdims, where)
 
 
-def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether any element along axes is true, that is, not zero. The arguments are those of `all`."""
     if out is not None:
         refuse_out("any")
     return _truth("any", primitives.reduce_or_p, False, a, axis, keepdims, where)
 
 
-def _position(function: str, find: Any, a: Any, axis: Any, keepdims: Any) -> Any:
+def _position(function: str, find: Any, a: Any, axis: Any, keepdims: Any) -> Array:
     aval = aval_of(function, a)
     shape = aval.shape
     if dtypes.is_complex(aval.dtype):
@@ -378,7 +378,7 @@ def _position(function: str, find: Any, a: Any, axis: Any, keepdims: Any) -> Any
     return with_axes(find(flat, place, dtypes.default_int_dtype()), shape, axes, bool(keepdims))
 
 
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the first of the largest elements along an axis; that of the first NaN if there is one.
 
     Args:
@@ -396,14 +396,14 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     return _position("argmax", primitives.argmax, a, axis, keepdims)
 
 
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the first of the smallest elements along an axis. The arguments are those of `argmax`."""
     if out is not None:
         refuse_out("argmin")
     return _position("argmin", primitives.argmin, a, axis, keepdims)
 
 
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
     """The difference of the largest and the smallest of the elements along axes.
 
     Args:
@@ -418,7 +418,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
     return arithmetic.sub_p.bind(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The number of elements along axes that are not zero.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend.api_util import integer, naming
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan
@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 
 
 def _rounded(name: str, primitive: Any, sentence: str) -> Function:
-    def function(x: Any, /) -> Any:
+    def function(x: Any, /) -> Array:
         aval = aval_of(name, x)
         require_real(name, x)
         return primitive.bind(x) if dtypes.is_floating(aval.dtype) else asarray(x)
@@ -39,7 +39,7 @@ floor = _rounded("floor", rounding.floor_p, "The largest integer that is not abo
 ceil = _rounded("ceil", rounding.ceil_p, "The smallest integer that is not below x, in the dtype of x.")
 
 
-def trunc(x: Any, /) -> Any:
+def trunc(x: Any, /) -> Array:
     """x rounded towards zero, in the dtype of x.
 
     Args:
@@ -55,7 +55,7 @@ def trunc(x: Any, /) -> Any:
     return choose(comparison.lt_p.bind(x, like(x, 0)), rounding.ceil_p.bind(x), rounding.floor_p.bind(x))
 
 
-def rint(x: Any, /) -> Any:
+def rint(x: Any, /) -> Array:
     """x rounded to the nearest integer, to the even one of two.
 
     Args:
@@ -65,13 +65,13 @@ def rint(x: Any, /) -> Any:
     return _round_even(x if dtypes.is_inexact(aval.dtype) else cast(x, dtypes.default_float_dtype()))
 
 
-def _round_even(x: Any) -> Any:
+def _round_even(x: Any) -> Array:
     if dtypes.is_complex(get_aval(x).dtype):
         return arithmetic.complex(_round_even(real(x)), _round_even(imag(x)))
     return rounding.round(x, rounding.RoundingMethod.TO_NEAREST_EVEN)
 
 
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     """a rounded to a number of decimals, halves to the even neighbour.
 
     Args:
@@ -103,7 +103,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     return convert(x, get_aval(x), aval.dtype, aval.weak_type)
 
 
-def round_(x: Any, decimals: Any = None) -> Any:
+def round_(x: Any, decimals: Any = None) -> Array:
     """`round(x)` gives integers, `round(x, decimals)` numbers of the dtype of x."""
     if decimals is not None:
         return round(x, decimals)
@@ -126,7 +126,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     return arithmetic.sub_p.bind(x, whole), whole
 
 
-def clip(arr: Any, /, min: Any = None, max: Any = None) -> Any:
+def clip(arr: Any, /, min: Any = None, max: Any = None) -> Array:
     """arr, or the nearer bound where it is out of bounds.
 
     Args:
@@ -149,13 +149,13 @@ def clip(arr: Any, /, min: Any = None, max: Any = None) -> Any:
 
 
 @one_program(static=3)
-def _clipped(arr: Any, lower: Any, upper: Any) -> Any:
+def _clipped(arr: Any, lower: Any, upper: Any) -> Array:
     out = arr if lower is None else arithmetic.max_p.bind(*operands("clip", lower, arr))
     out = out if upper is None else arithmetic.min_p.bind(*operands("clip", upper, out))
     return asarray(out)
 
 
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
     """x with NaN and infinities replaced by numbers.
 
     Args:
@@ -177,7 +177,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return _compiled_replacement(x, nan, upper, lower)
 
 
-def _replaced(x: Any, nan: Any, upper: Any, lower: Any) -> Any:
+def _replaced(x: Any, nan: Any, upper: Any, lower: Any) -> Array:
     out = where(isnan(x), *_like(x, nan), x)
     out = where(comparison.eq_p.bind(x, like(x, math.inf)), *_like(x, upper), out)
     return where(comparison.eq_p.bind(x, like(x, -math.inf)), *_like(x, lower), out)

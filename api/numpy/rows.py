@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy.promotion import convert, host_values
 from primax.plugins.comparison import lt_p
 from primax.plugins.cumulative import cumsum_p
@@ -20,7 +20,7 @@ __all__ = ["add_rows", "below", "concrete", "count_true", "put_rows", "take_rows
 _INT32 = np.dtype(np.int32)
 
 
-def concrete(function: str, argument: str, x: Any, hint: str = "") -> Any:
+def concrete(function: str, argument: str, x: Any, hint: str = "") -> np.ndarray:
     """The value of an array, on the host.
 
     Args:
@@ -36,12 +36,12 @@ def concrete(function: str, argument: str, x: Any, hint: str = "") -> Any:
     return host_values(core.concrete_or_error(None, x, f"{context}, but for {hint}" if hint else context))
 
 
-def _column(positions: Any) -> Any:
+def _column(positions: Any) -> Array:
     (count,) = get_aval(positions).shape
     return broadcast_in_dim_p.bind(positions, shape=(count, 1), broadcast_dimensions=(0,))
 
 
-def take_rows(x: Any, positions: Any) -> Any:
+def take_rows(x: Any, positions: Any) -> Array:
     """The rows of an array at positions, an array of integers of rank 1; the nearest for those out of range."""
     shape = get_aval(x).shape
     return gather_p.bind(
@@ -56,7 +56,7 @@ def take_rows(x: Any, positions: Any) -> Any:
     )
 
 
-def _scatter(primitive: Any, x: Any, positions: Any, rows: Any, unique: bool) -> Any:
+def _scatter(primitive: Any, x: Any, positions: Any, rows: Any, unique: bool) -> Array:
     windows = tuple(range(1, len(get_aval(rows).shape)))
     return primitive.bind(
         x,
@@ -69,17 +69,17 @@ def _scatter(primitive: Any, x: Any, positions: Any, rows: Any, unique: bool) ->
     )
 
 
-def put_rows(x: Any, positions: Any, rows: Any) -> Any:
+def put_rows(x: Any, positions: Any, rows: Any) -> Array:
     """An array with rows in place of its own at positions, which must differ; those out of range are left out."""
     return _scatter(scatter_p, x, positions, rows, True)
 
 
-def add_rows(x: Any, positions: Any, rows: Any) -> Any:
+def add_rows(x: Any, positions: Any, rows: Any) -> Array:
     """An array with rows added to its own at positions; those out of range are left out."""
     return _scatter(scatter_add_p, x, positions, rows, False)
 
 
-def true_places(mask: Any, size: int, fill: int) -> Any:
+def true_places(mask: Any, size: int, fill: int) -> Array:
     """The positions at which a mask of rank 1 is true, `size` of them; `fill` where there are fewer."""
     (count,) = get_aval(mask).shape
     full = broadcast_in_dim_p.bind(np.int32(fill), shape=(size,), broadcast_dimensions=())
@@ -92,12 +92,12 @@ def true_places(mask: Any, size: int, fill: int) -> Any:
     return _scatter(scatter_p, full, ranks, iota_p.bind(dtype=_INT32, shape=(count,), dimension=0), False)
 
 
-def count_true(mask: Any) -> Any:
+def count_true(mask: Any) -> Array:
     """How many elements of a mask are true."""
     return convert(mask, get_aval(mask), _INT32).sum(dtype=_INT32)
 
 
-def below(count: Any, size: int) -> Any:
+def below(count: Any, size: int) -> Array:
     """The mask of length `size` that is true before `count`."""
     limit = broadcast_in_dim_p.bind(count, shape=(size,), broadcast_dimensions=())
     return lt_p.bind(iota_p.bind(dtype=_INT32, shape=(size,), dimension=0), limit)

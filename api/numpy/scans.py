@@ -6,7 +6,7 @@ from typing import Any
 
 from primax.extend.api_util import among, integer
 from primax.extend.arguments import canonical_axes, canonical_axis, listed
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Array:
     if out is not None:
         refuse_out(function)
     aval = aval_of(function, a)
@@ -47,7 +47,7 @@ def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any
     return strong(convert(scanned, get_aval(scanned), wanted))
 
 
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The sums of the elements up to each.
 
     Args:
@@ -66,12 +66,12 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return _scan("cumsum", cumulative.cumsum_p, a, axis, dtype, out)
 
 
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The products of the elements up to each. The arguments are those of `cumsum`."""
     return _scan("cumprod", cumulative.cumprod_p, a, axis, dtype, out)
 
 
-def _with_initial(function: str, scan: Any, neutral: int, x: Any, axis: Any, dtype: Any, initial: bool) -> Any:
+def _with_initial(function: str, scan: Any, neutral: int, x: Any, axis: Any, dtype: Any, initial: bool) -> Array:
     aval = aval_of(function, x)
     rank = len(aval.shape)
     if rank == 0 or (axis is None and rank > 1):
@@ -84,7 +84,7 @@ def _with_initial(function: str, scan: Any, neutral: int, x: Any, axis: Any, dty
     return pad_p.bind(out, get_aval(out).dtype.type(neutral), padding_config=config)
 
 
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """The sums of the elements up to each.
 
     Args:
@@ -99,12 +99,12 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
     return _with_initial("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
 
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """The products of the elements up to each. The arguments are those of `cumulative_sum`."""
     return _with_initial("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
 
 
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """The differences of neighbours along an axis; of booleans, whether they differ.
 
     Args:
@@ -149,7 +149,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return out
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """The differences of neighbours of the raveled array.
 
     Args:
@@ -172,7 +172,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return concatenate(parts) if len(parts) > 1 else out
 
 
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Array | list[Array]:
     """The slopes of a function of which equidistant values are given: central differences, one-sided at the edges.
 
     Args:
@@ -209,13 +209,13 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
     return out[0] if len(out) == 1 else out
 
 
-def _slopes(f: Any, axis: int, spacing: Any) -> Any:
+def _slopes(f: Any, axis: int, spacing: Any) -> Array:
     shape = get_aval(f).shape
     size = shape[axis]
     if size < 2:
         raise ValueError(f"gradient: an axis must have 2 points or more, got {size} along axis {axis}")
 
-    def part(start: int, limit: int) -> Any:
+    def part(start: int, limit: int) -> Array:
         return take_slice(f, start, limit, axis)
 
     first = arithmetic.sub_p.bind(part(1, 2), part(0, 1))
@@ -239,7 +239,7 @@ def _slopes(f: Any, axis: int, spacing: Any) -> Any:
     return concatenate([edges[0], inner, edges[1]], axis)
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral of a function of which values are given, by the trapezoidal rule.
 
     Args:

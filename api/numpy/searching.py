@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import among, naming, read_size, sequence
 from primax.extend.arguments import canonical_shape
-from primax.extend.core import ConcretizationTypeError, Tracer, dtypes, get_aval
+from primax.extend.core import Array, ConcretizationTypeError, Tracer, dtypes, get_aval
 from primax.numpy.creation import asarray, constant, read_dtype
 from primax.numpy.promotion import aval_of, boolean, broadcast, cast, host_values, promote
 from primax.plugins.arithmetic import add_p, clamp_p, div_p, mul_p, rem_p, sub_p
@@ -132,7 +132,7 @@ def _unraveled(flat: Any, shape: Sequence[int]) -> list[Any]:
     return [flat, *positions[::-1]]
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The positions of elements that are not zero, in the raveled array. The arguments are those of `nonzero`."""
     count = aval_of("flatnonzero", a, "a").size
     if size is None and known(a) is not None:
@@ -140,12 +140,12 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     return nonzero(a.reshape(count) if isinstance(a, np.ndarray) else _flat(a), size=size, fill_value=fill_value)[0]
 
 
-def _flat(a: Any) -> Any:
+def _flat(a: Any) -> Array:
     aval = get_aval(a)
     return a if len(aval.shape) == 1 else reshape_p.bind(a, new_sizes=(aval.size,), dimensions=None)
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The positions of elements that are not zero, one in each row. The arguments are those of `nonzero`.
 
     >>> import primax as px
@@ -203,7 +203,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 
 def ravel_multi_index(
     multi_index: Any, dims: Any, mode: str | Sequence[str] = "raise", order: str = "C", *, dtype: Any = None
-) -> Any:
+) -> Array:
     """Positions in the raveled array, from positions along each axis.
 
     Args:

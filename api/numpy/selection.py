@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from primax.extend.api_util import sequence
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, promote
 from primax.numpy.searching import nonzero
@@ -14,13 +14,21 @@ from primax.plugins.structural import select_n_p
 __all__ = ["select", "where"]
 
 
-def choose(which: Any, x: Any, y: Any) -> Any:
+def choose(which: Any, x: Any, y: Any) -> Array:
     """x where `which` is true, else y; all of one shape or scalars, x and y of one dtype."""
     shape = get_aval(which).shape or get_aval(x).shape or get_aval(y).shape
     return select_n_p.bind(which, broadcast_to_shape(y, shape), broadcast_to_shape(x, shape))
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+@overload
+def where(condition: Any, x: Any, y: Any, /) -> Array: ...
+@overload
+def where(
+    condition: Any, x: None = None, y: None = None, /, *, size: int | None = None, fill_value: Any = None
+) -> tuple[Array, ...]: ...
+def where(
+    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None
+) -> tuple[Any, ...] | Array:
     """x where the condition holds, elsewhere y; of a condition alone, where it holds, as `nonzero` says.
 
     Args:
@@ -48,11 +56,11 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 
 
 @one_program(static=3)
-def _chosen(condition: Any, x: Any, y: Any) -> Any:
+def _chosen(condition: Any, x: Any, y: Any) -> Array:
     return choose(*broadcast("where", [boolean(condition), *promote("where", x, y)]))
 
 
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
     """The first of several arrays whose condition holds, element by element.
 
     Args:

@@ -13,7 +13,7 @@ import numpy as np
 
 from primax.extend.api_util import read_size
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import Tracer, dtypes, get_aval
+from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.creation import asarray
 from primax.numpy.indexing import getitem
 from primax.numpy.predicates import isnan
@@ -115,12 +115,12 @@ def unique(
 
 def _known_unique(ar: Any, axis: int | None, equal_nan: bool) -> list[Any]:
     host = concrete("unique", "ar", ar, "size")
-    values, *places = np.unique(host, True, True, True, axis, equal_nan=equal_nan)
+    found, *places = np.unique(host, True, True, True, axis, equal_nan=equal_nan)
     if isinstance(ar, Tracer):
         values = getitem(ravel(ar), places[0]) if axis is None else getitem(ar, (slice(None),) * axis + (places[0],))
     else:
         aval = get_aval(ar)
-        values = convert_element_type_p.bind(asarray(values), new_dtype=aval.dtype, weak_type=aval.weak_type)
+        values = convert_element_type_p.bind(asarray(found), new_dtype=aval.dtype, weak_type=aval.weak_type)
     return [values, *(asarray(place, dtypes.default_int_dtype()) for place in places)]
 
 
@@ -167,7 +167,7 @@ def _as_int(*arrays: Any) -> list[Any]:
     return [cast(x, dtypes.default_int_dtype()) for x in arrays]
 
 
-def _part(x: Any, start: int, limit: int) -> Any:
+def _part(x: Any, start: int, limit: int) -> Array:
     return slice_p.bind(x, start_indices=(start,), limit_indices=(limit,), strides=None)
 
 
@@ -186,7 +186,7 @@ def _in_order(rows: Any, equal_nan: bool) -> tuple[Any, Any]:
     return order, concatenate_p.bind(np.ones((1,), np.bool_), changed, dimension=0)
 
 
-def _differs(x: Any, equal_nan: bool) -> Any:
+def _differs(x: Any, equal_nan: bool) -> Array:
     """Which elements of a sorted array differ from the one before, but for the first."""
     before, after = _part(x, 0, x.shape[0] - 1), _part(x, 1, x.shape[0])
     differs = comparison.ne_p.bind(before, after)
@@ -213,12 +213,12 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The distinct elements of an array; see `unique_all`."""
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The distinct elements of two arrays together, in order.
 
     Args:
@@ -268,9 +268,9 @@ class _Together(NamedTuple):
 def _together(function: str, ar1: Any, ar2: Any) -> _Together:
     x, y = _vectors(function, ar1, ar2)
     values = concatenate_p.bind(x, y, dimension=0)
-    places = np.concatenate([np.arange(x.shape[0]), np.arange(y.shape[0])]).astype(_INT32)
-    second = np.arange(values.shape[0]) >= x.shape[0]
-    values, second, places = sort_p.bind(values, second, places, dimension=0, is_stable=True, num_keys=1)
+    order = np.concatenate([np.arange(x.shape[0]), np.arange(y.shape[0])]).astype(_INT32)
+    of_second = np.arange(values.shape[0]) >= x.shape[0]
+    values, second, places = sort_p.bind(values, of_second, order, dimension=0, is_stable=True, num_keys=1)
     if not values.shape[0]:
         return _Together(values, second, places, second, second)
     changed = _differs(values, equal_nan=False)
@@ -358,7 +358,7 @@ def _sized_intersection(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool
 
 def setdiff1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
-) -> Any:
+) -> Array:
     """The distinct elements of an array that are not in another, in order and of its dtype.
 
     Args:
@@ -381,7 +381,7 @@ def setdiff1d(
 
 
 @partial(jit, static_argnums=(3, 4))
-def _sized_difference(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> Any:
+def _sized_difference(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> Array:
     x = _together("setdiff1d", ar1, ar2)
     mask = bitwise.and_p.bind(x.ends, bitwise.not_p.bind(x.second))
     fill_value = 0 if fill_value is None else fill_value
@@ -397,7 +397,7 @@ def _sized_difference(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, 
 
 def setxor1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
-) -> Any:
+) -> Array:
     """The distinct elements that are in one of two arrays but not in both, in order.
 
     Args:
@@ -417,7 +417,7 @@ def setxor1d(
 
 
 @partial(jit, static_argnums=(3, 4))
-def _sized_exclusion(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> Any:
+def _sized_exclusion(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> Array:
     x = _together("setxor1d", ar1, ar2)
     count = x.values.shape[0]
     if not count:

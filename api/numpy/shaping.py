@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, overload
 
 from primax.extend.api_util import among, integer
 from primax.extend.arguments import canonical_axes, canonical_axis, integers, listed
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.extend.sharding import with_out_sharding
 from primax.numpy.creation import asarray, place, read_shape
 from primax.numpy.promotion import aval_of, broadcast_to_shape
@@ -35,17 +35,17 @@ __all__ = [
 ]
 
 
-def reshaped(a: Any, shape: tuple[int, ...]) -> Any:
+def reshaped(a: Any, shape: tuple[int, ...]) -> Array:
     """An array under a shape of as many elements: no equation if it has it already."""
     return asarray(a) if get_aval(a).shape == shape else reshape_p.bind(a, new_sizes=shape, dimensions=None)
 
 
-def permuted(a: Any, order: tuple[int, ...]) -> Any:
+def permuted(a: Any, order: tuple[int, ...]) -> Array:
     """An array with its axes in another order: no equation if that is the order they have."""
     return asarray(a) if order == tuple(range(len(order))) else transpose_p.bind(a, permutation=order)
 
 
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Any:
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
     """The elements of an array, in order, under another shape.
 
     Args:
@@ -100,13 +100,13 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def reshape_method(x: Any, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Any:
+def reshape_method(x: Any, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Array:
     """`reshape`, with the sizes as one argument or several."""
     sizes = shape[0] if len(shape) == 1 else shape
     return reshape(x, sizes, order, copy=copy, out_sharding=out_sharding)
 
 
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements of an array along one axis.
 
     Args:
@@ -121,7 +121,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return reshape(a, (aval_of("ravel", a, "a").size,), order)
 
 
-def transpose(a: Any, axes: Any = None) -> Any:
+def transpose(a: Any, axes: Any = None) -> Array:
     """An array with its axes in another order.
 
     Args:
@@ -144,14 +144,14 @@ def transpose(a: Any, axes: Any = None) -> Any:
     return permuted(a, order)
 
 
-def transpose_method(x: Any, *axes: Any) -> Any:
+def transpose_method(x: Any, *axes: Any) -> Array:
     """`transpose`, with the axes as one argument or several."""
     if not axes or (len(axes) == 1 and axes[0] is None):
         return transpose(x)
     return transpose(x, axes[0] if len(axes) == 1 and hasattr(axes[0], "__iter__") else axes)
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: Any, /) -> Array:
     """An array with its last two axes swapped.
 
     Args:
@@ -166,7 +166,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return permuted(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """An array with two of its axes swapped.
 
     Args:
@@ -184,7 +184,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return permuted(a, tuple(order))
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     """An array with some of its axes at other places; the others keep their order.
 
     Args:
@@ -212,7 +212,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return permuted(a, tuple(order))
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """An array with one axis moved to before the axis that was at `start`.
 
     Args:
@@ -232,7 +232,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     return moveaxis(a, axis, start - (axis < start))
 
 
-def squeeze(a: Any, axis: Any = None) -> Any:
+def squeeze(a: Any, axis: Any = None) -> Array:
     """An array without axes of length 1.
 
     Args:
@@ -253,7 +253,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     return squeeze_p.bind(a, dimensions=tuple(sorted(axes))) if axes else asarray(a)
 
 
-def expand_dims(a: Any, axis: Any) -> Any:
+def expand_dims(a: Any, axis: Any) -> Array:
     """An array with more axes, of length 1.
 
     Args:
@@ -267,7 +267,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     return structural.expand_dims(a, integers(listed(axis), "expand_dims", "axis"))
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     """An array repeated along new axes in front, and along axes of length 1, to a shape.
 
     Args:
@@ -309,22 +309,34 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     return tuple([asarray(broadcast_to_shape(x, shape)) for x in args])
 
 
-def _at_least(function: str, arrays: Any, shape_of: Any) -> Any:
+def _at_least(function: str, arrays: Any, shape_of: Any) -> Array | tuple[Array, ...]:
     out = [reshaped(x, shape_of(aval_of(function, x, i).shape)) for i, x in enumerate(arrays)]
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def atleast_1d(*arys: Any) -> Any:
+@overload
+def atleast_1d(ary: Any, /) -> Array: ...
+@overload
+def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]: ...
+def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]:
     """Arrays with axes of length 1 added so that each has at least one; in a tuple unless there is one."""
     return _at_least("atleast_1d", arys, lambda shape: shape or (1,))
 
 
-def atleast_2d(*arys: Any) -> Any:
+@overload
+def atleast_2d(ary: Any, /) -> Array: ...
+@overload
+def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]: ...
+def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]:
     """Arrays with axes of length 1 added in front so that each has two; in a tuple unless there is one."""
     return _at_least("atleast_2d", arys, lambda shape: (1,) * (2 - len(shape)) + shape)
 
 
-def atleast_3d(*arys: Any) -> Any:
+@overload
+def atleast_3d(ary: Any, /) -> Array: ...
+@overload
+def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]: ...
+def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]:
     """Arrays with axes of length 1 added so that each has three; in a tuple unless there is one.
 
     A vector of length n becomes (1, n, 1), a matrix of shape (m, n) becomes (m, n, 1).
@@ -336,7 +348,7 @@ def atleast_3d(*arys: Any) -> Any:
     return _at_least("atleast_3d", arys, with_three)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """An array in another dtype.
 
     Args:
@@ -352,7 +364,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     return place(asarray(asarray(x), dtype, copy=copy or None), device)
 
 
-def resize(a: Any, new_shape: Any) -> Any:
+def resize(a: Any, new_shape: Any) -> Array:
     """The elements of an array, repeated as often as needed, under a new shape of any size.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import among, integer, sequence
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.joining import concatenate
 from primax.numpy.predicates import isnan
@@ -61,7 +61,7 @@ def sort(
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-) -> Any:
+) -> Array:
     """The elements of an array in order along an axis. NaN comes last.
 
     Args:
@@ -138,7 +138,7 @@ def argsort(
     stable: bool = True,
     descending: bool = False,
     dtype: Any = None,
-) -> Any:
+) -> Array:
     """The positions of the elements of an array in order along an axis.
 
     Args:
@@ -161,7 +161,7 @@ def argsort(
     return _order(a, axis, wanted, stable, descending)
 
 
-def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool = False) -> Any:
+def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool = False) -> Array:
     shape = get_aval(a).shape
     places = iota_p.bind(dtype=dtype, shape=shape, dimension=axis)
     if descending:
@@ -171,7 +171,7 @@ def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool 
     return rev_p.bind(out, dimensions=(axis,)) if descending else out
 
 
-def lexsort(keys: Any, axis: int = -1) -> Any:
+def lexsort(keys: Any, axis: int = -1) -> Array:
     """The positions of elements in the order of several keys: the last decides first.
 
     Args:
@@ -217,7 +217,7 @@ def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
     )
 
 
-def partition(a: Any, kth: int, axis: int = -1) -> Any:
+def partition(a: Any, kth: int, axis: int = -1) -> Array:
     """An array in which the element at a position is that of the sorted array, what is smaller stands before it.
 
     Args:
@@ -238,7 +238,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Any:
     return concatenate([first, rev_p.bind(rest, dimensions=(axis,))], axis)
 
 
-def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
     """The positions of the elements of `partition`, whose arguments it takes; after `kth` they ascend, as in jax."""
     a, axis = _prepared("argpartition", a, axis, None, None)
     kth = _kth("argpartition", a, kth, axis)
@@ -246,13 +246,13 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
     return concatenate([first, sort(rest, axis)], axis)
 
 
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: Any) -> Array:
     """The elements of an array as complex numbers, in the order of real parts, then imaginary parts."""
     out = sort(a, -1)
     return convert(out, get_aval(out), dtypes.canonicalize_dtype(dtypes.to_complex_dtype(get_aval(out).dtype)))
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Any:
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:
     """Where elements would have to be inserted in a sorted array to keep it sorted.
 
     Args:
@@ -291,7 +291,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
 
 
 @one_program(static=2)
-def _searched(a: Any, v: Any, side: str, method: str, dtype: Any) -> Any:
+def _searched(a: Any, v: Any, side: str, method: str, dtype: Any) -> Array:
     a, v = promote("searchsorted", a, v)
     aval, wanted = get_aval(a), get_aval(v)
     flat = reshaped(v, (wanted.size,))
@@ -304,11 +304,11 @@ def _searched(a: Any, v: Any, side: str, method: str, dtype: Any) -> Any:
     return reshaped(convert(found, get_aval(found), dtype), wanted.shape)
 
 
-def _position_dtype(size: int) -> Any:
+def _position_dtype(size: int) -> np.dtype[Any]:
     return np.dtype(np.int32 if size < 2**31 else np.int64)
 
 
-def _by_comparing(a: Any, v: Any, side: str) -> Any:
+def _by_comparing(a: Any, v: Any, side: str) -> Array:
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     a = broadcast_to_shape(reshaped(a, (1, size)), (count, size))
     v = broadcast_to_shape(reshaped(v, (count, 1)), (count, size))
@@ -316,7 +316,7 @@ def _by_comparing(a: Any, v: Any, side: str) -> Any:
     return reduce_sum_p.bind(convert(before, get_aval(before), _position_dtype(size)), axes=(1,))
 
 
-def _stands_before(x: Any, v: Any, side: str) -> Any:
+def _stands_before(x: Any, v: Any, side: str) -> Array:
     """Whether elements of the sorted array stand before the places of others; NaN comes last."""
     before = (comparison.lt_p if side == "left" else comparison.le_p).bind(x, v)
     if not dtypes.is_floating(get_aval(x).dtype):
@@ -325,7 +325,7 @@ def _stands_before(x: Any, v: Any, side: str) -> Any:
     return bitwise.or_p.bind(before, last)
 
 
-def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Any:
+def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Array:
     """The range that holds the place is halved until it is empty."""
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     dtype = _position_dtype(size)
@@ -351,11 +351,11 @@ def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Any:
     return low
 
 
-def _by_unrolled_halving(a: Any, v: Any, side: str) -> Any:
+def _by_unrolled_halving(a: Any, v: Any, side: str) -> Array:
     return _by_halving(a, v, side, unrolled=True)
 
 
-def _by_sorting(a: Any, v: Any, side: str) -> Any:
+def _by_sorting(a: Any, v: Any, side: str) -> Array:
     """Among all elements together, v comes behind those of a that are before it, and behind the smaller ones of v."""
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     dtype = _position_dtype(size + count)
@@ -374,7 +374,7 @@ _SEARCHES: dict[str, Callable[[Any, Any, str], Any]] = {
 }
 
 
-def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> Any:
+def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> Array:
     """The numbers of the bins that elements are in.
 
     Args:
@@ -400,7 +400,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
 
 
 @one_program(static=2)
-def _digitized(x: Any, bins: Any, side: str, method: str) -> Any:
+def _digitized(x: Any, bins: Any, side: str, method: str) -> Array:
     bins = asarray(bins)
     flipped = bins[-1] < bins[0]
     found = _searched(
@@ -411,7 +411,7 @@ def _digitized(x: Any, bins: Any, side: str, method: str) -> Any:
 
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
-) -> Any:
+) -> Array:
     """Whether elements are among others.
 
     Args:
@@ -433,7 +433,7 @@ def isin(
 
 
 @one_program(static=2)
-def _found(element: Any, test_elements: Any, method: str) -> Any:
+def _found(element: Any, test_elements: Any, method: str) -> Array:
     x, others = promote("isin", element, test_elements)
     shape, size = get_aval(x).shape, get_aval(others).size
     others = reshaped(others, (size,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.programs import one_program
@@ -56,7 +56,7 @@ def mean(
     keepdims: bool = False,
     *,
     where: Any = None,
-) -> Any:
+) -> Array:
     """The mean of the elements along axes.
 
     Args:
@@ -82,7 +82,7 @@ def mean(
 
 
 @one_program(static=2)
-def _mean(a: Any, where: Any, axis: Any, out_dtype: Any, computed: Any, keepdims: bool) -> Any:
+def _mean(a: Any, where: Any, axis: Any, out_dtype: Any, computed: Any, keepdims: bool) -> Array:
     aval = get_aval(a)
     x = convert(a, aval, computed)
     shape = aval.shape
@@ -100,7 +100,7 @@ def _mean(a: Any, where: Any, axis: Any, out_dtype: Any, computed: Any, keepdims
     return asarray(strong(with_axes(result, shape, axes, keepdims)))
 
 
-def _sum_of(x: Any, axes: tuple[int, ...]) -> Any:
+def _sum_of(x: Any, axes: tuple[int, ...]) -> Array:
     return reduce_sum_p.bind(x, axes=axes) if axes else x
 
 
@@ -115,7 +115,7 @@ def var(
     where: Any = None,
     mean: Any = None,
     correction: Any = None,
-) -> Any:
+) -> Array:
     """The variance of the elements along axes, which is real.
 
     Args:
@@ -137,7 +137,7 @@ def var(
     return _variance("var", a, axis, dtype, _degrees("var", ddof, correction), keepdims, where, mean)
 
 
-def _degrees(function: str, ddof: Any, correction: Any) -> Any:
+def _degrees(function: str, ddof: Any, correction: Any) -> float | int:
     if correction is None:
         return ddof
     if not isinstance(ddof, int) or ddof:
@@ -145,7 +145,7 @@ def _degrees(function: str, ddof: Any, correction: Any) -> Any:
     return correction
 
 
-def _variance(function: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, keep: Any, center: Any) -> Any:
+def _variance(function: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, keep: Any, center: Any) -> Array:
     found = _variance_dtypes(function, aval_of(function, a), dtype)
     axis = tuple(axis) if isinstance(axis, list) else axis
     if isinstance(ddof, int | float):
@@ -165,7 +165,7 @@ def _variance_by(
     computed: Any,
     known_ddof: Any,
     keepdims: bool,
-) -> Any:
+) -> Array:
     x = convert(a, get_aval(a), computed)
     if keep is not None:
         keep = read_where(function, keep, get_aval(x).shape)
@@ -234,7 +234,7 @@ def std(
     where: Any = None,
     mean: Any = None,
     correction: Any = None,
-) -> Any:
+) -> Array:
     """The standard deviation of the elements along axes: the root of `var`, whose arguments it takes."""
     if out is not None:
         refuse_out("std")
@@ -242,7 +242,9 @@ def std(
     return exponential.sqrt_p.bind(found)
 
 
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+) -> tuple[Array, Array] | Array:
     """The weighted mean of the elements along axes.
 
     Args:
@@ -276,7 +278,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return out, asarray(broadcast_to_shape(total, out.shape))
 
 
-def _aligned(weights: Any, own: tuple[int, ...], shape: tuple[int, ...], axis: Any) -> Any:
+def _aligned(weights: Any, own: tuple[int, ...], shape: tuple[int, ...], axis: Any) -> Array:
     """Weights for the elements along axes, with axes of length 1 for the others."""
     if axis is None:
         raise TypeError(f"average: axis must be given where weights is not of the shape of a, {shape}, got {own}")

@@ -9,7 +9,7 @@ import numpy as np
 from primax.extend import backend
 from primax.extend.api_util import among, sequence
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import ConcretizationTypeError, Tracer, array_of, dtypes, get_aval
+from primax.extend.core import Array, ConcretizationTypeError, Tracer, array_of, dtypes, get_aval
 from primax.numpy.at import Reference, converted
 from primax.numpy.brackets import read_entries, resolve
 from primax.numpy.creation import asarray
@@ -58,7 +58,7 @@ def take(
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     fill_value: Any = None,
-) -> Any:
+) -> Array:
     """Elements of an array along an axis.
 
     Args:
@@ -133,7 +133,7 @@ def take_along_axis(
     fill_value: Any = None,
     *,
     wrap_negative_indices: bool = True,
-) -> Any:
+) -> Array:
     """Elements of an array along an axis, at positions of their own for each place along the other axes.
 
     Args:
@@ -216,7 +216,7 @@ def _copy_only(function: str, inplace: bool) -> None:
 
 def put_along_axis(
     arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
-) -> Any:
+) -> Array:
     """A copy of an array changed along an axis, at positions of their own for each place along the other axes.
 
     Args:
@@ -261,7 +261,7 @@ def put_along_axis(
     )
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
     """A copy of an array with elements of the raveled array replaced.
 
     Args:
@@ -301,7 +301,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     return reshaped(Reference(ravel(a), reshaped(position, (count,))).set(values, mode="clip"), aval.shape)
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     """A copy of an array with elements replaced where a mask holds, by values in turn.
 
     Args:
@@ -335,7 +335,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     return reshaped(where(flat, values, ravel(arr)), aval.shape)
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """For each element, that of the array which it names.
 
     Args:
@@ -387,7 +387,7 @@ def compress(
     size: int | None = None,
     fill_value: Any = 0,
     out: None = None,
-) -> Any:
+) -> Array:
     """The elements along an axis where a condition holds.
 
     Args:
@@ -436,7 +436,7 @@ def compress(
     return take(a, positions, axis, mode="fill", fill_value=np.asarray(fill_value).item())
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
     """The elements of an array where a condition holds, raveled. The arguments are those of `compress`.
 
     >>> import primax as px

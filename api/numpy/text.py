@@ -57,7 +57,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     return asarray(found) if isinstance(found, np.ndarray) else found
 
 
-def fromfile(file: Any, *args: Any, **kwargs: Any) -> Any:
+def fromfile(file: Any, *args: Any, **kwargs: Any) -> Array:
     """An array of the bytes in a file. The arguments are those of `numpy.fromfile`."""
     with naming("fromfile"):
         try:
@@ -67,7 +67,7 @@ def fromfile(file: Any, *args: Any, **kwargs: Any) -> Any:
         return asarray(found)
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
     """An array of the numbers in a text. The arguments are those of `numpy.fromstring`."""
     with naming("fromstring"):
         return asarray(np.fromstring(string, dtype, count, sep=sep))

@@ -9,7 +9,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import integer, naming
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy import reductions
 from primax.numpy.creation import place, read_dtype
 from primax.numpy.programs import one_program
@@ -44,7 +44,7 @@ def _positions(shape: tuple[int, ...], k: int) -> tuple[Any, Any]:
     return arithmetic.add_p.bind(rows, np.int32(k)) if k else rows, columns
 
 
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Any:
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """A matrix of zeros with ones on a diagonal.
 
     Args:
@@ -65,17 +65,17 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     return _matrix("eye", N, M, k, dtype, device, comparison.eq_p, np.eye)
 
 
-def identity(n: Any, dtype: Any = None) -> Any:
+def identity(n: Any, dtype: Any = None) -> Array:
     """A square matrix of zeros with ones on its diagonal. The arguments are those of `eye`."""
     return _matrix("identity", integer("identity", "n", n), None, 0, dtype, None, comparison.eq_p, np.eye)
 
 
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Any:
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Array:
     """A matrix with ones on a diagonal and below it, and zeros above it. The arguments are those of `eye`."""
     return _matrix("tri", N, M, k, dtype, None, comparison.ge_p, np.tri)
 
 
-def _matrix(function: str, N: Any, M: Any, k: Any, dtype: Any, device: Any, compare: Any, on_host: Any) -> Any:
+def _matrix(function: str, N: Any, M: Any, k: Any, dtype: Any, device: Any, compare: Any, on_host: Any) -> Array:
     rows = integer(function, "N", N)
     columns = rows if M is None else integer(function, "M", M)
     k = integer(function, "k", k)
@@ -89,7 +89,7 @@ def _matrix(function: str, N: Any, M: Any, k: Any, dtype: Any, device: Any, comp
     return cast(compare.bind(*_positions((rows, columns), k)), dtype)
 
 
-def _triangle(function: str, m: Any, k: Any, lower: bool) -> Any:
+def _triangle(function: str, m: Any, k: Any, lower: bool) -> Array:
     aval = aval_of(function, m, "m")
     if len(aval.shape) < 2:
         raise ValueError(f"{function}: m must be of rank 2 or more, got {aval.str_short()}")
@@ -97,14 +97,14 @@ def _triangle(function: str, m: Any, k: Any, lower: bool) -> Any:
 
 
 @one_program(static=1)
-def _masked(m: Any, k: int, lower: bool) -> Any:
+def _masked(m: Any, k: int, lower: bool) -> Array:
     aval = get_aval(m)
     rows, columns = _positions(aval.shape, k if lower else k - 1)
     inside = (comparison.ge_p if lower else comparison.lt_p).bind(rows, columns)
     return choose(inside, m, aval.dtype.type(0))
 
 
-def tril(m: Any, k: Any = 0) -> Any:
+def tril(m: Any, k: Any = 0) -> Array:
     """A matrix, or a stack of them, with zeros above a diagonal.
 
     Args:
@@ -122,12 +122,12 @@ def tril(m: Any, k: Any = 0) -> Any:
     return _triangle("tril", m, k, True)
 
 
-def triu(m: Any, k: Any = 0) -> Any:
+def triu(m: Any, k: Any = 0) -> Array:
     """A matrix, or a stack of them, with zeros below a diagonal. The arguments are those of `tril`."""
     return _triangle("triu", m, k, False)
 
 
-def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonals of matrices.
 
     Args:
@@ -152,7 +152,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return last_diagonal(permuted(a, (*others, first, second)), integer("diagonal", "offset", offset))
 
 
-def last_diagonal(a: Any, k: int) -> Any:
+def last_diagonal(a: Any, k: int) -> Array:
     """The diagonals over the last two axes: every (columns + 1)-th element in reading order."""
     *outer, rows, columns = get_aval(a).shape
     start = k if k >= 0 else -k * columns
@@ -170,7 +170,7 @@ def last_diagonal(a: Any, k: int) -> Any:
     )
 
 
-def diag(v: Any, k: Any = 0) -> Any:
+def diag(v: Any, k: Any = 0) -> Array:
     """The matrix with a vector on a diagonal, or the diagonal of a matrix.
 
     Args:
@@ -200,12 +200,12 @@ def diag(v: Any, k: Any = 0) -> Any:
     return reshaped(spread, (size, size))
 
 
-def diagflat(v: Any, k: Any = 0) -> Any:
+def diagflat(v: Any, k: Any = 0) -> Array:
     """The matrix with the elements of an array on a diagonal. The arguments are those of `diag`."""
     return diag(ravel(v), k)
 
 
-def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
+def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
     """The sums of the diagonals of matrices.
 
     Args:

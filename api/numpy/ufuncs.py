@@ -93,11 +93,11 @@ def document(function: Function, name: str, sentence: str, count: int, kinds: st
     return function
 
 
-def to_number(dtype: Any) -> Any:
+def to_number(dtype: Any) -> np.dtype[Any]:
     return dtypes.to_numeric_dtype(dtype)
 
 
-def to_inexact(dtype: Any) -> Any:
+def to_inexact(dtype: Any) -> np.dtype[Any]:
     return dtypes.to_inexact_dtype(dtype)
 
 
@@ -114,7 +114,7 @@ def _unary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, t
     bind_complex = bind if rule is None else of_complex(primitive, rule)
     taken = _FLOAT32 if to is None or to(_FLOAT32) == _FLOAT32 else None  # as it is
 
-    def function(x: Any, /) -> Any:
+    def function(x: Any, /) -> Array:
         if type(x) is Array and x.aval.dtype is taken:
             return bind(x)
         aval = aval_of(name, x)
@@ -129,7 +129,7 @@ def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, 
     """A function of two arguments, which are promoted, converted by `to`, and broadcast."""
     bind = primitive.bind
 
-    def function(x: Any, y: Any, /) -> Any:
+    def function(x: Any, y: Any, /) -> Array:
         x, y = operands(name, x, y, to)
         return bind(x, y)
 
@@ -140,7 +140,7 @@ def _with_logic(name: str, primitive: Any, logic: Any, sentence: str) -> Functio
     """Like `_binary`, with another primitive for booleans."""
     bind = primitive.bind
 
-    def function(x: Any, y: Any, /) -> Any:
+    def function(x: Any, y: Any, /) -> Array:
         x, y = operands(name, x, y)
         return logic.bind(x, y) if get_aval(x).dtype is _BOOL else bind(x, y)
 
@@ -192,7 +192,7 @@ arctan2 = _binary(
 )
 
 
-def right_shift(x: Any, y: Any, /) -> Any:
+def right_shift(x: Any, y: Any, /) -> Array:
     """x divided by 2**y and rounded down, by shifting bits.
 
     Args:
@@ -210,7 +210,7 @@ def _ordering(name: str, primitive: Any, sign: str) -> Function:
     """A comparison; complex numbers are ordered by their real parts, then by their imaginary parts."""
     bind = primitive.bind
 
-    def function(x: Any, y: Any, /) -> Any:
+    def function(x: Any, y: Any, /) -> Array:
         x, y = operands(name, x, y)
         if dtypes.is_complex(get_aval(x).dtype):
             a, b = real(x), real(y)
@@ -232,7 +232,7 @@ greater = _ordering("greater", comparison.gt_p, ">")
 greater_equal = _ordering("greater_equal", comparison.ge_p, ">=")
 
 
-def real(x: Any, /) -> Any:
+def real(x: Any, /) -> Array:
     """The real part of x.
 
     Args:
@@ -242,7 +242,7 @@ def real(x: Any, /) -> Any:
     return arithmetic.real_p.bind(x) if dtypes.is_complex(aval.dtype) else asarray(x)
 
 
-def imag(x: Any, /) -> Any:
+def imag(x: Any, /) -> Array:
     """The imaginary part of x, zeros if x is real.
 
     Args:
@@ -256,7 +256,7 @@ def imag(x: Any, /) -> Any:
     )
 
 
-def conjugate(x: Any, /) -> Any:
+def conjugate(x: Any, /) -> Array:
     """The complex conjugate of x.
 
     Args:
@@ -266,7 +266,7 @@ def conjugate(x: Any, /) -> Any:
     return arithmetic.conj_p.bind(x) if dtypes.is_complex(aval.dtype) else asarray(x)
 
 
-def absolute(x: Any, /) -> Any:
+def absolute(x: Any, /) -> Array:
     """The absolute value of x, real if x is complex.
 
     Args:
@@ -278,7 +278,7 @@ def absolute(x: Any, /) -> Any:
     return arithmetic.abs_p.bind(x)
 
 
-def fabs(x: Any, /) -> Any:
+def fabs(x: Any, /) -> Array:
     """The absolute value of x, as a floating number.
 
     Args:
@@ -292,7 +292,7 @@ def fabs(x: Any, /) -> Any:
     return arithmetic.abs_p.bind(x)
 
 
-def positive(x: Any, /) -> Any:
+def positive(x: Any, /) -> Array:
     """x itself.
 
     Args:
@@ -301,7 +301,7 @@ def positive(x: Any, /) -> Any:
     return asarray(x)
 
 
-def sign(x: Any, /) -> Any:
+def sign(x: Any, /) -> Array:
     """-1, 0 or 1 for negative, zero and positive x; x / abs(x) if x is complex.
 
     Args:
@@ -311,7 +311,7 @@ def sign(x: Any, /) -> Any:
 
 
 @one_program(static=1)
-def _sign(x: Any) -> Any:
+def _sign(x: Any) -> Array:
     out = arithmetic.sign_p.bind(x)
     return choose(comparison.eq_p.bind(out, like(out, 0)), like(out, 0), out)  # of either zero the positive one
 
@@ -326,10 +326,10 @@ def require_real(function: str, *args: Any) -> None:
 def _logarithm(name: str, base: int, keeps_weak: bool) -> Function:
     scale = math.log(base)
 
-    def divide(x: Any) -> Any:
+    def divide(x: Any) -> Array:
         return arithmetic.div_p.bind(x, like(x, scale) if keeps_weak else get_aval(x).dtype.type(scale))
 
-    def function(x: Any, /) -> Any:
+    def function(x: Any, /) -> Array:
         (x,) = promote(name, x, to=to_inexact)
         if not dtypes.is_complex(get_aval(x).dtype):
             return divide(exponential.log_p.bind(x))
@@ -345,7 +345,7 @@ log10 = _logarithm("log10", 10, keeps_weak=False)
 
 
 def _scaled(name: str, factor: float, sentence: str) -> Function:
-    def function(x: Any, /) -> Any:
+    def function(x: Any, /) -> Array:
         (x,) = promote(name, x, to=to_inexact)
         return arithmetic.mul_p.bind(x, like(x, factor))
 
@@ -356,7 +356,7 @@ deg2rad = _scaled("deg2rad", math.pi / 180, "An angle in degrees as radians.")
 rad2deg = _scaled("rad2deg", 180 / math.pi, "An angle in radians as degrees.")
 
 
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: Any, deg: bool = False) -> Array:
     """The angle of complex numbers, in (-pi, pi].
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import check_function, name_of, read_size
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy import reductions, scans, ufuncs
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, read_dtype
@@ -164,7 +164,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         keepdims: bool = False,
         initial: Any = None,
         where: Any = None,
-    ) -> Any:
+    ) -> Array:
         """Combines all elements along an axis, from left to right.
 
         Args:
@@ -216,7 +216,7 @@ class ufunc(partial):  # type: ignore[type-arg]
             return total
         return reshaped(total, tuple([1 if i in axes else size for i, size in enumerate(shape)]))
 
-    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
         """Combines all elements up to each along an axis.
 
         Args:
@@ -246,7 +246,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         _, others = scan(step, reshaped(first, get_aval(rows).shape[1:]), take_slice(rows, 1, count, 0))
         return moveaxis(concatenate((first, others)), 0, 0 if axis is None else axis)
 
-    def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+    def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
         """Reduces parts of an array along an axis.
 
         Args:
@@ -283,7 +283,7 @@ class ufunc(partial):  # type: ignore[type-arg]
             parts.append(self.reduce(part, axis, dtype, keepdims=True))
         return concatenate(parts, axis)
 
-    def outer(self, A: Any, B: Any, /) -> Any:
+    def outer(self, A: Any, B: Any, /) -> Array:
         """Applies the function to all pairs of elements.
 
         Args:
@@ -293,7 +293,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         shape, rank = aval_of(f"{self.__name__}.outer", A, 0).shape, len(aval_of(f"{self.__name__}.outer", B, 1).shape)
         return self(reshaped(A, (*shape, *[1] * rank)), B)
 
-    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
         """Applies the function to elements of an array, one after the other, and returns the changed array.
 
         Args:
@@ -351,7 +351,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         infinite = isinstance(self.identity, float) and np.isinf(self.identity)
         return bool(infinite) and dtypes.is_floating(dtype) and not dtypes.supports_inf(dtype)
 
-    def _result_dtype(self, rows: Any, dtype: Any) -> Any:
+    def _result_dtype(self, rows: Any, dtype: Any) -> np.dtype[Any]:
         if dtype is not None:
             return read_dtype(dtype, self.__name__)
         element = np.zeros((), get_aval(rows).dtype)
@@ -379,7 +379,7 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) 
 def _without_start(reduce: Function, combine: Function) -> Function:
     """The reduction of a ufunc by a function that knows no dtype and no element to begin with."""
 
-    def reduced(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    def reduced(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
         out = reduce(a, axis=axis, keepdims=keepdims, where=where)
         out = out if initial is None else combine(initial, out)
         return out if dtype is None else cast(out, read_dtype(dtype, "reduce"))
@@ -388,7 +388,7 @@ def _without_start(reduce: Function, combine: Function) -> Function:
 
 
 def _extremum(reduce: Function) -> Function:
-    def reduced(a: Any, *, dtype: Any, **options: Any) -> Any:
+    def reduced(a: Any, *, dtype: Any, **options: Any) -> Array:
         out = reduce(a, **options)
         return out if dtype is None else cast(out, read_dtype(dtype, "reduce"))
 

@@ -89,7 +89,9 @@ def windows_of(index: Index, wrap: bool = True) -> Windows:
     return Windows(indices, numbers, tuple(sizes), tuple(shape), index.advanced is None, increasing)
 
 
-def _stacked(columns: Sequence[tuple[int, Any, int]], batch: tuple[int, ...], shape: Sequence[int]) -> Any:
+def _stacked(
+    columns: Sequence[tuple[int, Any, int]], batch: tuple[int, ...], shape: Sequence[int]
+) -> np.ndarray | Array:
     """Index vectors from the positions along each axis."""
     known = [_known(position, shape[axis]) for axis, position, _ in columns]
     if not any(x is None for x in known):
@@ -120,7 +122,7 @@ def _known(position: Any, size: int) -> Any:
     return np.minimum(np.maximum(position, -1), size)  # np.clip takes several times as long
 
 
-def common_dtype(found: Sequence[Any]) -> Any:
+def common_dtype(found: Sequence[Any]) -> np.dtype[Any]:
     """The dtype that positions of several dtypes have together."""
     if len(set(found)) == 1 and dtypes.itemsize_bits(found[0]) >= 32:
         return found[0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import backend
 from primax.extend.api_util import integer, naming
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.numpy.formulas import i0
 from primax.numpy.promotion import promote
 from primax.numpy.ranges import counted
@@ -26,7 +26,7 @@ def _count(function: str, M: Any) -> int:
 
 
 def _window(function: Callable[[int], Any], sentence: str) -> Callable[[int], Any]:
-    def window(M: int) -> Any:
+    def window(M: int) -> Array:
         count = _count(function.__name__, M)
         with naming(function.__name__):
             host = np.asarray(function(count))
@@ -43,7 +43,7 @@ hamming = _window(np.hamming, "The Hamming window, a cosine on a pedestal.")
 hanning = _window(np.hanning, "The Hann window, a raised cosine.")
 
 
-def kaiser(M: int, beta: Any) -> Any:
+def kaiser(M: int, beta: Any) -> Array:
     """The Kaiser window.
 
     Args:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from primax.extend.core import Array
 from primax.porting.table import table
 
 __all__ = ["candidates", "find", "is_module", "ported_path", "resolve", "stands_in"]
 
 
-def find(path: str) -> Any:
+def find(path: str) -> ModuleType | Array:
     """What stands at a dotted path.
 
     Raises:

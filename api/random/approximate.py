@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.promotion import broadcast_to_shape, cast
 from primax.numpy.ranges import counted
 from primax.numpy.reductions import sum as reduce_sum
@@ -48,7 +48,7 @@ def check_method(function: str, method: Any) -> bool:
     return bool(method == "approximate")
 
 
-def _horner(x: Any, coefficients: Any) -> Any:
+def _horner(x: Any, coefficients: Any) -> Array:
     total = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
         total = total * x + coefficient
@@ -56,7 +56,7 @@ def _horner(x: Any, coefficients: Any) -> Any:
 
 
 @sampler
-def gamma_numbers(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool) -> Any:
+def gamma_numbers(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool) -> Array:
     """Gamma variables, or their logarithms; those of a from those of a + 4, times powers of uniform numbers."""
     working = np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype
     a = broadcast_to_shape(cast(a, working), shape)
@@ -75,7 +75,7 @@ def gamma_numbers(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_spac
     return cast(logarithm if log_space else exp_p.bind(logarithm, accuracy=None), dtype)
 
 
-def _normal_cdf(z: Any) -> Any:
+def _normal_cdf(z: Any) -> Array:
     """The distribution function of the normal distribution, accurate in both tails."""
     x = z * sqrt(0.5)
     size = abs_p.bind(x)
@@ -83,7 +83,7 @@ def _normal_cdf(z: Any) -> Any:
     return 0.5 * where(size < sqrt(0.5), 1.0 + erf_p.bind(x), where(x > 0.0, 2.0 - tail, tail))
 
 
-def _by_counting(z: Any, mean: Any) -> Any:
+def _by_counting(z: Any, mean: Any) -> Array:
     """For small means: how many of the first probabilities, summed, the normal variable exceeds."""
     level = _normal_cdf(z)
     term = total = exp_p.bind(-mean, accuracy=None)
@@ -95,7 +95,7 @@ def _by_counting(z: Any, mean: Any) -> Any:
     return count
 
 
-def _normal_quantile(k: Any, mean: Any) -> Any:
+def _normal_quantile(k: Any, mean: Any) -> Array:
     """The normal variable of as much probability as counts up to k.
 
     Source: D. B. Peizer and J. W. Pratt, "A normal approximation for binomial, F, beta, and other common, related tail
@@ -117,7 +117,7 @@ def _normal_quantile(k: Any, mean: Any) -> Any:
     return where(below, -np.inf, (k - mean + 2 / 3 + 0.02 / (k + 1.0)) * spread)
 
 
-def _by_quantiles(z: Any, mean: Any) -> Any:
+def _by_quantiles(z: Any, mean: Any) -> Array:
     """For large means: by the expansion of E. A. Cornish and R. A. Fisher (1938), mended by two steps."""
     root = sqrt_p.bind(mean, accuracy=None)
     square = z * z
@@ -130,7 +130,7 @@ def _by_quantiles(z: Any, mean: Any) -> Any:
 
 
 @sampler
-def poisson_numbers(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def poisson_numbers(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Poisson variables."""
     wide = dtypes.itemsize_bits(dtype) == 64 or get_aval(mean).dtype == np.float64
     working = np.dtype(np.float64 if wide else np.float32)

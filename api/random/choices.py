@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import aval_of, cast
 from primax.numpy.reductions import argmax
@@ -32,7 +32,7 @@ _GREATEST_BITS = 2**32 - 1
 
 
 @sampler
-def _shuffled(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Any:
+def _shuffled(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Array:
     """Elements along an axis in random order: sorted by random bits, as often as makes equal ones unlikely."""
     size = prod(shape)
     for _ in range(ceil(3 * log(max(1, size)) / log(_GREATEST_BITS))):
@@ -41,20 +41,20 @@ def _shuffled(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Any:
     return x
 
 
-def _permuted(key: Any, count: int, dtype: Any) -> Any:
+def _permuted(key: Any, count: int, dtype: Any) -> Array:
     return _shuffled(key, iota_p.bind(dtype=dtype, shape=(count,), dimension=0), (count,), 0)
 
 
-def _at(x: Any, positions: Any, axis: int) -> Any:
+def _at(x: Any, positions: Any, axis: int) -> Array:
     return x[(*[slice(None)] * axis, positions)]
 
 
 @sampler
-def _permutation(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Any:
+def _permutation(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Array:
     return _at(x, _permuted(key, shape[axis], np.dtype(np.int32)), axis)
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Any:
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
     """Puts elements into random order.
 
     Args:
@@ -91,18 +91,18 @@ def _count(function: str, x: Any, name: str) -> int:
     """
     if not dtypes.is_integer(get_aval(x).dtype):
         raise TypeError(f"{function}: {name} must be an integer or an array with an axis, got {x!r}")
-    return x.__index__()  # type: ignore[no-any-return]
+    return x.__index__()
 
 
 @sampler
-def _positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Positions drawn with probabilities: where numbers from 0 to the total lie among the partial sums."""
     sums = cumsum(p)
     return cast(searchsorted(sums, sums[-1] * (1.0 - unit(key, shape, p.dtype))), dtype)
 
 
 @sampler
-def _different_positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Any:
+def _different_positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Array:
     """Different positions drawn with probabilities: those of the greatest of log(p) and Gumbel numbers."""
     scores = gumbel_numbers(key, p.shape, p.dtype, precise) + log_p.bind(p)
     _, found = top_k_p.bind(scores, k=prod(shape), axis=0)
@@ -110,7 +110,7 @@ def _different_positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, p
 
 
 @sampler
-def _first_of_permutation(key: Any, shape: tuple[int, ...], dtype: Any, count: int) -> Any:
+def _first_of_permutation(key: Any, shape: tuple[int, ...], dtype: Any, count: int) -> Array:
     order = _permuted(key, count, dtype)
     found = slice_p.bind(order, start_indices=(0,), limit_indices=(prod(shape),), strides=None)
     return reshape_p.bind(found, new_sizes=shape, dimensions=None)
@@ -124,7 +124,7 @@ def choice(
     p: Any = None,
     axis: int = 0,
     mode: Any = None,
-) -> Any:
+) -> Array:
     """Chooses among elements.
 
     Args:
@@ -162,11 +162,11 @@ def choice(
 
 
 @sampler
-def _taken(a: Any, positions: Any, shape: tuple[int, ...], axis: int) -> Any:
+def _taken(a: Any, positions: Any, shape: tuple[int, ...], axis: int) -> Array:
     return _at(a, positions, axis)
 
 
-def _chosen(key: Any, shape: tuple[int, ...], dtype: Any, count: int, replace: bool, p: Any, precise: bool) -> Any:
+def _chosen(key: Any, shape: tuple[int, ...], dtype: Any, count: int, replace: bool, p: Any, precise: bool) -> Array:
     """The positions of the elements that are chosen."""
     if p is None:
         if replace:
@@ -179,7 +179,7 @@ def _chosen(key: Any, shape: tuple[int, ...], dtype: Any, count: int, replace: b
 
 
 @sampler
-def _categorical(key: Any, logits: Any, shape: tuple[int, ...], axis: int, precise: bool) -> Any:
+def _categorical(key: Any, logits: Any, shape: tuple[int, ...], axis: int, precise: bool) -> Array:
     """The position of the greatest of logits and Gumbel numbers. `axis` counts from the end."""
     prefix = shape[: len(shape) - (logits.ndim - 1)]
     rest = list(shape[len(prefix) :])
@@ -189,7 +189,7 @@ def _categorical(key: Any, logits: Any, shape: tuple[int, ...], axis: int, preci
 
 
 @sampler
-def _different_categories(key: Any, logits: Any, shape: tuple[int, ...], axis: int, precise: bool) -> Any:
+def _different_categories(key: Any, logits: Any, shape: tuple[int, ...], axis: int, precise: bool) -> Array:
     scores = moveaxis(logits + gumbel_numbers(key, logits.shape, logits.dtype, precise), axis, -1)
     count = prod(shape[: len(shape) - (logits.ndim - 1)])
     _, found = top_k_p.bind(scores, k=count, axis=logits.ndim - 1)
@@ -205,7 +205,7 @@ def categorical(
     mode: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Draws categories, whose probabilities are the softmax of logits.
 
     Args:

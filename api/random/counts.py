@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import numpy_dtype
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.sharding import vary_like
 from primax.numpy.creation import asarray, read_shape
 from primax.numpy.predicates import isinf, isnan
@@ -53,7 +53,7 @@ def _full(value: Any, like: Any, dtype: Any) -> Any:
 
 
 @sampler
-def _poisson(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _poisson(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     mean = broadcast_to_shape(cast(mean, _FLOAT32), shape)
     small, endless = isnan(mean) | (mean < 10.0), isinf(mean)
     few = _by_waiting(key, where(small, mean, 0.0), shape, dtype)
@@ -62,7 +62,7 @@ def _poisson(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return where(mean == 0.0, dtype.type(0), counts)
 
 
-def _by_waiting(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _by_waiting(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """How many exponentially distributed times fit into `mean`."""
 
     def step(state: Any) -> tuple[Any, Any, Any]:
@@ -75,7 +75,7 @@ def _by_waiting(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return while_loop(lambda state: any_of(state[2] > -mean), step, start)[1] - 1
 
 
-def _by_transformed_rejection(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _by_transformed_rejection(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     log_mean = log_p.bind(mean)
     b = 0.931 + 2.53 * sqrt_p.bind(mean)
     a = -0.059 + 0.02483 * b
@@ -97,7 +97,7 @@ def _by_transformed_rejection(key: Any, mean: Any, shape: tuple[int, ...], dtype
     return cast(_until_accepted(key, propose, mean, _FLOAT32), dtype)
 
 
-def _until_accepted(key: Any, propose: Any, like: Any, dtype: Any) -> Any:
+def _until_accepted(key: Any, propose: Any, like: Any, dtype: Any) -> Array:
     """Numbers that a function proposes with keys, the last accepted ones, until each has been accepted once."""
 
     def step(state: Any) -> tuple[Any, Any, Any]:
@@ -111,7 +111,7 @@ def _until_accepted(key: Any, propose: Any, like: Any, dtype: Any) -> Any:
 
 def poisson(
     key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Draws from the Poisson distribution; -1 where its mean is negative or NaN.
 
     Args:
@@ -136,7 +136,7 @@ def poisson(
 
 
 @sampler
-def _binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """How many of n trials succeed, where each does with probability p."""
     result, dtype = dtype, _working_dtype(n, p)
     n, p = (broadcast_to_shape(cast(x, dtype), shape) for x in (n, p))
@@ -158,13 +158,13 @@ def _binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> A
     return cast(where(rare | wrong | unknown | endless, counts, whole - counts), result)
 
 
-def _working_dtype(n: Any, p: Any) -> Any:
+def _working_dtype(n: Any, p: Any) -> np.dtype[Any]:
     """What is computed in: the common dtype of the parameters, unless it is too narrow to count in."""
     dtype = dtypes.to_inexact_dtype(dtypes.result_type(n, p))
     return dtype if dtype.itemsize > 1 else np.dtype(np.float32)
 
 
-def _by_trials(key: Any, n: Any, q: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _by_trials(key: Any, n: Any, q: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """How many geometrically distributed numbers of trials fit into n."""
     log_failure = log1p_p.bind(-q)
 
@@ -178,7 +178,7 @@ def _by_trials(key: Any, n: Any, q: Any, shape: tuple[int, ...], dtype: Any) -> 
     return while_loop(lambda state: any_of(state[2] <= n), step, start)[1] - 1.0
 
 
-def _by_binomial_rejection(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _by_binomial_rejection(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     deviation = sqrt_p.bind(n * p * (1.0 - p))
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * p
@@ -215,7 +215,7 @@ def _by_binomial_rejection(key: Any, n: Any, p: Any, shape: tuple[int, ...], dty
 _RESTS = tuple(lgamma(k + 1) - (k + 0.5) * log(k + 1) + (k + 1) - 0.5 * log(2 * pi) for k in range(10))
 
 
-def _stirling_rest(k: Any) -> Any:
+def _stirling_rest(k: Any) -> Array:
     """What Stirling's formula leaves out of log(k!).
 
     From 10 on it is taken to be as at 9, as in jax; the difference is below 0.009 and decides on few draws.
@@ -228,7 +228,7 @@ def _stirling_rest(k: Any) -> Any:
     return where(k <= 9.0, table[cast(small, np.dtype(np.int32))], series)
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Draws from the binomial distribution; NaN where a parameter is not valid.
 
     Args:
@@ -247,7 +247,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 
 
 @sampler
-def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, unroll: int | bool) -> Any:
+def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, unroll: int | bool) -> Array:
     """One category after the other: how many of the trials that are left fall into it, rather than into a later one."""
     working = _working_dtype(n, p)
     p = moveaxis(broadcast_to_shape(cast(p, working), shape), -1, 0)
@@ -264,7 +264,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, u
     return cast(moveaxis(counts, 0, -1), dtype)
 
 
-def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Any:
+def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Array:
     """Draws how many of n trials have each of several outcomes.
 
     Args:

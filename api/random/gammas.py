@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import broadcast, broadcast_to_shape, cast
 from primax.numpy.reductions import max as reduce_max
@@ -25,7 +25,7 @@ __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_
 
 
 @sampler
-def _gamma(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool, approximate: bool = False) -> Any:
+def _gamma(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool, approximate: bool = False) -> Array:
     if approximate:
         return gamma_numbers(key, a, shape, dtype, log_space)
     return random_gamma_p.bind(key, broadcast_to_shape(cast(a, dtype), shape), log_space=log_space)
@@ -33,7 +33,7 @@ def _gamma(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool
 
 def gamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Draws from the gamma distribution of scale 1; differentiable with respect to its parameter.
 
     Args:
@@ -57,7 +57,7 @@ def gamma(
 
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Draws logarithms of gamma variables, which are accurate where those would be 0. See `gamma`."""
     if out_sharding is not None:
         return divided_call(loggamma, (key, a, shape, dtype), {"method": method}, out_sharding)
@@ -66,7 +66,7 @@ def loggamma(
 
 
 @sampler
-def _beta(key: Any, a: Any, b: Any, shape: tuple[int, ...], dtype: Any, approximate: bool) -> Any:
+def _beta(key: Any, a: Any, b: Any, shape: tuple[int, ...], dtype: Any, approximate: bool) -> Array:
     first, second = random_split(key, (2,))
     log_x = _gamma(first, a, shape, dtype, True, approximate)
     log_y = _gamma(second, b, shape, dtype, True, approximate)
@@ -77,7 +77,7 @@ def _beta(key: Any, a: Any, b: Any, shape: tuple[int, ...], dtype: Any, approxim
 
 def beta(
     key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Draws from the beta distribution; differentiable with respect to its parameters.
 
     Args:
@@ -98,7 +98,7 @@ def beta(
 
 
 @sampler
-def _dirichlet(key: Any, alpha: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _dirichlet(key: Any, alpha: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     logs = _gamma(key, alpha, (*shape, get_aval(alpha).shape[-1]), dtype, True)
     if not logs.size:
         return logs
@@ -106,7 +106,7 @@ def _dirichlet(key: Any, alpha: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return shares / reduce_sum(shares, -1, keepdims=True)
 
 
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws vectors of sum 1 from the Dirichlet distribution; differentiable with respect to its parameters.
 
     Args:
@@ -130,13 +130,13 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
 
 
 @sampler
-def _chisquare(key: Any, df: Any, shape: tuple[int, ...], dtype: Any, approximate: bool = False) -> Any:
+def _chisquare(key: Any, df: Any, shape: tuple[int, ...], dtype: Any, approximate: bool = False) -> Array:
     return exp_p.bind(_gamma(key, cast(df, dtype) / 2.0, shape, dtype, True, approximate)) * 2.0
 
 
 def chisquare(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Draws from the chi-square distribution; differentiable with respect to its parameter.
 
     Args:
@@ -157,13 +157,13 @@ def chisquare(
 
 
 @sampler
-def _f(key: Any, dfnum: Any, dfden: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _f(key: Any, dfnum: Any, dfden: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     second, first = random_split(key, (2,))
     dfnum, dfden = cast(dfnum, dtype), cast(dfden, dtype)
     return _chisquare(first, dfnum, shape, dtype) / dfnum / (_chisquare(second, dfden, shape, dtype) / dfden)
 
 
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the F distribution; differentiable with respect to its parameters.
 
     Args:
@@ -184,13 +184,13 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
 
 
 @sampler
-def _t(key: Any, df: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _t(key: Any, df: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     first, second = random_split(key, (2,))
     half = cast(df, dtype) / 2.0
     return normal_numbers(first, shape, dtype) * sqrt_p.bind(half / _gamma(second, half, shape, dtype, False))
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from Student's t distribution; differentiable with respect to its parameter.
 
     Args:
@@ -210,14 +210,14 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: 
 
 
 @sampler
-def _generalized_normal(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _generalized_normal(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     first, second = random_split(key, (2,))
     inverse = 1.0 / cast(p, dtype)
     numbers = _gamma(first, inverse, shape, dtype, False)
     return signs(second, shape, dtype) * pow_p.bind(*broadcast("generalized_normal", [numbers, inverse]))
 
 
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the distribution whose density is proportional to exp(-abs(x)**p).
 
     Args:
@@ -239,7 +239,7 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, 
 
 
 @sampler
-def _ball(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _ball(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """F. Barthe, O. Guedon, S. Mendelson and A. Naor, Annals of Probability 33 (2005), theorem 1."""
     first, second = random_split(key, (2,))
     p = cast(p, dtype)
@@ -250,7 +250,7 @@ def _ball(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return vectors / norms[..., None]
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws points uniformly from the unit ball of a p-norm.
 
     Args:

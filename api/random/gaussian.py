@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.core import Array
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import broadcast, cast
 from primax.numpy.reductions import sum as reduce_sum
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the normal distribution of mean 0 and variance 1.
 
     Args:
@@ -58,7 +59,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 
 @sampler
-def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     lower, upper = cast(lower, dtype), cast(upper, dtype)
     low, high = (erf_p.bind(x / dtype.type(sqrt(2))) for x in (lower, upper))
     numbers = probit(between(key, low, high, shape, dtype))
@@ -71,7 +72,7 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple[int, ...], 
 
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Draws from the normal distribution of mean 0 and variance 1, of which only an interval is left.
 
     Args:
@@ -94,11 +95,11 @@ def truncated_normal(
 
 
 @sampler
-def _lognormal(key: Any, sigma: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _lognormal(key: Any, sigma: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return exp_p.bind(normal_numbers(key, shape, dtype) * cast(sigma, dtype))
 
 
-def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws numbers whose logarithms are normally distributed with mean 0.
 
     Args:
@@ -118,12 +119,12 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, 
 
 
 @sampler
-def _maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     vectors = normal_numbers(key, (*shape, 3), dtype)
     return sqrt_p.bind(reduce_sum(vectors * vectors, -1))
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the Maxwell distribution: lengths of vectors of three normal numbers.
 
     The arguments are those of `normal`; `dtype` must be a float dtype.
@@ -134,13 +135,13 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 
 
 @sampler
-def _double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     first, second = random_split(key, (2,))
     numbers = signs(second, shape, dtype) * _maxwell(first, shape, dtype)
     return numbers * cast(scale, dtype) + cast(loc, dtype)
 
 
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Draws from the Maxwell distribution and its mirror image, scaled and moved.
 
     Args:
@@ -161,7 +162,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
 
 
 @sampler
-def _wald(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _wald(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """By the transformation with two roots of J. Michael, W. Schucany and R. Haas (1976), with unit scale."""
     first, second = random_split(key, (2,))
     mean = cast(mean, dtype)
@@ -172,7 +173,7 @@ def _wald(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return where(u <= mean / (mean + smaller), smaller, mean**2 / smaller)
 
 
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the Wald (inverse Gaussian) distribution of scale 1.
 
     Args:

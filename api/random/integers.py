@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among
-from primax.extend.core import config, dtypes, get_aval
+from primax.extend.core import Array, config, dtypes, get_aval
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
 from primax.numpy.selection import where
@@ -25,7 +25,7 @@ _INT32 = np.dtype(np.int32)
 
 
 @sampler
-def integers_between(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def integers_between(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Integers of 32 or 64 bits: two draws, as the digits of a number twice as wide, modulo the length."""
     lowest, highest = dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max
     unsigned = np.dtype(f"uint{dtype.itemsize * 8}")
@@ -42,7 +42,7 @@ def integers_between(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...],
     return low + cast(remainder(upper * base + lower, length), dtype)
 
 
-def remainder(x: Any, length: Any) -> Any:
+def remainder(x: Any, length: Any) -> Array:
     """Unsigned integers modulo a length, x itself where the length is 0.
 
     Of 32 bits they are divided as floats of 64, of which no quotient is rounded up to the next integer. CPUs divide no
@@ -62,26 +62,26 @@ def _bounds(dtype: Any, lowest: int, highest: int) -> tuple[Any, Any]:
     return dtype.type(max(lowest, int(info.min))), dtype.type(min(highest, int(info.max)))
 
 
-def _exceeds(x: Any, highest: int) -> Any:
+def _exceeds(x: Any, highest: int) -> Array:
     dtype = get_aval(x).dtype
     return gt_p.bind(x, _bounds(dtype, 0, highest)[1])
 
 
-def _saturated(x: Any, lowest: int, highest: int, dtype: Any) -> Any:
+def _saturated(x: Any, lowest: int, highest: int, dtype: Any) -> Array:
     """A number in a dtype, brought within two bounds first."""
     low, high = _bounds(get_aval(x).dtype, lowest, highest)
     return cast(clamp_p.bind(low, x, high), dtype)
 
 
 @sampler
-def _small_integers(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _small_integers(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Integers of a dtype too narrow for what is computed on the way."""
     lowest, highest = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
     low, high = (_saturated(x, lowest, end, _INT32) for x, end in ((minval, highest), (maxval, highest + 1)))
     return cast(integers_between(key, low, high, shape, _INT32), dtype)
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws integers uniformly from `minval` up to, and not including, `maxval`.
 
     Ends that the dtype cannot hold are brought into its range; one more than its greatest number is as good an upper
@@ -119,7 +119,7 @@ def _as_integer(x: Any) -> Any:
 
 
 @sampler
-def truths(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Any:
+def truths(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Array:
     """True with probability p, up to the precision of a dtype, or of twice its bits."""
     p = cast(p, dtype)
     if not precise:
@@ -128,7 +128,7 @@ def truths(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) 
     return lower * 2.0 ** -dtypes.finfo(dtype).nmant < broadcast_to_shape(p, shape) - upper
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Any:
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
     """Draws truths.
 
     Args:
@@ -158,13 +158,13 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
 
 
 @sampler
-def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """1 and -1."""
     positive = unit(key, shape, dtypes.default_float_dtype()) < 0.5
     return cast(where(positive, np.int8(1), np.int8(-1)), dtype)
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws 1 and -1 with equal probability.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from primax.extend.core import Array
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import broadcast, cast
 from primax.plugins.arithmetic import max_p
@@ -15,20 +16,20 @@ from primax.random.parameters import broadcast_to, float_dtype, parameter_shape
 __all__ = ["uniform"]
 
 
-def between(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def between(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Numbers from `low` up to `high`, numbers or arrays of that dtype; rounding does not take them below `low`."""
     numbers = unit(key, shape, dtype) * (high - low) + low
     return max_p.bind(*broadcast("uniform", [low, numbers]))
 
 
 @sampler
-def _uniform(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _uniform(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return between(key, cast(minval, dtype), cast(maxval, dtype), shape, dtype)
 
 
 def uniform(
     key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Draws numbers uniformly from `minval` up to `maxval`.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.promotion import broadcast, cast
 from primax.numpy.selection import where
 from primax.plugins.arithmetic import abs_p, neg_p, sign_p
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the exponential distribution of mean 1.
 
     Args:
@@ -54,13 +54,13 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
 
 
 @sampler
-def _laplace(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _laplace(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     one = dtype.type(1)
     u = between(key, np.nextafter(-one, one), one, shape, dtype)
     return sign_p.bind(u) * log1p_p.bind(neg_p.bind(abs_p.bind(u)))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the Laplace distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
     if out_sharding is not None:
         return divided_call(laplace, (key, shape, dtype), {}, out_sharding)
@@ -68,12 +68,12 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 
 
 @sampler
-def _logistic(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _logistic(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     u = between(key, dtypes.finfo(dtype).tiny, dtype.type(1), shape, dtype)
     return log_p.bind(u) - log1p_p.bind(neg_p.bind(u))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the logistic distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
     if out_sharding is not None:
         return divided_call(logistic, (key, shape, dtype), {}, out_sharding)
@@ -81,12 +81,12 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any 
 
 
 @sampler
-def _cauchy(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _cauchy(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     u = between(key, dtypes.finfo(dtype).eps, dtype.type(1), shape, dtype)
     return tan_p.bind((u - 0.5) * pi)
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the Cauchy distribution around 0 of scale 1. The arguments are those of `exponential`."""
     if out_sharding is not None:
         return divided_call(cauchy, (key, shape, dtype), {}, out_sharding)
@@ -94,7 +94,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 
 @sampler
-def gumbel_numbers(key: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Any:
+def gumbel_numbers(key: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Array:
     """-log(-log(u)), from u with the bits of one draw or of two."""
     info = dtypes.finfo(dtype)
     if not precise:
@@ -106,7 +106,7 @@ def gumbel_numbers(key: Any, shape: tuple[int, ...], dtype: Any, precise: bool) 
     return neg_p.bind(log_p.bind(neg_p.bind(log1p_p.bind(neg_p.bind(u)))))
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, out_sharding: Any = None) -> Any:
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the Gumbel distribution around 0 of scale 1.
 
     Args:
@@ -138,11 +138,11 @@ def is_precise(function: str, mode: Any) -> bool:
 
 
 @sampler
-def _rayleigh(key: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _rayleigh(key: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return sqrt_p.bind(log_p.bind(unit(key, shape, dtype)) * -2.0) * cast(scale, dtype)
 
 
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the Rayleigh distribution.
 
     Args:
@@ -163,11 +163,11 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
 
 
 @sampler
-def _pareto(key: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _pareto(key: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return exp_p.bind(exponential_numbers(key, shape, dtype) / cast(b, dtype))
 
 
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws from the Pareto distribution on the numbers from 1.
 
     Args:
@@ -187,13 +187,13 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
 
 
 @sampler
-def _weibull_min(key: Any, scale: Any, concentration: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _weibull_min(key: Any, scale: Any, concentration: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     power = cast(1.0 / cast(concentration, dtype), dtype)
     numbers = exponential_numbers(key, shape, dtype)
     return pow_p.bind(*broadcast("weibull_min", [numbers, power])) * cast(scale, dtype)
 
 
-def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Any:
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Draws from the Weibull distribution.
 
     Args:
@@ -212,7 +212,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
 
 
 @sampler
-def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     left, mode, right = (cast(x, dtype) for x in (left, mode, right))
     u = unit(key, shape, dtype)
     rising = left + sqrt_p.bind(u * (right - left) * (mode - left))
@@ -222,7 +222,7 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: tuple[int, ..
 
 def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Draws from the triangular distribution.
 
     Args:
@@ -246,7 +246,7 @@ def triangular(
 
 
 @sampler
-def _geometric(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _geometric(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     working = get_aval(p).dtype
     if not dtypes.is_floating(working):
         working = dtypes.default_float_dtype()
@@ -255,7 +255,7 @@ def _geometric(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return cast(floor_p.bind(log_u / log1p_p.bind(neg_p.bind(cast(p, working)))) + 1.0, dtype)
 
 
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws how many trials it takes until one succeeds.
 
     Args:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primax.extend.core import dtypes
+import numpy as np
+
+from primax.extend.core import Array, dtypes
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import aval_of
 from primax.plugins.random.arguments import check_key
@@ -28,7 +30,7 @@ def drawn(function: str, key: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[i
     return check_key(key, function), read_shape(shape, function), dtype
 
 
-def float_dtype(function: str, dtype: Any) -> Any:
+def float_dtype(function: str, dtype: Any) -> np.dtype[Any] | Array:
     """A real floating dtype, by default that of Python's floats.
 
     Raises:
@@ -38,12 +40,12 @@ def float_dtype(function: str, dtype: Any) -> Any:
     return _dtype_of_kind(function, dtype, dtypes.is_floating, "a float dtype")
 
 
-def inexact_dtype(function: str, dtype: Any) -> Any:
+def inexact_dtype(function: str, dtype: Any) -> np.dtype[Any] | Array:
     """Like `float_dtype`, for a dtype that may also be complex."""
     return _dtype_of_kind(function, dtype, dtypes.is_inexact, "a float or complex dtype")
 
 
-def _dtype_of_kind(function: str, dtype: Any, accepts: Callable[[Any], bool], kind: str) -> Any:
+def _dtype_of_kind(function: str, dtype: Any, accepts: Callable[[Any], bool], kind: str) -> np.dtype[Any] | Array:
     if dtype is None:
         return dtypes.default_float_dtype()
     found = dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=5)
@@ -52,7 +54,7 @@ def _dtype_of_kind(function: str, dtype: Any, accepts: Callable[[Any], bool], ki
     return found
 
 
-def integer_dtype(function: str, dtype: Any, error: type[Exception] = ValueError) -> Any:
+def integer_dtype(function: str, dtype: Any, error: type[Exception] = ValueError) -> np.dtype[Any]:
     """An integer dtype, by default that of Python's ints.
 
     Raises:

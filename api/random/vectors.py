@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.contractions import einsum
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import cast
@@ -31,7 +31,7 @@ __all__ = ["multivariate_normal", "orthogonal"]
 _METHODS = ("cholesky", "eigh", "svd")
 
 
-def _root(cov: Any, method: str) -> Any:
+def _root(cov: Any, method: str) -> Array:
     """A matrix whose product with its transpose is `cov`."""
     if method == "cholesky":
         return cholesky(cov)
@@ -43,7 +43,7 @@ def _root(cov: Any, method: str) -> Any:
 
 
 @sampler
-def _multivariate_normal(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+def _multivariate_normal(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], dtype: Any, method: str) -> Array:
     wide = np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype  # for LAPACK
     root = _root(cast(cov, wide), method)
     numbers = normal_numbers(key, (*shape, root.shape[-1]), dtype)
@@ -59,7 +59,7 @@ def multivariate_normal(
     method: str = "cholesky",
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Draws normally distributed vectors of given mean and covariance.
 
     Args:
@@ -101,7 +101,7 @@ def multivariate_normal(
 
 
 @sampler
-def _orthogonal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _orthogonal(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """F. Mezzadri, "How to generate random matrices from the classical compact groups", Notices AMS 54 (2007)."""
     *batch, n, m = shape
     q, r = qr(normal_numbers(key, (*batch, max(n, m), min(n, m)), dtype), full_matrices=False)
@@ -111,7 +111,7 @@ def _orthogonal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def orthogonal(
     key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Draws orthogonal matrices uniformly (in the sense of Haar); unitary ones if `dtype` is complex.
 
     Args:

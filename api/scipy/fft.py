@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from primax.extend.api_util import among, read_size
 from primax.extend.arguments import canonical_axes, canonical_axis, listed
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray
 from primax.numpy.joining import concatenate
 from primax.numpy.promotion import aval_of, promote
@@ -27,7 +29,7 @@ __all__ = ["dct", "dctn", "idct", "idctn"]
 _POWERS = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 
 
-def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete cosine transform along an axis.
 
     Args:
@@ -49,14 +51,14 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
     return _along_one("dct", x, type, n, axis, norm, False)
 
 
-def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `dct`, which takes the same arguments."""
     return _along_one("idct", x, type, n, axis, norm, True)
 
 
 def dctn(
     x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Any:
+) -> Array:
     """The discrete cosine transform along several axes.
 
     Args:
@@ -76,12 +78,12 @@ def dctn(
 
 def idctn(
     x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
-) -> Any:
+) -> Array:
     """The inverse of `dctn`, which takes the same arguments."""
     return _along_many("idctn", x, type, s, axes, norm, True)
 
 
-def _along_one(function: str, x: Any, kind: int, n: Any, axis: Any, norm: Any, inverse: bool) -> Any:
+def _along_one(function: str, x: Any, kind: int, n: Any, axis: Any, norm: Any, inverse: bool) -> Array:
     aval = aval_of(function, x, "x")
     axis = canonical_axis(axis, len(aval.shape), function)
     return _transformed(
@@ -89,7 +91,7 @@ def _along_one(function: str, x: Any, kind: int, n: Any, axis: Any, norm: Any, i
     )
 
 
-def _along_many(function: str, x: Any, kind: int, s: Any, axes: Any, norm: Any, inverse: bool) -> Any:
+def _along_many(function: str, x: Any, kind: int, s: Any, axes: Any, norm: Any, inverse: bool) -> Array:
     shape = aval_of(function, x, "x").shape
     sizes = None if s is None else tuple([read_size(function, "s", n) for n in listed(s)])
     if axes is None:
@@ -104,7 +106,7 @@ def _along_many(function: str, x: Any, kind: int, s: Any, axes: Any, norm: Any, 
 
 def _transformed(
     function: str, x: Any, kind: int, sizes: Sequence[int], axes: Sequence[int], norm: Any, inverse: bool
-) -> Any:
+) -> Array:
     if not among(kind, (2, 3)):
         raise NotImplementedError(f"{function}: type must be 2 or 3, got {kind!r}")
     if not among(norm, _POWERS):
@@ -119,13 +121,13 @@ def _transformed(
     return x
 
 
-def _dtype(dtype: Any) -> Any:
+def _dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype to compute in, for which there are Fourier transforms."""
     wide = dtypes.to_complex_dtype(dtype)
     return wide if dtypes.is_complex(dtype) else dtypes.to_floating_dtype(wide)
 
 
-def _cosine_transform(x: Any, n: int, axis: int, from_cosines: bool, power: float) -> Any:
+def _cosine_transform(x: Any, n: int, axis: int, from_cosines: bool, power: float) -> Array:
     """The transform of type 2, or from such cosines back.
 
     J. Makhoul, A fast cosine transform in one and two dimensions, IEEE Trans. ASSP 28 (1980): the elements at even
@@ -143,7 +145,7 @@ def _cosine_transform(x: Any, n: int, axis: int, from_cosines: bool, power: floa
 _compiled = jit(_cosine_transform, static_argnums=(1, 2, 3, 4))
 
 
-def _resized(x: Any, n: int) -> Any:
+def _resized(x: Any, n: int) -> Array:
     *outer, size = get_aval(x).shape
     if size > n:
         return _part(x, 0, n)
@@ -151,7 +153,7 @@ def _resized(x: Any, n: int) -> Any:
     return pad_p.bind(x, zero_of(get_aval(x).dtype), padding_config=config) if size < n else x
 
 
-def _part(x: Any, start: int, stop: int, step: int = 1) -> Any:
+def _part(x: Any, start: int, stop: int, step: int = 1) -> Array:
     """A slice along the last axis."""
     *outer, _ = get_aval(x).shape
     rank = len(outer)
@@ -160,7 +162,7 @@ def _part(x: Any, start: int, stop: int, step: int = 1) -> Any:
     )
 
 
-def _to_cosines(x: Any, n: int, scale: float, orthogonal: bool) -> Any:
+def _to_cosines(x: Any, n: int, scale: float, orthogonal: bool) -> Array:
     shape, half = get_aval(x).shape, n // 2 + 1
     order = x if n == 1 else concatenate([_part(x, 0, n, 2), flip(_part(x, 1, n, 2), -1)], -1)
     points = fft_p.bind(order, fft_type=FftType.RFFT, fft_lengths=(n,))
@@ -173,7 +175,7 @@ def _to_cosines(x: Any, n: int, scale: float, orthogonal: bool) -> Any:
     return multiply(_weighted(out, math.sqrt(0.5)) if orthogonal else out, 2 * scale)
 
 
-def _from_cosines(y: Any, n: int, scale: float, orthogonal: bool) -> Any:
+def _from_cosines(y: Any, n: int, scale: float, orthogonal: bool) -> Array:
     shape, half = get_aval(y).shape, n // 2 + 1
     if orthogonal:
         y = _weighted(y, math.sqrt(2))
@@ -202,7 +204,7 @@ def _turns(dtype: Any, shape: tuple[int, ...], n: int) -> tuple[Any, Any]:
     return cos_p.bind(angles), sin_p.bind(angles)
 
 
-def _weighted(x: Any, weight: float) -> Any:
+def _weighted(x: Any, weight: float) -> Array:
     """An array whose first element along the last axis is multiplied."""
     aval = get_aval(x)
     *outer, size = aval.shape

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from primax import numpy as pnp
+from primax.extend.core import Array
 
 __all__ = ["trapezoid"]
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral of samples by the trapezoidal rule.
 
     Args:

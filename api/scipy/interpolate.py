@@ -12,7 +12,7 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax.extend.api_util import among, sequence
-from primax.extend.core import Tracer, dtypes
+from primax.extend.core import Array, Tracer, dtypes
 from primax.numpy.promotion import host_values, promote
 
 __all__ = ["RegularGridInterpolator"]
@@ -65,7 +65,7 @@ class RegularGridInterpolator:
         self.bounds_error = False
         (values,) = promote(_NAME, values, to=dtypes.to_inexact_dtype)
         self.values = pnp.asarray(values)
-        self.grid = tuple(
+        self.grid: tuple[Any, ...] = tuple(
             pnp.asarray(*promote(_NAME, each, to=dtypes.to_inexact_dtype)) for each in sequence(_NAME, "points", points)
         )
         self.fill_value = fill_value
@@ -82,7 +82,7 @@ class RegularGridInterpolator:
             if not isinstance(line, Tracer) and not np.all(np.diff(host_values(line)) > 0):
                 raise ValueError(f"{_NAME}: points[{i}] must be strictly increasing, got {line}")
 
-    def __call__(self, xi: Any, method: str | None = None) -> Any:
+    def __call__(self, xi: Any, method: str | None = None) -> Array:
         """Values at points.
 
         Args:
@@ -126,7 +126,7 @@ class RegularGridInterpolator:
         below = pnp.clip(pnp.searchsorted(line, x, side="right") - 1, 0, line.shape[0] - 2)
         return below, (x - line[below]) / (line[below + 1] - line[below])
 
-    def _linear(self, values: Any, found: Any) -> Any:
+    def _linear(self, values: Any, found: Any) -> Array:
         total: Any = 0
         for corner in product(*([(0, 1)] * len(found))):
             weight: Any = 1
@@ -136,5 +136,5 @@ class RegularGridInterpolator:
             total = total + value * weight.reshape(-1, *(1,) * (value.ndim - 1))
         return total
 
-    def _nearest(self, values: Any, found: Any) -> Any:
+    def _nearest(self, values: Any, found: Any) -> Array:
         return values[tuple(pnp.where(part <= 0.5, below, below + 1) for below, part in found)]

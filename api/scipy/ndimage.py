@@ -11,18 +11,18 @@ from typing import Any
 from primax import lax
 from primax import numpy as pnp
 from primax.extend.api_util import among, integer, sequence
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.numpy.promotion import promote
 
 __all__ = ["map_coordinates"]
 
 
-def _mirror(index: Any, size: int) -> Any:
+def _mirror(index: Any, size: int) -> Array:
     period = max(2 * (size - 1), 1)
     return pnp.abs((index + size - 1) % period - (size - 1))
 
 
-def _reflect(index: Any, size: int) -> Any:
+def _reflect(index: Any, size: int) -> Array:
     inside = index % (2 * size)
     return pnp.minimum(inside, 2 * size - 1 - inside)
 
@@ -45,7 +45,9 @@ def _nodes(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
     return [(low, 1 - above), (low + 1, above)]
 
 
-def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0) -> Any:
+def map_coordinates(
+    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+) -> Array:
     """Values of an array between its elements.
 
     Args:

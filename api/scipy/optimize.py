@@ -10,7 +10,7 @@ import numpy as np
 from primax import lax, value_and_grad
 from primax import numpy as pnp
 from primax.extend.api_util import check_function, integer
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 
 __all__ = ["OptimizeResults", "minimize"]
 
@@ -52,7 +52,7 @@ class _Search(NamedTuple):
     count: Any
 
 
-def _between(low: Any, high: Any) -> Any:
+def _between(low: Any, high: Any) -> Array:
     """The minimum of the cubic through values and slopes at both ends, or the middle if it is not well inside."""
     (a, fa, da), (b, fb, db) = low, high
     width = b - a
@@ -67,7 +67,7 @@ def _between(low: Any, high: Any) -> Any:
     return pnp.where(good, cubic, a + width / 2)
 
 
-def _line_search(function: Any, x: Any, direction: Any, value: Any, grad: Any, first: Any, most: int) -> Any:
+def _line_search(function: Any, x: Any, direction: Any, value: Any, grad: Any, first: Any, most: int) -> _Search:
     """A step that satisfies the strong conditions of Wolfe.
 
     Source: J. Nocedal and S. J. Wright, "Numerical optimization" (2006), algorithms 3.5 and 3.6.
@@ -79,7 +79,7 @@ def _line_search(function: Any, x: Any, direction: Any, value: Any, grad: Any, f
         new_value, new_grad = function(x + step * direction)
         return new_value, new_grad, new_grad @ direction
 
-    def goes_on(search: _Search) -> Any:
+    def goes_on(search: _Search) -> Array:
         return ~search.done & ~search.stuck & (search.count < most)
 
     def attempt(search: _Search) -> _Search:
@@ -131,7 +131,7 @@ class _State(NamedTuple):
     status: Any  # -1 while it goes on
 
 
-def _status(small: Any, search: _Search, moved: Any, value: Any) -> Any:
+def _status(small: Any, search: _Search, moved: Any, value: Any) -> Array:
     ended = pnp.where(search.stuck | search.done, 3, 5)
     status = pnp.where(small, 0, pnp.where(~pnp.isfinite(value), 4, pnp.where(moved, -1, ended)))
     return status.astype(np.int32)
@@ -150,10 +150,10 @@ def _minimize(
 ) -> _State:
     """Steps along quasi-Newton directions until the gradient is small enough."""
 
-    def size(grad: Any) -> Any:
+    def size(grad: Any) -> Array:
         return pnp.linalg.norm(grad, ord=norm)
 
-    def goes_on(state: _State) -> Any:
+    def goes_on(state: _State) -> Array:
         return (state.status == -1) & (state.steps < maxiter)
 
     def step(state: _State) -> _State:
@@ -178,11 +178,11 @@ def _minimize(
     return state._replace(status=pnp.where(state.status == -1, 1, state.status))
 
 
-def _bfgs_direction(inverse: Any, grad: Any) -> Any:
+def _bfgs_direction(inverse: Any, grad: Any) -> Array:
     return -(inverse @ grad)
 
 
-def _bfgs_update(inverse: Any, s: Any, y: Any, steps: Any) -> Any:
+def _bfgs_update(inverse: Any, s: Any, y: Any, steps: Any) -> Array:
     """The inverse of the Hessian, by equation 6.17 of Nocedal and Wright, where the curvature is positive."""
     curvature = s @ y
     usable = curvature > 0
@@ -193,7 +193,7 @@ def _bfgs_update(inverse: Any, s: Any, y: Any, steps: Any) -> Any:
     return pnp.where(usable, new, inverse)
 
 
-def _limited_direction(memory: Any, grad: Any) -> Any:
+def _limited_direction(memory: Any, grad: Any) -> Array:
     """Algorithm 7.4 of Nocedal and Wright, the recursion in two loops; the newest pair is the last one."""
     S, Y, rho, scale = memory
     count = S.shape[0]
@@ -287,7 +287,7 @@ def minimize(
     limited = method.lower() == _L_BFGS
     most = integer("minimize", "line searches", chosen["maxls" if limited else "line_search_maxiter"])
 
-    def objective(x: Any) -> Any:
+    def objective(x: Any) -> Array:
         out = fun(x, *args)
         if get_aval(out).shape:
             raise ValueError(f"minimize: fun must return a number, got {get_aval(out).str_short()}")

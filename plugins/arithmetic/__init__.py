@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.core import dtypes
+from primax.extend.core import Array, ShapedArray, dtypes
 from primax.extend.elementwise import (
     ANY,
     COMPLEX,
@@ -101,7 +101,7 @@ square_p = core.Primitive("square")
 sub_p = core.Primitive("sub")
 
 
-def add(x: Any, y: Any) -> Any:
+def add(x: Any, y: Any) -> Array:
     """Elementwise x + y, for numbers of one dtype.
 
     Args:
@@ -125,44 +125,44 @@ def add(x: Any, y: Any) -> Any:
     return add_p.bind(x, y)
 
 
-def add_any(x: Any, y: Any) -> Any:
+def add_any(x: Any, y: Any) -> Array:
     """The sum of two tangents or cotangents of one type."""
     return add_any_p.bind(x, y)
 
 
-def sub(x: Any, y: Any) -> Any:
+def sub(x: Any, y: Any) -> Array:
     """Elementwise x - y, for numbers of one dtype and of shapes as in `add`."""
     return sub_p.bind(x, y)
 
 
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     """Elementwise x * y, for numbers of one dtype and of shapes as in `add`; computed in `out_dtype` if given."""
     if out_dtype is not None:
         x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
     return mul_p.bind(x, y)
 
 
-def div(x: Any, y: Any) -> Any:
+def div(x: Any, y: Any) -> Array:
     """Elementwise x / y, for numbers of one dtype and of shapes as in `add`; integers are rounded towards zero."""
     return div_p.bind(x, y)
 
 
-def rem(x: Any, y: Any) -> Any:
+def rem(x: Any, y: Any) -> Array:
     """Elementwise remainder of x / y rounded towards zero; it has the sign of x."""
     return rem_p.bind(x, y)
 
 
-def max(x: Any, y: Any) -> Any:
+def max(x: Any, y: Any) -> Array:
     """Elementwise maximum; NaN if either is, and complex numbers are ordered by real, then imaginary part."""
     return max_p.bind(x, y)
 
 
-def min(x: Any, y: Any) -> Any:
+def min(x: Any, y: Any) -> Array:
     """Elementwise minimum; NaN if either is, and complex numbers are ordered by real, then imaginary part."""
     return min_p.bind(x, y)
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: Any, x: Any, max: Any) -> Array:
     """Elementwise `min(max(x, lower), upper)`, where the bounds are the first and the last argument.
 
     Args:
@@ -187,57 +187,57 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     return clamp_p.bind(min, x, max)
 
 
-def mulhi(x: Any, y: Any) -> Any:
+def mulhi(x: Any, y: Any) -> Array:
     """Elementwise upper half of the bits of x * y, for integers of one dtype and of shapes as in `add`."""
     return mulhi_p.bind(x, y)
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: Any) -> Array:
     """Elementwise 1 / x, for floating or complex arrays."""
     return integer_pow_p.bind(x, y=-1)
 
 
-def neg(x: Any) -> Any:
+def neg(x: Any) -> Array:
     """Elementwise -x, for numbers."""
     return neg_p.bind(x)
 
 
-def sign(x: Any) -> Any:
+def sign(x: Any) -> Array:
     """Elementwise sign: -1, 0 (with its sign) or 1; x / abs(x) for complex x; NaN for NaN."""
     return sign_p.bind(x)
 
 
-def abs(x: Any) -> Any:
+def abs(x: Any) -> Array:
     """Elementwise absolute value of signed numbers; real for complex x."""
     return abs_p.bind(x)
 
 
-def square(x: Any) -> Any:
+def square(x: Any) -> Array:
     """Elementwise x * x, for numbers."""
     return square_p.bind(x)
 
 
-def real(x: Any) -> Any:
+def real(x: Any) -> Array:
     """Elementwise real part of complex numbers."""
     return real_p.bind(x)
 
 
-def imag(x: Any) -> Any:
+def imag(x: Any) -> Array:
     """Elementwise imaginary part of complex numbers."""
     return imag_p.bind(x)
 
 
-def complex(x: Any, y: Any) -> Any:
+def complex(x: Any, y: Any) -> Array:
     """Elementwise x + i y, for real arrays of one floating dtype and one shape."""
     return complex_p.bind(x, y)
 
 
-def conj(x: Any) -> Any:
+def conj(x: Any) -> Array:
     """Elementwise complex conjugate; real numbers become complex."""
     return conj_p.bind(x)
 
 
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: Any, y: int) -> Array:
     """Elementwise x ** y for a static integer y.
 
     Args:
@@ -327,7 +327,7 @@ def _mul_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return None, unbroadcast(y.aval, mul(x, ct))
 
 
-def _rem_by_y(t: Any, out: Any, x: Any, y: Any) -> Any:
+def _rem_by_y(t: Any, out: Any, x: Any, y: Any) -> Array:
     """-t times the quotient rounded towards zero."""
     zero = repeat(like(out, 0.0), core.get_aval(out).shape)
     rest = select_n_p.bind(eq(out, out), zero, out)  # NaN where x is infinite or y is 0
@@ -355,7 +355,7 @@ def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
     return jvp
 
 
-def _where(mask: Any, t: Any) -> Any:
+def _where(mask: Any, t: Any) -> Array:
     return select_n_p.bind(mask, zeros_like(t), t)
 
 
@@ -377,7 +377,7 @@ def _clamp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return out, ad.Zero.from_primal_value(out) if total is None else total
 
 
-def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
+def _abs_jvp(t: Any, out: Any, x: Any) -> Array:
     dtype = core.get_aval(x).dtype
     if dtypes.is_complex(dtype):
         one_at_zero = convert_element_type(eq(out, like(out, 0.0)), core.get_aval(out).dtype)
@@ -434,7 +434,7 @@ def _complex_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     )
 
 
-def _integer_pow_abstract_eval(x: Any, *, y: int) -> Any:
+def _integer_pow_abstract_eval(x: Any, *, y: int) -> ShapedArray:
     if y.bit_length() > 64:  # the program has some operations for each bit
         raise OverflowError(f"integer_pow: y must fit 64 bits, got an integer of {y.bit_length()} bits")
     if y < 0 and dtypes.is_integer(x.dtype):
@@ -449,7 +449,7 @@ def _integer_pow_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, y: int) -> A
     result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
     aval = ctx.avals_out[0]
 
-    def binary(name: str, a: Any, b: Any) -> Any:
+    def binary(name: str, a: Any, b: Any) -> mlir.ir.Value:
         return mlir.ir.Operation.create(name, [result], [a, b]).result
 
     exponent = y if y >= 0 else -y
@@ -466,20 +466,20 @@ def _integer_pow_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, y: int) -> A
     return one if y == 0 else binary("stablehlo.divide", one, power)
 
 
-def _square_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+def _square_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[mlir.ir.Value]:
     if dtypes.is_complex(ctx.avals_in[0].dtype):
         return mlir.ir.Operation.create("chlo.square", [x.type], [x]).results
     return mlir.ir.Operation.create("stablehlo.multiply", [x.type], [x, x]).results
 
 
-def _sign_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+def _sign_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[mlir.ir.Value]:
     aval = ctx.avals_in[0]
     if dtypes.is_unsigned_integer(aval.dtype):
         return mlir.ir.Operation.create("stablehlo.minimum", [x.type], [x, ir_full(1, aval)]).results
     return mlir.ir.Operation.create("stablehlo.sign", [x.type], [x]).results
 
 
-def _infinite_where_a_part_is(modulus: Any, x: Any) -> Any:
+def _infinite_where_a_part_is(modulus: Any, x: Any) -> Array:
     """The modulus of a complex number with an infinite part is infinite, though the other part be NaN."""
     infinity = like(modulus, np.inf)
     parts = [eq(abs(part), infinity) for part in (real_p.bind(x), imag(x))]
@@ -490,7 +490,7 @@ _modulus_of_infinities = mlir.lower_fun(_infinite_where_a_part_is, multiple_resu
 _abs_operation = mlir.nary("stablehlo.abs")
 
 
-def _abs_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+def _abs_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any] | Array:
     """XLA's modulus of complex numbers is NaN where a part is."""
     found = _abs_operation(ctx, x)
     if not dtypes.is_complex(ctx.avals_in[0].dtype):
@@ -520,7 +520,7 @@ def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:
     return lowering
 
 
-def _bounded(lower: Any, x: Any, upper: Any) -> Any:
+def _bounded(lower: Any, x: Any, upper: Any) -> Array:
     return min_p.bind(upper, max_p.bind(lower, x))
 
 
@@ -539,18 +539,18 @@ def _conj_transpose(ct: Any, x: Any) -> list[Any]:
     return [(conj_p if dtypes.is_complex(x.aval.dtype) else real_p).bind(ct)]
 
 
-def _conj_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Any:
+def _conj_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> mlir.ir.Value:
     hlo = mlir.hlo
     if dtypes.is_complex(ctx.avals_in[0].dtype):
         return hlo.complex(hlo.real(x), hlo.negate(hlo.imag(x)))
     return hlo.complex(x, ir_full(0, ctx.avals_in[0]))
 
 
-def _real_dtype(dtype: Any) -> Any:
+def _real_dtype(dtype: Any) -> np.dtype[Any]:
     return dtypes.to_floating_dtype(dtype) if dtypes.is_complex(dtype) else dtype
 
 
-def _complex_dtype(dtype: Any) -> Any:
+def _complex_dtype(dtype: Any) -> np.dtype[Any]:
     return dtypes.to_complex_dtype(dtype)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.api_util import name_of
-from primax.extend.core import tree
+from primax.extend.core import ExtendedArray, tree
 from primax.extend.interpreters import batching, mlir
 
 __all__ = ["FlatCallback", "OneByOne", "one_by_one", "require_callable", "result_types", "run_eagerly"]
@@ -80,13 +80,13 @@ class OneByOne:
 
     def label(self, i: int) -> str:
         """What messages call the `i`-th result."""
-        return self.callback.label(i)  # type: ignore[no-any-return]
+        return self.callback.label(i)
 
     def __repr__(self) -> str:
         return f"one_by_one({self.callback!r})"
 
 
-def _elements(x: Any) -> Any:
+def _elements(x: Any) -> list[ExtendedArray] | np.ndarray:
     """What can be indexed for each element along the first axis of an argument."""
     if type(x) is core.ExtendedArray:
         return [core.ExtendedArray(backend.put_value(element), x.dtype) for element in np.asarray(x.base)]
@@ -146,7 +146,7 @@ def flat_call(callback: Any, args: Sequence[Any]) -> list[Any]:
     for x in args:
         if isinstance(x, core.Tracer):
             raise core.escaped(x)
-    return callback(*args)  # type: ignore[no-any-return]
+    return callback(*args)
 
 
 def require_callable(user: str, callback: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.extend import backend, core
 from primax.extend.api_util import avals_of
-from primax.extend.core import tree
+from primax.extend.core import Array, tree
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
@@ -92,7 +92,7 @@ def effect_of(ordered: bool) -> core.Effect:
     return OrderedIOEffect() if ordered else IOEffect()
 
 
-def _io_callback_impl(*args: Any, callback: Any, result_avals: Any, ordered: bool) -> Any:
+def _io_callback_impl(*args: Any, callback: Any, result_avals: Any, ordered: bool) -> list[Array]:
     if ordered:
         backend.wait_for_effect(OrderedIOEffect())
     return run_eagerly(callback, args, result_avals)
@@ -113,7 +113,7 @@ def _io_callback_batch(args: Any, dims: Any, *, callback: Any, result_avals: Any
 @mlir.physical_lowering
 def _io_callback_lowering(
     ctx: mlir.LoweringRuleContext, *args: Any, callback: Any, result_avals: Any, ordered: bool
-) -> Any:
+) -> list[Any]:
     token = ctx.tokens_in[OrderedIOEffect()] if ordered and ctx.tokens_in else None
     results, after, _ = mlir.emit_python_callback(
         ctx, callback, token, args, ctx.avals_in, ctx.avals_out, has_side_effect=True, label=callback.label

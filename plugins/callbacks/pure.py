@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.api_util import avals_of
-from primax.extend.core import tree
+from primax.extend.core import Array, tree
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
@@ -25,7 +25,7 @@ def pure_callback(
     sharding: Any = None,
     vmap_method: str | None = None,
     **kwargs: Any,
-) -> Any:
+) -> Array:
     """The result of a Python function without side effects, also inside compiled programs.
 
     It may be called once, several times, or not at all if nothing uses the result.
@@ -68,7 +68,7 @@ def pure_callback(
     return tree.unflatten(out_tree, outs)
 
 
-def _pure_callback_impl(*args: Any, callback: Any, result_avals: Any, vmap_method: Any) -> Any:
+def _pure_callback_impl(*args: Any, callback: Any, result_avals: Any, vmap_method: Any) -> list[Array]:
     return run_eagerly(callback, args, result_avals)
 
 
@@ -88,7 +88,7 @@ def _pure_callback_batch(
 
 
 @mlir.physical_lowering
-def _pure_callback_lowering(ctx: mlir.LoweringRuleContext, *args: Any, callback: Any, **params: Any) -> Any:
+def _pure_callback_lowering(ctx: mlir.LoweringRuleContext, *args: Any, callback: Any, **params: Any) -> list[Any]:
     results, _, _ = mlir.emit_python_callback(
         ctx, callback, None, args, ctx.avals_in, ctx.avals_out, has_side_effect=False, label=callback.label
     )

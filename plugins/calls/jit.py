@@ -134,7 +134,7 @@ class Jitted:
         if self.spread is not None:
             ins = self.spread.of_inputs(in_tree, avals, self.name)
 
-        def run(*flat: Any) -> Any:
+        def run(*flat: Any) -> list[Any]:
             nonlocal outs
             if ins is not None:
                 flat = tuple(constrain_all(flat, ins))
@@ -196,7 +196,7 @@ class Jitted:
             )
         return tree.unflatten(program.out_tree, flat), None, False
 
-    def first_call(self, program: Program, leaves: list[Any], donated: tuple[bool, ...] = ()) -> Any:
+    def first_call(self, program: Program, leaves: list[Any], donated: tuple[bool, ...] = ()) -> tuple[list[Any], Any]:
         """Run a program where no transformation is at work: the results, and what jaxlib needs to run it by itself."""
 
         def look(outs: Any) -> None:
@@ -243,7 +243,7 @@ class Jitted:
             or self.spread
         )
 
-    def miss_of_buffers(self, *args: Any, **kwargs: Any) -> Any:
+    def miss_of_buffers(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """`miss` for functions whose positional arguments are handed to the dispatcher as buffers."""
         return self.miss(*map(runtime.as_array, args), **kwargs)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.extend.held_programs import (
     SplitEquation,
     checked_types,
@@ -77,7 +77,7 @@ def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: boo
     def make() -> Any:
         return backend.fast_function(name, None, miss, key=name)
 
-    return core.cached(closed, ("fast", keep_unused), make)(*args)  # type: ignore[no-any-return]
+    return core.cached(closed, ("fast", keep_unused), make)(*args)
 
 
 def _jit_impl(*args: Any, jaxpr: core.ClosedJaxpr, name: str, keep_unused: bool, **params: Any) -> list[Any]:
@@ -156,14 +156,16 @@ def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> tuple[Any, Any]:
     return used_inputs, cut(eqn, used_inputs, used_outputs, params, program.effects)
 
 
-def _jit_lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, name: str, **params: Any) -> Any:
+def _jit_lowering(
+    ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, name: str, **params: Any
+) -> list[Any]:
     return mlir.call_jaxpr(ctx, name, jaxpr, args)
 
 
 def _jit_interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     params = eqn.params
 
-    def bind(closed: core.ClosedJaxpr, args: Any) -> Any:
+    def bind(closed: core.ClosedJaxpr, args: Any) -> list[Array]:
         return jit_p.bind(*args, **call_params(closed, params["name"], params["inline"]))
 
     return interpreter.call(params["jaxpr"], values, bind)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
+
 from primax.extend import backend, core
 from primax.extend.api_util import avals_of
 from primax.extend.core import tree
@@ -47,10 +49,10 @@ class ArgInfo:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.aval.shape  # type: ignore[no-any-return]
+        return self.aval.shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         return self.aval.dtype
 
 
@@ -135,7 +137,7 @@ class Stage:
     @property
     def jaxpr(self) -> core.ClosedJaxpr:
         """The program."""
-        return self.program.closed  # type: ignore[no-any-return]
+        return self.program.closed
 
     @property
     def in_tree(self) -> Any:

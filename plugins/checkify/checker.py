@@ -256,7 +256,7 @@ def checked_program(closed: core.ClosedJaxpr, errors: frozenset[type[JaxExceptio
         program = core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info, "checkify")
         return _Checked(program, tuple(checker.sites))
 
-    return core.cached(closed, ("checkify", errors), make)  # type: ignore[no-any-return]
+    return core.cached(closed, ("checkify", errors), make)
 
 
 def checkify(

@@ -159,7 +159,7 @@ def _checkpoint(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]
 def _in_place(parameter: str) -> Callable[..., Any]:
     """The rule of a call of the program that a parameter holds, whose equations take the place of the call."""
 
-    def rule(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
+    def rule(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
         closed = eqn.params[parameter]
         return checker.interpret(closed, *values) if checker.holds_sites(closed) else replay(eqn, values)
 
@@ -185,7 +185,7 @@ def _folded(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
 
 
 @Checker.rule(p.cond_p)
-def _cond(checker: Checker, eqn: core.JaxprEqn, index: Any, *values: Any) -> Any:
+def _cond(checker: Checker, eqn: core.JaxprEqn, index: Any, *values: Any) -> list[Any]:
     branches = eqn.params["branches"]
     if not checker.holds_sites(*branches):
         return replay(eqn, [index, *values])
@@ -215,14 +215,14 @@ def _scan(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
 
 
 @Checker.rule(p.while_p)
-def _while(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
+def _while(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
     params = eqn.params
     test, body = params["cond_jaxpr"], params["body_jaxpr"]
     if not checker.holds_sites(test, body):
         return replay(eqn, values)
     first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
 
-    def tested(state: Any, carry: Any) -> Any:
+    def tested(state: Any, carry: Any) -> tuple[list[Any], list[Any]]:
         return checker.run(test, state, [*values[:first], *carry])
 
     def goes_on(carry: Any) -> Any:
@@ -267,7 +267,7 @@ def _custom_jvp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]
         state, outs = checker.run(closed, own[:count], [*xs[:consts], *own[count:]])
         return [*state, *outs]
 
-    def rule(primals: Any, tangents: Any) -> Any:
+    def rule(primals: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
         state, _ = checker.run(closed, primals[:count], [*closed_over, *primals[count:]])
         outs, out_tangents = _derivative(jvp, primals[count:], tangents[count:])
         return [*state, *outs], [*map(ad.Zero.from_primal_value, state), *out_tangents]

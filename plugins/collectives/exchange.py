@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.arguments import canonical_axis, integers
-from primax.extend.core import get_aval, tree
+from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import ad, batching
 from primax.extend.rule_types import Table
 from primax.plugins.collectives.lowerings import (
@@ -82,7 +82,7 @@ def all_gather(
     if invariant and (others or groups is not None):
         raise ValueError("all_gather: to='invarying' is for axes of one mesh, without axis_index_groups")
 
-    def gather(leaf: Any) -> Any:
+    def gather(leaf: Any) -> Array:
         rank = len(get_aval(leaf).shape) + (not tiled)
         if invariant:
             return all_gather_invariant_p.bind(
@@ -269,23 +269,27 @@ def _joined(function: str, argument: str, shape: list[int], axis: int, size: int
     return (*shape[:axis], size * shape[axis] if tiled else size, *shape[axis + tiled :])
 
 
-def _gather_abstract_eval(x: Any, *, all_gather_dimension: int, axis_size: int, tiled: bool, **params: Any) -> Any:
+def _gather_abstract_eval(
+    x: Any, *, all_gather_dimension: int, axis_size: int, tiled: bool, **params: Any
+) -> ShapedArray:
     return x.update(shape=_joined("all_gather", "axis", list(x.shape), all_gather_dimension, axis_size, tiled))
 
 
-def _scatter_abstract_eval(x: Any, *, scatter_dimension: int, axis_size: int, tiled: bool, **params: Any) -> Any:
+def _scatter_abstract_eval(
+    x: Any, *, scatter_dimension: int, axis_size: int, tiled: bool, **params: Any
+) -> ShapedArray:
     require_numbers("psum_scatter", x)
     return x.update(shape=tuple(_divided("psum_scatter", "scatter_dimension", x, scatter_dimension, axis_size, tiled)))
 
 
 def _exchange_abstract_eval(
     x: Any, *, split_axis: int, concat_axis: int, axis_size: int, tiled: bool, **params: Any
-) -> Any:
+) -> ShapedArray:
     part = _divided("all_to_all", "split_axis", x, split_axis, axis_size, tiled)
     return x.update(shape=_joined("all_to_all", "concat_axis", part, concat_axis, axis_size, tiled))
 
 
-def _permute_abstract_eval(x: Any, **params: Any) -> Any:
+def _permute_abstract_eval(x: Any, **params: Any) -> ShapedArray:
     return x
 
 
@@ -340,7 +344,7 @@ def _exchange_transpose(ct: Any, *, split_axis: int, concat_axis: int, **params:
     return [all_to_all_p.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)]
 
 
-def _permute_transpose(ct: Any, *, perm: Any, **params: Any) -> Any:
+def _permute_transpose(ct: Any, *, perm: Any, **params: Any) -> list[Array]:
     return [ppermute_p.bind(ct, perm=tuple((to, origin) for origin, to in perm), **params)]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.core import Array
 from primax.extend.interpreters import mlir
 from primax.extend.sharding import PartitionSpec
 from primax.plugins.collectives.names import Groups
@@ -35,7 +36,7 @@ def mesh_of(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> Any:
     return _manual(ctx, axes)[0]
 
 
-def _manual(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> Any:
+def _manual(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> tuple[Any, frozenset[Any]]:
     """The same mesh, and its axes along which the program is one device's.
 
     Raises:
@@ -86,7 +87,9 @@ def _add_reducer(region: Any, aval: Any, name: str) -> None:
 def lower_reduction(operation: str) -> Callable[..., Any]:
     """The lowering of a reduction by a StableHLO operation such as `stablehlo.add`."""
 
-    def lower(ctx: mlir.LoweringRuleContext, x: Any, *, axes: Any, axis_index_groups: Groups = None) -> Any:
+    def lower(
+        ctx: mlir.LoweringRuleContext, x: Any, *, axes: Any, axis_index_groups: Groups = None
+    ) -> list[Any] | Array:
         rows = _groups(ctx, axes, axis_index_groups)
         if all(len(row) == 1 for row in rows):
             return [x]
@@ -117,7 +120,7 @@ def lower_all_gather(
     tiled: bool,
     axis_index_groups: Groups = None,
     **params: Any,
-) -> Any:
+) -> list[Any] | Array:
     aval = ctx.avals_in[0]
     rows = _groups(ctx, axis_name, axis_index_groups)
     if not tiled:
@@ -174,7 +177,7 @@ def lower_all_to_all(
     axis_index_groups: Groups,
     tiled: bool,
     **params: Any,
-) -> Any:
+) -> list[Any] | Array:
     aval = ctx.avals_in[0]
     rows = _groups(ctx, axis_name, axis_index_groups)
     count = len(rows[0])
@@ -203,7 +206,7 @@ def lower_all_to_all(
     return _by_operations(ctx, lambda x: squeeze(x, (split_axis,)), x, aval.update(shape=tuple(shape)))
 
 
-def lower_permutation(ctx: mlir.LoweringRuleContext, x: Any, *, axis_name: Any, perm: Any) -> Any:
+def lower_permutation(ctx: mlir.LoweringRuleContext, x: Any, *, axis_name: Any, perm: Any) -> list[Any] | Array:
     rows = _groups(ctx, axis_name)
     pairs = [(row[source], row[target]) for row in rows for source, target in perm]
     if not pairs:
@@ -231,7 +234,7 @@ def lower_ragged_exchange(
     ).results
 
 
-def _by_operations(ctx: mlir.LoweringRuleContext, fun: Callable[..., Any], x: Any, aval: Any) -> Any:
+def _by_operations(ctx: mlir.LoweringRuleContext, fun: Callable[..., Any], x: Any, aval: Any) -> list[Any]:
     """The IR of a function of one array."""
     inner = ctx.replace(avals_in=[aval], avals_out=[])
     return mlir.lower_fun(fun, multiple_results=False)(inner, x)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import ShapedArray
+from primax.extend.core import Array, ShapedArray
 from primax.extend.interpreters import ad
 from primax.extend.rule_types import Table
 from primax.plugins.collectives.lowerings import lower_axis_index
@@ -18,7 +18,7 @@ from primax.plugins.collectives.variance import split_names
 __all__ = ["axis_index", "axis_index_p", "axis_size"]
 
 
-def axis_index(axis_name: Any) -> Any:
+def axis_index(axis_name: Any) -> Array:
     """The index along an axis that is being mapped over.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import integer
-from primax.extend.core import dtypes, get_aval, tree
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import manual_scope
@@ -82,7 +82,7 @@ def ragged_all_to_all(
     *,
     axis_name: Any,
     axis_index_groups: Any = None,
-) -> Any:
+) -> Array:
     """Each sends to each along an axis that is being mapped over a chunk of its rows, of any length.
 
     To the one of index i goes `operand[input_offsets[i] : input_offsets[i] + send_sizes[i]]`, and becomes the rows from
@@ -115,7 +115,7 @@ def ragged_all_to_all(
     return ragged_all_to_all_p.bind(*args, **params)
 
 
-def _abstract_eval(operand: Any, output: Any, *counts: Any, axis_size: int, **params: Any) -> Any:
+def _abstract_eval(operand: Any, output: Any, *counts: Any, axis_size: int, **params: Any) -> ShapedArray:
     function = "ragged_all_to_all"
     if operand.dtype != output.dtype:
         raise TypeError(
@@ -268,14 +268,14 @@ def _dense(*args: Any, axis_name: Any, axis_index_groups: Groups, axis_size: int
 def _by_operations(fun: Callable[..., Any]) -> Callable[..., Any]:
     """The lowering of a collective by others."""
 
-    def lowering(ctx: mlir.LoweringRuleContext, *args: Any, **params: Any) -> Any:
+    def lowering(ctx: mlir.LoweringRuleContext, *args: Any, **params: Any) -> list[Any]:
         with manual_scope(mesh_of(ctx, params["axis_name"]), params["axis_name"], False):
             return mlir.lower_fun(lambda *xs: fun(*xs, **params), multiple_results=False)(ctx, *args)
 
     return lowering
 
 
-def _broadcast_abstract_eval(x: Any, **params: Any) -> Any:
+def _broadcast_abstract_eval(x: Any, **params: Any) -> ShapedArray:
     return x
 
 

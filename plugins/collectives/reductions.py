@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.arguments import canonical_axes
-from primax.extend.core import dtypes, get_aval, tree
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching
 from primax.extend.rule_types import Table
 from primax.extend.sharding import hooks
@@ -117,7 +117,7 @@ def _divided(x: Any, n: Any) -> Any:
     return div(x, dtype.type(n) if type(n) is int else convert_element_type(n, dtype))
 
 
-def _size(names: Sequence[Any], groups: Groups) -> Any:
+def _size(names: Sequence[Any], groups: Groups) -> int | Array:
     """How many take part: a number, or where groups differ in size, that of one's own group."""
     if groups is None or len(set(map(len, groups))) == 1:
         return group_size(names, groups)
@@ -156,13 +156,13 @@ def _bound(primitive: core.Primitive, x: Any, names: tuple[Any, ...], groups: Gr
     return primitive.bind(x, axes=names, axis_index_groups=groups) if names else x
 
 
-def _abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
+def _abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> ShapedArray:
     if axis_index_groups is not None:
         return x  # groups differ
     return x.update(vma=x.vma - frozenset(axes)) if x.vma else x
 
 
-def _sum_abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
+def _sum_abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> ShapedArray:
     require_numbers("psum", x)
     return _abstract_eval(x, axes=axes, axis_index_groups=axis_index_groups)
 
@@ -173,7 +173,9 @@ def _batch(
     """The batch rule of a reduction, which goes axis by axis unless there are groups."""
     across = collective_batch(primitive, lambda stack: (reduce(stack, (0,)), None), "axes")
 
-    def batch(axis: batching.AxisData, args: Any, dims: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
+    def batch(
+        axis: batching.AxisData, args: Any, dims: Any, *, axes: Any, axis_index_groups: Groups
+    ) -> tuple[Any, None] | Array:
         if axis.name not in axes or axis_index_groups is not None:
             return across(axis, args, dims, axes=axes, axis_index_groups=axis_index_groups)
         (x,), (dim,) = args, dims
@@ -184,7 +186,7 @@ def _batch(
     return batch
 
 
-def _extremum_jvp(primitive: core.Primitive) -> Any:
+def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
     """The tangent of an extremum: the mean of the tangents of all that equal it."""
 
     def jvp(t: Any, out: Any, x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import get_aval, tree
+from primax.extend.core import ShapedArray, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import axes_of, hooks, manual_axes, manual_scope
@@ -118,11 +118,11 @@ def _as_it_is(x: Any, **params: Any) -> list[frozenset[Any]]:
     return [x.vma]
 
 
-def _same(x: Any, *, axes: Any) -> Any:
+def _same(x: Any, *, axes: Any) -> ShapedArray:
     return x.update(vma=x.vma - frozenset(axes))
 
 
-def _more(x: Any, *, axes: Any) -> Any:
+def _more(x: Any, *, axes: Any) -> ShapedArray:
     return x.update(vma=x.vma | frozenset(split_names(axes)[0]))
 
 
@@ -130,7 +130,7 @@ def _named(*, axes: Any) -> Any:
     return axes
 
 
-def _gathered(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: int, tiled: bool) -> Any:
+def _gathered(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: int, tiled: bool) -> ShapedArray:
     shape = list(x.shape)
     if tiled:
         shape[all_gather_dimension] *= axis_size
@@ -139,7 +139,7 @@ def _gathered(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: i
     return x.update(shape=tuple(shape), vma=x.vma - frozenset(axis_name))
 
 
-def _scattered(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: int, tiled: bool) -> Any:
+def _scattered(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: int, tiled: bool) -> ShapedArray:
     shape = list(x.shape)
     if tiled:
         shape[all_gather_dimension] //= axis_size
@@ -159,7 +159,7 @@ def _own_part(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: i
     return part if tiled else squeeze(part, (all_gather_dimension,))
 
 
-def _pscatter_lowering(ctx: Any, x: Any, **params: Any) -> Any:
+def _pscatter_lowering(ctx: Any, x: Any, **params: Any) -> list[Any]:
     module = ctx.module_context
     mesh, _ = module.manual
     with manual_scope(mesh, params["axis_name"], False):

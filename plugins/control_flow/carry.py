@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.api_util import name_of
-from primax.extend.core import dtypes, tree
+from primax.extend.core import ShapedArray, dtypes, tree
 from primax.plugins.control_flow.staging import Staged, converted_outputs, require_same_types, stage_function
 from primax.plugins.control_flow.variance import require_steady_variance
 
@@ -68,7 +68,7 @@ def _first_of_pair(what: str, body: Callable[..., Any], out_tree: Any) -> Any:
     return children[0]
 
 
-def _widened(have: Any, made: Any) -> Any:
+def _widened(have: Any, made: Any) -> ShapedArray:
     """The type in which a carry of weak type goes on."""
     if not getattr(have, "weak_type", False) or have.shape != made.shape or have == made:
         return have

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.api_util import aval_of, sequence
-from primax.extend.core import ShapedArray, dtypes, get_aval, tree
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.held_programs import reordered
 from primax.extend.sharding import axes_of
 from primax.plugins.arithmetic import clamp
@@ -92,7 +92,7 @@ def _names_an_operand_each(first: Any, rest: tuple[Any, ...]) -> bool:
     return len(rest) == 2 and callable(rest[1]) and not callable(first)
 
 
-def _with_an_operand_each(pred: Any, true_operand: Any, true_fun: Any, false_operand: Any, false_fun: Any) -> Any:
+def _with_an_operand_each(pred: Any, true_operand: Any, true_fun: Any, false_operand: Any, false_fun: Any) -> Array:
     """The old order of arguments: an operand before each function."""
     require_function("cond", "true_fun", true_fun)
     return cond(pred, lambda pair: true_fun(pair[0]), lambda pair: false_fun(pair[1]), (true_operand, false_operand))
@@ -138,7 +138,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     return choose("switch", index, branches, [f"branches[{i}]" for i in range(len(branches))], operands)
 
 
-def _require_scalar(what: str, name: str, x: Any) -> Any:
+def _require_scalar(what: str, name: str, x: Any) -> ShapedArray:
     aval = aval_of(what, name, x, wanted="a number of rank 0")
     if not isinstance(aval, ShapedArray) or aval.shape:
         raise TypeError(f"{what}: {name} must be of rank 0, got {aval.str_short()}")

@@ -36,7 +36,7 @@ cond_p = core.Primitive("cond", multiple_results=True)
 Programs = tuple[core.ClosedJaxpr, ...]
 
 
-def _impl(index: Any, *args: Any, branches: Programs) -> Any:
+def _impl(index: Any, *args: Any, branches: Programs) -> list[Any]:
     return run_program(branches[min(max(int(np.asarray(index)), 0), len(branches) - 1)], "branch", args)
 
 
@@ -49,7 +49,7 @@ def _effects(branches: Programs) -> Any:
     return core.no_effects.union(*(core.moved_effects(branch.effects, lambda i: i + 1) for branch in branches))
 
 
-def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> Any:
+def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> tuple[Any, Any]:
     if index.aval.shape or index.aval.dtype != np.int32:
         raise core.JaxprTypeError(f"the index of a cond is {index.aval.str_short()}, but must be i32[]")
     for i, branch in enumerate(branches):
@@ -117,7 +117,7 @@ class Split(NamedTuple):
 
 
 def _split(branches: Programs, unknown: Sequence[bool]) -> Split:
-    return core.cached(branches[0], ("split", branches[1:], tuple(unknown)), lambda: _make_split(branches, unknown))  # type: ignore[no-any-return]
+    return core.cached(branches[0], ("split", branches[1:], tuple(unknown)), lambda: _make_split(branches, unknown))
 
 
 def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
@@ -216,7 +216,7 @@ def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
     return keep, cut(eqn, keep, used_outputs, {"branches": programs}, _effects(programs))
 
 
-def _lowering(ctx: mlir.LoweringRuleContext, index: Any, *args: Any, branches: Programs) -> Any:
+def _lowering(ctx: mlir.LoweringRuleContext, index: Any, *args: Any, branches: Programs) -> list[Any]:
     hlo, ir = mlir.hlo, mlir.ir
     known = _known(index)
     if known is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import aval_of, integer
-from primax.extend.core import ShapedArray, Tracer, dtypes, get_aval, tree
+from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval, tree
 from primax.extend.transformations import vmap
 from primax.plugins.arithmetic import add
 from primax.plugins.comparison import lt
@@ -154,7 +154,7 @@ def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any
     return tree.tree_map(lambda a, b: concatenate([a, b], 0), *parts)
 
 
-def _in_blocks(x: Any, whole: int, size: int) -> Any:
+def _in_blocks(x: Any, whole: int, size: int) -> Array:
     return reshape(slice_in_dim(x, 0, whole), (whole // size, size, *get_aval(x).shape[1:]))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.core import ShapedArray
+from primax.extend.core import Array, ShapedArray
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.control_flow.cond import choose
@@ -24,7 +24,7 @@ Platforms = tuple[tuple[str, ...] | None, ...]
 
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
-) -> Any:
+) -> Array:
     """`per_platform[platform](*args)`, where the platform is that which the program is compiled for.
 
     All functions are traced; only one is compiled. They need not be known for every platform: a branch may hold

@@ -77,7 +77,7 @@ def scan(
         reverse=bool(reverse),
         unroll=turns,
     )
-    return tree.unflatten(body.out_tree, outs)  # type: ignore[no-any-return]
+    return tree.unflatten(body.out_tree, outs)
 
 
 def _length(xs: Any, avals: list[Any], length: Any) -> int:

@@ -23,7 +23,7 @@ def lower_scan(
     length: int,
     reverse: bool,
     unroll: int,
-) -> Any:
+) -> list[Any]:
     """The lowering rule. `unroll` steps make one turn of the loop; those left over come after it."""
     loop = _Scan(ctx, jaxpr, num_consts, num_carry, length, reverse)
     state = loop.begin(args)
@@ -61,7 +61,7 @@ class _Scan:
         self.xs = slice(start + num_consts + num_carry, start + len(ctx.avals_in))
         self.num_carry = num_carry
 
-    def number(self, i: int) -> Any:
+    def number(self, i: int) -> mlir.ir.Value:
         """A position as an IR value."""
         return mlir.ir_constant(np.asarray(i, self.counter))
 
@@ -121,19 +121,19 @@ class _Scan:
         zero = self.number(0)
         return [at, *[zero] * (rank - 1)]
 
-    def _slice(self, x: Any, aval: Any, at: Any) -> Any:
+    def _slice(self, x: Any, aval: Any, at: Any) -> mlir.ir.Value:
         """Element `at` of an array along axis 0."""
         hlo, ir = mlir.hlo, mlir.ir
         sizes = ir.DenseI64ArrayAttr.get((1, *aval.shape[1:]))
         part = hlo.dynamic_slice(x, self._where(at, len(aval.shape)), sizes)
         return hlo.reshape(mlir.aval_to_ir_type(ShapedArray(aval.shape[1:], aval.dtype)), part)
 
-    def _update(self, array: Any, y: Any, aval: Any, at: Any) -> Any:
+    def _update(self, array: Any, y: Any, aval: Any, at: Any) -> mlir.ir.Value:
         """An array of results with `y` written at a position of axis 0."""
         hlo = mlir.hlo
         part = hlo.reshape(mlir.aval_to_ir_type(ShapedArray((1, *aval.shape), aval.dtype)), y)
         return hlo.dynamic_update_slice(array, part, self._where(at, len(aval.shape) + 1))
 
 
-def _zeros(aval: Any) -> Any:
+def _zeros(aval: Any) -> mlir.ir.Value:
     return mlir.broadcast_scalar(mlir.ir_constant(np.zeros((), aval.dtype)), aval)

@@ -36,7 +36,7 @@ scan_p = core.Primitive("scan", multiple_results=True)
 Closed = core.ClosedJaxpr
 
 
-def _impl(*args: Any, **params: Any) -> Any:
+def _impl(*args: Any, **params: Any) -> list[Any]:
     return run_compiled(scan_p, params["jaxpr"], args, params)
 
 
@@ -47,7 +47,7 @@ def _abstract_eval(*avals: Any, jaxpr: Closed, num_carry: int, length: int, **pa
 
 def _check(
     context: Any, *atoms: Any, jaxpr: Closed, num_consts: int, num_carry: int, length: int, **params: Any
-) -> Any:
+) -> tuple[Any, Any]:
     start = num_consts + num_carry
     for i, x in enumerate(atoms[start:]):
         if not x.aval.shape or x.aval.shape[0] != length:

@@ -98,7 +98,7 @@ def _hoist(known: Closed, n_consts: int, n_outs: int) -> Hoisted:
 def _split(unknown: Sequence[bool], params: dict[str, Any]) -> Split:
     jaxpr, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
     key = ("split scan", tuple(unknown), num_consts, num_carry)
-    return core.cached(jaxpr, key, lambda: _make_split(jaxpr, unknown, num_consts, num_carry))  # type: ignore[no-any-return]
+    return core.cached(jaxpr, key, lambda: _make_split(jaxpr, unknown, num_consts, num_carry))
 
 
 def _make_split(jaxpr: Closed, unknown: Sequence[bool], num_consts: int, num_carry: int) -> Split:

@@ -78,7 +78,7 @@ def converted_outputs(closed: core.ClosedJaxpr, avals: Sequence[Any]) -> core.Cl
         return [core.protocol_of(aval).convert(x, aval) for x, aval in zip(outs, avals, strict=True)]
 
     key = ("converted", tuple(avals))
-    return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info))  # type: ignore[no-any-return]
+    return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info))
 
 
 def require_same_types(

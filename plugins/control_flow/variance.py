@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.core import tree
+from primax.extend.core import ShapedArray, tree
 from primax.extend.sharding import axes_of, hooks, manual_axes, vary
 from primax.plugins.control_flow.staging import Staged
 
@@ -32,7 +32,7 @@ def require_steady_variance(rule: str, names: tuple[str, str], structure: Any, h
             )
 
 
-def joined_types(types: Sequence[Any], axes: frozenset[Any]) -> Any:
+def joined_types(types: Sequence[Any], axes: frozenset[Any]) -> ShapedArray:
     """The type of a result of several branches, which varies along the axes of each, and of what chooses."""
     first = types[0] if all(aval == types[0] for aval in types) else types[0].strip_weak_type()
     joined = axes.union(*map(axes_of_type, types))

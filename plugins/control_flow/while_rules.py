@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.extend.held_programs import (
     cut,
     fixpoint,
@@ -36,7 +36,7 @@ while_p = core.Primitive("while", multiple_results=True)
 Closed = core.ClosedJaxpr
 
 
-def _impl(*args: Any, **params: Any) -> Any:
+def _impl(*args: Any, **params: Any) -> list[Any]:
     return run_compiled(while_p, params["body_jaxpr"], args, params)
 
 
@@ -168,7 +168,7 @@ def _until_all_are_done(
         return [select_n(_alongside(going, x), x, y) for x, y in zip(carry, new, strict=True)]
 
     cond_avals = pred.in_avals[:cond_nconsts]
-    return core.cached(  # type: ignore[no-any-return]
+    return core.cached(
         body,
         ("until all are done", pred),
         lambda: (
@@ -178,7 +178,7 @@ def _until_all_are_done(
     )
 
 
-def _alongside(which: Any, x: Any) -> Any:
+def _alongside(which: Any, x: Any) -> Array:
     """A boolean per element of the batch, repeated to the shape of a carry."""
     return broadcast_in_dim(which, get_aval(x).shape, (0,))
 
@@ -220,7 +220,7 @@ class _Known:
 
 def _known(unknown: Sequence[bool], params: dict[str, Any]) -> _Known:
     key = ("known", params["cond_jaxpr"], tuple(unknown), params["cond_nconsts"])
-    return core.cached(params["body_jaxpr"], key, lambda: _Known(unknown, params))  # type: ignore[no-any-return]
+    return core.cached(params["body_jaxpr"], key, lambda: _Known(unknown, params))
 
 
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
@@ -281,7 +281,7 @@ def _lowering(
     cond_jaxpr: Closed,
     body_nconsts: int,
     body_jaxpr: Closed,
-) -> Any:
+) -> list[Any]:
     """A loop whose state is the tokens, the constants of both functions, and the carry."""
     hlo, ir = mlir.hlo, mlir.ir
     ordered = list(ctx.tokens_in or ())

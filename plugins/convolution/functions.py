@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.arguments import integers
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.extend.padding import dilated, explicit_padding, transposed_padding
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
 from primax.plugins.convolution.primitive import check_steps, conv_general_dilated, shape_of
@@ -32,7 +32,7 @@ def conv(
     padding: Any,
     precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """A convolution of an image of shape (N, C, spatial...) with a kernel of shape (O, C, spatial...).
 
     Args:
@@ -65,7 +65,7 @@ def conv_with_general_padding(
     rhs_dilation: Sequence[int] | None,
     precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """Like `conv`, with dilation of the image and of the kernel; see `conv_general_dilated`."""
     return conv_general_dilated(
         lhs,
@@ -90,7 +90,7 @@ def conv_transpose(
     precision: Any = None,
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
-) -> Any:
+) -> Array:
     """A convolution that enlarges an image by putting zeros between its elements.
 
     With `transpose_kernel` and a string for `padding` this is the derivative of a convolution with the same kernel,
@@ -168,7 +168,7 @@ def conv_general_dilated_patches(
     dimension_numbers: Any = None,
     precision: Any = None,
     preferred_element_type: Any = None,
-) -> Any:
+) -> Array:
     """The parts of an image that a kernel would cover, each laid out along the features.
 
     Args:
@@ -237,7 +237,7 @@ def conv_general_dilated_local(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: Any = None,
     precision: Any = None,
-) -> Any:
+) -> Array:
     """A convolution with a kernel of its own at each place.
 
     Args:

@@ -37,7 +37,9 @@ def conv_general_dilated_cpu_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, r
     return [hlo.complex(hlo.subtract(both, less), hlo.add(both, more))]
 
 
-def _convolution(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, aval: ShapedArray, attributes: Any) -> Any:
+def _convolution(
+    ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, aval: ShapedArray, attributes: Any
+) -> mlir.ir.Value:
     result = mlir.cached_ir_type(ctx.module_context.shared, aval)
     return mlir.ir.Operation.create("stablehlo.convolution", [result], [lhs, rhs], attributes).result
 

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from primax.extend import core
 from primax.extend.arguments import integers
-from primax.extend.core import ShapedArray, dtypes
+from primax.extend.core import Array, ShapedArray, dtypes
 from primax.extend.padding import dilated, explicit_padding, named_padding, result_size
 from primax.extend.precision import canonicalize_precision
 from primax.extend.sharding import with_out_sharding
@@ -40,7 +42,7 @@ def conv_general_dilated(
     preferred_element_type: Any = None,
     *,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The sums of products of a kernel with the parts of an image that it covers, wherever it fits.
 
     As elsewhere in machine learning the kernel is not reversed.
@@ -126,7 +128,7 @@ def _count(name: str, value: Any) -> int:
 
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of an array or a number."""
-    return core.get_aval(x).shape  # type: ignore[no-any-return]
+    return core.get_aval(x).shape
 
 
 def conv_general_dilated_abstract_eval(
@@ -231,7 +233,7 @@ def _check_channels(
     return batch // batch_groups, out_features
 
 
-def _result_dtype(lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> Any:
+def _result_dtype(lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> np.dtype[Any]:
     dtype = lhs.dtype
     if dtype != rhs.dtype:
         raise TypeError(f"conv_general_dilated: lhs and rhs must have one dtype, got {dtype} and {rhs.dtype}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.interpreters import ad
 from primax.extend.padding import dilated
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers
@@ -28,7 +28,7 @@ def conv_general_dilated_transpose_lhs(
     batch_group_count: int,
     precision: Any,
     preferred_element_type: Any,
-) -> Any:
+) -> Array:
     """The cotangent of the image: the result's, dilated by the strides, convolved with the reversed kernel.
 
     In one dimension the result is `out[o] = sum of lhs[i] * rhs[j]` where `i * lhs_dilation + low = o * stride + j *
@@ -131,7 +131,7 @@ def _in_one_dtype(x: Any, y: Any) -> tuple[Any, Any]:
     return _converted(x, dtype), _converted(y, dtype)
 
 
-def _converted(x: Any, dtype: Any) -> Any:
+def _converted(x: Any, dtype: Any) -> Array:
     return x if get_aval(x).dtype == dtype else convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
 
 
@@ -181,7 +181,7 @@ def conv_general_dilated_batch(
     return _split(out, out_axis, size, inner), out_axis + inner
 
 
-def _nothing(args: Any, dims: Any, numbers: Any, feature_groups: int, batch_groups: int, params: Any) -> Any:
+def _nothing(args: Any, dims: Any, numbers: Any, feature_groups: int, batch_groups: int, params: Any) -> Array:
     """The results of no convolutions, which could not be groups of one."""
     avals = [get_aval(x).mapped(0, dim) for x, dim in zip(args, dims, strict=True)]
     out = conv_general_dilated_abstract_eval(
@@ -194,7 +194,7 @@ def _nothing(args: Any, dims: Any, numbers: Any, feature_groups: int, batch_grou
     return ad.zeros_like_aval(out.unmapped(0, 0))
 
 
-def _merge(x: Any, axis: int, into: int, inner: bool = False) -> Any:
+def _merge(x: Any, axis: int, into: int, inner: bool = False) -> Array:
     """An array with an axis merged into another as the outer or the inner of the two.
 
     `into` is counted without the axis.
@@ -209,7 +209,7 @@ def _merge(x: Any, axis: int, into: int, inner: bool = False) -> Any:
     return reshape_p.bind(x, new_sizes=tuple(shape), dimensions=None)
 
 
-def _split(x: Any, axis: int, size: int, inner: bool = False) -> Any:
+def _split(x: Any, axis: int, size: int, inner: bool = False) -> Array:
     """An array with an axis split in two, the outer or the inner of which has the given size."""
     shape = get_aval(x).shape
     rest = shape[axis] // size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.plugins.convolution.dimension_numbers import conv_dimension_numbers
 from primax.plugins.convolution.primitive import conv_general_dilated_p
 from primax.plugins.structural import reshape_p
@@ -28,7 +28,9 @@ def mode_padding(mode: str, window: int) -> tuple[int, int]:
     return (window // 2, window - window // 2 - 1) if mode == "same" else (0, 0)
 
 
-def slide(x: Any, kernel: Any, padding: Sequence[tuple[int, int]], precision: Any, preferred_element_type: Any) -> Any:
+def slide(
+    x: Any, kernel: Any, padding: Sequence[tuple[int, int]], precision: Any, preferred_element_type: Any
+) -> Array:
     """The sums of products of an array and a kernel of its rank and dtype, wherever the kernel lies within the array.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import core, hookimpl
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.dividing import along_axis
 from primax.extend.elementwise import INEXACT, NUMERIC, Accepts
 from primax.extend.interpreters import ad, mlir
@@ -49,7 +49,7 @@ cumprod_p = core.Primitive("cumprod")
 cumsum_p = core.Primitive("cumsum")
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The sums of all elements up to each position along an axis.
 
     Args:
@@ -71,22 +71,22 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _cumulate(cumsum_p, operand, axis, reverse)
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The products of all elements up to each position along an axis; see `cumsum`."""
     return _cumulate(cumprod_p, operand, axis, reverse)
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The greatest of all elements up to each position along an axis, NaN from the first on; see `cumsum`."""
     return _cumulate(cummax_p, operand, axis, reverse)
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest of all elements up to each position along an axis, NaN from the first on; see `cumsum`."""
     return _cumulate(cummin_p, operand, axis, reverse)
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The logarithms of the sums of exponentials of all elements up to each position along an axis.
 
     Args, results and errors are those of `cumsum`, but for the dtype, which must be floating or complex.
@@ -94,7 +94,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _cumulate(cumlogsumexp_p, operand, axis, reverse)
 
 
-def _cumulate(primitive: core.Primitive, operand: Any, axis: int, reverse: bool) -> Any:
+def _cumulate(primitive: core.Primitive, operand: Any, axis: int, reverse: bool) -> Array:
     axis = canonical_axis(axis, len(get_aval(operand).shape), primitive.name)
     return primitive.bind(operand, axis=axis, reverse=bool(reverse))
 
@@ -123,7 +123,7 @@ def _batch(primitive: core.Primitive) -> Callable[..., Any]:
 def _loop_lowering(monoid: Monoid) -> Callable[..., Any]:
     combine = monoid.combine
 
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, axis: int, reverse: bool) -> Any:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, axis: int, reverse: bool) -> list[Any]:
         aval = ctx.avals_out[0]
         if 0 in aval.shape:
             return [x]
@@ -145,7 +145,7 @@ def _loop_lowering(monoid: Monoid) -> Callable[..., Any]:
 def _window_lowering(monoid: Monoid) -> Callable[..., Any]:
     """A window over all that came before, which compilers for accelerators turn into a parallel scan."""
 
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, axis: int, reverse: bool) -> Any:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, axis: int, reverse: bool) -> list[Any] | Array:
         aval = ctx.avals_out[0]
         shape = aval.shape
         if 0 in shape:
@@ -171,7 +171,7 @@ def _window_lowering(monoid: Monoid) -> Callable[..., Any]:
     return lowering
 
 
-def _prod_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+def _prod_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Array:
     """By p[i] = x[i] p[i - 1], so that nothing is divided by elements, which may be zero."""
     if 0 in get_aval(x).shape:
         return t
@@ -179,7 +179,7 @@ def _prod_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
     return linear_recurrence_p.bind(x, terms, axis=axis, reverse=reverse)
 
 
-def _extremum_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+def _extremum_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Array:
     """The tangent of the extremum so far, or of the new element, or where they are equal the mean of both."""
     if 0 in get_aval(x).shape:
         return t
@@ -194,15 +194,15 @@ def _extremum_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
     return linear_recurrence_p.bind(keep, terms, axis=axis, reverse=reverse)
 
 
-def _same(x: Any) -> Any:
+def _same(x: Any) -> Array:
     return x
 
 
-def _as_complex(x: Any) -> Any:
+def _as_complex(x: Any) -> Array:
     return complex_p.bind(x, zeros_like(x))
 
 
-def _logsumexp(x: Any, *, axis: int, reverse: bool) -> Any:
+def _logsumexp(x: Any, *, axis: int, reverse: bool) -> Array:
     """The greatest element so far, and the logarithm of a sum that is kept relative to it.
 
     The result does not depend on the shift by the greatest element, so neither do its derivatives.
@@ -224,7 +224,7 @@ def _logsumexp(x: Any, *, axis: int, reverse: bool) -> Any:
     return convert_element_type(add(of_top(top), log(total)), aval.dtype)
 
 
-def _difference(x: Any, y: Any) -> Any:
+def _difference(x: Any, y: Any) -> Array:
     """x - y, and 0 where that is NaN: where both are the same infinity, so that derivatives there are 0."""
     difference = sub(x, y)
     return select_n_p.bind(ne(difference, difference), difference, zeros_like(difference))

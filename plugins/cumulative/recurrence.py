@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.elementwise import INEXACT
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
@@ -23,7 +23,7 @@ __all__ = ["RULES", "linear_recurrence", "linear_recurrence_p", "shifted"]
 linear_recurrence_p = core.Primitive("linear_recurrence")
 
 
-def linear_recurrence(a: Any, b: Any, axis: int = 0, reverse: bool = False) -> Any:
+def linear_recurrence(a: Any, b: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The solution of `h[i] = a[i] * h[i - 1] + b[i]` along an axis, beginning with `h[0] = b[0]`.
 
     Args:
@@ -48,7 +48,7 @@ def linear_recurrence(a: Any, b: Any, axis: int = 0, reverse: bool = False) -> A
     return linear_recurrence_p.bind(a, b, axis=axis, reverse=bool(reverse))
 
 
-def shifted(x: Any, fill: Any, axis: int, reverse: bool) -> Any:
+def shifted(x: Any, fill: Any, axis: int, reverse: bool) -> Array:
     """For each position what `x` holds at the one before, in the direction of a loop; `fill` at the first."""
     config = [(0, 0, 0)] * len(get_aval(x).shape)
     config[axis] = (-1, 1, 0) if reverse else (1, -1, 0)

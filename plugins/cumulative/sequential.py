@@ -19,7 +19,7 @@ _WIDER = {
 }
 
 
-def accumulator_dtype(dtype: Any) -> Any:
+def accumulator_dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype in which many numbers of a dtype are added, one after the other, without losing precision."""
     if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 32:
         return np.dtype(np.float32)
@@ -79,5 +79,5 @@ def lower_to_loop(
     return [loop.results[2]]
 
 
-def _filled(value: Any, aval: ShapedArray) -> Any:
+def _filled(value: Any, aval: ShapedArray) -> mlir.ir.Value:
     return mlir.broadcast_scalar(mlir.ir_constant(value), aval)

@@ -38,7 +38,7 @@ custom_vmap_call_p = core.Primitive("custom_vmap_call", multiple_results=True)
 Rule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool]]]
 
 
-def _impl(*args: Any, call: core.ClosedJaxpr, **params: Any) -> Any:
+def _impl(*args: Any, call: core.ClosedJaxpr, **params: Any) -> list[Any]:
     return evaluate(call, args)
 
 
@@ -125,7 +125,7 @@ def _picked(results: tuple[list[Any], list[bool]], flags: Sequence[bool]) -> tup
 
 def _split(unknown: Sequence[bool], params: dict[str, Any]) -> _Split:
     key = ("split custom_vmap", tuple(unknown), params["rule"])
-    return core.cached(params["call"], key, lambda: _Split(unknown, params))  # type: ignore[no-any-return]
+    return core.cached(params["call"], key, lambda: _Split(unknown, params))
 
 
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
@@ -178,7 +178,7 @@ def _rule_of_transpose(
     return mapped
 
 
-def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, call: core.ClosedJaxpr, name: str, **params: Any) -> Any:
+def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, call: core.ClosedJaxpr, name: str, **params: Any) -> list[Any]:
     return mlir.call_jaxpr(ctx, name, call, args)
 
 

@@ -25,7 +25,7 @@ class _Typed:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype that the number has in programs, as its type weakly."""
-        return self.aval.dtype  # type: ignore[no-any-return]
+        return self.aval.dtype
 
     @property
     def aval(self) -> Any:

@@ -34,7 +34,7 @@ def evaluate(call: Any, args: Sequence[Any]) -> list[Any]:
     """The results of a call, by whatever trace is current."""
     if isinstance(call, core.ClosedJaxpr):
         return core.eval_jaxpr(call.jaxpr, call.consts, *args)
-    return call(*args)  # type: ignore[no-any-return]
+    return call(*args)
 
 
 def call_impl(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
@@ -143,14 +143,16 @@ def call_abstract_eval(*avals: Any, call_jaxpr: Any, name: str, **params: Any) -
     return call_jaxpr.out_avals, call_jaxpr.effects
 
 
-def call_transpose(cts: Any, *args: Any, call_jaxpr: Any, **params: Any) -> Any:
+def call_transpose(cts: Any, *args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
     """The transpose of a program that is linear in its undefined arguments, without regard to its rule."""
     program, flags = ad.transpose_jaxpr(call_jaxpr, linear_flags(args), nonzero_flags(cts))
     found = core.eval_jaxpr(program.jaxpr, program.consts, *given(args), *given(cts))
     return cotangents(args, flags, found)
 
 
-def call_lowering(ctx: mlir.LoweringRuleContext, *args: Any, call_jaxpr: core.ClosedJaxpr, name: str, **_: Any) -> Any:
+def call_lowering(
+    ctx: mlir.LoweringRuleContext, *args: Any, call_jaxpr: core.ClosedJaxpr, name: str, **_: Any
+) -> list[Any]:
     return mlir.call_jaxpr(ctx, name, call_jaxpr, args)
 
 

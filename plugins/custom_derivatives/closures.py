@@ -49,7 +49,7 @@ def convert(
     leaves, in_tree = tree.flatten(example_args)
     out_trees: list[Any] = []
 
-    def flat(*xs: Any) -> Any:
+    def flat(*xs: Any) -> list[Any]:
         outs, out_tree = tree.flatten(fun(*tree.unflatten(in_tree, xs)))
         out_trees.append(out_tree)
         return outs
@@ -139,7 +139,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         converted, consts = convert(vjp, (value,), lambda aval: True)
         return value, (tree.Partial(converted), consts, len(args))
 
-    def backward(residuals: Any, ct: Any) -> Any:
+    def backward(residuals: Any, ct: Any) -> tuple[Any, ...]:
         vjp, consts, count = residuals
         cts = vjp(ct, *consts)
         return cts if isinstance(cts, tuple) and (count != 1 or len(cts) == 1) else (cts,)
@@ -148,7 +148,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _pair(fun: Callable[..., Any], returned: Any) -> Any:
+def _pair(fun: Callable[..., Any], returned: Any) -> tuple[Any, Any]:
     if not isinstance(returned, tuple) or len(returned) != 2 or not callable(returned[1]):
         name = name_of(fun)
         raise TypeError(f"custom_gradient: {name} must return a pair (value, vjp function), got {returned!r}")

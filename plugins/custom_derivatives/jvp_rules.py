@@ -70,7 +70,7 @@ def batched_rule(
     return outs, tangents_of(outs, nonzero_out, found)
 
 
-def _staging(trace: Any, args: Any, params: Any) -> Any:
+def _staging(trace: Any, args: Any, params: Any) -> list[Any]:
     return stage_call(trace, custom_jvp_call_p, args, params, _narrowed)
 
 

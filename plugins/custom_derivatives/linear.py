@@ -132,7 +132,7 @@ def _staged(fun: Any, in_trees: Any, avals: Sequence[Any]) -> tuple[core.ClosedJ
     out_trees: list[Any] = []
     count = in_trees[0].num_leaves
 
-    def flat(*xs: Any) -> Any:
+    def flat(*xs: Any) -> list[Any]:
         args = tree.unflatten(in_trees[0], xs[:count]), tree.unflatten(in_trees[1], xs[count:])
         outs, out_tree = tree.flatten(fun(*args))
         out_trees.append(out_tree)
@@ -188,7 +188,7 @@ class custom_transpose:
         return linear_call(self.fun, self.transpose, residual_args, linear_args)
 
 
-def _impl(*args: Any, callee: core.ClosedJaxpr, **params: Any) -> Any:
+def _impl(*args: Any, callee: core.ClosedJaxpr, **params: Any) -> list[Any]:
     return evaluate(callee, args)
 
 
@@ -249,7 +249,7 @@ def _batch(
     return outs, zeros
 
 
-def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, callee: core.ClosedJaxpr, **params: Any) -> Any:
+def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, callee: core.ClosedJaxpr, **params: Any) -> list[Any]:
     return mlir.call_jaxpr(ctx, "linear_call", callee, args)
 
 

@@ -140,7 +140,7 @@ def _at(axis: batching.AxisData, ct: Any, dim: Any, wanted: Any) -> Any:
     return reduce_sum(front, (0,))
 
 
-def _staging(trace: Any, args: Any, params: Any) -> Any:
+def _staging(trace: Any, args: Any, params: Any) -> list[Any]:
     return stage_call(trace, custom_vjp_call_p, args, params, _narrowed)
 
 
@@ -155,7 +155,7 @@ def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[
     def backward(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         given = iter(cts)
         pairs = zip(kept, out_avals, strict=True)
-        return bwd(residuals, [next(given) if k else ad.Zero(aval.to_tangent_aval()) for k, aval in pairs])  # type: ignore[no-any-return]
+        return bwd(residuals, [next(given) if k else ad.Zero(aval.to_tangent_aval()) for k, aval in pairs])
 
     return {**params, "fwd": forward, "bwd": backward}
 

@@ -78,7 +78,7 @@ class Artifact:
 
     def __call__(self, *args: Any) -> list[Any]:
         """Call the program, compiled as one."""
-        return jit_p.bind(  # type: ignore[no-any-return]
+        return jit_p.bind(
             *args,
             jaxpr=self.program,
             name=self.name,

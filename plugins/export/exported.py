@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.extend import backend
 from primax.extend.api_util import among, integer
-from primax.extend.core import tree
+from primax.extend.core import Array, tree
 from primax.extend.sharding import Mesh, named_from_hlo, to_hlo
 from primax.plugins.calls import flat_arguments
 from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
@@ -61,7 +61,7 @@ class Exported:
     def __deepcopy__(self, memo: Any) -> Exported:
         return self
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, *args: Any, **kwargs: Any) -> tuple[Array, Array]:
         """Call the function; usable inside `jit`, and inside `grad` if it was exported with its derivative.
 
         Args:

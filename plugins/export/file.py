@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from primax.extend import backend, core
+from primax.extend.core import Array, ShapedArray
 from primax.extend.random import KeyDType, find_prng_impl
 from primax.extend.sharding import AbstractMesh, AxisType, PartitionSpec, check_spec, explicit_part
 from primax.plugins.export.artifact import Artifact, Spread
@@ -95,7 +96,7 @@ def _aval_to_json(aval: Any) -> list[Any]:
     return [list(aval.shape), _dtype_to_json(aval.dtype), aval.weak_type]
 
 
-def _dtype_to_json(dtype: Any) -> Any:
+def _dtype_to_json(dtype: Any) -> list[str] | Array:
     """The name of a dtype; of a dtype of keys that of their generator, in a list."""
     if isinstance(dtype, KeyDType):
         if not dtype.impl.is_registered:
@@ -192,7 +193,7 @@ class _Blobs:
         return found
 
 
-def _typed(mesh: AbstractMesh, aval: Any, spec: PartitionSpec | None) -> Any:
+def _typed(mesh: AbstractMesh, aval: Any, spec: PartitionSpec | None) -> ShapedArray:
     """A type that tells how its values are divided along explicit axes."""
     return aval if spec is None else aval.update(division=explicit_part(mesh, spec, len(aval.shape)))
 

@@ -11,7 +11,7 @@ from primax.extend import core
 from primax.extend.api_util import check_function
 from primax.extend.arguments import canonical_shape, inserted
 from primax.extend.computations import elementwise, interpreted, require_pure
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.indexing.dimensions import (
@@ -40,7 +40,7 @@ def scatter_apply(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """An array with a function applied to the elements of windows, at positions that are computed.
 
     Args:
@@ -65,7 +65,7 @@ def scatter_apply(
     check_function("scatter_apply", "func", func)
     aval = get_aval(operand)
     indices = cast_indices("scatter_apply", "scatter_indices", scatter_indices)
-    params = {
+    params: dict[str, Any] = {
         "dimension_numbers": canonical_numbers("scatter_apply", dimension_numbers, ScatterDimensionNumbers),
         "indices_are_sorted": bool(indices_are_sorted),
         "unique_indices": bool(unique_indices),
@@ -103,12 +103,12 @@ def _in_turn(
     indices_are_sorted: bool,
     unique_indices: bool,
     mode: GatherScatterMode,
-) -> Any:
+) -> Array:
     """The function applied to the elements of one window after the other."""
     change = elementwise(update_jaxpr)
     params = {"indices_are_sorted": indices_are_sorted, "unique_indices": True, "mode": mode}
 
-    def step(x: Any, rows: Any, _: Any, numbers: Any) -> Any:
+    def step(x: Any, rows: Any, _: Any, numbers: Any) -> Array:
         before = gather_p.bind(
             x,
             rows,
@@ -192,7 +192,7 @@ def _lowering(
     )
 
 
-def _clipped(operand: Any, indices: Any, **params: Any) -> Any:
+def _clipped(operand: Any, indices: Any, **params: Any) -> Array:
     shape, numbers = get_aval(operand).shape, params["dimension_numbers"]
     indices = clipped(indices, shape, params["slice_sizes"], numbers)
     return scatter_apply_p.bind(operand, indices, **(params | {"mode": GatherScatterMode.PROMISE_IN_BOUNDS}))

@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import integer, sequence
 from primax.extend.arguments import canonical_axis, canonical_shape, inserted, renumbered
-from primax.extend.core import ShapedArray, Tracer, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -43,7 +43,7 @@ def dynamic_slice(
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
-) -> Any:
+) -> Array:
     """A part of an array that begins at a position that is computed.
 
     Where the part would not be wholly inside it is moved inside.
@@ -72,7 +72,7 @@ def dynamic_slice(
 
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
-) -> Any:
+) -> Array:
     """An array with a part replaced that begins at a position that is computed.
 
     Where the part would not be wholly inside it is moved inside.
@@ -98,7 +98,7 @@ def dynamic_update_slice(
 
 def dynamic_slice_in_dim(
     operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """A part of an array along one axis that begins at a position that is computed; see `dynamic_slice`.
 
     Raises:
@@ -113,7 +113,7 @@ def dynamic_slice_in_dim(
 
 def dynamic_index_in_dim(
     operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """One element along an axis, at a position that is computed; see `dynamic_slice`.
 
     Raises:
@@ -128,7 +128,7 @@ def dynamic_index_in_dim(
 
 def dynamic_update_slice_in_dim(
     operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """An array with a part along one axis replaced; see `dynamic_update_slice`.
 
     Raises:
@@ -141,7 +141,7 @@ def dynamic_update_slice_in_dim(
 
 def dynamic_update_index_in_dim(
     operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
-) -> Any:
+) -> Array:
     """An array with one element along an axis replaced; see `dynamic_update_slice`.
 
     Args:
@@ -201,7 +201,7 @@ def _starts(function: str, indices: Any, shape: tuple[int, ...], negative: bool 
     return [_in_dtype(x, dtype) for x in found]
 
 
-def _element(x: Any, i: int) -> Any:
+def _element(x: Any, i: int) -> Array:
     part = slice_p.bind(x, start_indices=(i,), limit_indices=(i + 1,), strides=None)
     return squeeze_p.bind(part, dimensions=(0,))
 
@@ -218,7 +218,7 @@ def _dtype_of_starts(function: str, starts: Sequence[Any]) -> Any:
     return index_dtype(0) if found is None else found
 
 
-def _in_dtype(x: Any, dtype: Any) -> Any:
+def _in_dtype(x: Any, dtype: Any) -> Array | np.ndarray | np.dtype[Any]:
     aval = get_aval(x)
     if aval.dtype == dtype:
         return x

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.arguments import canonical_shape, inserted
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.bitwise import bitwise_and
@@ -41,7 +41,7 @@ def gather(
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
-) -> Any:
+) -> Array:
     """Windows of an array at positions that are computed.
 
     Args:
@@ -162,7 +162,7 @@ def _gather_lowering(
     mode: GatherScatterMode,
     fill_value: Any,
     unique_indices: bool,
-) -> Any:
+) -> list[Any] | Array:
     if mode is GatherScatterMode.FILL_OR_DROP:
         params = {"dimension_numbers": dimension_numbers, "slice_sizes": slice_sizes, "fill_value": fill_value}
         params |= {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
@@ -180,7 +180,7 @@ def _gather_lowering(
     ).results
 
 
-def _filled(operand: Any, indices: Any, *, fill_value: Any, **params: Any) -> Any:
+def _filled(operand: Any, indices: Any, *, fill_value: Any, **params: Any) -> Array:
     """Windows that are not wholly inside are read somewhere inside, and replaced."""
     found = gather_p.bind(operand, indices, mode=GatherScatterMode.CLIP, fill_value=None, **params)
     numbers, aval = params["dimension_numbers"], get_aval(found)
@@ -189,8 +189,8 @@ def _filled(operand: Any, indices: Any, *, fill_value: Any, **params: Any) -> An
     if not limits.size:
         return found
     inside = ge(indices, zero_of(starts.dtype))
-    limits = broadcast_in_dim_p.bind(limits, shape=starts.shape, broadcast_dimensions=(len(starts.shape) - 1,))
-    inside = bitwise_and(inside, le(indices, limits))
+    last = broadcast_in_dim_p.bind(limits, shape=starts.shape, broadcast_dimensions=(len(starts.shape) - 1,))
+    inside = bitwise_and(inside, le(indices, last))
     inside = reduce_and_p.bind(inside, axes=(len(starts.shape) - 1,))
     along = tuple(scatter_axes(numbers, len(aval.shape)))
     inside = broadcast_in_dim_p.bind(inside, shape=aval.shape, broadcast_dimensions=along)
@@ -201,7 +201,7 @@ def _filled(operand: Any, indices: Any, *, fill_value: Any, **params: Any) -> An
 _with_fill = mlir.lower_fun(_filled, multiple_results=False)
 
 
-def _default_fill(dtype: Any) -> Any:
+def _default_fill(dtype: Any) -> float | bool:
     if dtypes.is_inexact(dtype):
         return np.nan
     if dtypes.is_bool(dtype):

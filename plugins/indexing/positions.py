@@ -19,7 +19,7 @@ __all__ = ["bounds", "cast_indices", "clipped", "from_the_end", "in_words", "ind
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
-def index_dtype(size: int) -> Any:
+def index_dtype(size: int) -> np.dtype[Any]:
     """The dtype of positions along an axis."""
     return _INT32 if size < 2**31 else _INT64
 
@@ -64,14 +64,14 @@ def from_the_end(index: Any, size: int) -> Any:
     return select_n_p.bind(lt(index, scalar(0)), index, add(index, scalar(size)))
 
 
-def bounds(shape: Sequence[int], sizes: Sequence[int], numbers: Any, dtype: Any) -> Any:
+def bounds(shape: Sequence[int], sizes: Sequence[int], numbers: Any, dtype: Any) -> np.ndarray:
     """The last positions at which windows are inside, for each entry of an index vector."""
     _, _, index_map, _, _ = numbers
     most = dtypes.iinfo(dtype).max
     return np.array([min(shape[d] - sizes[d], most) for d in index_map], dtype)
 
 
-def in_words(aval: ShapedArray, x: Any) -> Any:
+def in_words(aval: ShapedArray, x: Any) -> mlir.ir.Value:
     """Indices of at least 32 bits, as an IR value: narrower ones might not reach the end of an axis."""
     if dtypes.itemsize_bits(aval.dtype) >= 32:
         return x

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core
+from primax.extend.core import Array
 from primax.plugins.indexing.dimensions import GatherScatterMode, ScatterDimensionNumbers, canonical_numbers
 from primax.plugins.indexing.positions import cast_indices
 from primax.plugins.indexing.primitives import (
@@ -29,7 +30,7 @@ def scatter(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
+) -> Array:
     """An array with windows replaced at positions that are computed.
 
     Args:
@@ -77,7 +78,7 @@ def _scatter(
     indices_are_sorted: bool,
     unique_indices: bool,
     mode: Any,
-) -> Any:
+) -> Array:
     return primitive.bind(
         operand,
         cast_indices(name, "scatter_indices", indices),
@@ -99,7 +100,7 @@ def _combining(primitive: core.Primitive, name: str, what: str) -> Callable[...,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-    ) -> Any:
+    ) -> Array:
         return _scatter(
             name,
             primitive,

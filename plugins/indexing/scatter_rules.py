@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import ANY, NUMERIC, Accepts
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Rules, Table
@@ -48,7 +48,9 @@ from primax.plugins.structural import (
 __all__ = ["RULES", "clipped", "is_unique", "read_back", "scatter_region"]
 
 
-def read_back(operand: Any, indices: Any, updates_shape: Any, dimension_numbers: Any, mode: Any, **params: Any) -> Any:
+def read_back(
+    operand: Any, indices: Any, updates_shape: Any, dimension_numbers: Any, mode: Any, **params: Any
+) -> Array:
     """What an operand holds where a scatter writes, and zeros where that does not write."""
     if mode is GatherScatterMode.ONE_HOT:
         mode = GatherScatterMode.FILL_OR_DROP
@@ -159,14 +161,14 @@ def _set_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         return out, scatter_p.bind(t, indices, t_updates, **params)
     kept, written = _what_remains(get_aval(operand).shape, indices, get_aval(updates).shape, params)
 
-    def put(x: Any, y: Any) -> Any:
+    def put(x: Any, y: Any) -> Array:
         zero = zero_of(get_aval(x).dtype)
         return scatter_add_p.bind(_where(kept, x, zero), indices, _where(written, y, zero), **params)
 
     return put(operand, updates), put(t, t_updates)
 
 
-def _where(condition: Any, x: Any, other: Any) -> Any:
+def _where(condition: Any, x: Any, other: Any) -> Array:
     other = broadcast_in_dim_p.bind(other, shape=get_aval(x).shape, broadcast_dimensions=())
     return select_n_p.bind(condition, other, x)
 
@@ -235,7 +237,7 @@ def _mul_jvp_in_turn(primals: Any, tangents: Any, params: Any) -> tuple[Any, Any
     numbers = params.pop("dimension_numbers")
     params["unique_indices"] = True
 
-    def step(x: Any, rows: Any, factors: Any, single: Any) -> Any:
+    def step(x: Any, rows: Any, factors: Any, single: Any) -> Array:
         return scatter_mul_p.bind(x, rows, factors, dimension_numbers=single, **params)
 
     def run(x: Any, factors: Any) -> list[Any]:
@@ -296,18 +298,18 @@ def _batch(primitive: core.Primitive) -> Callable[..., Any]:
     return batch
 
 
-def clipped(indices: Any, shape: Any, sizes: Any, numbers: Any) -> Any:
+def clipped(indices: Any, shape: Any, sizes: Any, numbers: Any) -> Array:
     """Index vectors moved so far that all windows are inside."""
     aval = get_aval(indices)
     limits = bounds(shape, sizes, numbers, aval.dtype)
     if not limits.size:
         return indices
-    limits = broadcast_in_dim_p.bind(limits, shape=aval.shape, broadcast_dimensions=(len(aval.shape) - 1,))
-    return clamp_p.bind(zero_of(aval.dtype), indices, limits)
+    last = broadcast_in_dim_p.bind(limits, shape=aval.shape, broadcast_dimensions=(len(aval.shape) - 1,))
+    return clamp_p.bind(zero_of(aval.dtype), indices, last)
 
 
 def _clipping(primitive: core.Primitive) -> Callable[..., Any]:
-    def clip(operand: Any, indices: Any, updates: Any, *, dimension_numbers: Any, **params: Any) -> Any:
+    def clip(operand: Any, indices: Any, updates: Any, *, dimension_numbers: Any, **params: Any) -> Array:
         shape = get_aval(operand).shape
         sizes = window_sizes(dimension_numbers, shape, get_aval(updates).shape)
         indices = clipped(indices, shape, sizes, dimension_numbers)
@@ -324,7 +326,7 @@ def scatter_region(
     indices_are_sorted: bool,
     unique_indices: bool,
     program: core.ClosedJaxpr | None,
-) -> Any:
+) -> Sequence[mlir.ir.Value]:
     """A `stablehlo.scatter` whose region is a program on two scalars, or gives the second one."""
     hlo, ir = mlir.hlo, mlir.ir
     operand, indices, updates = values
@@ -357,7 +359,7 @@ def _lowering(primitive: core.Primitive, combine: core.Primitive | None) -> Call
         indices_are_sorted: bool,
         mode: GatherScatterMode,
         unique_indices: bool,
-    ) -> Any:
+    ) -> Sequence[mlir.ir.Value] | list[Any]:
         if mode is GatherScatterMode.CLIP:
             params = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
             return clip(ctx, *values, dimension_numbers=dimension_numbers, **params)

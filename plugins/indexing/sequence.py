@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.plugins.control_flow import scan
 from primax.plugins.indexing.dimensions import ScatterDimensionNumbers, scatter_axes
 from primax.plugins.structural import reshape_p, transpose_p
@@ -16,7 +16,7 @@ __all__ = ["one_by_one"]
 
 def one_by_one(
     step: Callable[..., Any], operand: Any, indices: Any, updates: Any, numbers: ScatterDimensionNumbers
-) -> Any:
+) -> Array:
     """An operand after a step for each index vector in turn; those of different batches are taken together.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend.arguments import canonical_axes
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.plugins.arithmetic import rem
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, as_scatter
 from primax.plugins.indexing.positions import from_the_end
@@ -16,7 +16,7 @@ from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, convert
 __all__ = ["along", "index_take", "put_along", "take_along"]
 
 
-def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Any:
+def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Array:
     """Elements of an array at positions along some of its axes.
 
     Args:
@@ -71,7 +71,7 @@ def along(rank: int, axis: int) -> GatherDimensionNumbers:
     return GatherDimensionNumbers((), (axis,), (axis,), others, others)
 
 
-def take_along(x: Any, positions: Any, axis: int, unique: bool = False) -> Any:
+def take_along(x: Any, positions: Any, axis: int, unique: bool = False) -> Array:
     """`x[.., positions[.., i, ..], ..]` for positions that are known to be inside.
 
     Args:
@@ -96,7 +96,7 @@ def take_along(x: Any, positions: Any, axis: int, unique: bool = False) -> Any:
     )
 
 
-def put_along(x: Any, positions: Any, axis: int, size: int) -> Any:
+def put_along(x: Any, positions: Any, axis: int, size: int) -> Array:
     """The transpose of `take_along`: elements at positions along an axis, in an array of zeros.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
@@ -37,19 +37,19 @@ det_p = core.Primitive("det")
 slogdet_p = core.Primitive("slogdet", multiple_results=True)
 
 
-def _sum(x: Any) -> Any:
+def _sum(x: Any) -> Array:
     return structural.reduce_sum_p.bind(x, axes=(len(get_aval(x).shape) - 1,))
 
 
-def _product(x: Any) -> Any:
+def _product(x: Any) -> Array:
     return reduce_prod_p.bind(x, axes=(len(get_aval(x).shape) - 1,))
 
 
-def _trace(x: Any) -> Any:
+def _trace(x: Any) -> Array:
     return _sum(diagonal(x))
 
 
-def _parity(pivots: Any, dtype: Any) -> Any:
+def _parity(pivots: Any, dtype: Any) -> Array:
     """1 for an even number of exchanges of rows, -1 for an odd one."""
     shape = get_aval(pivots).shape
     rows = structural.iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=len(shape) - 1)
@@ -63,7 +63,7 @@ def _det_abstract_eval(a: ShapedArray) -> ShapedArray:
     return ShapedArray(a.shape[:-2], a.dtype)
 
 
-def _det(a: Any) -> Any:
+def _det(a: Any) -> Array:
     factors, pivots, _ = lu_p.bind(a)
     return arithmetic.mul(_product(diagonal(factors)), _parity(pivots, get_aval(a).dtype))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import integer
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.elementwise import ir_full
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
@@ -60,7 +60,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
     return factors, pivots, permutation
 
 
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     """The permutation that row exchanges amount to.
 
     Args:
@@ -113,7 +113,7 @@ def _lu_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return outs, [changes, *zeros[1:]]
 
 
-def _squared(x: Any, size: int) -> Any:
+def _squared(x: Any, size: int) -> Array:
     """Matrices cut, or filled up with zeros, to a square."""
     shape = get_aval(x).shape
     config = [(0, 0, 0)] * (len(shape) - 2) + [(0, size - length, 0) for length in shape[-2:]]
@@ -128,7 +128,7 @@ def _last_ones(dtype: Any, shape: tuple[int, ...], first: int) -> Any:
     return structural.pad_p.bind(small, np.dtype(dtype).type(0), padding_config=config)
 
 
-def _solve(a: Any, b: Any, **params: Any) -> Any:
+def _solve(a: Any, b: Any, **params: Any) -> Array:
     return triangular_solve_p.bind(a, b, **{"transpose_a": False, "conjugate_a": False, **params})
 
 
@@ -159,7 +159,7 @@ def _permutation_abstract_eval(pivots: ShapedArray, *, permutation_size: int) ->
     return ShapedArray((*pivots.shape[:-1], permutation_size), _INT32)
 
 
-def _permute(pivots: Any, *, permutation_size: int) -> Any:
+def _permute(pivots: Any, *, permutation_size: int) -> Array:
     """Exchanges one row after the other, in all stacks at once."""
     *batch, count = get_aval(pivots).shape
     shape = (*batch, permutation_size)
@@ -169,13 +169,13 @@ def _permute(pivots: Any, *, permutation_size: int) -> Any:
     steps = structural.iota_p.bind(dtype=_INT32, shape=(*batch, count), dimension=len(batch))
     last = len(batch)
 
-    def picked(x: Any, where: Any) -> Any:
+    def picked(x: Any, where: Any) -> Array:
         """The one element of each vector where a condition holds, repeated to the shape of the permutation."""
         zeros = structural.broadcast_in_dim_p.bind(np.int32(0), shape=get_aval(x).shape, broadcast_dimensions=())
         one = structural.reduce_sum_p.bind(structural.select_n_p.bind(where, zeros, x), axes=(last,))
         return structural.broadcast_in_dim_p.bind(one, shape=shape, broadcast_dimensions=tuple(range(last)))
 
-    def exchange(step: Any, permutation: Any) -> Any:
+    def exchange(step: Any, permutation: Any) -> Array:
         i = structural.convert_element_type_p.bind(step, new_dtype=_INT32, weak_type=False)
         here = comparison.eq(places, i)
         there = comparison.eq(places, picked(pivots, comparison.eq(steps, i)))
@@ -188,7 +188,7 @@ def _permute(pivots: Any, *, permutation_size: int) -> Any:
 _permutation_lowering = mlir.lower_fun(_permute, multiple_results=False)
 
 
-def _permutation_gpu_lowering(ctx: mlir.LoweringRuleContext, pivots: Any, *, permutation_size: int) -> Any:
+def _permutation_gpu_lowering(ctx: mlir.LoweringRuleContext, pivots: Any, *, permutation_size: int) -> list[Any]:
     (of_pivots,), (aval,) = ctx.avals_in, ctx.avals_out
     if not of_pivots.size:
         return _permutation_lowering(ctx, pivots, permutation_size=permutation_size)

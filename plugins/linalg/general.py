@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import among, check_hashable
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, bitwise, comparison, structural
@@ -101,7 +101,7 @@ def eig(
     if use_magma:
         raise ValueError(f"eig: use_magma must be None or False: there is no MAGMA here, got {use_magma!r}")
     check_hashable("eig", "implementation", implementation)
-    return eig_p.bind(  # type: ignore[no-any-return]
+    return eig_p.bind(
         x,
         compute_left_eigenvectors=bool(compute_left_eigenvectors),
         compute_right_eigenvectors=bool(compute_right_eigenvectors),
@@ -160,7 +160,7 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
     return reflections, taus
 
 
-def _complex_dtype(dtype: Any) -> Any:
+def _complex_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(np.complex64 if dtype in (np.float32, np.complex64) else np.complex128)
 
 
@@ -206,7 +206,7 @@ def _eig_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     return outs, changes
 
 
-def _vector_tangents(w: Any, v: Any, inner: Any) -> Any:
+def _vector_tangents(w: Any, v: Any, inner: Any) -> Array:
     """The tangents of normalized eigenvectors."""
     shape = get_aval(v).shape
     ones = eye(get_aval(w).dtype, shape)
@@ -222,11 +222,11 @@ def _vector_tangents(w: Any, v: Any, inner: Any) -> Any:
     return arithmetic.sub(turned, arithmetic.mul(v, change))
 
 
-def _column_sums(x: Any) -> Any:
+def _column_sums(x: Any) -> Array:
     return structural.reduce_sum_p.bind(x, axes=(len(get_aval(x).shape) - 2,))
 
 
-def _at(x: Any, places: Any) -> Any:
+def _at(x: Any, places: Any) -> Array:
     """For each column of matrices its element in a given row."""
     rank = len(get_aval(x).shape)
     rows = structural.expand_dims(places, (rank - 2,))
@@ -241,7 +241,7 @@ def _eig_lowering(
     compute_right_eigenvectors: bool,
     enable_eigvec_derivs: bool,
     implementation: Any,
-) -> Any:
+) -> list[Any]:
     if not on_gpu(ctx) and not among(implementation, (None, EigImplementation.LAPACK)):
         raise NotImplementedError(f"eig: implementation must be LAPACK or None on platform 'cpu', got {implementation}")
     (aval,) = ctx.avals_in
@@ -249,7 +249,7 @@ def _eig_lowering(
         return ir_empty(ctx.avals_out)
     wants = compute_left_eigenvectors, compute_right_eigenvectors
     if not on_gpu(ctx):
-        attributes = {
+        attributes: dict[str, Any] = {
             "compute_left": flag(compute_left_eigenvectors, "V", "N"),
             "compute_right": flag(compute_right_eigenvectors, "V", "N"),
         }
@@ -327,7 +327,7 @@ def _unpacked(values: Any, v: Any) -> list[Any]:
     return [arithmetic.complex(real, select(is_first, turned, _column_beside(v, -1)))]
 
 
-def _column_beside(x: Any, by: int) -> Any:
+def _column_beside(x: Any, by: int) -> Array:
     """The column that stands `by` places before each; zeros enter."""
     aval = get_aval(x)
     config = ((0, 0, 0),) * (aval.ndim - 1) + ((by, -by, 0),)
@@ -341,7 +341,7 @@ def _schur_abstract_eval(x: ShapedArray, *, compute_schur_vectors: bool, **param
 
 def _schur_cpu_lowering(
     ctx: mlir.LoweringRuleContext, x: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool, select_callable: Any
-) -> Any:
+) -> list[Any]:
     (aval,) = ctx.avals_in
     if not aval.size:
         return ir_empty(ctx.avals_out)
@@ -360,7 +360,7 @@ def _hessenberg_abstract_eval(a: ShapedArray) -> list[ShapedArray]:
     return [ShapedArray(a.shape, a.dtype), ShapedArray((*a.shape[:-2], a.shape[-1] - 1), a.dtype)]
 
 
-def _hessenberg_cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any) -> Any:
+def _hessenberg_cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any) -> list[Any]:
     (aval,) = ctx.avals_in
     if not aval.size:
         return ir_empty(ctx.avals_out)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray
+from primax.extend.core import Array, ShapedArray
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu
@@ -61,7 +61,7 @@ def geqp3(a: Any, jpvt: Any) -> tuple[Any, Any, Any]:
     return reflections, columns, taus
 
 
-def householder_product(a: Any, taus: Any) -> Any:
+def householder_product(a: Any, taus: Any) -> Array:
     """The first columns of a product of reflections 1 - tau v v^H.
 
     Args:
@@ -78,7 +78,7 @@ def householder_product(a: Any, taus: Any) -> Any:
     return householder_product_p.bind(a, taus)
 
 
-def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Array:
     """The product of a matrix with the orthogonal matrix that reflections make, without making it.
 
     Args:
@@ -154,7 +154,7 @@ def _ormqr_abstract_eval(
     return ShapedArray(c.shape, c.dtype)
 
 
-def _geqrf_lowering(ctx: mlir.LoweringRuleContext, a: Any) -> Any:
+def _geqrf_lowering(ctx: mlir.LoweringRuleContext, a: Any) -> list[Any]:
     aval, of_taus = ctx.avals_out
     if not aval.size:
         return ir_empty(ctx.avals_out)
@@ -170,12 +170,12 @@ def _geqp3_lowering(ctx: mlir.LoweringRuleContext, a: Any, jpvt: Any) -> list[An
     return lapack_call(ctx, "geqp3", aval.shape[:-2], operands, results, attributes, {0: 0, 1: 1})
 
 
-def _counted(aval: ShapedArray) -> Any:
+def _counted(aval: ShapedArray) -> Array:
     """Vectors 1, 2, 3, ..."""
     return mlir.ir_constant(np.broadcast_to(np.arange(1, aval.shape[-1] + 1, dtype=aval.dtype), aval.shape))
 
 
-def _householder_product_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: Any) -> Any:
+def _householder_product_lowering(ctx: mlir.LoweringRuleContext, a: Any, taus: Any) -> list[Any]:
     (aval,) = ctx.avals_out
     if not aval.size:
         return ir_empty([aval])

@@ -146,7 +146,7 @@ def ir_empty(avals: Sequence[ShapedArray]) -> list[Any]:
     return [mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in avals]
 
 
-def ir_tril(x: Any, aval: ShapedArray) -> Any:
+def ir_tril(x: Any, aval: ShapedArray) -> mlir.ir.Value:
     """Matrices with zeros above the diagonal."""
     hlo, ir = mlir.hlo, mlir.ir
     kind = mlir.aval_to_ir_type(ShapedArray(aval.shape, np.dtype(np.int32)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.extend.interpreters import batching
 from primax.extend.precision import Precision
@@ -84,7 +84,7 @@ def front_batch(primitive: Any) -> Callable[..., Any]:
     return batch
 
 
-def real_dtype(dtype: Any) -> Any:
+def real_dtype(dtype: Any) -> np.dtype[Any]:
     """The dtype of the real parts of numbers of a dtype."""
     return np.dtype(np.float32 if dtype == np.complex64 else np.float64) if dtypes.is_complex(dtype) else dtype
 
@@ -103,18 +103,18 @@ def conj(x: Any) -> Any:
     return arithmetic.conj(x) if dtypes.is_complex(get_aval(x).dtype) else x
 
 
-def mt(x: Any) -> Any:
+def mt(x: Any) -> Array:
     """Transposed matrices."""
     rank = len(get_aval(x).shape)
     return structural.transpose_p.bind(x, permutation=(*range(rank - 2), rank - 1, rank - 2))
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: Any) -> Array:
     """Transposed and conjugated matrices."""
     return conj(mt(x))
 
 
-def matmul(x: Any, y: Any) -> Any:
+def matmul(x: Any, y: Any) -> Array:
     """Products of matrices, in full precision."""
     rank = len(get_aval(x).shape)
     batch = tuple(range(rank - 2))
@@ -122,7 +122,7 @@ def matmul(x: Any, y: Any) -> Any:
     return dot_general_p.bind(x, y, dimension_numbers=numbers, precision=_HIGHEST, preferred_element_type=None)
 
 
-def full_like(x: Any, value: Any, shape: Sequence[int] | None = None) -> Any:
+def full_like(x: Any, value: Any, shape: Sequence[int] | None = None) -> Array:
     """An array of one number, of the dtype of `x`, and of its shape if none is given."""
     aval = get_aval(x)
     shape = aval.shape if shape is None else tuple(shape)
@@ -136,7 +136,7 @@ def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
     return rows, columns
 
 
-def _triangle(shape: tuple[int, ...], k: int, lower: bool) -> Any:
+def _triangle(shape: tuple[int, ...], k: int, lower: bool) -> Array:
     """Where the diagonal `k` of matrices, and what is below it, or above it, is."""
     rows, columns = _positions(shape)
     if k:
@@ -144,48 +144,48 @@ def _triangle(shape: tuple[int, ...], k: int, lower: bool) -> Any:
     return (comparison.ge_p if lower else comparison.le_p).bind(rows, columns)
 
 
-def on_diagonals(shape: tuple[int, ...]) -> Any:
+def on_diagonals(shape: tuple[int, ...]) -> Array:
     """Where the diagonals of matrices are."""
     return comparison.eq_p.bind(*_positions(shape))
 
 
-def half_diagonal(x: Any) -> Any:
+def half_diagonal(x: Any) -> Array:
     """Matrices with half of their diagonals."""
     return structural.select_n_p.bind(on_diagonals(get_aval(x).shape), x, half(x))
 
 
-def tril(x: Any, k: int = 0) -> Any:
+def tril(x: Any, k: int = 0) -> Array:
     """Matrices with zeros above the diagonal `k`."""
     return only(x, _triangle(get_aval(x).shape, k, True))
 
 
-def triu(x: Any, k: int = 0) -> Any:
+def triu(x: Any, k: int = 0) -> Array:
     """Matrices with zeros below the diagonal `k`."""
     return only(x, _triangle(get_aval(x).shape, k, False))
 
 
-def only(x: Any, where: Any) -> Any:
+def only(x: Any, where: Any) -> Array:
     """The elements of an array where a condition holds, and zeros elsewhere."""
     return structural.select_n_p.bind(where, full_like(x, 0), x)
 
 
-def eye(dtype: Any, shape: tuple[int, ...]) -> Any:
+def eye(dtype: Any, shape: tuple[int, ...]) -> Array:
     """Matrices with ones on the diagonal and zeros elsewhere."""
     same = on_diagonals(shape)
     return structural.convert_element_type_p.bind(same, new_dtype=np.dtype(dtype), weak_type=False)
 
 
-def real_part(x: Any) -> Any:
+def real_part(x: Any) -> Array:
     """The real parts of the elements; real arrays stay as they are."""
     return arithmetic.real(x) if dtypes.is_complex(get_aval(x).dtype) else x
 
 
-def scaled(x: Any, factors: Any) -> Any:
+def scaled(x: Any, factors: Any) -> Array:
     """The products of elements with real factors."""
     return arithmetic.mul(x, as_complex(factors) if dtypes.is_complex(get_aval(x).dtype) else factors)
 
 
-def half(x: Any) -> Any:
+def half(x: Any) -> Array:
     """Half of an array."""
     return arithmetic.mul(x, get_aval(x).dtype.type(0.5))
 
@@ -199,7 +199,7 @@ def inexact(x: Any) -> Any:
     return structural.convert_element_type_p.bind(x, new_dtype=wanted, weak_type=False)
 
 
-def from_triangle(x: Any, lower: bool = True) -> Any:
+def from_triangle(x: Any, lower: bool = True) -> Array:
     """The Hermitian matrices of which `x` holds one triangle; what is in the other one is not read."""
     strict = tril(x, -1) if lower else triu(x, 1)
     both = arithmetic.add(strict, adjoint(strict))
@@ -209,27 +209,27 @@ def from_triangle(x: Any, lower: bool = True) -> Any:
     return arithmetic.add(both, on_diagonal)
 
 
-def diagonal(x: Any) -> Any:
+def diagonal(x: Any) -> Array:
     """The diagonals of square matrices."""
     aval = get_aval(x)
     same = only(x, on_diagonals(aval.shape))
     return structural.reduce_sum_p.bind(same, axes=(aval.ndim - 1,))
 
 
-def along_rows(v: Any, shape: tuple[int, ...]) -> Any:
+def along_rows(v: Any, shape: tuple[int, ...]) -> Array:
     """Matrices of which each row is the vector: element (i, j) is `v[j]`."""
     rank = len(shape)
     dims = (*range(rank - 2), rank - 1)
     return structural.broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=dims)
 
 
-def along_columns(v: Any, shape: tuple[int, ...]) -> Any:
+def along_columns(v: Any, shape: tuple[int, ...]) -> Array:
     """Matrices of which each column is the vector: element (i, j) is `v[i]`."""
     dims = tuple(range(len(shape) - 1))
     return structural.broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=dims)
 
 
-def picked(x: Any, subset: tuple[int, int], axis: int) -> Any:
+def picked(x: Any, subset: tuple[int, int], axis: int) -> Array:
     """A range along an axis, which is counted from the end."""
     limits = list(get_aval(x).shape)
     starts = [0] * len(limits)
@@ -237,18 +237,18 @@ def picked(x: Any, subset: tuple[int, int], axis: int) -> Any:
     return structural.slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None)
 
 
-def rows_at(x: Any, permutation: Any) -> Any:
+def rows_at(x: Any, permutation: Any) -> Array:
     """Matrices with their rows permuted: row i is row `permutation[i]` of `x`."""
     return take_along(x, along_columns(permutation, get_aval(x).shape), len(get_aval(x).shape) - 2)
 
 
-def columns_at(x: Any, permutation: Any) -> Any:
+def columns_at(x: Any, permutation: Any) -> Array:
     """Matrices with their columns permuted: column i is column `permutation[i]` of `x`."""
     shape = get_aval(x).shape
     return take_along(x, along_rows(permutation, shape), len(shape) - 1)
 
 
-def rows_to(x: Any, permutation: Any) -> Any:
+def rows_to(x: Any, permutation: Any) -> Array:
     """Matrices with their rows permuted back: row `permutation[i]` is row i of `x`."""
     shape = get_aval(x).shape
     return put_along(x, along_columns(permutation, shape), len(shape) - 2, shape[-2])

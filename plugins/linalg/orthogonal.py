@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
@@ -126,11 +126,11 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, ...]:
     return outs, [dq, dr, *zeros[2:]]
 
 
-def _first_columns(x: Any, count: int) -> Any:
+def _first_columns(x: Any, count: int) -> Array:
     return _cut(x, get_aval(x).shape[-2], count)
 
 
-def _cut(x: Any, m: int, n: int) -> Any:
+def _cut(x: Any, m: int, n: int) -> Array:
     """The first rows and columns of matrices."""
     shape = get_aval(x).shape
     limits = (*shape[:-2], m, n)
@@ -139,7 +139,7 @@ def _cut(x: Any, m: int, n: int) -> Any:
     return structural.slice_p.bind(x, start_indices=(0,) * len(shape), limit_indices=limits, strides=None)
 
 
-def _converted(x: Any, dtype: Any) -> Any:
+def _converted(x: Any, dtype: Any) -> Array:
     return structural.convert_element_type_p.bind(x, new_dtype=np.dtype(dtype), weak_type=False)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
@@ -30,7 +30,7 @@ __all__ = ["RULES", "cholesky", "cholesky_p", "symmetrize"]
 cholesky_p = core.Primitive("cholesky")
 
 
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular matrices L with positive diagonals such that L times its adjoint is `x`.
 
     Args:
@@ -54,7 +54,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
     return cholesky_p.bind(symmetrize("cholesky", x) if symmetrize_input else x)
 
 
-def symmetrize(function: str, x: Any) -> Any:
+def symmetrize(function: str, x: Any) -> Array:
     """The means of matrices and their adjoints."""
     require_square(function, get_aval(x), "x")
     return half(arithmetic.add(x, adjoint(x)))
@@ -78,7 +78,7 @@ def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return l, matmul(l, half_diagonal(tril(inner)))
 
 
-def _solve(l: Any, b: Any, left_side: bool) -> Any:
+def _solve(l: Any, b: Any, left_side: bool) -> Array:
     """The solution of L X = B, or of X L^H = B."""
     adjoint_a = not left_side
     return triangular_solve_p.bind(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
@@ -61,7 +61,7 @@ def _abstract_eval(a: ShapedArray, rtol: ShapedArray, *, hermitian: bool) -> Sha
     return ShapedArray((*batch, n, m), a.dtype)
 
 
-def _pseudoinvert(a: Any, rtol: Any, *, hermitian: bool) -> Any:
+def _pseudoinvert(a: Any, rtol: Any, *, hermitian: bool) -> Array:
     if not get_aval(a).size:
         *batch, m, n = get_aval(a).shape
         return full_like(a, 0, (*batch, n, m))
@@ -98,7 +98,7 @@ def _jvp(primals: Any, tangents: Any, *, hermitian: bool) -> tuple[Any, Any]:
     return p, arithmetic.add(change, matmul(_complement(matmul(p, a)), matmul(matmul(th, ph), p)))
 
 
-def _complement(projection: Any) -> Any:
+def _complement(projection: Any) -> Array:
     """What a projection leaves out; nothing, without rounding, where it is on the whole space."""
     aval = get_aval(projection)
     rank = structural.reduce_sum_p.bind(real_part(diagonal(projection)), axes=(aval.ndim - 2,))

@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import among, check_hashable
 from primax.extend.arguments import integers
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
@@ -84,7 +84,7 @@ def svd(
     compute_uv: bool = True,
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> Any:
+) -> tuple[Array, Array, Array] | Array:
     """The singular value decomposition: x = U diag(s) V^H with orthonormal columns of U and V and s >= 0 descending.
 
     Args:
@@ -202,11 +202,11 @@ def _vector_tangents(s: Any, u: Any, vh: Any, t: Any, inner: Any) -> tuple[Any, 
     return du, adjoint(dv)
 
 
-def _reciprocal(x: Any) -> Any:
+def _reciprocal(x: Any) -> Array:
     return arithmetic.div(get_aval(x).dtype.type(1), x)
 
 
-def _outside(u: Any, change: Any, inverse: Any) -> Any:
+def _outside(u: Any, change: Any, inverse: Any) -> Array:
     """The part of a change that is orthogonal to the columns of U, divided by the singular values."""
     rest = arithmetic.sub(change, matmul(u, matmul(adjoint(u), change)))
     return scaled(rest, along_rows(inverse, get_aval(rest).shape))

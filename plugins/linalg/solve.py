@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
@@ -28,13 +28,13 @@ def _constant(x: Any) -> Any:
     return stop_gradient(x) if isinstance(x, core.Tracer) else x
 
 
-def by_lu(a: Any, b: Any) -> Any:
+def by_lu(a: Any, b: Any) -> Array:
     """The solution X of a X = b for square matrices of shape (..., n, n) and (..., n, k)."""
     factors, _, permutation = lu_p.bind(_constant(a))
     return solve_p.bind(a, factors, permutation, b, transpose_a=False)
 
 
-def by_cholesky(a: Any, b: Any) -> Any:
+def by_cholesky(a: Any, b: Any) -> Array:
     """Likewise for Hermitian positive definite matrices, whose lower triangles are read."""
     return solve_p.bind(a, cholesky_p.bind(_constant(a)), b, transpose_a=False)
 
@@ -93,7 +93,7 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, transpose_a: bool) 
     return solve_p.bind(*moved, transpose_a=transpose_a), 0
 
 
-def _solve_triangle(a: Any, b: Any, lower: bool, transpose: bool, adjoint: bool = False, unit: bool = False) -> Any:
+def _solve_triangle(a: Any, b: Any, lower: bool, transpose: bool, adjoint: bool = False, unit: bool = False) -> Array:
     return triangular_solve_p.bind(
         a,
         b,
@@ -105,7 +105,7 @@ def _solve_triangle(a: Any, b: Any, lower: bool, transpose: bool, adjoint: bool 
     )
 
 
-def _by_factors(a: Any, *factors_and_b: Any, transpose_a: bool) -> Any:
+def _by_factors(a: Any, *factors_and_b: Any, transpose_a: bool) -> Array:
     *factors, b = factors_and_b
     if len(factors) == 1:
         return _by_lower(factors[0], b, transpose_a)
@@ -117,7 +117,7 @@ def _by_factors(a: Any, *factors_and_b: Any, transpose_a: bool) -> Any:
     return rows_to(_solve_triangle(lu, x, True, True, unit=True), permutation)
 
 
-def _by_lower(l: Any, b: Any, transpose_a: bool) -> Any:
+def _by_lower(l: Any, b: Any, transpose_a: bool) -> Array:
     """The matrix is L L^H; its transpose is its conjugate."""
     is_complex = dtypes.is_complex(get_aval(l).dtype)
     if transpose_a and is_complex:

@@ -189,7 +189,7 @@ def _tridiagonal_abstract_eval(a: ShapedArray, *, lower: bool) -> list[ShapedArr
     return [ShapedArray(a.shape, a.dtype), *(ShapedArray(*shape) for shape in shapes)]
 
 
-def _tridiagonal_lowering(ctx: mlir.LoweringRuleContext, a: Any, *, lower: bool) -> Any:
+def _tridiagonal_lowering(ctx: mlir.LoweringRuleContext, a: Any, *, lower: bool) -> list[Any]:
     aval = ctx.avals_out[0]
     batch = aval.shape[:-2]
     if not aval.size:

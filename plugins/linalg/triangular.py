@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, INEXACT
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
@@ -28,7 +28,7 @@ def triangular_solve(
     transpose_a: bool = False,
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
-) -> Any:
+) -> Array:
     """The solutions X of op(a) X = b, or of X op(a) = b, where `a` is triangular.
 
     Args:
@@ -136,7 +136,7 @@ def _lowering(
     return [hlo.triangular_solve(a, b, transpose_a=hlo.TransposeAttr.get(transpose), **flags)]
 
 
-def _cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any, b: Any, **params: Any) -> Any:
+def _cpu_lowering(ctx: mlir.LoweringRuleContext, a: Any, b: Any, **params: Any) -> list[Any]:
     a_aval, b_aval = ctx.avals_in
     if not b_aval.size:
         return ir_empty([b_aval])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, structural
@@ -20,7 +20,7 @@ __all__ = ["RULES", "tridiagonal_solve", "tridiagonal_solve_p"]
 tridiagonal_solve_p = core.Primitive("tridiagonal_solve")
 
 
-def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Array:
     """The solutions X of A X = b for tridiagonal matrices A.
 
     Args:
@@ -57,7 +57,7 @@ def _abstract_eval(
     return ShapedArray(b.shape, b.dtype)
 
 
-def _shifted(x: Any, by: int, axis: int) -> Any:
+def _shifted(x: Any, by: int, axis: int) -> Array:
     """What stands `by` places before each element along an axis, which is counted from the end; zeros enter."""
     aval = get_aval(x)
     config = [(0, 0, 0)] * aval.ndim
@@ -65,7 +65,7 @@ def _shifted(x: Any, by: int, axis: int) -> Any:
     return structural.pad_p.bind(x, aval.dtype.type(0), padding_config=tuple(config))
 
 
-def _times(diagonals: Sequence[Any], x: Any) -> Any:
+def _times(diagonals: Sequence[Any], x: Any) -> Array:
     """The product of a tridiagonal matrix, some of whose diagonals may be zero, with X."""
     total: Any = None
     for diagonal, by in zip(diagonals, (1, 0, -1), strict=True):
@@ -100,7 +100,7 @@ def _transpose(ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> list
 _all_in_front = front_batch(tridiagonal_solve_p)
 
 
-def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> Any:
+def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
     *diagonals, b = args
     *of_diagonals, of_b = dims
     if of_b is not None and all(dim is None for dim in of_diagonals):
@@ -120,7 +120,7 @@ def _solve_small(dl: Any, d: Any, du: Any, b: Any) -> list[Any]:
     if shape[-2] == 1:
         return [div(b, along_columns(d, shape))]
 
-    def exchanged(x: Any, axis: int) -> Any:
+    def exchanged(x: Any, axis: int) -> Array:
         return add(_shifted(x, 1, axis), _shifted(x, -1, axis))
 
     beside = add(_shifted(_shifted(du, 1, -1), -1, -1), _shifted(_shifted(dl, -1, -1), 1, -1))
@@ -129,7 +129,7 @@ def _solve_small(dl: Any, d: Any, du: Any, b: Any) -> list[Any]:
     return [div(sub(mul(scaled, b), mul(rest, exchanged(b, -2))), along_columns(determinant, shape))]
 
 
-def _lowering(ctx: mlir.LoweringRuleContext, dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> Any:
+def _lowering(ctx: mlir.LoweringRuleContext, dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> list[Any]:
     (aval,) = ctx.avals_out
     if not aval.size:
         return ir_empty([aval])

@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import real_number
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.elementwise import FLOAT32_OR_64, FLOATING
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
@@ -35,7 +35,7 @@ cholesky_update_p = core.Primitive("cholesky_update")
 symmetric_product_p = core.Primitive("symmetric_product")
 
 
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
     """The upper triangular R' such that R'^T R' is R^T R + w w^T, in time proportional to the size of R.
 
     Args:
@@ -59,7 +59,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
 
 def symmetric_product(
     a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
-) -> Any:
+) -> Array:
     """alpha A A^T + beta C for a symmetric C.
 
     Args:
@@ -89,7 +89,7 @@ def _update_abstract_eval(r: ShapedArray, w: ShapedArray) -> ShapedArray:
     return ShapedArray(r.shape, r.dtype)
 
 
-def _rotate_rows(r: Any, w: Any) -> Any:
+def _rotate_rows(r: Any, w: Any) -> Array:
     """Turns each row of R and w so that the element of w that is in the column of the diagonal becomes zero."""
     shape = get_aval(r).shape
     rank, n = len(shape), shape[-1]
@@ -111,14 +111,14 @@ def _rotate_rows(r: Any, w: Any) -> Any:
     return batching.moveaxis(turned, 0, rank - 2)
 
 
-def _element(v: Any, place: Any) -> Any:
+def _element(v: Any, place: Any) -> Array:
     """An element of each of several vectors."""
     shape = get_aval(v).shape
     places = structural.iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=len(shape) - 1)
     return structural.reduce_sum_p.bind(only(v, comparison.eq(places, place)), axes=(len(shape) - 1,))
 
 
-def _repeated(x: Any, shape: tuple[int, ...]) -> Any:
+def _repeated(x: Any, shape: tuple[int, ...]) -> Array:
     """Numbers repeated along a new last axis."""
     return structural.broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=tuple(range(len(shape) - 1)))
 
@@ -154,7 +154,7 @@ def _product_abstract_eval(a: ShapedArray, c: ShapedArray, *, alpha: float, beta
     return ShapedArray(c.shape, c.dtype)
 
 
-def _multiply(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
+def _multiply(a: Any, c: Any, *, alpha: float, beta: float) -> Array:
     scale = get_aval(a).dtype.type
     product = arithmetic.mul(matmul(a, mt(a)), scale(alpha))
     return arithmetic.add(product, arithmetic.mul(c, scale(beta))) if beta else product

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import ExtendedArray, get_aval
+from primax.extend.core import Array, ExtendedArray, get_aval
 from primax.extend.random import KeyDType, PRNGImpl, find_prng_impl
 from primax.plugins.random.keys import random_wrap_p
 
 __all__ = ["as_keys", "check_key", "is_keys", "one_key"]
 
 
-def check_key(key: Any, function: str) -> Any:
+def check_key(key: Any, function: str) -> Array:
     """The one key that a function was given, raw or not, as one of rank 0.
 
     Args:

@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend.api_util import among, integer
 from primax.extend.arguments import canonical_shape
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.random import KeyDType, PRNGImpl, canonical_seeds, find_prng_impl
 from primax.plugins.random.arguments import as_keys, check_key, is_keys, one_key
 from primax.plugins.random.keys import (
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """A key, from which everything random follows.
 
     Args:
@@ -60,7 +60,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     return random_seed_p.bind(_one_seed(seed, "key"), impl=_chosen(impl, dtype, "key"))
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     """A raw key: the words of `key(seed, impl=impl)`, an array of uint32.
 
     Raw keys are accepted wherever keys are, and taken to be of the default generator.
@@ -73,7 +73,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     return random_unwrap_p.bind(made)
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     """New keys, as good as independent of each other and of what is drawn from the old one.
 
     Args:
@@ -93,7 +93,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
     return random_unwrap_p.bind(keys) if raw else keys
 
 
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: Any, data: Any) -> Array:
     """A new key, of a key and a number.
 
     Args:
@@ -114,7 +114,7 @@ def fold_in(key: Any, data: Any) -> Any:
     return random_unwrap_p.bind(made) if raw else made
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Unsigned integers, all of whose bits are random.
 
     Args:
@@ -140,7 +140,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     return random_bits_p.bind(one, bit_width=8 * dtype.itemsize, shape=_shape(shape, "bits"))
 
 
-def clone(key: Any) -> Any:
+def clone(key: Any) -> Array:
     """The same key once more: says to a reader that it is used again on purpose.
 
     Raises:
@@ -151,7 +151,7 @@ def clone(key: Any) -> Any:
     return random_unwrap_p.bind(made) if raw else made
 
 
-def key_data(keys: Any) -> Any:
+def key_data(keys: Any) -> Array:
     """The words of keys: an array of uint32 with the axes of the words of one key last.
 
     Args:
@@ -167,7 +167,7 @@ def key_data(keys: Any) -> Any:
     return random_unwrap_p.bind(as_keys(keys, "key_data", "keys")[0])
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """Keys that consist of these words; the inverse of `key_data`.
 
     Args:
@@ -187,7 +187,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     return as_keys(key_bits_array, "wrap_key_data", "key_bits_array", generator)[0]
 
 
-def key_impl(keys: Any) -> Any:
+def key_impl(keys: Any) -> str:
     """The generator of keys: its name, or itself if users cannot ask for it by name.
 
     Raises:

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, div, mul, sub
@@ -29,7 +29,7 @@ __all__ = ["RULES", "random_gamma_p"]
 random_gamma_p = core.Primitive("random_gamma")
 
 
-def _random_gamma(keys: Any, alpha: Any, *, log_space: bool) -> Any:
+def _random_gamma(keys: Any, alpha: Any, *, log_space: bool) -> Array:
     """Gamma variables, or their logarithms, each drawn with a key split off its own."""
     aval = get_aval(alpha)
     count = prod(aval.shape[len(keys.shape) :])
@@ -38,14 +38,14 @@ def _random_gamma(keys: Any, alpha: Any, *, log_space: bool) -> Any:
     return reshape_p.bind(numbers, new_sizes=aval.shape, dimensions=None)
 
 
-def _draw(keys: Any, alpha: Any, log_space: bool) -> Any:
+def _draw(keys: Any, alpha: Any, log_space: bool) -> Array:
     dtype = alpha.dtype
     boosted = alpha < 1.0
     d = select_n_p.bind(boosted, alpha, alpha + 1.0) - 1 / 3
     c = dtype.type(1 / 3) / sqrt(d)
     keys, boosts = _parts(keys, 2)
 
-    def rejected(state: Any) -> Any:
+    def rejected(state: Any) -> Array:
         _, square, cube, u = state
         return (u >= 1.0 - 0.0331 * (square * square)) & (log(u) >= square * 0.5 + d * (1.0 - cube + log(cube)))
 
@@ -85,7 +85,7 @@ def _repeated(number: Any, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim_p.bind(number, shape=shape, broadcast_dimensions=()) if shape else number
 
 
-def _any(truths: Any) -> Any:
+def _any(truths: Any) -> Array:
     return reduce_or_p.bind(truths, axes=(0,))
 
 

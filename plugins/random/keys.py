@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.core import ExtendedArray, ShapedArray, config, dtypes, get_aval, physical_aval
+from primax.extend.core import Array, ExtendedArray, ShapedArray, config, dtypes, get_aval, physical_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import KeyDType, PRNGImpl
 from primax.extend.rule_types import Table
@@ -42,7 +42,7 @@ random_unwrap_p = core.Primitive("random_unwrap")
 random_wrap_p = core.Primitive("random_wrap")
 
 
-def random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+def random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Array:
     """Unsigned integers of random bits.
 
     Args:
@@ -53,7 +53,7 @@ def random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     return random_bits_p.bind(key, bit_width=bit_width, shape=shape)
 
 
-def random_split(key: Any, shape: tuple[int, ...]) -> Any:
+def random_split(key: Any, shape: tuple[int, ...]) -> Array:
     """New keys.
 
     Args:
@@ -176,7 +176,7 @@ def _random_wrap_abstract_eval(base: ShapedArray, *, impl: PRNGImpl) -> ShapedAr
 
 def _random_unwrap_abstract_eval(keys: ShapedArray) -> ShapedArray:
     _impl_of(keys, "random_unwrap")
-    return physical_aval(keys)  # type: ignore[no-any-return]
+    return physical_aval(keys)
 
 
 def _random_clone_abstract_eval(keys: ShapedArray) -> ShapedArray:
@@ -189,12 +189,12 @@ def _random_wrap_impl(base: Any, *, impl: PRNGImpl) -> ExtendedArray:
     return ExtendedArray(backend.put_value(base), impl.dtype)
 
 
-def _random_unwrap_impl(keys: Any) -> Any:
+def _random_unwrap_impl(keys: Any) -> Array:
     _impl_of(get_aval(keys), "random_unwrap")
     return keys.base
 
 
-def _random_clone_impl(keys: Any) -> Any:
+def _random_clone_impl(keys: Any) -> ExtendedArray:
     _impl_of(get_aval(keys), "random_clone")
     return ExtendedArray(keys.base, keys.dtype)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.plugins.arithmetic import max_p, neg
 from primax.plugins.bitwise import bitwise_or, shift_right_logical
 from primax.plugins.calls import jit
@@ -20,7 +20,10 @@ from primax.plugins.structural import bitcast_convert_type_p, convert_element_ty
 __all__ = ["exponential_numbers", "normal_numbers", "probit", "sampler", "unit"]
 
 
-def sampler(fun: Callable[..., Any]) -> Any:
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def sampler(fun: Function) -> Function:
     """A program that draws, compiled for each shape and dtype: the argument `shape` and those after it are static.
 
     Called by another sampler it is a call in that one's program.
@@ -31,7 +34,7 @@ def sampler(fun: Callable[..., Any]) -> Any:
 
 
 @sampler
-def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Numbers in [0, 1): random bits as the mantissa of a number in [1, 2), from which 1 is taken."""
     info = dtypes.finfo(dtype)
     width = 8 if info.nmant < 8 else info.bits
@@ -44,13 +47,13 @@ def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 @sampler
-def exponential_numbers(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def exponential_numbers(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """-log(1 - u)."""
     return neg(log1p(neg(unit(key, shape, dtype))))
 
 
 @sampler
-def normal_numbers(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def normal_numbers(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Numbers of mean 0 and variance 1; complex ones have parts of variance 1/2."""
     if dtypes.is_complex(dtype):
         real, imaginary = (
@@ -63,10 +66,10 @@ def normal_numbers(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return probit(max_p.bind(low, unit(key, shape, dtype) * (one - low) + low))
 
 
-def _part(dtype: Any) -> Any:
+def _part(dtype: Any) -> np.dtype[Any]:
     return np.finfo(dtype).dtype
 
 
-def probit(u: Any) -> Any:
+def probit(u: Any) -> Array:
     """The number below which a normal variable is with probability (1 + u) / 2."""
     return erf_inv(u) * sqrt(2)

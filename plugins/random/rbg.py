@@ -15,7 +15,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.arguments import canonical_shape
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import define_prng_impl
 from primax.extend.rule_types import Table
@@ -138,7 +138,7 @@ def _rng_bit_generator_lowering(
     return [state, bits]
 
 
-def _bits(key: Any, shape: tuple[int, ...], bit_width: int = 32) -> Any:
+def _bits(key: Any, shape: tuple[int, ...], bit_width: int = 32) -> Array:
     dtype = np.dtype(f"uint{bit_width}")
     return rng_bit_generator_p.bind(key, shape=shape, dtype=dtype, algorithm=RandomAlgorithm.RNG_DEFAULT)[1]
 
@@ -154,35 +154,35 @@ def _part(x: Any, start: int, limit: int, step: int = 1) -> Any:
     )
 
 
-def _rbg_seed(seed: Any) -> Any:
+def _rbg_seed(seed: Any) -> Array:
     half = threefry_seed(seed)
     return concatenate_p.bind(half, half, dimension=0)
 
 
-def _rbg_split(key: Any, shape: tuple[int, ...]) -> Any:
+def _rbg_split(key: Any, shape: tuple[int, ...]) -> Array:
     halves = [threefry_split(_part(key, i, i + 2), shape) for i in (0, 2)]
     return concatenate_p.bind(*halves, dimension=len(shape))
 
 
-def _rbg_fold_in(key: Any, data: Any) -> Any:
+def _rbg_fold_in(key: Any, data: Any) -> Array:
     halves = [threefry_fold_in(_part(key, i, i + 2), data) for i in (0, 2)]
     return concatenate_p.bind(*halves, dimension=0)
 
 
-def _rbg_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+def _rbg_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Array:
     return _bits(key, shape, bit_width)
 
 
 _APART = 10  # new keys of unsafe_rbg are drawn that far from each other
 
 
-def _unsafe_rbg_split(key: Any, shape: tuple[int, ...]) -> Any:
+def _unsafe_rbg_split(key: Any, shape: tuple[int, ...]) -> Array:
     count = _APART * prod(shape)
     drawn = _part(_bits(key, (count, 4)), 0, count, _APART)
     return reshape_p.bind(drawn, new_sizes=(*shape, 4), dimensions=None)
 
 
-def _unsafe_rbg_fold_in(key: Any, data: Any) -> Any:
+def _unsafe_rbg_fold_in(key: Any, data: Any) -> Array:
     drawn = _part(_bits(_rbg_seed(data), (_APART, 4)), _APART - 1, _APART)
     return bitwise_xor(key, squeeze_p.bind(drawn, dimensions=(0,)))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, config, get_aval
+from primax.extend.core import Array, ShapedArray, config, get_aval
 from primax.extend.elementwise import Accepts, elementwise_abstract_eval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import define_prng_impl
@@ -59,7 +59,7 @@ _PARITY = np.uint32(0x1BD11BDA)
 _WORDS = Accepts("uint32", lambda dtype: dtype == _UINT32)
 
 
-def threefry_seed(seed: Any) -> Any:
+def threefry_seed(seed: Any) -> Array:
     """The key of an integer of rank 0: its upper and its lower 32 bits."""
     dtype = get_aval(seed).dtype
     low = convert_element_type_p.bind(seed, new_dtype=_UINT32, weak_type=False)
@@ -69,7 +69,7 @@ def threefry_seed(seed: Any) -> Any:
     return _pair(convert_element_type_p.bind(high, new_dtype=_UINT32, weak_type=False), low)
 
 
-def threefry_split(key: Any, shape: tuple[int, ...]) -> Any:
+def threefry_split(key: Any, shape: tuple[int, ...]) -> Array:
     """Keys of that shape, uint32[*shape, 2]: the bits at the counts 0, 1, ..."""
     if not config.threefry_partitionable.value:
         return reshape_p.bind(_in_halves(key, 2 * prod(shape)), new_sizes=(*shape, 2), dimensions=None)
@@ -77,12 +77,12 @@ def threefry_split(key: Any, shape: tuple[int, ...]) -> Any:
     return concatenate_p.bind(_with_last_axis(high), _with_last_axis(low), dimension=len(shape))
 
 
-def threefry_fold_in(key: Any, data: Any) -> Any:
+def threefry_fold_in(key: Any, data: Any) -> Array:
     """The key at the count `data`, a uint32 of rank 0."""
     return _pair(*_mixed_by_loop(_words(key), (np.uint32(0), data), ()))
 
 
-def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Array:
     """Unsigned integers of 8, 16, 32 or 64 bits, at the counts 0, 1, ...; for fewer than 64 the two words are mixed."""
     if not config.threefry_partitionable.value:
         return _bits_in_halves(key, bit_width, shape)
@@ -97,7 +97,7 @@ def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> An
     return convert_element_type_p.bind(mixed, new_dtype=_UINTS[bit_width], weak_type=False)
 
 
-def _in_halves(key: Any, count: int) -> Any:
+def _in_halves(key: Any, count: int) -> Array:
     """A number of words, the first half of which are the upper ones, as without `threefry_partitionable`."""
     if count >= 2**32:
         raise ValueError(
@@ -112,13 +112,13 @@ def _in_halves(key: Any, count: int) -> Any:
     return _first(concatenate_p.bind(*words, dimension=0), count)
 
 
-def _first(x: Any, count: int) -> Any:
+def _first(x: Any, count: int) -> Array:
     if get_aval(x).shape == (count,):
         return x
     return slice_p.bind(x, start_indices=(0,), limit_indices=(count,), strides=None)
 
 
-def _bits_in_halves(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
+def _bits_in_halves(key: Any, bit_width: int, shape: tuple[int, ...]) -> Array:
     """Bits as without `threefry_partitionable`."""
     size, dtype = prod(shape), _UINTS[bit_width]
     count = -(-bit_width * size // 32)
@@ -135,7 +135,7 @@ def _bits_in_halves(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     return reshape_p.bind(words, new_sizes=shape, dimensions=None)
 
 
-def _reshape_flat(x: Any, count: int) -> Any:
+def _reshape_flat(x: Any, count: int) -> Array:
     return reshape_p.bind(x, new_sizes=(count,), dimensions=None)
 
 
@@ -161,7 +161,7 @@ def wide_iota_2x32(shape: tuple[int, ...]) -> tuple[Any, Any]:
     return words[0], words[1]
 
 
-def _reshape(x: Any, shape: tuple[int, ...]) -> Any:
+def _reshape(x: Any, shape: tuple[int, ...]) -> Array:
     return x if len(shape) == 1 else reshape_p.bind(x, new_sizes=shape, dimensions=None)
 
 
@@ -171,12 +171,12 @@ def _words(key: Any) -> list[Any]:
     return [squeeze_p.bind(half, dimensions=(0,)) for half in halves]
 
 
-def _pair(high: Any, low: Any) -> Any:
+def _pair(high: Any, low: Any) -> Array:
     """The key of two words."""
     return concatenate_p.bind(_with_last_axis(high), _with_last_axis(low), dimension=0)
 
 
-def _with_last_axis(x: Any) -> Any:
+def _with_last_axis(x: Any) -> Array:
     shape = get_aval(x).shape
     return broadcast_in_dim_p.bind(x, shape=(*shape, 1), broadcast_dimensions=tuple(range(len(shape))))
 
@@ -241,7 +241,7 @@ def _mixed_by_loop(key: Sequence[Any], count: Sequence[Any], shape: tuple[int, .
     return x, y
 
 
-def _of_shape(x: Any, shape: tuple[int, ...]) -> Any:
+def _of_shape(x: Any, shape: tuple[int, ...]) -> Array:
     return x if get_aval(x).shape == shape else broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.arguments import canonical_axes, canonical_axis, integers, is_value, renumbered
 from primax.extend.computations import elementwise, interpreted, read_operands, require_pure, stage
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.dividing import all_alike, dropped_axes, refuse_divided
 from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
@@ -74,7 +74,7 @@ reduce_prod_p = core.Primitive("reduce_prod")
 reduce_xor_p = core.Primitive("reduce_xor")
 
 
-def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The greatest elements along axes; NaN where one is, -inf or the least integer where there are none.
 
     Args:
@@ -95,32 +95,32 @@ def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return _reduce(reduce_max_p, operand, axes, out_sharding)
 
 
-def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The smallest elements along axes; see `reduce_max`."""
     return _reduce(reduce_min_p, operand, axes, out_sharding)
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     """The products of numbers along axes; see `reduce_max`."""
     return _reduce(reduce_prod_p, operand, axes)
 
 
-def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise 'and' of booleans or integers along axes; see `reduce_max`."""
     return _reduce(reduce_and_p, operand, axes)
 
 
-def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise 'or' of booleans or integers along axes; see `reduce_max`."""
     return _reduce(reduce_or_p, operand, axes)
 
 
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise 'exclusive or' of booleans or integers along axes; see `reduce_max`."""
     return _reduce(reduce_xor_p, operand, axes)
 
 
-def _reduce(primitive: core.Primitive, operand: Any, axes: Sequence[int], out_sharding: Any = None) -> Any:
+def _reduce(primitive: core.Primitive, operand: Any, axes: Sequence[int], out_sharding: Any = None) -> Array:
     axes = integers(axes, primitive.name, "axes")
     if out_sharding is not None:
         return with_out_sharding(primitive.name, lambda x: primitive.bind(x, axes=axes), (operand,), out_sharding)
@@ -129,7 +129,7 @@ def _reduce(primitive: core.Primitive, operand: Any, axes: Sequence[int], out_sh
     return primitive.bind(operand, axes=axes)
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     """The positions of the greatest elements along an axis: of the first NaN, else of the first greatest.
 
     Args:
@@ -151,7 +151,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     return _arg(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     """The positions of the smallest elements along an axis: of the first NaN, else of the first smallest.
 
     Args, results and errors are those of `argmax`.
@@ -159,7 +159,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
     return _arg(argmin_p, operand, axis, index_dtype)
 
 
-def _arg(primitive: core.Primitive, operand: Any, axis: int, index_dtype: Any) -> Any:
+def _arg(primitive: core.Primitive, operand: Any, axis: int, index_dtype: Any) -> Array:
     name = primitive.name
     axis = canonical_axis(axis, len(get_aval(operand).shape), name)
     return primitive.bind(operand, axes=(axis,), index_dtype=dtype_of(index_dtype, name, "index_dtype"))
@@ -264,7 +264,7 @@ def _abstract_eval(primitive: core.Primitive, monoid: Monoid) -> Callable[..., S
 def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
     """The tangent of a greatest or smallest element: the mean of the tangents of all that equal it."""
 
-    def jvp(t: Any, out: Any, operand: Any, *, axes: tuple[int, ...]) -> Any:
+    def jvp(t: Any, out: Any, operand: Any, *, axes: tuple[int, ...]) -> Array:
         shape = get_aval(operand).shape
         kept = tuple([i for i in range(len(shape)) if i not in axes])
         spread = broadcast_in_dim_p.bind(out, shape=shape, broadcast_dimensions=kept)
@@ -293,7 +293,7 @@ def _mul(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
 
 
 def _lowering(primitive: core.Primitive, monoid: Monoid) -> Callable[..., Any]:
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, axes: tuple[int, ...]) -> Any:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, axes: tuple[int, ...]) -> Sequence[mlir.ir.Value]:
         dtype = ctx.avals_out[0].dtype
         return reduce_region(ctx, [x], [monoid.ir_start(dtype)], monoid.program(dtype), axes)
 
@@ -303,7 +303,7 @@ def _lowering(primitive: core.Primitive, monoid: Monoid) -> Callable[..., Any]:
 
 def reduce_region(
     ctx: mlir.LoweringRuleContext, xs: Any, inits: Any, computation: core.ClosedJaxpr, axes: tuple[int, ...]
-) -> Any:
+) -> Sequence[mlir.ir.Value]:
     """A `stablehlo.reduce` whose region is a program on scalars."""
     ir, hlo = mlir.ir, mlir.hlo
     shared = ctx.module_context.shared
@@ -340,7 +340,7 @@ def _arg_abstract_eval(name: str) -> Callable[..., ShapedArray]:
 def _arg_lowering(extremum: core.Primitive) -> Callable[..., Any]:
     """Two passes that vectorize take less time than one that carries values with their positions."""
 
-    def position(x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
+    def position(x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Array:
         shape, dtype = x.aval.shape, x.aval.dtype
         kept = tuple([i for i in range(len(shape)) if i not in axes])
         best = broadcast_in_dim_p.bind(extremum.bind(x, axes=axes), shape=shape, broadcast_dimensions=kept)
@@ -367,7 +367,7 @@ def _reduce_abstract_eval(
     ]
 
 
-def _folded(values: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> Any:
+def _folded(values: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> list[Array] | list[Any]:
     """A reduction as a tree of elementwise operations, which have all rules."""
     count = len(values) // 2
     operands, inits = values[:count], values[count:]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes
+from primax.extend.core import Array, ShapedArray, dtypes
 from primax.extend.elementwise import BOOL_OR_INT, NUMERIC, Accepts
 from primax.extend.interpreters import mlir
 from primax.plugins.arithmetic import add_p, max_p, min_p, mul_p
@@ -36,7 +36,7 @@ class Monoid:
         """The identity as a NumPy scalar."""
         return np.asarray(self.identity(dtype), dtype)[()]
 
-    def ir_start(self, dtype: Any) -> Any:
+    def ir_start(self, dtype: Any) -> mlir.ir.Value:
         """The identity as an IR value."""
         return mlir.ir_constant(self.start(dtype))
 
@@ -63,7 +63,7 @@ def _greatest(dtype: Any) -> Any:
     return dtypes.iinfo(dtype).max
 
 
-def _all_bits(dtype: Any) -> Any:
+def _all_bits(dtype: Any) -> Array | int:
     return _greatest(dtype) if dtypes.is_unsigned_integer(dtype) or dtypes.is_bool(dtype) else -1
 
 

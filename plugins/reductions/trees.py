@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.plugins.arithmetic import add
 from primax.plugins.bitwise import bitwise_or
 from primax.plugins.structural import concatenate, pad, reshape, rev, slice_in_dim, transpose
@@ -104,13 +104,13 @@ def scan_along(combine: Combine, xs: Sequence[Any], axes: Sequence[int], reverse
     return [_interleave(x, y, axis, size) for x, y, axis in zip(even, odd, axes, strict=True)]
 
 
-def _interleave(even: Any, odd: Any, axis: int, size: int) -> Any:
+def _interleave(even: Any, odd: Any, axis: int, size: int) -> Array:
     """Elements at even positions and those at odd positions, in one array."""
     aval = get_aval(even)
     zero = np.zeros((), aval.dtype)[()]
     config = [(0, 0, 0)] * len(aval.shape)
 
-    def spread(x: Any, before: int, after: int) -> Any:
+    def spread(x: Any, before: int, after: int) -> Array:
         config[axis] = (before, after, 1)
         return pad(x, zero, config)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend.api_util import StaticArguments, avals_of, name_of, positions_and_names, wraps
-from primax.extend.core import tree
+from primax.extend.core import Array, tree
 from primax.extend.programs import stage
 from primax.plugins.remat.policies import Policy
 from primax.plugins.remat.splitting import checkpoint_p
@@ -62,12 +62,12 @@ def checkpoint(
     name = name_of(fun)
 
     @wraps(fun)
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: Any, **kwargs: Any) -> Array:
         dynamic, keywords, record = static.split(args, kwargs, "checkpoint", any_value=True)
         leaves, in_tree = tree.flatten((dynamic, keywords))
         avals = avals_of(leaves, (dynamic, keywords), "checkpoint", call=True)
 
-        def call(positional: Any, named: Any) -> Any:
+        def call(positional: Any, named: Any) -> Array:
             own, named = StaticArguments.merge(positional, named, record)
             return fun(*own, **named)
 

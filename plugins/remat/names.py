@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import backend, core
-from primax.extend.core import tree
+from primax.extend.core import Array, ShapedArray, tree
 from primax.extend.interpreters import ad, batching
 from primax.extend.rule_types import Table
 
@@ -14,7 +14,7 @@ __all__ = ["RULES", "checkpoint_name", "name_p"]
 name_p = core.Primitive("name")
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: Any, name: str) -> Array:
     """The same values under a name, by which a policy can choose to save them, or not to.
 
     Args:
@@ -34,11 +34,11 @@ def checkpoint_name(x: Any, name: str) -> Any:
     return tree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
-def _impl(x: Any, *, name: str) -> Any:
+def _impl(x: Any, *, name: str) -> Array:
     return x if type(x) is core.Array else backend.put_value(x, core.get_aval(x).weak_type)
 
 
-def _abstract_eval(x: Any, *, name: str) -> Any:
+def _abstract_eval(x: Any, *, name: str) -> ShapedArray:
     return x
 
 

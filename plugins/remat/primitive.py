@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.core import Array
 from primax.extend.held_programs import (
     SplitEquation,
     checked_types,
@@ -27,7 +28,7 @@ from primax.plugins.remat.splitting import Split, checkpoint_p, split
 __all__ = ["RULES", "checkpoint_p"]
 
 
-def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> list[Any]:
     return evaluate(jaxpr, args)
 
 
@@ -84,7 +85,7 @@ def _lowering(
     prevent_cse: bool,
     differentiated: bool,
     **params: Any,
-) -> Any:
+) -> list[Any]:
     """What is computed again is computed from copies behind a barrier, or else XLA would find it has it already."""
     if differentiated and prevent_cse and args:
         args = mlir.hlo.OptimizationBarrierOp(args).results
@@ -92,7 +93,7 @@ def _lowering(
 
 
 def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
-    def bind(closed: core.ClosedJaxpr, args: Any) -> Any:
+    def bind(closed: core.ClosedJaxpr, args: Any) -> list[Array]:
         return checkpoint_p.bind(*args, **{**eqn.params, "jaxpr": closed})
 
     return interpreter.call(eqn.params["jaxpr"], values, bind)

@@ -43,7 +43,7 @@ def split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy |
       policy: what may be saved of what the known inputs determine; nothing, if None.
     """
     key = ("checkpoint", tuple(unknown_in), policy)
-    return core.cached(closed, key, lambda: _split(closed, unknown_in, policy))  # type: ignore[no-any-return]
+    return core.cached(closed, key, lambda: _split(closed, unknown_in, policy))
 
 
 def _split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy | None) -> Split:

@@ -35,7 +35,7 @@ def _sample(shape: Any, scope: dict[str, int], name: str, **params: Any) -> core
 
 def _reductions(numpy_function: Any, groups: bool = True) -> Callable[..., Any]:
     def samples() -> Iterator[core.Sample]:
-        def reference(x: Any, **params: Any) -> Any:
+        def reference(x: Any, **params: Any) -> np.ndarray:
             return np.broadcast_to(numpy_function(x, 0, keepdims=True), x.shape)
 
         x = numbers((2, 3))

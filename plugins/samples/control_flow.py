@@ -58,7 +58,7 @@ def _scan_samples() -> list[core.Sample]:
 
         return run
 
-    def along(a: Any, h: Any, i: Any, x: Any, n: Any, **options: Any) -> Any:
+    def along(a: Any, h: Any, i: Any, x: Any, n: Any, **options: Any) -> tuple[Any, Any]:
         return scan(step(a), (h, i), (x, n), **options)
 
     def repeated(a: Any, h: Any) -> Any:

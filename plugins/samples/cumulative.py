@@ -37,7 +37,7 @@ def _samples() -> list[core.Sample]:
     ]
 
 
-def _solution(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+def _solution(a: Any, b: Any, *, axis: int, reverse: bool) -> np.ndarray:
     step = -1 if reverse else 1
     a, h = (np.moveaxis(np.array(x), axis, 0)[::step] for x in (a, b))
     for i in range(1, len(h)):

@@ -86,7 +86,7 @@ def _lin_samples() -> list[core.Sample]:
     """The derivative of the function above, of which only the transpose can be computed."""
     (called,) = _vjp_samples()
 
-    def tangents(*args: Any) -> Any:
+    def tangents(*args: Any) -> list[Any]:
         return ad.jvp_flat(lambda *xs: custom_vjp_call_p.bind(*xs, **called.params), args[:2], args[2:])[1]
 
     args = *called.args, *map(np.flip, called.args)

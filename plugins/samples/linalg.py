@@ -83,7 +83,7 @@ def _slogdet_samples() -> list[core.Sample]:
     ]
 
 
-def _by_numpy(pivots: Any, *, permutation_size: int) -> Any:
+def _by_numpy(pivots: Any, *, permutation_size: int) -> np.ndarray:
     rows = np.broadcast_to(np.arange(permutation_size, dtype=np.int32), (*pivots.shape[:-1], permutation_size)).copy()
     for stack in np.ndindex(pivots.shape[:-1]):
         for i, pivot in enumerate(pivots[stack]):
@@ -257,7 +257,7 @@ def _vary_last(args: Any, k: int) -> list[Any]:
     return [*factored, (b * (1 + k / 16)).astype(b.dtype)]
 
 
-def _solved_by_factors(a: Any, *factors_and_b: Any, transpose_a: bool) -> Any:
+def _solved_by_factors(a: Any, *factors_and_b: Any, transpose_a: bool) -> np.ndarray:
     return np.linalg.solve(a.swapaxes(-1, -2) if transpose_a else a, factors_and_b[-1])
 
 
@@ -368,7 +368,7 @@ def _triangular_samples() -> list[core.Sample]:
     ]
 
 
-def _solved_tridiagonal(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> Any:
+def _solved_tridiagonal(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> np.ndarray:
     n = d.shape[-1]
     matrix = np.zeros((*d.shape, n), d.dtype)
     for i in range(n):
@@ -402,7 +402,7 @@ def _update_samples() -> list[core.Sample]:
     return samples
 
 
-def _updated(r: Any, w: Any) -> Any:
+def _updated(r: Any, w: Any) -> np.ndarray:
     product = r.swapaxes(-1, -2) @ r + w[..., :, None] * w[..., None, :]
     return np.linalg.cholesky(product).swapaxes(-1, -2)
 

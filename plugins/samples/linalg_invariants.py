@@ -32,11 +32,11 @@ def _pairs(columns: Any, rows: Any) -> Any:
     return np.einsum("...ik,...kj->...kij", columns, rows)
 
 
-def _by_column(x: Any, order: Any) -> Any:
+def _by_column(x: Any, order: Any) -> np.ndarray:
     return np.take_along_axis(x, order[..., None, :], -1)
 
 
-def reflected(a: Any, taus: Any) -> Any:
+def reflected(a: Any, taus: Any) -> np.ndarray:
     """The square orthogonal matrices that reflections below the diagonals of matrices make."""
     m = a.shape[-2]
     q = np.broadcast_to(np.eye(m), (*a.shape[:-2], m, m))

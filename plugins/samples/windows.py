@@ -46,7 +46,7 @@ def _held(shape: Any, params: Any) -> Iterator[tuple[Any, list[Any]]]:
 def _reduced(ufunc: Any, start: Any) -> Callable[..., Any]:
     """Windows reduced by a function of NumPy."""
 
-    def reference(x: Any, **params: Any) -> Any:
+    def reference(x: Any, **params: Any) -> np.ndarray:
         out = np.empty(shape_of_windows(x.shape, **params), x.dtype)
         for window, spots in _held(x.shape, params):
             out[window] = ufunc.reduce([x[i] for i in spots], initial=start(x.dtype), dtype=x.dtype)
@@ -60,7 +60,7 @@ def _best(select_prim: Any, operand: Any, spots: Any) -> Any:
     return spots[np.argmax(values) if select_prim is ge_p else np.argmin(values)]
 
 
-def _gathered(tangents: Any, operand: Any, *, select_prim: Any, **params: Any) -> Any:
+def _gathered(tangents: Any, operand: Any, *, select_prim: Any, **params: Any) -> np.ndarray:
     out = np.zeros(shape_of_windows(operand.shape, **params), tangents.dtype)
     for window, spots in _held(operand.shape, params):
         if spots:

@@ -136,7 +136,7 @@ def _from_local_data(function: str, sharding: Any, local_data: Any, global_shape
         0 if size == whole else place * size for size, whole, (_, place) in zip(local.shape, shape, spans, strict=True)
     ]
 
-    def part(index: Any) -> Any:
+    def part(index: Any) -> np.ndarray:
         return local[
             tuple(
                 slice((s.start or 0) - start, (whole if s.stop is None else s.stop) - start)
@@ -170,6 +170,6 @@ def _assembled(function: str, shape: tuple[int, ...], sharding: Any, parts: Sequ
         if x.shape != local:
             raise ValueError(f"{function}: parts must be of shape {local}, got {x.shape}")
     if len(sharding.device_set) == 1:
-        return parts[0]  # type: ignore[no-any-return]
+        return parts[0]
     aval = parts[0].aval.update(shape=shape)
     return backend.of_parts(aval, sharding, parts)

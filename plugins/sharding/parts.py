@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.core import ShapedArray
 from primax.extend.sharding import (
     AbstractMesh,
     AxisType,
@@ -68,7 +69,7 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: S
             )
 
 
-def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: Sequence[Any]) -> Any:
+def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: Sequence[Any]) -> ShapedArray:
     """The type of the part that one device has of a value; it stays divided along explicit axes other than `axes`."""
     division = getattr(aval, "division", None)
     if not spec.axes and division is None:
@@ -82,7 +83,7 @@ def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: S
     return aval.update(shape=shape, vma=vma, division=division)
 
 
-def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) -> Any:
+def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) -> ShapedArray:
     """The type of the whole of which each device has a part of the given type."""
     division = getattr(aval, "division", None)
     if not (spec.axes or aval.vma or division is not None):

@@ -108,7 +108,7 @@ def _jitted(
         specs = tuple(_spec("in_axes", axis, name) for axis in flat_axes)
         return shard_map(part, mesh=mesh, in_specs=specs, out_specs=out_specs, check_vma=False)(*leaves)
 
-    return jit(whole, static_argnums=static or None, donate_argnums=donated or None)  # type: ignore[no-any-return]
+    return jit(whole, static_argnums=static or None, donate_argnums=donated or None)
 
 
 def _spec(argument: str, axis: Any, name: Any) -> PartitionSpec:

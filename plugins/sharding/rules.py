@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.core import ShapedArray
 from primax.extend.held_programs import (
     SplitEquation,
     cotangents,
@@ -48,11 +49,11 @@ def _changed(
     return {**params, "jaxpr": jaxpr, "in_specs": tuple(ins), "out_specs": tuple(outs)}
 
 
-def _whole(params: dict[str, Any], spec: PartitionSpec, aval: Any) -> Any:
+def _whole(params: dict[str, Any], spec: PartitionSpec, aval: Any) -> ShapedArray:
     return whole_aval(params["mesh"], spec, aval, params["manual_axes"])
 
 
-def _impl(*args: Any, **params: Any) -> Any:
+def _impl(*args: Any, **params: Any) -> list[Any]:
     return run_compiled(shard_map_p, params["jaxpr"], args, params)
 
 
@@ -61,7 +62,7 @@ def _abstract_eval(*avals: Any, jaxpr: Closed, **params: Any) -> tuple[Any, Any]
     return outs, jaxpr.effects
 
 
-def _check(context: Any, *atoms: Any, jaxpr: Closed, **params: Any) -> Any:
+def _check(context: Any, *atoms: Any, jaxpr: Closed, **params: Any) -> tuple[Any, Any]:
     for i, (x, spec, aval) in enumerate(zip(atoms, params["in_specs"], jaxpr.in_avals, strict=True)):
         want = _whole(params, spec, aval)
         if not core.same_type(x.aval, want, core.ALL_BUT_SHAPE_AND_DTYPE):
@@ -92,9 +93,9 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **pa
         return _batch_along_mesh(axis, args, dims, jaxpr, params)
     with _scope(params):
         program, out_dims = batching.batch_jaxpr(jaxpr, axis, dims)
-    ins = map(with_axis, params["in_specs"], dims)
-    outs = map(with_axis, params["out_specs"], out_dims)
-    return shard_map_p.bind(*args, **_changed(params, program, list(ins), list(outs))), out_dims
+    in_specs = list(map(with_axis, params["in_specs"], dims))
+    out_specs = list(map(with_axis, params["out_specs"], out_dims))
+    return shard_map_p.bind(*args, **_changed(params, program, in_specs, out_specs)), out_dims
 
 
 def _batch_along_mesh(
@@ -181,7 +182,7 @@ def _unstacked(closed: Closed, specs: Sequence[Any]) -> Closed:
                 eqns.append(core.new_jaxpr_eqn([invars[i]], [part], squeeze_p, {"dimensions": (0,)}))
         return core.ClosedJaxpr(jaxpr.replace(eqns=[*eqns, *jaxpr.eqns], invars=invars), closed.consts)
 
-    return core.cached(closed, ("unstacked residuals", tuple(specs)), make)  # type: ignore[no-any-return]
+    return core.cached(closed, ("unstacked residuals", tuple(specs)), make)
 
 
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
@@ -247,7 +248,7 @@ def _summed(
         return [psum(x, left_out(spec)) if left_out(spec) else x for x, spec in zip(outs, wanted, strict=True)]
 
     key = ("summed", rest, tuple(ct_specs), tuple(wanted), mesh, tuple(axes))
-    return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info))  # type: ignore[no-any-return]
+    return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info))
 
 
 def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
@@ -265,7 +266,7 @@ def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
     return used_inputs, cut(eqn, used_inputs, used_outputs, changed, program.effects)
 
 
-def _named_axes(*, jaxpr: Closed, manual_axes: Any, **params: Any) -> Any:
+def _named_axes(*, jaxpr: Closed, manual_axes: Any, **params: Any) -> frozenset[Any]:
     return core.named_axes(jaxpr) - frozenset(manual_axes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import core
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.extend.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import abs_p, add, div, mul, sign, sub
@@ -19,12 +19,12 @@ bessel_i0e_p = core.Primitive("bessel_i0e")
 bessel_i1e_p = core.Primitive("bessel_i1e")
 
 
-def bessel_i0e(x: Any) -> Any:
+def bessel_i0e(x: Any) -> Array:
     """Elementwise exp(-abs(x)) times the modified Bessel function of order 0, for real floating arrays."""
     return bessel_i0e_p.bind(x)
 
 
-def bessel_i1e(x: Any) -> Any:
+def bessel_i1e(x: Any) -> Array:
     """Elementwise exp(-abs(x)) times the modified Bessel function of order 1, for real floating arrays."""
     return bessel_i1e_p.bind(x)
 
@@ -115,7 +115,7 @@ def _bessel_i0e(x: Num) -> Num:
     return select(x <= 8, small, large)
 
 
-def _bessel_i1e_jvp(t: Any, out: Any, x: Any) -> Any:
+def _bessel_i1e_jvp(t: Any, out: Any, x: Any) -> Array:
     # i0e(x) - i1e(x) (sign(x) + 1 / x); where x is 0, the quotient i1e(x) / x is 1/2, and next to it i1e(x) underflows.
     shape, dtype = core.get_aval(x).shape, core.get_aval(x).dtype
     near_zero = lt(abs_p.bind(x), like(x, float(dtypes.finfo(dtype).eps)))

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from primax.extend import core
+from primax.extend.core import Array
 from primax.extend.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import mul, neg, square
@@ -18,22 +19,22 @@ erf_p = core.Primitive("erf")
 erfc_p = core.Primitive("erfc")
 
 
-def erf(x: Any) -> Any:
+def erf(x: Any) -> Array:
     """Elementwise error function, for real floating arrays."""
     return erf_p.bind(x)
 
 
-def erfc(x: Any) -> Any:
+def erfc(x: Any) -> Array:
     """Elementwise 1 - erf(x), accurate where that is small, for real floating arrays."""
     return erfc_p.bind(x)
 
 
-def erf_inv(x: Any) -> Any:
+def erf_inv(x: Any) -> Array:
     """Elementwise inverse of the error function, for real floating arrays."""
     return erf_inv_p.bind(x)
 
 
-def _bell(x: Any, scale: float) -> Any:
+def _bell(x: Any, scale: float) -> Array:
     """scale * exp(-x**2)."""
     return mul(exp(neg(square(x))), like(x, scale))
 

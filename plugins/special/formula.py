@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.core import Array
 from primax.extend.interpreters import mlir
 from primax.plugins import arithmetic, bitwise, comparison, exponential, reductions
 from primax.plugins.control_flow import while_loop
@@ -127,13 +128,13 @@ def select(condition: Num, then: Any, otherwise: Any) -> Num:
     return Num(select_n(condition.value, otherwise.value, then.value))
 
 
-def formula(function: Callable[..., Num]) -> Any:
+def formula(function: Callable[..., Num]) -> Callable[..., list[Any]]:
     """The lowering rule of an elementwise primitive from a function of `Num`s.
 
     Half precision is computed in float32. Operands of rank 0, and axes of length 1, are repeated.
     """
 
-    def compute(*xs: Any, **params: Any) -> Any:
+    def compute(*xs: Any, **params: Any) -> Array:
         avals = [core.get_aval(x) for x in xs]
         dtype = avals[0].dtype
         wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core
+from primax.extend.core import Array
 from primax.extend.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, mul, neg
@@ -18,17 +19,17 @@ polygamma_p = core.Primitive("polygamma")
 zeta_p = core.Primitive("zeta")
 
 
-def lgamma(x: Any) -> Any:
+def lgamma(x: Any) -> Array:
     """Elementwise logarithm of the absolute value of the gamma function, for real floating arrays."""
     return lgamma_p.bind(x)
 
 
-def digamma(x: Any) -> Any:
+def digamma(x: Any) -> Array:
     """Elementwise derivative of `lgamma`, for real floating arrays."""
     return digamma_p.bind(x)
 
 
-def polygamma(m: Any, x: Any) -> Any:
+def polygamma(m: Any, x: Any) -> Array:
     """Elementwise derivative of order m of `digamma`.
 
     Args:
@@ -38,7 +39,7 @@ def polygamma(m: Any, x: Any) -> Any:
     return polygamma_p.bind(m, x)
 
 
-def zeta(x: Any, q: Any) -> Any:
+def zeta(x: Any, q: Any) -> Array:
     """Elementwise Hurwitz zeta function, the sum of (k + q)**-x over k = 0, 1, ..., for real arrays."""
     return zeta_p.bind(x, q)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.core import Array
 from primax.extend.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, mul, neg, sub
@@ -28,7 +29,7 @@ regularized_incomplete_beta_p = core.Primitive("regularized_incomplete_beta")
 _MOST_STEPS = 10_000
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: Any, b: Any, x: Any) -> Array:
     """Elementwise regularized incomplete beta function.
 
     Args:
@@ -113,7 +114,7 @@ def _no_derivative(argument: str) -> Callable[..., Any]:
     return refuse
 
 
-def _density(a: Any, b: Any, x: Any) -> Any:
+def _density(a: Any, b: Any, x: Any) -> Array:
     """x**(a - 1) (1 - x)**(b - 1) / B(a, b)."""
     one = like(x, 1.0)
     power_a = times_log(sub(a, one), log(x))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.core import Array
 from primax.extend.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import mul, neg, sub
@@ -45,7 +46,7 @@ _LARGE_FOR_SLOPES = 1e6
 _MOST_STEPS = 10_000
 
 
-def igamma(a: Any, x: Any) -> Any:
+def igamma(a: Any, x: Any) -> Array:
     """Elementwise regularized lower incomplete gamma function P(a, x).
 
     Args:
@@ -59,7 +60,7 @@ def igamma(a: Any, x: Any) -> Any:
     return igamma_p.bind(a, x)
 
 
-def igammac(a: Any, x: Any) -> Any:
+def igammac(a: Any, x: Any) -> Array:
     """Elementwise regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
     Args:
@@ -69,12 +70,12 @@ def igammac(a: Any, x: Any) -> Any:
     return igammac_p.bind(a, x)
 
 
-def igamma_grad_a(a: Any, x: Any) -> Any:
+def igamma_grad_a(a: Any, x: Any) -> Array:
     """Elementwise derivative of `igamma` with respect to a."""
     return igamma_grad_a_p.bind(a, x)
 
 
-def random_gamma_grad(a: Any, x: Any) -> Any:
+def random_gamma_grad(a: Any, x: Any) -> Array:
     """Elementwise derivative of a sample x of the gamma distribution with respect to its parameter a."""
     return random_gamma_grad_p.bind(a, x)
 
@@ -270,12 +271,12 @@ def _random_gamma_grad(a: Num, x: Num) -> Num:
     return select(valid, -slope * x / a, _limits(a, x, 0, math.inf))
 
 
-def times_log(exponent: Any, logarithm: Any) -> Any:
+def times_log(exponent: Any, logarithm: Any) -> Array:
     """Their product, and 0 for an exponent of 0, of whatever number the logarithm is."""
     return select_n(eq(exponent, like(exponent, 0.0)), mul(exponent, logarithm), exponent)
 
 
-def _density(a: Any, x: Any) -> Any:
+def _density(a: Any, x: Any) -> Array:
     """exp((a - 1) log(x) - x - lgamma(a)), the derivative of P with respect to x."""
     power = times_log(sub(a, like(a, 1.0)), log_p.bind(x))
     return exp(sub(sub(power, x), lgamma(a)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.arguments import is_value
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 
@@ -44,7 +45,7 @@ def dtype_of(dtype: Any, function: str, argument: str = "dtype") -> Any:
     return dtypes.check_user_dtype(dtype, argument, function, stacklevel=4) if found is None else found
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """Converts an array to a dtype.
 
     Floats become integers by rounding toward zero, anything becomes boolean by comparison with zero, and
@@ -68,7 +69,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return convert(operand, dtype_of(new_dtype, "convert_element_type", "new_dtype"), False)
 
 
-def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
+def convert(operand: Any, dtype: Any, weak_type: bool) -> Array:
     """Converts to a canonical dtype, weak or not; returns `operand` itself if it has them."""
     if is_value(operand):
         aval = operand.aval
@@ -89,7 +90,7 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Any:
     return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type)
 
 
-def _wrapped(x: int, dtype: Any) -> Any:
+def _wrapped(x: int, dtype: Any) -> np.ndarray:
     """An int that the default int dtype need not hold in another dtype: integers wrap around, floats round."""
     wide = not -(2**63) <= x < 2**64
     if wide and dtypes.is_integer(dtype):
@@ -108,7 +109,7 @@ _NEVER = -1.0
 _limits: dict[tuple[type, Any], float] = {}
 
 
-def host_scalar(x: Any, dtype: Any) -> Any:
+def host_scalar(x: Any, dtype: Any) -> np.ndarray | Array | None:
     """A Python scalar as a NumPy scalar, which programs hold as a literal; None if `x` is something else."""
     key = (type(x), dtype)
     limit = _limits.get(key)
@@ -156,7 +157,7 @@ def _convert_transpose(ct: Any, operand: Any, *, new_dtype: Any, weak_type: bool
     return [convert_element_type_p.bind(ct, new_dtype=aval.dtype, weak_type=aval.weak_type)]
 
 
-def _convert_lowering(ctx: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
+def _convert_lowering(ctx: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> list[Any] | Array:
     (aval,), (out,) = ctx.avals_in, ctx.avals_out
     old = aval.dtype
     if old == new_dtype:
@@ -177,7 +178,7 @@ def _convert_lowering(ctx: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> A
     return mlir.ir.Operation.create("stablehlo.convert", [result], [x]).results
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     """Reads the bits of an array as another dtype.
 
     Where the new dtype is narrower, the result has one more axis, the last, for the parts, the lowest bits
@@ -227,7 +228,7 @@ def _bitcast_batch(args: Any, dims: Any, *, new_dtype: Any) -> tuple[Any, Any]:
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
 
 
-def _bitcast_lowering(ctx: Any, x: Any, *, new_dtype: Any) -> Any:
+def _bitcast_lowering(ctx: Any, x: Any, *, new_dtype: Any) -> Sequence[mlir.ir.Value]:
     result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
     return mlir.ir.Operation.create("stablehlo.bitcast_convert", [result], [x]).results
 

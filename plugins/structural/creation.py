@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import numpy_dtype
 from primax.extend.arguments import canonical_axis, canonical_shape, shape_or_size
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import vary_like
@@ -35,7 +35,7 @@ __all__ = [
 iota_p = core.Primitive("iota")
 
 
-def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
     """An array of one value.
 
     Args:
@@ -60,7 +60,7 @@ def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None, *, shar
 
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | int | None = None, sharding: Any = None
-) -> Any:
+) -> Array:
     """An array of one value, of the shape and dtype of another array.
 
     Args:
@@ -78,7 +78,7 @@ def full_like(
     return vary_like(out, aval) if sharding is None else lying("full_like", out, sharding)
 
 
-def empty(shape: Sequence[int] | int, dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: Sequence[int] | int, dtype: Any, *, out_sharding: Any = None) -> Array:
     """An array whose elements do not matter; here they are zero.
 
     Args:
@@ -99,18 +99,18 @@ def shape_as_value(shape: Sequence[int]) -> Any:
         raise OverflowError(f"shape_as_value: shape must consist of sizes that fit {dtype}, got {sizes}") from None
 
 
-def zeros_like(x: Any) -> Any:
+def zeros_like(x: Any) -> Array:
     """An array of zeros of the shape and dtype of another."""
     aval = get_aval(x)
     return vary_like(zeros_of(aval), aval)
 
 
-def ones_like(x: Any) -> Any:
+def ones_like(x: Any) -> Array:
     """An array of ones of the shape and dtype of another."""
     return full_like(x, 1)
 
 
-def _full(function: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, weak: bool) -> Any:
+def _full(function: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, weak: bool) -> Array:
     aval = get_aval(fill_value)
     if aval.shape:
         raise TypeError(f"{function}: fill_value must be a scalar, got {aval.str_short()}")
@@ -154,7 +154,7 @@ def zeros_of(aval: Any) -> Any:
     return broadcast_in_dim_p.bind(zero_of(dtype), shape=aval.shape, broadcast_dimensions=())
 
 
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: Any, size: int) -> Array:
     """The numbers 0, 1, ..., size - 1.
 
     Args:
@@ -169,7 +169,7 @@ def iota(dtype: Any, size: int) -> Any:
     return iota_p.bind(dtype=dtype_of(dtype, "iota"), shape=shape, dimension=0)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Any:
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
     """An array whose elements are their index along one axis.
 
     Args:
@@ -197,7 +197,7 @@ def _iota_abstract_eval(*, dtype: Any, shape: tuple[int, ...], dimension: int) -
     return ShapedArray(shape, dtype)
 
 
-def _iota_lowering(ctx: Any, *, dtype: Any, shape: Any, dimension: int) -> Any:
+def _iota_lowering(ctx: Any, *, dtype: Any, shape: Any, dimension: int) -> Sequence[mlir.ir.Value]:
     axis = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), dimension)
     return mlir.hlo.IotaOp(mlir.aval_to_ir_type(ctx.avals_out[0]), axis).results
 

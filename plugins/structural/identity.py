@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import backend, core
-from primax.extend.core import dtypes, get_aval, tree
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 
@@ -23,12 +23,12 @@ optimization_barrier_p = core.Primitive("optimization_barrier", multiple_results
 stop_gradient_p = core.Primitive("stop_gradient")
 
 
-def copy(x: Any) -> Any:
+def copy(x: Any) -> Array:
     """An array of the same values in memory of its own."""
     return copy_p.bind(x)
 
 
-def optimization_barrier(operand: Any) -> Any:
+def optimization_barrier(operand: Any) -> tuple[Array, Array]:
     """Keeps the compiler from moving computations across this point.
 
     Args:
@@ -56,20 +56,20 @@ def stop_gradient(x: Any) -> Any:
     return tree.tree_map(_stop, x)
 
 
-def _stop(x: Any) -> Any:
+def _stop(x: Any) -> Array:
     aval = get_aval(x)
     return stop_gradient_p.bind(x) if dtypes.tangent_dtype(aval.dtype) != dtypes.float0 else x
 
 
-def _stop_gradient_impl(x: Any) -> Any:
+def _stop_gradient_impl(x: Any) -> Array:
     return x if type(x) is core.Array else backend.put_value(x, get_aval(x).weak_type)
 
 
-def _same(aval: Any) -> Any:
+def _same(aval: Any) -> ShapedArray:
     return aval
 
 
-def _lower_identity(ctx: Any, *xs: Any) -> Any:
+def _lower_identity(ctx: Any, *xs: Any) -> tuple[Any, ...]:
     return xs
 
 

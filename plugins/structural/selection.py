@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.structural.creation import zeros_of
@@ -18,7 +18,7 @@ __all__ = ["select", "select_n", "select_n_p"]
 select_n_p = core.Primitive("select_n")
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     """Elements of `on_true` where `pred` holds, of `on_false` elsewhere.
 
     Args:
@@ -36,7 +36,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     return select_n_p.bind(pred, on_false, on_true)
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: Any, *cases: Any) -> Array:
     """For each element, the one of the case that `which` names.
 
     Args:
@@ -137,7 +137,7 @@ def _lowering(ctx: Any, which: Any, *cases: Any) -> list[Any]:
     result = mlir.cached_ir_type(ctx.module_context.shared, aval)
     which_aval = ctx.avals_in[0]
 
-    def choose(predicate: Any, on_true: Any, on_false: Any) -> Any:
+    def choose(predicate: Any, on_true: Any, on_false: Any) -> mlir.ir.Value:
         return mlir.ir.Operation.create("stablehlo.select", [result], [predicate, on_true, on_false]).result
 
     if dtypes.is_bool(which_aval.dtype):
@@ -145,7 +145,7 @@ def _lowering(ctx: Any, which: Any, *cases: Any) -> list[Any]:
     hlo = mlir.hlo
     less, signed = hlo.ComparisonDirectionAttr.get("LT"), hlo.ComparisonTypeAttr.get("SIGNED")
 
-    def among(offset: int, some: Any) -> Any:
+    def among(offset: int, some: Any) -> mlir.ir.Value:
         if len(some) == 1:
             return some[0]
         half = len(some) // 2

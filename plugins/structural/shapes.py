@@ -20,7 +20,7 @@ from primax.extend.arguments import (
     listed,
     shape_or_size,
 )
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Rules, Table
 from primax.extend.sharding import with_out_sharding
@@ -58,7 +58,7 @@ tile_p = core.Primitive("tile")
 
 def broadcast_in_dim(
     operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Repeats an array along new axes, and along its axes of length 1.
 
     Args:
@@ -93,7 +93,7 @@ def broadcast_in_dim(
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
 
 
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Repeats an array along new leading axes of the given sizes."""
     if out_sharding is not None:
         return with_out_sharding("broadcast", lambda operand: broadcast(operand, sizes), (operand,), out_sharding)
@@ -105,7 +105,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     return broadcast_in_dim_p.bind(operand, shape=sizes + shape, broadcast_dimensions=dims)
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Any:
+def broadcast_to_rank(x: Any, rank: int) -> Array:
     """An array with new leading axes of length 1, so that it has a given rank.
 
     Raises:
@@ -124,7 +124,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
         raise ValueError(f"broadcast_to_rank: rank must be a number of axes that memory holds, got {rank}") from None
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Any:
+def broadcast_like(arr: Any, like_arr: Any) -> Array:
     """An array repeated so that it has the shape of another.
 
     Args:
@@ -174,7 +174,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """Inserts axes of length 1.
 
     Args:
@@ -200,7 +200,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
 
 def reshape(
     operand: Any, new_sizes: Sequence[int] | int, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
-) -> Any:
+) -> Array:
     """Returns the elements of an array, in order, under another shape.
 
     Args:
@@ -232,7 +232,7 @@ def reshape(
     return reshape_p.bind(operand, new_sizes=shape, dimensions=None)
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merges the axes from `start_dimension` up to, not including, `stop_dimension` (or the end) into one.
 
     Raises:
@@ -259,7 +259,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """Permutes the axes of an array.
 
     Args:
@@ -279,7 +279,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     return transpose_p.bind(operand, permutation=order)
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     """Drops axes of length 1.
 
     Args:
@@ -295,7 +295,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     return squeeze_p.bind(array, dimensions=axes)
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: Any, reps: Sequence[int]) -> Array:
     """An array repeated as a whole along each axis.
 
     Args:
@@ -315,7 +315,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     return tile_p.bind(operand, reps=reps)
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Sums an array over axes.
 
     Args:
@@ -420,11 +420,11 @@ def _broadcast_in_dim_batch(args: Any, dims: Any, *, shape: Any, broadcast_dimen
     return broadcast_in_dim_p.bind(x, shape=new_shape, broadcast_dimensions=new_dims), place
 
 
-def _broadcast_in_dim_lowering(ctx: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) -> Any:
+def _broadcast_in_dim_lowering(ctx: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) -> Sequence[mlir.ir.Value]:
     return _operation(ctx, "stablehlo.broadcast_in_dim", x, broadcast_dimensions=broadcast_dimensions)
 
 
-def _operation(ctx: Any, name: str, x: Any, **attributes: Sequence[int]) -> Any:
+def _operation(ctx: Any, name: str, x: Any, **attributes: Sequence[int]) -> Sequence[mlir.ir.Value]:
     """One operation whose attributes are lists of integers."""
     array = mlir.ir.DenseI64ArrayAttr.get
     made = {key: array(value) for key, value in attributes.items()}
@@ -452,7 +452,7 @@ def _reshape_batch(args: Any, dims: Any, *, new_sizes: Any, dimensions: None) ->
     return reshape_p.bind(x, new_sizes=(get_aval(x).shape[0], *new_sizes), dimensions=None), 0
 
 
-def _reshape_lowering(ctx: Any, x: Any, **params: Any) -> Any:
+def _reshape_lowering(ctx: Any, x: Any, **params: Any) -> Sequence[mlir.ir.Value]:
     return _operation(ctx, "stablehlo.reshape", x)
 
 
@@ -475,7 +475,7 @@ def _transpose_batch(args: Any, dims: Any, *, permutation: Any) -> tuple[Any, An
     return transpose_p.bind(x, permutation=(dim, *[i if i < dim else i + 1 for i in permutation])), 0
 
 
-def _transpose_lowering(ctx: Any, x: Any, *, permutation: Any) -> Any:
+def _transpose_lowering(ctx: Any, x: Any, *, permutation: Any) -> Sequence[mlir.ir.Value]:
     return _operation(ctx, "stablehlo.transpose", x, permutation=permutation)
 
 
@@ -502,7 +502,7 @@ def _squeeze_batch(args: Any, dims: Any, *, dimensions: Any) -> tuple[Any, Any]:
     return squeeze_p.bind(x, dimensions=shifted), dim - sum([i < dim for i in shifted])
 
 
-def _squeeze_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Any:
+def _squeeze_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Sequence[mlir.ir.Value]:
     return _operation(ctx, "stablehlo.reshape", x)
 
 
@@ -522,7 +522,7 @@ def _reduce_sum_transpose(ct: Any, operand: Any, *, axes: Any) -> list[Any]:
     return [broadcast_in_dim_p.bind(ct, shape=shape, broadcast_dimensions=kept)]
 
 
-def _reduce_sum_lowering(ctx: Any, x: Any, *, axes: Any) -> Any:
+def _reduce_sum_lowering(ctx: Any, x: Any, *, axes: Any) -> Sequence[mlir.ir.Value]:
     ir, hlo = mlir.ir, mlir.hlo
     aval = ctx.avals_out[0]
     shared = ctx.module_context.shared

@@ -18,7 +18,7 @@ from primax.extend.arguments import (
     integers,
     is_value,
 )
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.narrow import in_whole_bytes
 from primax.extend.rule_types import Table
@@ -54,7 +54,7 @@ def slice(
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
-) -> Any:
+) -> Array:
     """A part of an array between static bounds.
 
     Args:
@@ -81,7 +81,9 @@ def slice(
     return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=strides)
 
 
-def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+def slice_in_dim(
+    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Array:
     """A part of an array along one axis; bounds may be None or count from the end.
 
     Raises:
@@ -102,7 +104,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     return slice(operand, starts, limits, steps)
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One element along an axis, which keeps length 1 or goes.
 
     Raises:
@@ -122,7 +124,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return part if keepdims else squeeze_p.bind(part, dimensions=(axis,))
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """An array with a value put around it and between its elements; negative numbers crop.
 
     Args:
@@ -158,7 +160,7 @@ def _triples(padding_config: Any) -> tuple[tuple[int, int, int], ...]:
     return config
 
 
-def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """Arrays put one after the other along an axis.
 
     Args:
@@ -201,10 +203,10 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     [Array([1], dtype=int32), Array([2, 3], dtype=int32)]
     """
     axis = canonical_axis(axis, len(get_aval(operand).shape), "split")
-    return split_p.bind(operand, sizes=canonical_shape(sizes, "split", "sizes"), axis=axis)  # type: ignore[no-any-return]
+    return split_p.bind(operand, sizes=canonical_shape(sizes, "split", "sizes"), axis=axis)
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """An array with the order along some axes reversed.
 
     Args:
@@ -273,7 +275,9 @@ def _slice_batch(args: Any, dims: Any, *, start_indices: Any, limit_indices: Any
     return out, dim
 
 
-def _slice_lowering(ctx: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
+def _slice_lowering(
+    ctx: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any
+) -> Sequence[mlir.ir.Value]:
     array = mlir.ir.DenseI64ArrayAttr.get
     attributes = {
         "start_indices": array(start_indices),
@@ -375,7 +379,7 @@ def _pad_batch(args: Any, dims: Any, *, padding_config: Any) -> tuple[Any, Any]:
     return select_n_p.bind(around, padded, values), dim
 
 
-def _pad_lowering(ctx: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
+def _pad_lowering(ctx: Any, x: Any, value: Any, *, padding_config: Any) -> Sequence[mlir.ir.Value]:
     array = mlir.ir.DenseI64ArrayAttr.get
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
     columns = list(zip(*padding_config, strict=True)) or [(), (), ()]
@@ -437,7 +441,7 @@ def _concatenate_batch(args: Any, dims: Any, *, dimension: int) -> tuple[Any, An
     return concatenate_p.bind(*moved, dimension=dimension + (dim <= dimension)), dim
 
 
-def _concatenate_lowering(ctx: Any, *xs: Any, dimension: int) -> Any:
+def _concatenate_lowering(ctx: Any, *xs: Any, dimension: int) -> Sequence[mlir.ir.Value]:
     axis = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), dimension)
     result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
     return mlir.ir.Operation.create("stablehlo.concatenate", [result], list(xs), {"dimension": axis}).results
@@ -466,7 +470,7 @@ def _split_batch(args: Any, dims: Any, *, sizes: Any, axis: int) -> tuple[Any, A
     return split_p.bind(x, sizes=sizes, axis=axis + (dim <= axis)), [dim] * len(sizes)
 
 
-def _split_lowering(ctx: Any, x: Any, *, sizes: Any, axis: int) -> Any:
+def _split_lowering(ctx: Any, x: Any, *, sizes: Any, axis: int) -> list[Any]:
     shape = ctx.avals_in[0].shape
     starts, limits = [0] * len(shape), list(shape)
     array = mlir.ir.DenseI64ArrayAttr.get

@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import sequence
 from primax.extend.arguments import canonical_axis, inserted, is_value
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.narrow import in_whole_bytes
 from primax.extend.rule_types import Table
@@ -22,7 +22,7 @@ stack_p = core.Primitive("stack")
 unstack_p = core.Primitive("unstack", multiple_results=True)
 
 
-def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """Arrays of one shape along a new axis.
 
     Args:
@@ -97,7 +97,7 @@ def _stack_batch(args: Any, dims: Any, *, axis: int) -> tuple[Any, Any]:
     return stack_p.bind(*moved, axis=axis + (dim < axis)), dim + (axis <= dim)
 
 
-def _stack_lowering(ctx: Any, *xs: Any, axis: int) -> Any:
+def _stack_lowering(ctx: Any, *xs: Any, axis: int) -> Sequence[mlir.ir.Value]:
     out = ctx.avals_out[0]
     shared = ctx.module_context.shared
     part = mlir.cached_ir_type(shared, out.update(shape=(*out.shape[:axis], 1, *out.shape[axis + 1 :])))
@@ -126,7 +126,7 @@ def _unstack_batch(args: Any, dims: Any, *, axis: int) -> tuple[Any, Any]:
     return outs, [dim - (axis < dim)] * len(outs)
 
 
-def _unstack_lowering(ctx: Any, x: Any, *, axis: int) -> Any:
+def _unstack_lowering(ctx: Any, x: Any, *, axis: int) -> list[Any]:
     shape = ctx.avals_in[0].shape
     array = mlir.ir.DenseI64ArrayAttr.get
     starts, limits, ones = [0] * len(shape), list(shape), array([1] * len(shape))

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.computations import elementwise, interpreted, read_operands, require_pure, stage
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, max, min
@@ -200,10 +200,10 @@ def _sum_transpose(ct: Any, operand: Any, **params: Any) -> list[Any]:
     return [reduce_window_sum_p.bind(ct, **turned)]
 
 
-def _extremum_jvp(primitive: core.Primitive, select_prim: Any) -> Any:
+def _extremum_jvp(primitive: core.Primitive, select_prim: Any) -> Callable[..., Any]:
     """The tangent beside the element that is selected: the first, where several are equal."""
 
-    def jvp(t: Any, operand: Any, **params: Any) -> Any:
+    def jvp(t: Any, operand: Any, **params: Any) -> Array:
         return select_and_gather_add_p.bind(t, operand, select_prim=select_prim, **params)
 
     return ad.standard_jvp(primitive, jvp)
@@ -236,7 +236,7 @@ def _folded(values: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> list[Any]
     return [select_n_p.bind(present, x, y) for x, y in zip(starts, joined, strict=True)]
 
 
-def _stack(xs: Sequence[Any]) -> Any:
+def _stack(xs: Sequence[Any]) -> Array:
     shape = get_aval(xs[0]).shape
     dims = tuple(range(1, len(shape) + 1))
     parts = [broadcast_in_dim_p.bind(x, shape=(1, *shape), broadcast_dimensions=dims) for x in xs]
@@ -277,7 +277,9 @@ def _general_batch(
     return outs, [where] * count
 
 
-def _general_lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Any:
+def _general_lowering(
+    ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, **params: Any
+) -> list[Any] | Array:
     count = len(args) // 2
     operands, inits = args[:count], args[count:]
     if empty(ctx):

@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import among
 from primax.extend.computations import elementwise, interpreted, require_pure
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add_any, max_p, min_p
@@ -44,7 +44,7 @@ _EXTREMA = {ge_p: MAX, le_p: MIN}
 _JOIN = {ge_p: max_p, le_p: min_p}
 
 
-def _prefers(select_prim: Any, x: Any, y: Any) -> Any:
+def _prefers(select_prim: Any, x: Any, y: Any) -> Array:
     """Whether `x`, which comes first, is selected of two elements."""
     if dtypes.is_complex(get_aval(x).dtype):
         return eq(_JOIN[select_prim].bind(x, y), x)
@@ -75,12 +75,12 @@ def _selected(prefers: Callable[..., Any], operand: Any, params: Any) -> tuple[A
     return place, list(places(**params))
 
 
-def _at(place: Any, k: int) -> Any:
+def _at(place: Any, k: int) -> Array:
     index = broadcast_in_dim_p.bind(np.int32(k), shape=get_aval(place).shape, broadcast_dimensions=())
     return eq(place, index)
 
 
-def _scatter_add(source: Any, operand: Any, *, select_prim: Any, **params: Any) -> Any:
+def _scatter_add(source: Any, operand: Any, *, select_prim: Any, **params: Any) -> Array:
     """What `select_and_scatter_add` does, for windows with dilations too, place by place."""
     shape = get_aval(operand).shape
     zero = zero_of(get_aval(source).dtype)
@@ -96,7 +96,7 @@ def _scatter_add(source: Any, operand: Any, *, select_prim: Any, **params: Any) 
     return unpadded(total, zero, shape, **params)
 
 
-def _gather_add(tangents: Any, operand: Any, *, select_prim: Any, **params: Any) -> Any:
+def _gather_add(tangents: Any, operand: Any, *, select_prim: Any, **params: Any) -> Array:
     """What `select_and_gather_add` does, place by place."""
     at, _ = _selected(lambda x, y: _prefers(select_prim, x, y), operand, params)
     zero = zero_of(get_aval(tangents).dtype)
@@ -140,7 +140,7 @@ def _scatter_add_transpose(ct: Any, source: Any, operand: Any, *, select_prim: A
     return select_and_gather_add_p.bind(ct, operand, select_prim=select_prim, **params), None
 
 
-def _linear_in_first(primitive: core.Primitive) -> Any:
+def _linear_in_first(primitive: core.Primitive) -> Callable[..., Any]:
     return ad.standard_jvp(primitive, lambda t, x, operand, **params: primitive.bind(t, operand, **params), None)
 
 
@@ -169,7 +169,7 @@ def _pair_program(select_prim: Any, key: Any, value: Any) -> core.ClosedJaxpr:
 
 def _gather_add_lowering(
     ctx: mlir.LoweringRuleContext, tangents: Any, operand: Any, *, select_prim: Any, **params: Any
-) -> Any:
+) -> list[Any] | Array:
     out, key = ctx.avals_out[0], ctx.avals_in[1].dtype
     if empty(ctx):
         return [mlir.ir_constant(np.zeros(out.shape, out.dtype))]
@@ -201,7 +201,7 @@ def _check_source(name: str, source: ShapedArray, operand: ShapedArray, params: 
         )
 
 
-def _surrounded(source: Any, operand: Any, *, select_prim: Any, padding: Any, **params: Any) -> Any:
+def _surrounded(source: Any, operand: Any, *, select_prim: Any, padding: Any, **params: Any) -> Array:
     """The same without margins, which XLA leaves undefined where a window lies in them."""
     aval = get_aval(operand)
     around = padded(operand, _EXTREMA[select_prim].start(aval.dtype), padding)
@@ -215,7 +215,7 @@ _surrounded_lowering = mlir.lower_fun(_surrounded, multiple_results=False)
 
 def _scatter_add_lowering(
     ctx: mlir.LoweringRuleContext, source: Any, operand: Any, *, select_prim: Any, padding: Any, **params: Any
-) -> Any:
+) -> list[Any] | Array:
     out, key = ctx.avals_out[0], ctx.avals_in[1].dtype
     if empty(ctx):
         return [mlir.broadcast_scalar(ADD.ir_start(out.dtype), out)]
@@ -284,7 +284,7 @@ def _scatter_abstract_eval(
     return ShapedArray(operand.shape, operand.dtype)
 
 
-def _scattered(values: Any, *, select_jaxpr: Any, scatter_jaxpr: Any, **params: Any) -> Any:
+def _scattered(values: Any, *, select_jaxpr: Any, scatter_jaxpr: Any, **params: Any) -> Array:
     """What `select_and_scatter` does, place by place of the window, by operations that have all rules."""
     operand, source, init = values
     aval = get_aval(operand)
@@ -325,7 +325,7 @@ def _scatter_batch(
     return select_and_scatter_p.bind(operand, source, args[2], **programs, **batched(params, dim)), dim
 
 
-def _scattered_alone(*values: Any, **params: Any) -> Any:
+def _scattered_alone(*values: Any, **params: Any) -> Array:
     return _scattered(values, **params)
 
 
@@ -341,7 +341,7 @@ def _scatter_lowering(
     select_jaxpr: Any,
     scatter_jaxpr: Any,
     **params: Any,
-) -> Any:
+) -> list[Any] | Array:
     shapes = ctx.avals_in[0].shape, ctx.avals_in[1].shape
     if empty(ctx):
         return [mlir.broadcast_scalar(init, ctx.avals_out[0])]

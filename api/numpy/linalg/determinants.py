@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from primax.extend.api_util import among
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy.linalg.operands import square
 from primax.numpy.programs import one_program
 from primax.plugins.arithmetic import add_p, mul_p, sub_p
@@ -22,7 +22,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
-def det(a: Any) -> Any:
+def det(a: Any) -> Array:
     """The determinants of square matrices.
 
     Args:
@@ -39,7 +39,7 @@ def det(a: Any) -> Any:
 
 
 @one_program(static=1)
-def _det(a: Any) -> Any:
+def _det(a: Any) -> Array:
     a = square("det", a)
     n = get_aval(a).shape[-1]
     if n not in (1, 2, 3):
@@ -54,14 +54,14 @@ def _det(a: Any) -> Any:
     return add_p.bind(total, mul_p.bind(z, _minor(m, (1, 2), (0, 1))))
 
 
-def _element(a: Any, i: int, j: int) -> Any:
+def _element(a: Any, i: int, j: int) -> Array:
     *batch, _, _ = get_aval(a).shape
     rank = len(batch)
     one = slice_p.bind(a, start_indices=(*[0] * rank, i, j), limit_indices=(*batch, i + 1, j + 1), strides=None)
     return squeeze_p.bind(one, dimensions=(rank, rank + 1))
 
 
-def _minor(m: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+def _minor(m: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
     (i, k), (j, l) = rows, columns
     return sub_p.bind(mul_p.bind(m[i][j], m[k][l]), mul_p.bind(m[i][l], m[k][j]))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from primax.extend.api_util import integer
 from primax.extend.arguments import canonical_axis, listed
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
 from primax.numpy.programs import one_program
@@ -25,7 +25,7 @@ from primax.plugins.linalg.solve import by_lu
 __all__ = ["inv", "lstsq", "pinv", "solve", "tensorinv", "tensorsolve"]
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: Any, b: Any) -> Array:
     """The solutions X of a @ X = b.
 
     Args:
@@ -47,7 +47,7 @@ def solve(a: Any, b: Any) -> Any:
 
 
 @one_program(static=2)
-def _solve(a: Any, b: Any) -> Any:
+def _solve(a: Any, b: Any) -> Array:
     a, b = inexact("solve", a, b)
     x, y = get_aval(a).shape, get_aval(b).shape
     require_square("solve", x)
@@ -58,7 +58,7 @@ def _solve(a: Any, b: Any) -> Any:
     return reshaped(out, get_aval(out).shape[:-1]) if vector else out
 
 
-def inv(a: Any) -> Any:
+def inv(a: Any) -> Array:
     """The inverses of square matrices.
 
     Args:
@@ -79,13 +79,13 @@ def inv(a: Any) -> Any:
 
 
 @one_program(static=1)
-def _inv(a: Any) -> Any:
+def _inv(a: Any) -> Array:
     a = square("inv", a)
     aval = get_aval(a)
     return by_lu(a, broadcast_to(eye(aval.shape[-1], dtype=aval.dtype), aval.shape))
 
 
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
+def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
     """The Moore-Penrose inverses of matrices.
 
     Args:
@@ -158,7 +158,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tu
     return reshaped(found, (n,)) if len(y) == 1 else found, residuals, rank, s
 
 
-def _absolute_squares(x: Any) -> Any:
+def _absolute_squares(x: Any) -> Array:
     return real(multiply(x, conjugate(x)))
 
 
@@ -169,7 +169,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return total
 
 
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a: Any, ind: int = 2) -> Array:
     """The inverse of an array with respect to `tensordot(..., ind)`.
 
     Args:
@@ -193,7 +193,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return reshaped(inv(reshaped(a, sizes)), (*shape[ind:], *shape[:ind]))
 
 
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     """The solution x of `tensordot(a, x, x.ndim) == b`.
 
     Args:

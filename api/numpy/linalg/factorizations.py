@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from primax.extend.api_util import among
 from primax.extend.arguments import integers
+from primax.extend.core import Array
 from primax.numpy.linalg.operands import matrices, square
 from primax.numpy.programs import one_program
 from primax.plugins.linalg.general import eig_p
@@ -62,7 +63,7 @@ class SVDResult(NamedTuple):
     Vh: Any
 
 
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The Cholesky decompositions of Hermitian positive definite matrices.
 
     Args:
@@ -86,7 +87,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 
 
 @one_program(static=1)
-def _cholesky(a: Any, upper: bool, symmetrize_input: bool) -> Any:
+def _cholesky(a: Any, upper: bool, symmetrize_input: bool) -> Array:
     a = square("cholesky", a)
     if symmetrize_input:
         a = symmetrize("cholesky", a)
@@ -122,7 +123,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def _eig(a: Any, right: bool) -> list[Any]:
-    return eig_p.bind(  # type: ignore[no-any-return]
+    return eig_p.bind(
         a,
         compute_left_eigenvectors=False,
         compute_right_eigenvectors=right,
@@ -147,7 +148,7 @@ def eig(a: Any) -> EigResult:
     return EigResult(*_eig(square("eig", a), True))
 
 
-def eigvals(a: Any) -> Any:
+def eigvals(a: Any) -> Array:
     """The eigenvalues of square matrices.
 
     Args:
@@ -163,7 +164,7 @@ def eigvals(a: Any) -> Any:
 
 
 @one_program(static=1)
-def _eigh(a: Any, UPLO: str | None, symmetrize_input: bool, function: str) -> Any:
+def _eigh(a: Any, UPLO: str | None, symmetrize_input: bool, function: str) -> list[Array]:
     if not among(UPLO, (None, "L", "U")):
         raise ValueError(f"{function}: UPLO must be 'L', 'U' or None, got {UPLO!r}")
     a = square(function, a)
@@ -194,7 +195,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     return EighResult(values, vectors)
 
 
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
+def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, ascending.
 
     Args:
@@ -259,7 +260,7 @@ def _svd_by_eigenvectors(a: Any, compute_uv: bool, subset: Any) -> Any:
     return SVDResult(u, s, vh) if compute_uv else s
 
 
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: Any, /) -> Array:
     """The singular values of matrices, descending.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.arguments import canonical_axes, canonical_axis
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.division import power
 from primax.numpy.linalg.equations import inv
 from primax.numpy.linalg.factorizations import svd, svdvals
@@ -28,7 +28,7 @@ from primax.numpy.ufuncs import absolute, conjugate, divide, multiply, real, sqr
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """Norms of vectors or matrices.
 
     Args:
@@ -50,7 +50,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 @one_program(static=1)
-def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
+def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Array:
     (x,) = inexact("norm", x)
     shape = get_aval(x).shape
     if axis is None:
@@ -66,12 +66,12 @@ def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
     raise ValueError(f"norm: axis must be one axis, or two, got {axes} for shape {shape}")
 
 
-def _squares(x: Any, axes: Any) -> Any:
+def _squares(x: Any, axes: Any) -> Array:
     product = multiply(x, x) if not dtypes.is_complex(get_aval(x).dtype) else real(multiply(x, conjugate(x)))
     return sum_(product, axis=axes)
 
 
-def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
+def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...]) -> Array:
     """The norm over all elements along some axes."""
     if ord is None or _equal(ord, 2):
         return sqrt(_squares(x, axes))
@@ -93,7 +93,7 @@ def _equal(ord: Any, value: float) -> bool:
     return isinstance(ord, int | float | np.number) and ord == value
 
 
-def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
+def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...]) -> Array:
     if ord is None or (isinstance(ord, str) and ord == "fro"):
         return sqrt(_squares(x, axes))
     rows, columns = axes
@@ -107,12 +107,12 @@ def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...]) -> Any:
     raise ValueError(f"norm: ord must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2 for matrices, got {ord!r}")
 
 
-def _extreme(sizes: Any, axis: int, ord: Any) -> Any:
+def _extreme(sizes: Any, axis: int, ord: Any) -> Array:
     """The greatest along an axis for positive orders, the least for negative ones."""
     return max_(sizes, axis=axis, initial=0) if ord > 0 else min_(sizes, axis=axis)
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Norms of stacks of matrices.
 
     Args:
@@ -126,7 +126,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     return norm(matrices("matrix_norm", x, "x"), ord, (-2, -1), keepdims)
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """Norms of vectors.
 
     Args:
@@ -143,7 +143,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 @one_program(static=1)
-def _vector_norm(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
+def _vector_norm(x: Any, axis: Any, keepdims: bool, ord: Any) -> Array:
     (x,) = inexact("vector_norm", x)
     shape = get_aval(x).shape
     if axis is None:
@@ -155,7 +155,7 @@ def _vector_norm(x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
     return with_axes(_of_vectors(x, ord, axes), shape, axes, keepdims)
 
 
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x: Any, p: Any = None) -> Array:
     """Condition numbers of matrices.
 
     Args:
@@ -172,7 +172,7 @@ def cond(x: Any, p: Any = None) -> Any:
 
 
 @one_program(static=1)
-def _cond(x: Any, p: Any) -> Any:
+def _cond(x: Any, p: Any) -> Array:
     x = matrices("cond", x, "x")
     shape = get_aval(x).shape
     if 0 in shape:
@@ -189,7 +189,7 @@ def _cond(x: Any, p: Any) -> Any:
     return where(undefined, np.inf, found)
 
 
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
+def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
     """How many singular values of matrices are not nearly zero.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend.api_util import integer, sequence
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy import linear, triangles
 from primax.numpy.creation import asarray
 from primax.numpy.linalg.equations import inv
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """The vector products of vectors of length 3.
 
     Args:
@@ -49,7 +49,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return linear.cross(x1, x2, axis=axis)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     """The diagonals of stacks of matrices.
 
     Args:
@@ -59,7 +59,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return triangles.diagonal(x, offset, -2, -1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """The sums of the diagonals of stacks of matrices.
 
     Args:
@@ -70,7 +70,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     return triangles.trace(x, offset, -2, -1, dtype)
 
 
-def outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: Any, x2: Any, /) -> Array:
     """The products of every element of one vector with every element of another.
 
     Args:
@@ -95,7 +95,7 @@ def tensordot(
     precision: Any = None,
     preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """The sum of products of two arrays over several axes.
 
     Args:
@@ -115,7 +115,7 @@ def tensordot(
     )
 
 
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: Any, n: int) -> Array | None:
     """Square matrices to an integer power.
 
     Args:
@@ -148,7 +148,7 @@ def matrix_power(a: Any, n: int) -> Any:
         square = matmul(square, square)
 
 
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
+def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     """The product of several matrices, in the order that takes the fewest multiplications.
 
     Args:

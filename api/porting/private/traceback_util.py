@@ -13,7 +13,7 @@ __all__ = ["api_boundary", "include_frame", "register_exclusion"]
 _exclude_paths: list[str] = []  # packages add to it and take away from it, for tracebacks that JAX shortens
 
 
-def api_boundary(fun: Callable[..., Any] | None = None, **options: Any) -> Any:
+def api_boundary(fun: Callable[..., Any] | None = None, **options: Any) -> Callable[[Any], Any]:
     """The function itself: tracebacks are not shortened."""
     return (lambda function: function) if fun is None else fun
 

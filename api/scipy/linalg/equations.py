@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among, sequence
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy import linalg as numpy_linalg
 from primax.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
 from primax.numpy.programs import one_program
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The Cholesky decompositions of Hermitian positive definite matrices.
 
     Args:
@@ -56,7 +56,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     return _cholesky("cholesky", a, lower)
 
 
-def _cholesky(function: str, a: Any, lower: bool) -> Any:
+def _cholesky(function: str, a: Any, lower: bool) -> Array:
     a = square(function, a)
     return cholesky_p.bind(a) if lower else adjoint(cholesky_p.bind(adjoint(a)))
 
@@ -70,7 +70,7 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
     return _cholesky("cho_factor", a, lower), lower
 
 
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
     """The solutions X of a @ X = b, from the Cholesky decompositions of `a`.
 
     Args:
@@ -98,7 +98,7 @@ def _pair(function: str, argument: str, value: Any) -> list[Any]:
 
 
 @one_program(static=2)
-def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
+def _cho_solve(c: Any, b: Any, lower: bool) -> Array:
     c, columns, vector = _system("cho_solve", c, b)
     first, last = ("N", "C") if lower else ("C", "N")
     out = _triangular(c, _triangular(c, columns, first, lower, False), last, lower, False)
@@ -122,7 +122,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     return factors, pivots
 
 
-def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Array:
     """The solutions X of op(a) @ X = b, from the LU decompositions of `a`.
 
     Args:
@@ -136,11 +136,12 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
     """
     if not among(trans, (0, 1, 2)):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
-    return _lu_solve(*_pair("lu_solve", "lu_and_piv", lu_and_piv), b, trans)
+    factors, pivots = _pair("lu_solve", "lu_and_piv", lu_and_piv)
+    return _lu_solve(factors, pivots, b, trans)
 
 
 @one_program(static=3)
-def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int) -> Any:
+def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int) -> Array:
     factors, columns, vector = _system("lu_solve", factors, b)
     n = get_aval(factors).shape[-1]
     permutation = lu_pivots_to_permutation_p.bind(pivots, permutation_size=n)
@@ -183,14 +184,14 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     return rows_to(eye(real, (*batch, m, m)), permutation), l, u
 
 
-def _cut(x: Any, m: int, n: int) -> Any:
+def _cut(x: Any, m: int, n: int) -> Array:
     """The first rows and columns of matrices."""
     shape = get_aval(x).shape
     limits = (*shape[:-2], m, n)
     return structural.slice_p.bind(x, start_indices=(0,) * len(shape), limit_indices=limits, strides=None)
 
 
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinants of square matrices, as `numpy.linalg.det`.
 
     Args:
@@ -200,7 +201,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     return numpy_linalg.det(a)
 
 
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverses of square matrices, as `numpy.linalg.inv`.
 
     Args:
@@ -219,7 +220,7 @@ def solve(
     debug: bool = False,
     check_finite: bool = True,
     assume_a: str = "gen",
-) -> Any:
+) -> Array:
     """The solutions X of a @ X = b.
 
     Args:
@@ -243,7 +244,7 @@ def solve(
 
 
 @one_program(static=2)
-def _solve(a: Any, b: Any, lower: bool, assume_a: str) -> Any:
+def _solve(a: Any, b: Any, lower: bool, assume_a: str) -> Array:
     a, columns, vector = _system("solve", a, b)
     if assume_a == "pos":
         out = by_cholesky(a if lower else adjoint(a), columns)
@@ -261,7 +262,7 @@ def solve_triangular(
     overwrite_b: bool = False,
     debug: Any = None,
     check_finite: bool = True,
-) -> Any:
+) -> Array:
     """The solutions X of op(a) @ X = b for triangular matrices.
 
     Args:
@@ -287,7 +288,7 @@ def solve_triangular(
 
 
 @one_program(static=2)
-def _solve_triangular(a: Any, b: Any, how: str, lower: bool, unit_diagonal: bool) -> Any:
+def _solve_triangular(a: Any, b: Any, how: str, lower: bool, unit_diagonal: bool) -> Array:
     a, columns, vector = _system("solve_triangular", a, b)
     out = _triangular(a, columns, how, lower, unit_diagonal)
     return _without_axis(out) if vector else out
@@ -304,11 +305,11 @@ def _system(function: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
     return *stacked(function, a, reshaped(b, (*y, 1)) if vector else b), vector
 
 
-def _without_axis(x: Any) -> Any:
+def _without_axis(x: Any) -> Array:
     return reshaped(x, get_aval(x).shape[:-1])
 
 
-def _triangular(a: Any, b: Any, how: str, lower: bool, unit: bool) -> Any:
+def _triangular(a: Any, b: Any, how: str, lower: bool, unit: bool) -> Array:
     return triangular_solve_p.bind(
         a,
         b,

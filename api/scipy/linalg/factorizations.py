@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.arguments import integers
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy import linalg as numpy_linalg
 from primax.numpy.creation import asarray
 from primax.numpy.linalg.operands import inexact, matrices, square
@@ -77,7 +77,7 @@ def eigh_tridiagonal(
     select_range: tuple[float, float] | None = None,
     tol: float | None = None,
     key: Any = None,
-) -> tuple[Any, Any]:
+) -> Array | tuple[Array, Array]:
     """The eigenvalues and eigenvectors of a real symmetric or Hermitian tridiagonal matrix.
 
     Args:
@@ -119,11 +119,11 @@ def eigh_tridiagonal(
     return w if eigvals_only else (w, v)
 
 
-def _solve(l: Any, x: Any, transposed: bool) -> Any:
+def _solve(l: Any, x: Any, transposed: bool) -> Array:
     return solve_triangular(l, x, trans=2 if transposed else 0, lower=True)
 
 
-def _between(l: Any, a: Any) -> Any:
+def _between(l: Any, a: Any) -> Array:
     """inv(L) A inv(L)^H."""
     return adjoint(_solve(l, adjoint(_solve(l, a, False)), False))
 
@@ -212,7 +212,7 @@ def svd(
     overwrite_a: bool = False,
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
-) -> Any:
+) -> tuple[Array, ...] | Array:
     """The singular value decompositions of matrices, as `numpy.linalg.svd`, in a tuple.
 
     Args:
@@ -248,7 +248,9 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
     return t, z
 
 
-def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def hessenberg(
+    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array] | Array:
     """The Hessenberg forms of matrices: a = Q H Q^H with unitary Q, and one diagonal of H below the main one.
 
     Args:

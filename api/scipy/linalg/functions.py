@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among, check_function, integer
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.transformations import jvp
 from primax.numpy import linalg as numpy_linalg
 from primax.numpy.formulas import hypot
@@ -37,7 +37,7 @@ __all__ = ["expm", "expm_frechet", "funm", "rsf2csf", "solve_sylvester", "sqrtm"
 _PADE = {np.dtype(np.float32): (7, 3.925724783138660), np.dtype(np.float64): (13, 5.371920351148152)}
 
 
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponentials of square matrices, by a Padé approximation, scaling and squaring.
 
     N. J. Higham, The scaling and squaring method for the matrix exponential revisited, SIAM J. Matrix Anal. Appl. 26
@@ -63,7 +63,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 
 
 @one_program(static=1)
-def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:
+def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Array:
     A = square("expm", A, "A")
     aval = get_aval(A)
     if not aval.size:
@@ -81,7 +81,7 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:
     else:
         out = numpy_linalg.solve(denominator, numerator)
 
-    def square_again(i: Any, x: Any) -> Any:
+    def square_again(i: Any, x: Any) -> Array:
         wanted = i < times
         return cond(any_(wanted), lambda x: where(wanted, x @ x, x), lambda x: x, x)
 
@@ -162,7 +162,7 @@ def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
     eps = float(dtypes.finfo(get_aval(t).dtype).eps)
     places = np.arange(n)
 
-    def turned(x: Any, first: Any, rotation: Any, to: Any) -> Any:
+    def turned(x: Any, first: Any, rotation: Any, to: Any) -> Array:
         """The matrices with two columns turned, in rows up to a given one."""
         columns = dynamic_slice_in_dim(x, first, 2, -1)
         columns = where((places <= to)[:, None], columns @ adjoint(rotation), columns)
@@ -184,10 +184,10 @@ def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
         is_below = (places[:, None] == i + 1) & (places == i)
         return where(is_below, 0, t), turned(z, i, rotation, n)
 
-    return fori_loop(0, n - 1, step, (t, z))  # type: ignore[no-any-return]
+    return fori_loop(0, n - 1, step, (t, z))
 
 
-def _by_superdiagonals(t: Any, on_diagonal: Any, above: Callable[[Any, Any, Any], Any]) -> Any:
+def _by_superdiagonals(t: Any, on_diagonal: Any, above: Callable[[Any, Any, Any], Any]) -> Array:
     """An upper triangular function of an upper triangular matrix, one diagonal after the other.
 
     Args:
@@ -203,13 +203,13 @@ def _by_superdiagonals(t: Any, on_diagonal: Any, above: Callable[[Any, Any, Any]
     d = diagonal(t)
     start = eye(get_aval(t).dtype, shape) * on_diagonal[..., None, :]
 
-    def step(k: Any, f: Any) -> Any:
+    def step(k: Any, f: Any) -> Array:
         return where(distance == k, above(f, d[..., :, None], d[..., None, :]), f)
 
     return fori_loop(1, n, step, start)
 
 
-def sqrtm(A: Any, blocksize: int = 1) -> Any:
+def sqrtm(A: Any, blocksize: int = 1) -> Array:
     """The principal square roots of square matrices, by their Schur decompositions.
 
     Å. Björck and S. Hammarling, A Schur method for the square root of a matrix, Linear Algebra Appl. 52/53 (1983).
@@ -234,7 +234,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
         get_aval(t).shape[-1] * dtypes.finfo(get_aval(t).dtype).eps * sum_(absolute(t), axis=(-2, -1), keepdims=True)
     )
 
-    def above(f: Any, *_: Any) -> Any:
+    def above(f: Any, *_: Any) -> Array:
         sums = roots[..., :, None] + roots[..., None, :]
         rest = t - f @ f
         return where((sums == 0) & (absolute(rest) > rounding), np.nan, rest / where(sums == 0, 1, sums))
@@ -243,7 +243,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     return z @ found @ adjoint(z)
 
 
-def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> tuple[Any, Array] | Array:
     """A function of square matrices, from the function of their eigenvalues, by Parlett's recurrence.
 
     Args:
@@ -262,11 +262,11 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     t, z = schur(square("funm", A, "A"), "complex")
     eps = float(dtypes.finfo(get_aval(t).dtype).eps)
 
-    def gaps(rows: Any, columns: Any) -> Any:
+    def gaps(rows: Any, columns: Any) -> Array:
         difference = columns - rows
         return where(difference == 0, eps, difference)
 
-    def above(f: Any, rows: Any, columns: Any) -> Any:
+    def above(f: Any, rows: Any, columns: Any) -> Array:
         return (t @ f - f @ t) / gaps(rows, columns)
 
     f = _by_superdiagonals(t, func(diagonal(t)), above)
@@ -283,7 +283,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     return out, where(isfinite(sum_(absolute(out), axis=(-2, -1))), where(error < 1, error, 1), np.inf)
 
 
-def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:
+def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
     """The solutions X of A @ X + X @ B = C.
 
     Args:
@@ -309,7 +309,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
 
 
 @one_program(static=4)
-def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
+def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Array:
     a, b = stacked("solve_sylvester", a, b)
     a, c = stacked("solve_sylvester", a, c)
     b, c = stacked("solve_sylvester", b, c)
@@ -317,7 +317,7 @@ def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Any:
     return found if dtypes.is_complex(get_aval(c).dtype) else found.real
 
 
-def _sylvester_by_schur(a: Any, b: Any, c: Any, tol: Any) -> Any:
+def _sylvester_by_schur(a: Any, b: Any, c: Any, tol: Any) -> Array:
     (t, u), (s, v) = schur(a, "complex"), schur(b, "complex")
     right = adjoint(u) @ as_complex(c) @ v
     m, n = get_aval(right).shape[-2:]
@@ -325,7 +325,7 @@ def _sylvester_by_schur(a: Any, b: Any, c: Any, tol: Any) -> Any:
     singular = any_(absolute(sums) < tol, axis=(-2, -1), keepdims=True)
     columns = np.arange(n)
 
-    def step(j: Any, y: Any) -> Any:
+    def step(j: Any, y: Any) -> Array:
         here = columns == j
         factors = sum_(where(here, s, 0), axis=-1, keepdims=True)
         known = sum_(where(here, right, 0), axis=-1, keepdims=True) - y @ factors
@@ -336,7 +336,7 @@ def _sylvester_by_schur(a: Any, b: Any, c: Any, tol: Any) -> Any:
     return where(singular, np.nan, u @ y @ adjoint(v))
 
 
-def _sylvester_by_eigenvectors(a: Any, b: Any, c: Any, tol: Any) -> Any:
+def _sylvester_by_eigenvectors(a: Any, b: Any, c: Any, tol: Any) -> Array:
     (p, u), (q, v) = numpy_linalg.eig(a), numpy_linalg.eig(b)
     right = numpy_linalg.solve(u, as_complex(c) @ v)
     sums = p[..., :, None] + q[..., None, :]

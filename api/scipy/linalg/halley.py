@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import read_size, real_number
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray
 from primax.numpy.joining import concatenate
 from primax.numpy.reductions import max as max_
@@ -65,7 +65,7 @@ def qdwh(
     bound = sqrt(max_(sum_(sizes, axis=0), initial=0) * max_(sum_(sizes, axis=1), initial=0))
     ones = np.eye(n, dtype=aval.dtype)
 
-    def unfinished(state: Any) -> Any:
+    def unfinished(state: Any) -> Array:
         _, least, change, count = state
         return ((absolute(1 - least) > 10 * precision) | (change > cbrt(4 * precision))) & (count < most)
 

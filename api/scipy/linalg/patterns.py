@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among, integer, numpy_dtype
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, zeros, zeros_like
 from primax.numpy.joining import concatenate
 from primax.numpy.linalg.operands import inexact
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-def block_diag(*arrs: Any) -> Any:
+def block_diag(*arrs: Any) -> Array:
     """A matrix with given blocks on its diagonal, and zeros elsewhere.
 
     Args:
@@ -74,7 +74,7 @@ def _vectors(function: str, *arrays: Any) -> list[Any]:
     return [broadcast_to_shape(x, (*leading, shape[-1])) for x, shape in zip(arrays, shapes, strict=True)]
 
 
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: Any, r: Any = None) -> Array:
     """Matrices with constant diagonals.
 
     Args:
@@ -99,7 +99,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     return diagonals[..., m - 1 - np.arange(m)[:, None] + np.arange(n)]
 
 
-def hankel(c: Any, r: Any = None) -> Any:
+def hankel(c: Any, r: Any = None) -> Array:
     """Matrices with constant antidiagonals.
 
     Args:
@@ -117,7 +117,7 @@ def hankel(c: Any, r: Any = None) -> Any:
     return concatenate([c, r[..., 1:]], axis=-1)[..., np.arange(m)[:, None] + np.arange(n)]
 
 
-def circulant(c: Any) -> Any:
+def circulant(c: Any) -> Array:
     """Matrices whose columns are one vector, shifted around further and further.
 
     Args:
@@ -128,7 +128,7 @@ def circulant(c: Any) -> Any:
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % n]
 
 
-def companion(a: Any) -> Any:
+def companion(a: Any) -> Array:
     """The companion matrices of polynomials, whose eigenvalues are the roots.
 
     Args:
@@ -145,14 +145,14 @@ def companion(a: Any) -> Any:
     return _under(first, np.eye(n - 2, n - 1, dtype=get_aval(a).dtype))
 
 
-def _under(first: Any, rest: Any) -> Any:
+def _under(first: Any, rest: Any) -> Array:
     """Matrices of which the first row is given, and the others are the same in all."""
     row = first[..., None, :]
     below = broadcast_to_shape(rest, (*get_aval(first).shape[:-1], *rest.shape))
     return concatenate([row, below], axis=-2)
 
 
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     """The matrix by which a vector of a given length is multiplied to convolve it with another.
 
     Args:
@@ -181,7 +181,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     return whole if mode == "full" else whole[..., min(m, n) - 1 : max(m, n), :]
 
 
-def leslie(f: Any, s: Any) -> Any:
+def leslie(f: Any, s: Any) -> Array:
     """The matrix by which a population of different ages goes on.
 
     Args:
@@ -202,7 +202,7 @@ def leslie(f: Any, s: Any) -> Any:
     return concatenate([f[..., None, :], rows.astype(get_aval(f).dtype)], axis=-2)
 
 
-def fiedler(a: Any) -> Any:
+def fiedler(a: Any) -> Array:
     """The absolute values of all differences of the elements of vectors.
 
     Args:
@@ -212,7 +212,7 @@ def fiedler(a: Any) -> Any:
     return absolute(a[..., :, None] - a[..., None, :])
 
 
-def fiedler_companion(a: Any) -> Any:
+def fiedler_companion(a: Any) -> Array:
     """Fiedler's companion matrix of a polynomial, which has five diagonals.
 
     Args:
@@ -250,7 +250,7 @@ def fiedler_companion(a: Any) -> Any:
     return where(which > 0, -a[..., which], ones.astype(get_aval(a).dtype))
 
 
-def hadamard(n: int, dtype: Any = int) -> Any:
+def hadamard(n: int, dtype: Any = int) -> Array:
     """Sylvester's matrix of ones and minus ones with orthogonal rows.
 
     Args:
@@ -273,7 +273,7 @@ def hadamard(n: int, dtype: Any = int) -> Any:
     return asarray(found, dtype)
 
 
-def helmert(n: int, full: bool = False) -> Any:
+def helmert(n: int, full: bool = False) -> Array:
     """Helmert's orthogonal matrix of a size, without its constant first row unless `full`.
 
     Args:
@@ -288,7 +288,7 @@ def helmert(n: int, full: bool = False) -> Any:
     return asarray((rows / np.sqrt(scale)[:, None])[0 if full else 1 :], float)
 
 
-def hilbert(n: int) -> Any:
+def hilbert(n: int) -> Array:
     """The matrix of 1 / (i + j + 1).
 
     Args:
@@ -298,7 +298,7 @@ def hilbert(n: int) -> Any:
     return asarray(1.0 / (places[:, None] + places + 1), float)
 
 
-def invhilbert(n: int) -> Any:
+def invhilbert(n: int) -> Array:
     """The inverse of `hilbert(n)`, whose elements are integers.
 
     Args:
@@ -327,7 +327,7 @@ _LAST_INVHILBERT = 203
 _LAST_PASCAL = 1030
 
 
-def _pascal(function: str, n: int, kind: str | None, sign: int) -> Any:
+def _pascal(function: str, n: int, kind: str | None, sign: int) -> Array:
     n = _size(function, n, 0, _LAST_PASCAL)
     if not among(kind, (None, "symmetric", "lower", "upper")):
         raise ValueError(f"{function}: kind must be 'symmetric', 'lower', 'upper' or None, got {kind!r}")
@@ -339,7 +339,7 @@ def _pascal(function: str, n: int, kind: str | None, sign: int) -> Any:
     return asarray(lower @ lower.T if sign > 0 else lower.T @ lower, float)
 
 
-def pascal(n: int, kind: str | None = None) -> Any:
+def pascal(n: int, kind: str | None = None) -> Array:
     """The matrix of binomial coefficients (i + j) over i; or one of its triangular factors.
 
     Args:
@@ -349,7 +349,7 @@ def pascal(n: int, kind: str | None = None) -> Any:
     return _pascal("pascal", n, kind, 1)
 
 
-def invpascal(n: int, kind: str | None = None) -> Any:
+def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of `pascal(n, kind)`.
 
     Args:
@@ -358,7 +358,7 @@ def invpascal(n: int, kind: str | None = None) -> Any:
     return _pascal("invpascal", n, kind, -1)
 
 
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     """The matrix of the discrete Fourier transform.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.extend.api_util import among
 from primax.extend.arguments import canonical_axes, listed
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.precision import canonicalize_precision
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.fft import fftn, ifftn, irfftn, rfftn
@@ -27,7 +27,7 @@ _PRODUCTS_PER_STEP = 8
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "symmetric", "symmetric": "symmetric"}
 
 
-def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Any:
+def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
     """The convolution of two arrays of one rank.
 
     Args:
@@ -53,7 +53,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
     return _convolved("convolve", in1, in2, mode, method, precision)
 
 
-def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Any:
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
     """The correlation of two arrays of one rank: the convolution with the conjugate of `in2` reversed.
 
     Args:
@@ -79,7 +79,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", prec
 
 def convolve2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
-) -> Any:
+) -> Array:
     """The convolution of two arrays of rank 2.
 
     Args:
@@ -105,13 +105,13 @@ def convolve2d(
 
 def correlate2d(
     in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
-) -> Any:
+) -> Array:
     """The correlation of two arrays of rank 2; see `convolve2d`."""
     in1, in2 = _images("correlate2d", in1, in2, mode)
     return _bounded("correlate2d", in1, _reversed(conjugate(in2)), mode, boundary, fillvalue, precision)
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Array:
     """The convolution of two arrays of one rank by Fourier transforms.
 
     Args:
@@ -171,7 +171,7 @@ def _images(function: str, in1: Any, in2: Any, mode: str) -> list[Any]:
     return found
 
 
-def _convolved(function: str, x: Any, y: Any, mode: str, method: str, precision: Any) -> Any:
+def _convolved(function: str, x: Any, y: Any, mode: str, method: str, precision: Any) -> Array:
     if not among(method, ("auto", "direct", "fft")):
         raise ValueError(f"{function}: method must be 'auto', 'direct' or 'fft', got {method!r}")
     shape, window = get_aval(x).shape, get_aval(y).shape
@@ -211,12 +211,12 @@ def _fit(function: str, shape: Sequence[int], window: Sequence[int]) -> bool:
     )
 
 
-def _reversed(x: Any) -> Any:
+def _reversed(x: Any) -> Array:
     axes = tuple(range(len(get_aval(x).shape)))
     return rev_p.bind(x, dimensions=axes) if axes else x
 
 
-def _by_transforms(function: str, x: Any, y: Any, mode: str, axes: tuple[int, ...]) -> Any:
+def _by_transforms(function: str, x: Any, y: Any, mode: str, axes: tuple[int, ...]) -> Array:
     dtype = get_aval(x).dtype
     shape, window = get_aval(x).shape, get_aval(y).shape
     if mode == "valid":
@@ -241,7 +241,7 @@ def _by_transforms(function: str, x: Any, y: Any, mode: str, axes: tuple[int, ..
     return _middle(out, sizes)
 
 
-def _transformed(x: Any, y: Any, axes: list[int], sizes: list[int], dtype: Any) -> Any:
+def _transformed(x: Any, y: Any, axes: list[int], sizes: list[int], dtype: Any) -> Array:
     if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 32:
         x, y = cast(x, "float32"), cast(y, "float32")
     lengths = [_smooth(size) for size in sizes]
@@ -265,18 +265,18 @@ def _smooth(size: int) -> int:
         size += 1
 
 
-def _middle(x: Any, sizes: Sequence[int]) -> Any:
+def _middle(x: Any, sizes: Sequence[int]) -> Array:
     starts = [(have - size) // 2 for have, size in zip(get_aval(x).shape, sizes, strict=True)]
     return _cut(x, starts, [start + size for start, size in zip(starts, sizes, strict=True)])
 
 
-def _cut(x: Any, starts: Sequence[int], limits: Sequence[int]) -> Any:
+def _cut(x: Any, starts: Sequence[int], limits: Sequence[int]) -> Array:
     if tuple(limits) == get_aval(x).shape:
         return asarray(x)
     return slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None)
 
 
-def _bounded(function: str, x: Any, y: Any, mode: str, boundary: str, fillvalue: Any, precision: Any) -> Any:
+def _bounded(function: str, x: Any, y: Any, mode: str, boundary: str, fillvalue: Any, precision: Any) -> Array:
     if not among(boundary, _BOUNDARIES):
         raise ValueError(f"{function}: boundary must be one of {', '.join(map(repr, _BOUNDARIES))}, got {boundary!r}")
     kind = _BOUNDARIES[boundary]

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.joining import concatenate
 from primax.numpy.promotion import known_integers, promote
 from primax.numpy.reductions import sum as sum_
@@ -25,7 +25,7 @@ _TYPES = {"linear": "linear", "l": "linear", "constant": "constant", "c": "const
 
 def detrend(
     data: Any, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None
-) -> Any:
+) -> Array:
     """A signal without the line that fits it best, or without its mean.
 
     Args:
@@ -63,7 +63,7 @@ def detrend(
     return parts[0] if len(parts) == 1 else concatenate(parts, axis)
 
 
-def _without_line(x: Any, axis: int) -> Any:
+def _without_line(x: Any, axis: int) -> Array:
     aval = get_aval(x)
     size = aval.shape[axis]
     level = subtract(x, mean(x, axis, keepdims=True))

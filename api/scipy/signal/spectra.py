@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend.api_util import among, integer, naming, read_size
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import ConcretizationTypeError, dtypes, get_aval
+from primax.extend.core import Array, ConcretizationTypeError, dtypes, get_aval
 from primax.numpy.creation import zeros
 from primax.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
 from primax.numpy.indexing import getitem, take_slice
@@ -317,14 +317,14 @@ def _windowing(function: str, size: int, window: Any, nperseg: Any, noverlap: An
     return win, length - overlap, points
 
 
-def _extended(x: Any, before: int, after: int, mode: str = "constant", **options: str) -> Any:
+def _extended(x: Any, before: int, after: int, mode: str = "constant", **options: str) -> Array:
     if not before and not after:
         return x
     rank = len(get_aval(x).shape)
     return pad(x, [(0, 0)] * (rank - 1) + [(before, after)], mode, **options)
 
 
-def _spectra(x: Any, win: Any, step: int, nfft: int, detrend: Any, onesided: bool) -> Any:
+def _spectra(x: Any, win: Any, step: int, nfft: int, detrend: Any, onesided: bool) -> Array:
     """The spectrum of each segment, along two new axes at the end: first the segments, then frequencies."""
     starts = np.arange(0, get_aval(x).shape[-1] - len(win) + 1, step)
     parts = getitem(x, (..., starts[:, None] + np.arange(len(win))))
@@ -335,7 +335,7 @@ def _spectra(x: Any, win: Any, step: int, nfft: int, detrend: Any, onesided: boo
     return (rfft if onesided else fft)(multiply(parts, _like(parts, win)), nfft)
 
 
-def _average(x: Any, kind: str) -> Any:
+def _average(x: Any, kind: str) -> Array:
     if kind == "mean":
         return mean(x, -2)
     # The median of a chi-squared distribution is less than its mean by this factor.
@@ -351,7 +351,7 @@ def _like(x: Any, values: Any) -> Any:
     return values.astype(get_aval(x).dtype)
 
 
-def _frequencies(function: str, nfft: int, fs: Any, onesided: bool) -> Any:
+def _frequencies(function: str, nfft: int, fs: Any, onesided: bool) -> Array:
     try:
         spacing = 1 / fs
     except (TypeError, ZeroDivisionError) as error:
@@ -362,5 +362,5 @@ def _frequencies(function: str, nfft: int, fs: Any, onesided: bool) -> Any:
     return (rfftfreq if onesided else fftfreq)(nfft, spacing)
 
 
-def _in_time(places: Any, fs: Any) -> Any:
+def _in_time(places: Any, fs: Any) -> Array:
     return divide(places.astype(dtypes.default_float_dtype()), fs)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among
+from primax.extend.core import Array
 
 __all__ = ["named_window"]
 
@@ -22,11 +23,11 @@ _COSINES = {
 }
 
 
-def _bohman(x: Any) -> Any:
+def _bohman(x: Any) -> np.ndarray:
     return (1 - abs(x)) * np.cos(np.pi * x) + np.sin(np.pi * abs(x)) / np.pi
 
 
-def _tukey(x: Any, alpha: float = 0.5) -> Any:
+def _tukey(x: Any, alpha: float = 0.5) -> np.ndarray:
     if alpha <= 0:
         return np.ones_like(x)
     edge = np.minimum((1 - abs(x)) / min(alpha, 1.0), 1)
@@ -54,7 +55,7 @@ _BELLS: dict[str, Any] = {
 _KNOWN = sorted((*_COSINES, *_FORMULAS, *_BELLS))
 
 
-def named_window(function: str, window: Any, length: int) -> Any:
+def named_window(function: str, window: Any, length: int) -> np.ndarray | Array:
     """The window that `scipy.signal.get_window` gives for a name, or for a name with parameters.
 
     Args:
@@ -83,5 +84,5 @@ def named_window(function: str, window: Any, length: int) -> Any:
         raise ValueError(f"{function}: window must have the parameters that {plain} needs, got {window!r}") from None
 
 
-def _cosines(x: Any, weights: tuple[float, ...]) -> Any:
+def _cosines(x: Any, weights: tuple[float, ...]) -> np.ndarray:
     return sum(weight * np.cos(n * np.pi * x) for n, weight in enumerate(weights))

@@ -10,7 +10,7 @@ import numpy as np
 from primax import closure_convert, lax, tree_util
 from primax import numpy as pnp
 from primax.extend.api_util import among, integer
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.flatten_util import ravel_pytree
 
 __all__ = ["bicgstab", "cg", "gmres"]
@@ -35,7 +35,7 @@ def _operator(function: str, name: str, value: Any, b: Any) -> Operator:
 
 
 def _inexact_tree(function: str, name: str, value: Any) -> Any:
-    def read(x: Any) -> Any:
+    def read(x: Any) -> Array:
         try:
             aval = get_aval(x)
         except TypeError:
@@ -55,20 +55,20 @@ def _like(function: str, name: str, value: Any, b: Any, of: str) -> None:
         raise ValueError(f"{function}: {name} must have the shapes of {of}, {shapes[1]}, got {shapes[0]}")
 
 
-def _dot(x: Any, y: Any) -> Any:
+def _dot(x: Any, y: Any) -> Array:
     return pnp.vdot(x, y, precision=lax.Precision.HIGHEST)
 
 
-def _square(x: Any) -> Any:
+def _square(x: Any) -> Array:
     return pnp.real(_dot(x, x))
 
 
-def _safe(x: Any) -> Any:
+def _safe(x: Any) -> Array:
     """A divisor, 1 where it is 0."""
     return pnp.where(x == 0, 1, x)
 
 
-def _limit(b: Any, tol: Any, atol: Any) -> Any:
+def _limit(b: Any, tol: Any, atol: Any) -> Array:
     """The square of the norm of the residual that is small enough."""
     return pnp.maximum(tol * tol * _square(b), atol * atol).astype(pnp.real(b).dtype)
 
@@ -80,10 +80,10 @@ def _constant(operator: Operator, b: Any) -> Operator:
     return lambda x: converted(x, *consts)
 
 
-def _cg(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> Any:
+def _cg(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> Array:
     """M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952)."""
 
-    def goes_on(state: Any) -> Any:
+    def goes_on(state: Any) -> Array:
         _, r, _, _, k = state
         return (_square(r) > limit) & (k < maxiter)
 
@@ -101,10 +101,10 @@ def _cg(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> A
     return lax.while_loop(goes_on, step, (x, r, _dot(r, z), z, 0))[0]
 
 
-def _bicgstab(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> Any:
+def _bicgstab(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> Array:
     """H. A. van der Vorst, "Bi-CGSTAB" (1992), with a preconditioner from the right."""
 
-    def goes_on(state: Any) -> Any:
+    def goes_on(state: Any) -> Array:
         _, _, r, _, _, _, _, broken, k = state
         return (_square(r) > limit) & (k < maxiter) & ~broken
 
@@ -150,7 +150,7 @@ def _arnoldi_step(A: Operator, V: Any, k: Any) -> tuple[Any, Any]:
     return q, h.at[k + 1].set(norm.astype(h.dtype))
 
 
-def _cycle(A: Operator, r: Any, restart: int) -> Any:
+def _cycle(A: Operator, r: Any, restart: int) -> Array:
     """The correction from a Krylov space of `restart` vectors, by least squares at its end."""
     beta = pnp.sqrt(_square(r))
     V = pnp.zeros((r.size, restart + 1), r.dtype).at[:, 0].set(r / _safe(beta))
@@ -173,13 +173,13 @@ def _rotation(a: Any, b: Any) -> tuple[Any, Any]:
     return pnp.where(r == 0, 1, a / _safe(r)), b / _safe(r)
 
 
-def _turned(x: Any, k: Any, c: Any, s: Any) -> Any:
+def _turned(x: Any, k: Any, c: Any, s: Any) -> Array:
     """A vector whose elements k and k + 1 are rotated."""
     a, b = x[k], x[k + 1]
     return x.at[k].set(pnp.conj(c) * a + s * b).at[k + 1].set(c * b - s * a)
 
 
-def _incremental_cycle(A: Operator, r: Any, restart: int, limit: Any) -> Any:
+def _incremental_cycle(A: Operator, r: Any, restart: int, limit: Any) -> Array:
     """The same, by rotations of Givens; it ends once the residual is small enough."""
     beta = pnp.sqrt(_square(r))
     V = pnp.zeros((r.size, restart + 1), r.dtype).at[:, 0].set(r / _safe(beta))
@@ -187,7 +187,7 @@ def _incremental_cycle(A: Operator, r: Any, restart: int, limit: Any) -> Any:
     turns = pnp.zeros((restart, 2), r.dtype)
     rhs = pnp.zeros(restart + 1, r.dtype).at[0].set(beta.astype(r.dtype))
 
-    def goes_on(state: Any) -> Any:
+    def goes_on(state: Any) -> Array:
         k, _, _, _, rhs = state
         rest = rhs[k]
         return (k < restart) & (pnp.real(rest * pnp.conj(rest)) > limit)
@@ -196,7 +196,7 @@ def _incremental_cycle(A: Operator, r: Any, restart: int, limit: Any) -> Any:
         k, V, R, turns, rhs = state
         q, h = _arnoldi_step(A, V, k)
 
-        def turn(i: Any, column: Any) -> Any:
+        def turn(i: Any, column: Any) -> Array:
             return _turned(column, i, *turns[i])
 
         h = lax.fori_loop(0, k, turn, h)
@@ -221,10 +221,10 @@ def _gmres(restart: int, incremental: bool) -> Callable[..., Any]:
     def solve(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> Any:
         size = min(restart, b.size)
 
-        def preconditioned(v: Any) -> Any:
+        def preconditioned(v: Any) -> Array:
             return A(M(v))
 
-        def goes_on(state: Any) -> Any:
+        def goes_on(state: Any) -> Array:
             _, r, before, k = state
             rest = _square(r)
             return (rest > limit) & (k < maxiter) & (rest < before)
@@ -267,7 +267,7 @@ def _solve(
         _like(function, "what A returns", out, b, "b")
         return out
 
-    def solve(matvec: Operator, b: Any) -> Any:
+    def solve(matvec: Operator, b: Any) -> Array:
         flat, unravel = ravel_pytree(b)
 
         def of_vectors(operator: Operator) -> Operator:
@@ -308,7 +308,7 @@ _ARGS = """
 
 def cg(
     A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: int | None = None, M: Any = None
-) -> Any:
+) -> tuple[Any, Any]:
     return _solve("cg", _cg, A, b, x0, tol, atol, maxiter, M, True)
 
 
@@ -333,7 +333,7 @@ cg.__doc__ = (
 
 def bicgstab(
     A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: int | None = None, M: Any = None
-) -> Any:
+) -> tuple[Any, Any]:
     return _solve("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M, False)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from primax import numpy as pnp
 from primax import random
 from primax.extend.api_util import integer
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.numpy.promotion import promote
 
 __all__ = ["Rotation", "Slerp"]
@@ -20,7 +20,7 @@ __all__ = ["Rotation", "Slerp"]
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
-def _read(function: str, name: str, value: Any, *endings: tuple[int, ...]) -> Any:
+def _read(function: str, name: str, value: Any, *endings: tuple[int, ...]) -> Array:
     """A floating array whose last axes have certain lengths, and perhaps one axis before them."""
     if isinstance(value, list | tuple):
         value = pnp.array(value)
@@ -35,18 +35,18 @@ def _read(function: str, name: str, value: Any, *endings: tuple[int, ...]) -> An
     raise ValueError(f"{function}: {name} must have the shape {wanted}, got {x.shape}")
 
 
-def _norm(x: Any) -> Any:
+def _norm(x: Any) -> Array:
     """The length of vectors along the last axis, whose derivative is 0 at 0."""
     square = pnp.sum(x * x, axis=-1, keepdims=True)
     zero = square == 0
     return pnp.where(zero, 0, pnp.sqrt(pnp.where(zero, 1, square)))
 
 
-def _normalized(quat: Any) -> Any:
+def _normalized(quat: Any) -> Array:
     return quat / pnp.sqrt(pnp.sum(quat * quat, axis=-1, keepdims=True))
 
 
-def _product(p: Any, q: Any) -> Any:
+def _product(p: Any, q: Any) -> Array:
     """Hamilton's product."""
     pv, pw, qv, qw = p[..., :3], p[..., 3:], q[..., :3], q[..., 3:]
     vector = pw * qv + qw * pv + pnp.cross(pv, qv)
@@ -62,7 +62,7 @@ def _sequence(function: str, seq: Any) -> tuple[str, bool]:
     return seq.lower(), seq.isupper()
 
 
-def _from_matrix(m: Any) -> Any:
+def _from_matrix(m: Any) -> Array:
     """S. W. Shepperd, "Quaternion from rotation matrix" (1978): by the largest of four squares."""
     diagonal = [m[..., i, i] for i in range(3)]
     trace = diagonal[0] + diagonal[1] + diagonal[2]
@@ -84,14 +84,14 @@ def _from_matrix(m: Any) -> Any:
     return _normalized(quat)
 
 
-def _from_rotvec(vector: Any) -> Any:
+def _from_rotvec(vector: Any) -> Array:
     angle = _norm(vector)
     # sin(angle / 2) / angle
     scale = 0.5 * pnp.sinc(angle / (2 * pi))
     return pnp.concatenate([scale * vector, pnp.cos(angle / 2)], axis=-1)
 
 
-def _as_rotvec(quat: Any) -> Any:
+def _as_rotvec(quat: Any) -> Array:
     quat = pnp.where(quat[..., 3:] < 0, -quat, quat)
     vector, w = quat[..., :3], quat[..., 3:]
     length = _norm(vector)
@@ -102,13 +102,13 @@ def _as_rotvec(quat: Any) -> Any:
     return pnp.where(small, near, 2 * pnp.arctan2(safe, w) / safe) * vector
 
 
-def _about(axis: int, angle: Any) -> Any:
+def _about(axis: int, angle: Any) -> Array:
     parts = [pnp.zeros_like(angle)] * 3
     parts[axis] = pnp.sin(angle / 2)
     return pnp.stack([*parts, pnp.cos(angle / 2)], axis=-1)
 
 
-def _as_euler(quat: Any, axes: str, intrinsic: bool) -> Any:
+def _as_euler(quat: Any, axes: str, intrinsic: bool) -> Array:
     """E. Bernardes and S. Viollet, "Quaternion to Euler angles conversion" (2022); 0 for the last where one is free."""
     i, j, k = (_AXES[axis] for axis in (axes[::-1] if intrinsic else axes))
     symmetric = i == k
@@ -288,11 +288,11 @@ class Rotation(NamedTuple):
         """The inverse rotations."""
         return Rotation(self.quat * pnp.array([-1, -1, -1, 1], self.quat.dtype))
 
-    def magnitude(self) -> Any:
+    def magnitude(self) -> Array:
         """The angles, from 0 to pi."""
         return 2 * pnp.arctan2(_norm(self.quat[..., :3])[..., 0], pnp.abs(self.quat[..., 3]))
 
-    def apply(self, vectors: Any, inverse: bool = False) -> Any:
+    def apply(self, vectors: Any, inverse: bool = False) -> Array:
         """Rotated vectors.
 
         Args:
@@ -314,7 +314,7 @@ class Rotation(NamedTuple):
                 f"Rotation.apply: vectors must be one, or as many as the {len(self)} rotations, got {vectors.shape}"
             ) from None
 
-    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
+    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Array:
         """Quaternions, (x, y, z, w).
 
         Args:
@@ -328,7 +328,7 @@ class Rotation(NamedTuple):
             quat = pnp.where(decisive[..., None] < 0, -quat, quat)
         return pnp.roll(quat, 1, axis=-1) if scalar_first else quat
 
-    def as_matrix(self) -> Any:
+    def as_matrix(self) -> Array:
         """Orthogonal matrices, of shape (3, 3) or (n, 3, 3)."""
         x, y, z, w = (self.quat[..., i] for i in range(4))
         rows = [
@@ -338,7 +338,7 @@ class Rotation(NamedTuple):
         ]
         return pnp.stack([pnp.stack(row, axis=-1) for row in rows], axis=-2)
 
-    def as_rotvec(self, degrees: bool = False) -> Any:
+    def as_rotvec(self, degrees: bool = False) -> Array:
         """Vectors along the axis, as long as the angle, which is pi at most.
 
         Args:
@@ -347,12 +347,12 @@ class Rotation(NamedTuple):
         vector = _as_rotvec(self.quat)
         return vector * (180 / pi) if degrees else vector
 
-    def as_mrp(self) -> Any:
+    def as_mrp(self) -> Array:
         """Modified Rodrigues parameters: vectors along the axis, of length tan(angle / 4), which is 1 at most."""
         quat = pnp.where(self.quat[..., 3:] < 0, -self.quat, self.quat)
         return quat[..., :3] / (1 + quat[..., 3:])
 
-    def as_euler(self, seq: str, degrees: bool = False) -> Any:
+    def as_euler(self, seq: str, degrees: bool = False) -> Array:
         """Angles about three axes.
 
         Args:

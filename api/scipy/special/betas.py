@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy.promotion import cast
 from primax.numpy.rounding import floor, round
 from primax.numpy.selection import where
@@ -25,7 +25,7 @@ __all__ = ["beta", "betainc", "betaln", "comb", "poch"]
 _HALF_LOG_TWO_PI = 0.5 * _log(2 * pi)
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: Any, b: Any, x: Any) -> Array:
     """The regularized incomplete beta function.
 
     Args:
@@ -38,7 +38,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     return regularized_incomplete_beta_p.bind(*real("betainc", a, b, x))
 
 
-def betaln(a: Any, b: Any) -> Any:
+def betaln(a: Any, b: Any) -> Array:
     """The logarithm of the absolute value of the beta function.
 
     Args:
@@ -50,7 +50,7 @@ def betaln(a: Any, b: Any) -> Any:
     return _betaln(*_reflected(*real("betaln", a, b))[:2])
 
 
-def _is_pole(x: Any) -> Any:
+def _is_pole(x: Any) -> Array:
     return (x <= 0) & (floor(x) == x)
 
 
@@ -69,7 +69,7 @@ def _reflected(a: Any, b: Any) -> tuple[Any, Any, Any]:
 
 
 @custom_jvp
-def _betaln(a: Any, b: Any) -> Any:
+def _betaln(a: Any, b: Any) -> Array:
     """Large arguments by the series of Stirling, whose large terms cancel out on paper."""
     least, most = minimum(a, b), maximum(a, b)
     two_large = (least >= 10) & (most < np.inf)
@@ -91,7 +91,7 @@ def _betaln_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _betaln.defjvp(_betaln_jvp, symbolic_zeros=True)
 
 
-def beta(a: Any, b: Any) -> Any:
+def beta(a: Any, b: Any) -> Array:
     """The beta function, gamma(a) gamma(b) / gamma(a + b).
 
     Args:
@@ -107,7 +107,7 @@ def beta(a: Any, b: Any) -> Any:
     return (cast(reflected * where(plain, 1.0, sign), get_aval(size).dtype) * size).astype(get_aval(sign).dtype)
 
 
-def poch(z: Any, m: Any) -> Any:
+def poch(z: Any, m: Any) -> Array:
     """Pochhammer's symbol, gamma(z + m) / gamma(z).
 
     Args:
@@ -121,7 +121,7 @@ def poch(z: Any, m: Any) -> Any:
 
 
 @custom_jvp
-def _poch(z: Any, m: Any) -> Any:
+def _poch(z: Any, m: Any) -> Array:
     """gamma(z + m) / gamma(z), 0 where only gamma(z) has a pole, and a ratio of factorials where both have one."""
     above, below = _is_pole(z + m), _is_pole(z)
     both = above & below
@@ -141,7 +141,7 @@ def _poch_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _poch.defjvp(_poch_jvp, symbolic_zeros=True)
 
 
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     """How many ways there are to choose k of N things.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax import lax
 from primax import numpy as pnp
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.plugins.special import lgamma_p
 from primax.scipy.special.evaluation import compiled, polynomial
 from primax.scipy.special.operands import inexact
@@ -57,12 +57,12 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 /
 _SHIFTS = 8
 
 
-def _near_one(w: Any) -> Any:
+def _near_one(w: Any) -> Array:
     """log(gamma(1 + w)) for small w; NIST DLMF 5.7.3."""
     return w * (-_EULER + w * polynomial([(-1) ** k * c for k, c in enumerate(_ZETAS)], w))
 
 
-def _right(z: Any) -> Any:
+def _right(z: Any) -> Array:
     """For real parts from 0 on: Stirling's series, after steps to the right; by powers near 1 and 2."""
     large = pnp.abs(z) > 10
     start = pnp.where(large, z, z + _SHIFTS)
@@ -77,7 +77,7 @@ def _right(z: Any) -> Any:
     return pnp.where(one, _near_one(u), pnp.where(two, _near_one(v) + pnp.log1p(v), out))
 
 
-def _log_sine(x: Any, y: Any) -> Any:
+def _log_sine(x: Any, y: Any) -> Array:
     """The principal logarithm of sin(pi (x + i y)), where the growth with y is taken out first."""
     size = pnp.abs(y)
     decay = pnp.exp(-2 * pi * size)
@@ -87,7 +87,7 @@ def _log_sine(x: Any, y: Any) -> Any:
     return lax.complex(pi * size - log(2) + 0 * x, 0 * y) + pnp.log(lax.complex(real, imaginary))
 
 
-def _loggamma(z: Any) -> Any:
+def _loggamma(z: Any) -> Array:
     x, y = pnp.real(z), pnp.imag(z)
     pole = (x <= 0) & (x == pnp.floor(x)) & (y == 0)
     left = (x < 0) & ~pole
@@ -98,7 +98,7 @@ def _loggamma(z: Any) -> Any:
     return pnp.where(pole, complex(np.nan, np.nan), pnp.where(left, reflected, right))
 
 
-def _real_loggamma(x: Any) -> Any:
+def _real_loggamma(x: Any) -> Array:
     one, two = pnp.abs(x - 1) < 0.25, pnp.abs(x - 2) < 0.25
     u, v = pnp.where(one, x - 1, 0.0), pnp.where(two, x - 2, 0.0)
     value = lgamma_p.bind(pnp.where((x > 0) & ~one & ~two, x, 3.0))
@@ -110,7 +110,7 @@ _real_program = compiled(_real_loggamma)
 _complex_program = compiled(_loggamma)
 
 
-def loggamma(x: Any) -> Any:
+def loggamma(x: Any) -> Array:
     """The principal branch of the logarithm of the gamma function, which is continuous but for negative numbers.
 
     Args:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.core import Array
 from primax.nn.exponentials import log_softmax as log_softmax_
 from primax.nn.exponentials import logsumexp
 from primax.nn.exponentials import softmax as softmax_
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 
-def expit(x: Any) -> Any:
+def expit(x: Any) -> Array:
     """The logistic function, 1 / (1 + exp(-x)).
 
     Args:
@@ -40,7 +41,7 @@ def expit(x: Any) -> Any:
     return logistic_p.bind(*inexact("expit", x), accuracy=None)
 
 
-def logit(x: Any) -> Any:
+def logit(x: Any) -> Array:
     """The inverse of `expit`, log(x / (1 - x)).
 
     Args:
@@ -50,7 +51,7 @@ def logit(x: Any) -> Any:
     return log(x) - log1p(-x)
 
 
-def xlogy(x: Any, y: Any) -> Any:
+def xlogy(x: Any, y: Any) -> Array:
     """x log(y), which is 0 where x is.
 
     Args:
@@ -66,7 +67,7 @@ def xlogy(x: Any, y: Any) -> Any:
     return _xlogy(*inexact("xlogy", x, y))
 
 
-def xlog1py(x: Any, y: Any) -> Any:
+def xlog1py(x: Any, y: Any) -> Array:
     """x log(1 + y), which is 0 where x is.
 
     Args:
@@ -79,7 +80,7 @@ def xlog1py(x: Any, y: Any) -> Any:
 
 
 @custom_jvp
-def _xlogy(x: Any, y: Any) -> Any:
+def _xlogy(x: Any, y: Any) -> Array:
     return where((x == 0) & (y == y), 0.0, x * log(y))
 
 
@@ -92,7 +93,7 @@ _xlogy.defjvp(_xlogy_jvp, symbolic_zeros=True)
 
 
 @custom_jvp
-def _xlog1py(x: Any, y: Any) -> Any:
+def _xlog1py(x: Any, y: Any) -> Array:
     return where((x == 0) & (y == y), 0.0, x * log1p(y))
 
 
@@ -104,12 +105,12 @@ def _xlog1py_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _xlog1py.defjvp(_xlog1py_jvp, symbolic_zeros=True)
 
 
-def _quotient(x: Any, y: Any) -> Any:
+def _quotient(x: Any, y: Any) -> Array:
     """x / y, and 0 for 0 / 0."""
     return x / where((x == 0) & (y == 0), 1, y)
 
 
-def entr(x: Any) -> Any:
+def entr(x: Any) -> Array:
     """-x log(x), which is 0 at 0; minus infinity for negative numbers.
 
     Args:
@@ -119,7 +120,7 @@ def entr(x: Any) -> Any:
     return where(x < 0, -np.inf, _xlogy(-x, x))
 
 
-def rel_entr(p: Any, q: Any) -> Any:
+def rel_entr(p: Any, q: Any) -> Array:
     """p log(p / q); 0 where p is 0 and q is not negative, infinity where one of them is negative.
 
     Args:
@@ -128,7 +129,7 @@ def rel_entr(p: Any, q: Any) -> Any:
     return _rel_entr(*real("rel_entr", p, q))
 
 
-def _rel_entr(p: Any, q: Any) -> Any:
+def _rel_entr(p: Any, q: Any) -> Array:
     """Near p = q by the logarithm of 1 and their distance; far from it by that of the quotient, unless it overflows."""
     positive = (p > 0) & (q > 0)
     x, y = where(positive, p, 1.0), where(positive, q, 1.0)
@@ -140,7 +141,7 @@ def _rel_entr(p: Any, q: Any) -> Any:
     return where(positive, inside, where((p != p) | (q != q), np.nan, outside))
 
 
-def kl_div(p: Any, q: Any) -> Any:
+def kl_div(p: Any, q: Any) -> Array:
     """p log(p / q) - p + q, which is never negative; infinity where p or q is negative.
 
     Args:
@@ -153,7 +154,7 @@ def kl_div(p: Any, q: Any) -> Any:
     return entropy - p + q
 
 
-def boxcox(x: Any, lmbda: Any) -> Any:
+def boxcox(x: Any, lmbda: Any) -> Array:
     """The transformation of Box and Cox, (x**lmbda - 1) / lmbda, and log(x) for lmbda = 0.
 
     Args:
@@ -163,7 +164,7 @@ def boxcox(x: Any, lmbda: Any) -> Any:
     return _power(log(x), lmbda)
 
 
-def boxcox1p(x: Any, lmbda: Any) -> Any:
+def boxcox1p(x: Any, lmbda: Any) -> Array:
     """The transformation of Box and Cox of 1 + x.
 
     Args:
@@ -173,7 +174,7 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
     return _power(log1p(x), lmbda)
 
 
-def _power(logarithm: Any, exponent: Any) -> Any:
+def _power(logarithm: Any, exponent: Any) -> Array:
     """(exp(exponent * logarithm) - 1) / exponent; by its series where the exponent is 0, or the product near it."""
     product = exponent * logarithm
     series = (absolute(product) < 1e-3) | (exponent == 0)
@@ -184,7 +185,7 @@ def _power(logarithm: Any, exponent: Any) -> Any:
     return where(series, logarithm + rest, quotient)
 
 
-def softmax(x: Any, /, *, axis: Any = None) -> Any:
+def softmax(x: Any, /, *, axis: Any = None) -> Array:
     """exp(x) / sum(exp(x)) along axes, without overflow.
 
     Args:
@@ -194,7 +195,7 @@ def softmax(x: Any, /, *, axis: Any = None) -> Any:
     return softmax_(x, axis)
 
 
-def log_softmax(x: Any, /, *, axis: Any = None) -> Any:
+def log_softmax(x: Any, /, *, axis: Any = None) -> Array:
     """The logarithm of `softmax`.
 
     Args:

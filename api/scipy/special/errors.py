@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import integer
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy.selection import where
 from primax.numpy.ufuncs import exp, log, log1p
 from primax.numpy.ufuncs import sqrt as sqrt_
@@ -26,7 +26,7 @@ erfinv = bound("erfinv", erf_inv_p, "x", "The inverse of the error function.")
 _HALF_LOG_TWO_PI = 0.5 * _log(2 * pi)
 
 
-def ndtr(x: Any) -> Any:
+def ndtr(x: Any) -> Array:
     """The distribution function of the standard normal distribution.
 
     Args:
@@ -40,7 +40,7 @@ def ndtr(x: Any) -> Any:
     return (0.5 * erfc_p.bind(x * -sqrt(0.5))).astype(get_aval(x).dtype)
 
 
-def log_ndtr(x: Any, series_order: int = 3) -> Any:
+def log_ndtr(x: Any, series_order: int = 3) -> Array:
     """The logarithm of `ndtr`, also where that underflows.
 
     Args:
@@ -57,11 +57,12 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     return _log_ndtr(series_order, x).astype(get_aval(x).dtype)
 
 
-def _log_ndtr_of(order: int, x: Any) -> Any:
+def _log_ndtr_of(order: int, x: Any) -> Array:
     """Above zero by the other tail; below it the logarithm; far below it an asymptotic series."""
     below = -20.0 if get_aval(x).dtype == np.float64 else -10.0
     low = where(x < below, x, below)
-    term, total = 1.0, 1.0
+    term: Any = 1.0
+    total: Any = 1.0
     for n in range(1, order + 1):
         term = term * -(2 * n - 1) / (low * low)
         total = total + term
@@ -80,7 +81,7 @@ def _(order: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
     return out, t * exp(-0.5 * x * x - _HALF_LOG_TWO_PI - out)
 
 
-def ndtri(p: Any) -> Any:
+def ndtri(p: Any) -> Array:
     """The inverse of `ndtr`, the quantiles of the standard normal distribution.
 
     Args:
@@ -91,7 +92,7 @@ def ndtri(p: Any) -> Any:
 
 
 @custom_jvp
-def _ndtri(p: Any) -> Any:
+def _ndtri(p: Any) -> Array:
     """In the middle by the inverse of the error function; in the tails by Newton's method on the logarithm."""
     smaller = where(p < 0.5, p, 1 - p)
     inside = (smaller > 0) & (smaller < 0.1)

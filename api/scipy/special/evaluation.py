@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce, wraps
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from primax import jit
 from primax.extend import core
-from primax.extend.core import dtypes, get_aval, tree
+from primax.extend.core import Array, dtypes, get_aval, tree
 from primax.numpy.promotion import broadcast, cast, strong
 from primax.scipy.special.operands import real
 
 __all__ = ["chebyshev", "compiled", "evaluated", "polynomial"]
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+
+def compiled(function: Function) -> Function:
     """A function of arrays that is compiled as a whole outside of programs, and inlined in them.
 
     Args:
@@ -29,7 +31,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         return function(*args) if core.thread.trace.tracing else program(*args)
 
-    return call
+    return call  # type: ignore[return-value]
 
 
 def evaluated(name: str, program: Callable[..., Any], *args: Any) -> Any:
@@ -50,7 +52,7 @@ def evaluated(name: str, program: Callable[..., Any], *args: Any) -> Any:
     return tree.tree_map(lambda x: cast(x, dtype), out) if narrow else out
 
 
-def chebyshev(coefficients: Sequence[float], t: Any) -> Any:
+def chebyshev(coefficients: Sequence[float], t: Any) -> Array:
     """The sum of coefficients times Chebyshev polynomials at t in [-1, 1].
 
     Source: C. W. Clenshaw, "A note on the summation of Chebyshev series" (1955).
@@ -62,6 +64,6 @@ def chebyshev(coefficients: Sequence[float], t: Any) -> Any:
     return t * now - after + coefficients[0]
 
 
-def polynomial(coefficients: Sequence[float], x: Any) -> Any:
+def polynomial(coefficients: Sequence[float], x: Any) -> float:
     """The sum of coefficients times powers of x, lowest first."""
     return reduce(lambda total, c: total * x + c, reversed(coefficients))

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax import lax
 from primax import numpy as pnp
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.promotion import cast, strong
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.scipy.special.errors import ndtri
@@ -24,7 +24,7 @@ _TWO_OVER_ROOT_PI = 2 / sqrt(pi)
 
 
 @custom_jvp
-def _dawsn(x: Any) -> Any:
+def _dawsn(x: Any) -> Array:
     size = pnp.abs(x)
     small = size <= 4
     u = pnp.where(small, x, 1.0)
@@ -47,7 +47,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _dawsn_program = compiled(_dawsn)
 
 
-def dawsn(x: Any) -> Any:
+def dawsn(x: Any) -> Array:
     """Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x.
 
     Args:
@@ -62,7 +62,7 @@ def dawsn(x: Any) -> Any:
 
 
 @custom_jvp
-def _erfcx(x: Any) -> Any:
+def _erfcx(x: Any) -> Array:
     size = pnp.abs(x)
     u = pnp.where(size < np.inf, size, 4.0)
     scaled = chebyshev(ERFCX, (u - 4) / (u + 4)) / (1 + 2 * u)
@@ -84,7 +84,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _erfcx_program = compiled(_erfcx)
 
 
-def erfcx(x: Any) -> Any:
+def erfcx(x: Any) -> Array:
     """exp(x**2) times the complementary error function.
 
     Args:
@@ -106,7 +106,7 @@ def erfcx(x: Any) -> Any:
 
 
 @custom_jvp
-def _erfcinv(y: Any) -> Any:
+def _erfcinv(y: Any) -> Array:
     return -ndtri(y / 2) * sqrt(0.5)
 
 
@@ -120,7 +120,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _erfcinv_program = compiled(_erfcinv)
 
 
-def erfcinv(y: Any) -> Any:
+def erfcinv(y: Any) -> Array:
     """The inverse of the complementary error function.
 
     Args:
@@ -149,7 +149,7 @@ def _weideman() -> tuple[float, list[float]]:
     return scale, coefficients[1 : _TERMS + 1].tolist()
 
 
-def _upper(z: Any) -> Any:
+def _upper(z: Any) -> Array:
     """The Faddeeva function for imaginary parts from 0 on; by Laplace's continued fraction far from the origin."""
     scale, coefficients = _weideman()
     x, y = pnp.real(z), pnp.imag(z)
@@ -171,7 +171,7 @@ def _upper(z: Any) -> Any:
 
 
 @custom_jvp
-def _wofz(z: Any) -> Any:
+def _wofz(z: Any) -> Array:
     x, y = pnp.real(z), pnp.imag(z)
     lower = y < 0
     up = _upper(pnp.where(lower, -z, z))
@@ -194,7 +194,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _wofz_program = compiled(_wofz)
 
 
-def wofz(z: Any) -> Any:
+def wofz(z: Any) -> Array:
     """The Faddeeva function, exp(-z**2) erfc(-i z).
 
     Args:

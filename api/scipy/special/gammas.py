@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import integer
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.ranges import counted
 from primax.numpy.rounding import floor
 from primax.numpy.selection import where
@@ -37,7 +37,7 @@ gammaincc = bound(
 )
 
 
-def digamma(x: Any) -> Any:
+def digamma(x: Any) -> Array:
     """The derivative of `gammaln`.
 
     Args:
@@ -50,7 +50,7 @@ def digamma(x: Any) -> Any:
     return where(x == 0, -1 / x, digamma_p.bind(where(x == 0, 1, x)))
 
 
-def gammasgn(x: Any) -> Any:
+def gammasgn(x: Any) -> Array:
     """The sign of the gamma function; NaN at negative integers.
 
     Args:
@@ -67,7 +67,7 @@ def gammasgn(x: Any) -> Any:
     return where(x > 0, 1.0, where(x == x, below, np.nan)).astype(get_aval(x).dtype)
 
 
-def gamma(x: Any) -> Any:
+def gamma(x: Any) -> Array:
     """The gamma function.
 
     Args:
@@ -97,7 +97,7 @@ _LANCZOS = (
 )
 
 
-def _complex_gamma(z: Any) -> Any:
+def _complex_gamma(z: Any) -> Array:
     """By the approximation of Lanczos in the right half plane, by reflection in the left one; NaN at the poles."""
     left = real_part(z) < 0.5
     w = where(left, -z, z - 1)
@@ -112,7 +112,7 @@ def _complex_gamma(z: Any) -> Any:
     return where(pole, complex(np.nan, np.nan), where(left, reflected, right))
 
 
-def log_ratio(z: Any, m: Any) -> Any:
+def log_ratio(z: Any, m: Any) -> Array:
     """lgamma(z + m) - lgamma(z); for large z by the series of Stirling, whose large terms cancel out on paper."""
     large, finite = (z >= 10) & (z + m >= 10), z < np.inf
     u, v = where(large & finite, z, 10.0), where(large & finite, m, 1.0)
@@ -121,7 +121,7 @@ def log_ratio(z: Any, m: Any) -> Any:
     return where(large, where(finite, by_series, at_infinity), lgamma_p.bind(z + m) - lgamma_p.bind(z))
 
 
-def multigammaln(a: Any, d: Any) -> Any:
+def multigammaln(a: Any, d: Any) -> Array:
     """The logarithm of the multivariate gamma function.
 
     Args:
@@ -138,7 +138,7 @@ def multigammaln(a: Any, d: Any) -> Any:
     return d * (d - 1) / 4 * _log(pi) + lgamma_p.bind(a[..., None] - halves).sum(-1)
 
 
-def factorial(n: Any, exact: bool = False) -> Any:
+def factorial(n: Any, exact: bool = False) -> Array:
     """The factorial, gamma(n + 1); 0 for negative numbers.
 
     Args:

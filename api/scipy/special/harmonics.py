@@ -11,7 +11,7 @@ import numpy as np
 from primax import jit, lax
 from primax import numpy as pnp
 from primax.extend.api_util import integer
-from primax.extend.core import Tracer, dtypes, get_aval
+from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.promotion import broadcast, host_values, strong
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.scipy.special.operands import real
@@ -22,7 +22,7 @@ _LARGE = 2.0**40
 
 
 @partial(custom_jvp, nondiff_argnums=(0, 1))
-def _bessel(v: int, n_iter: int, z: Any) -> Any:
+def _bessel(v: int, n_iter: int, z: Any) -> Array:
     """Miller's algorithm: the recurrence from above, scaled by the sum J0 + 2 J2 + 2 J4 + ... = 1.
 
     Numbers are divided by a power of 2 where they grow large; how often is remembered for each order.
@@ -61,7 +61,7 @@ def _(v: int, n_iter: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
 _bessel_program = jit(_bessel, static_argnums=(0, 1))
 
 
-def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
+def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     """Bessel functions of the first kind, of orders 0 to v.
 
     Args:
@@ -94,12 +94,12 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
     return _bessel_program(v, n_iter, strong(z))
 
 
-def _legendre(n_max: int, n: Any, m: Any, theta: Any) -> Any:
+def _legendre(n_max: int, n: Any, m: Any, theta: Any) -> Array:
     """Normalized associated Legendre functions of cos(theta), with the phase of Condon and Shortley."""
     cosine, sine = pnp.cos(theta), pnp.sin(theta)
     square = m * m
 
-    def diagonal(k: Any, p: Any) -> Any:
+    def diagonal(k: Any, p: Any) -> Array:
         k = pnp.asarray(k, theta.dtype)
         return pnp.where(k <= m, -p * pnp.sqrt(1 + 0.5 / k) * sine, p)
 
@@ -119,7 +119,7 @@ def _legendre(n_max: int, n: Any, m: Any, theta: Any) -> Any:
 
 
 @partial(jit, static_argnums=0)
-def _harmonic(n_max: int, n: Any, m: Any, theta: Any, phi: Any) -> Any:
+def _harmonic(n_max: int, n: Any, m: Any, theta: Any, phi: Any) -> Array:
     order = pnp.abs(m)
     p = _legendre(n_max, pnp.minimum(n, n_max).astype(theta.dtype), order.astype(theta.dtype), theta)
     p = pnp.where((m < 0) & (order % 2 == 1), -p, p)
@@ -127,7 +127,7 @@ def _harmonic(n_max: int, n: Any, m: Any, theta: Any, phi: Any) -> Any:
     return lax.complex(p * pnp.cos(angle), p * pnp.sin(angle))
 
 
-def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: None = None, n_max: int | None = None) -> Any:
+def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: None = None, n_max: int | None = None) -> Array:
     """Spherical harmonics, orthonormal, with the phase of Condon and Shortley.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax import jvp, lax
 from primax import numpy as pnp
+from primax.extend.core import Array
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import lgamma_p
 from primax.scipy.special.evaluation import compiled, evaluated
@@ -20,7 +21,7 @@ __all__ = ["hyp1f1", "hyp2f1"]
 _MOST_TERMS = 1000
 
 
-def _is_pole(x: Any) -> Any:
+def _is_pole(x: Any) -> Array:
     return (x <= 0) & (x == pnp.floor(x))
 
 
@@ -38,11 +39,11 @@ def _gamma_ratio(above: tuple[Any, ...], below: tuple[Any, ...]) -> tuple[Any, A
     return sign, logarithm
 
 
-def _series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = _MOST_TERMS) -> Any:
+def _series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = _MOST_TERMS) -> Array:
     """The sum of products of rising factorials of `above` over those of `below`, times x**k / k!."""
     least = epsilon(x) / 4
 
-    def goes_on(state: Any) -> Any:
+    def goes_on(state: Any) -> Array:
         k, term, total = state
         return (k < most) & pnp.any(pnp.abs(term) * (1 + k) > least * pnp.abs(total))
 
@@ -60,7 +61,7 @@ def _series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = 
     return lax.while_loop(goes_on, step, (pnp.zeros((), x.dtype), one, one))[2]
 
 
-def _asymptotic(a: Any, b: Any, x: Any) -> Any:
+def _asymptotic(a: Any, b: Any, x: Any) -> Array:
     """NIST DLMF 13.7.1, for large positive x."""
     sign, logarithm = _gamma_ratio((b,), (a,))
     term = total = pnp.ones_like(x)
@@ -71,7 +72,7 @@ def _asymptotic(a: Any, b: Any, x: Any) -> Any:
     return sign * pnp.exp(logarithm + x + (a - b) * pnp.log(x)) * total
 
 
-def _poles_of(b: Any, *tops: Any) -> Any:
+def _poles_of(b: Any, *tops: Any) -> Array:
     """Where the series has a pole of `b` before one of the tops ends it."""
     ended = False
     for a in tops:
@@ -79,7 +80,7 @@ def _poles_of(b: Any, *tops: Any) -> Any:
     return _is_pole(b) & ~ended
 
 
-def _hyp1f1_of(a: Any, b: Any, x: Any) -> Any:
+def _hyp1f1_of(a: Any, b: Any, x: Any) -> Array:
     negative = x < 0
     top, size = pnp.where(negative, b - a, a), pnp.abs(x)
     limit = 100.0 if x.dtype == np.float64 else 50.0
@@ -96,14 +97,14 @@ def _hyp1f1_of(a: Any, b: Any, x: Any) -> Any:
 
 
 @custom_jvp
-def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
+def _hyp1f1(a: Any, b: Any, x: Any) -> Array:
     return _hyp1f1_of(a, b, x)
 
 
 def _by_series(function: Any, primals: tuple[Any, ...], which: int) -> Callable[..., Any]:
     """The derivative with respect to one parameter, by the sums of which the function is made."""
 
-    def of_one(value: Any) -> Any:
+    def of_one(value: Any) -> Array:
         return function(*primals[:which], value, *primals[which + 1 :])
 
     return lambda: jvp(of_one, (primals[which],), (pnp.ones_like(primals[which]),))[1]
@@ -112,7 +113,7 @@ def _by_series(function: Any, primals: tuple[Any, ...], which: int) -> Callable[
 def _hyp1f1_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     a, b, x = primals
 
-    def smooth(a: Any, b: Any, x: Any) -> Any:
+    def smooth(a: Any, b: Any, x: Any) -> Array:
         negative = x < 0
         out = _series((pnp.where(negative, b - a, a),), (b,), pnp.abs(x))
         return out * pnp.exp(pnp.where(negative, x, 0.0))
@@ -129,7 +130,7 @@ _hyp1f1.defjvp(_hyp1f1_jvp, symbolic_zeros=True)
 _hyp1f1_program = compiled(_hyp1f1)
 
 
-def hyp1f1(a: Any, b: Any, x: Any) -> Any:
+def hyp1f1(a: Any, b: Any, x: Any) -> Array:
     """Kummer's confluent hypergeometric function.
 
     Args:
@@ -148,7 +149,7 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
     return evaluated("hyp1f1", _hyp1f1_program, a, b, x)
 
 
-def _near_one(a: Any, b: Any, c: Any, x: Any) -> Any:
+def _near_one(a: Any, b: Any, c: Any, x: Any) -> Array:
     """NIST DLMF 15.8.4: by 1 - x, where c - a - b is no integer."""
     s = c - a - b
     first_sign, first = _gamma_ratio((c, s), (c - a, c - b))
@@ -158,7 +159,7 @@ def _near_one(a: Any, b: Any, c: Any, x: Any) -> Any:
     return left + right
 
 
-def _hyp2f1_of(a: Any, b: Any, c: Any, x: Any) -> Any:
+def _hyp2f1_of(a: Any, b: Any, c: Any, x: Any) -> Array:
     ends = _is_pole(a) | _is_pole(b)
     s = c - a - b
     whole = pnp.abs(s - pnp.round(s)) < 0.1  # where two large numbers would cancel out
@@ -188,14 +189,14 @@ def _hyp2f1_of(a: Any, b: Any, c: Any, x: Any) -> Any:
 
 
 @custom_jvp
-def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     return _hyp2f1_of(a, b, c, x)
 
 
 def _hyp2f1_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     a, b, c, x = primals
 
-    def smooth(a: Any, b: Any, c: Any, x: Any) -> Any:
+    def smooth(a: Any, b: Any, c: Any, x: Any) -> Array:
         negative = x < 0
         moved = pnp.where(negative, x / (x - 1), x)
         out = _series((a, pnp.where(negative, c - b, b)), (c,), pnp.where(moved < 1, moved, 0.0), 100 * _MOST_TERMS)
@@ -209,7 +210,7 @@ _hyp2f1.defjvp(_hyp2f1_jvp, symbolic_zeros=True)
 _hyp2f1_program = compiled(_hyp2f1)
 
 
-def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     """Gauss's hypergeometric function.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax import lax
 from primax import numpy as pnp
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy.promotion import cast
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import digamma_p, lgamma_p
@@ -46,7 +46,7 @@ _DEBYE = (
 
 
 @custom_jvp
-def _exp1(x: Any) -> Any:
+def _exp1(x: Any) -> Array:
     small = x <= 1
     u = pnp.where(small & (x > 0), x, 0.5)
     series = -_EULER - pnp.log(u) + u * polynomial([(-1) ** k * c for k, c in enumerate(_EIN[:20])], u)
@@ -65,7 +65,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _exp1_program = compiled(_exp1)
 
 
-def exp1(x: Any) -> Any:
+def exp1(x: Any) -> Array:
     """The exponential integral E1, the integral of exp(-t) / t from x to infinity.
 
     Args:
@@ -84,7 +84,7 @@ def exp1(x: Any) -> Any:
 
 
 @custom_jvp
-def _expi(x: Any) -> Any:
+def _expi(x: Any) -> Array:
     positive = x > 0
     u = pnp.where(positive & (x < 6), x, 1.0)
     series = _EULER + pnp.log(u) + u * polynomial(_EIN, u)
@@ -108,7 +108,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _expi_program = compiled(_expi)
 
 
-def expi(x: Any) -> Any:
+def expi(x: Any) -> Array:
     """The exponential integral Ei, the principal value of the integral of exp(t) / t from minus infinity to x.
 
     Args:
@@ -122,7 +122,7 @@ def expi(x: Any) -> Any:
     return evaluated("expi", _expi_program, x)
 
 
-def _expn_series(n: Any, x: Any) -> Any:
+def _expn_series(n: Any, x: Any) -> Array:
     """NIST DLMF 8.19.8, for x up to 1."""
     sign = pnp.where(n % 2 == 1, 1.0, -1.0)
     logarithm = pnp.log(x)
@@ -136,11 +136,11 @@ def _expn_series(n: Any, x: Any) -> Any:
     return total
 
 
-def _expn_fraction(n: Any, x: Any) -> Any:
+def _expn_fraction(n: Any, x: Any) -> Array:
     """The contracted continued fraction of NIST DLMF 8.19.17, for x from 1 on, from its end."""
     last = 60
 
-    def step(i: Any, below: Any) -> Any:
+    def step(i: Any, below: Any) -> Array:
         k = pnp.asarray(last - i, x.dtype)
         return x + n + 2 * (k - 1) - k * (n + k - 1) / below
 
@@ -149,7 +149,7 @@ def _expn_fraction(n: Any, x: Any) -> Any:
 
 
 @custom_jvp
-def _expn(n: Any, x: Any) -> Any:
+def _expn(n: Any, x: Any) -> Array:
     known = (n >= 0) & (x >= 0) & (x < _INFINITY)
     small = x <= 1
     m = pnp.where(known & (n > 0), n, 1.0)
@@ -173,7 +173,7 @@ _expn.defjvp(_expn_jvp)
 _expn_program = compiled(_expn)
 
 
-def expn(n: Any, x: Any) -> Any:
+def expn(n: Any, x: Any) -> Array:
     """The generalized exponential integral, the integral of exp(-x t) / t**n from 1 to infinity.
 
     Args:
@@ -232,7 +232,7 @@ def sici(x: Any) -> tuple[Any, Any]:
 
     Source: NIST DLMF 6.6 up to 4, 6.5 with Chebyshev series above.
     """
-    return evaluated("sici", _sici_program, x)  # type: ignore[no-any-return]
+    return evaluated("sici", _sici_program, x)
 
 
 def _half_turns(x: Any) -> tuple[Any, Any]:
@@ -280,17 +280,17 @@ def fresnel(x: Any) -> tuple[Any, Any]:
 
     Source: NIST DLMF 7.6 up to 1.5, 7.5 with Chebyshev series above.
     """
-    return evaluated("fresnel", _fresnel_program, x)  # type: ignore[no-any-return]
+    return evaluated("fresnel", _fresnel_program, x)
 
 
-def _dilogarithm(w: Any) -> Any:
+def _dilogarithm(w: Any) -> Array:
     """For w from -1 to 1/2, in powers of -log(1 - w)."""
     u = -pnp.log1p(-w)
     return u * polynomial(_DEBYE, u)
 
 
 @custom_jvp
-def _spence(x: Any) -> Any:
+def _spence(x: Any) -> Array:
     inside = (x > 0) & (x < _INFINITY)
     low, high = x < 0.5, x > 2
     y = pnp.where(inside, x, 1.0)
@@ -317,7 +317,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _spence_program = compiled(_spence)
 
 
-def spence(x: Any) -> Any:
+def spence(x: Any) -> Array:
     """Spence's function, the integral of log(t) / (1 - t) from 1 to x, which is the dilogarithm of 1 - x.
 
     Args:

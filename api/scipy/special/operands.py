@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.interpreters import ad
 from primax.numpy.creation import asarray
 from primax.numpy.promotion import broadcast, promote
@@ -17,7 +17,7 @@ from primax.numpy.ufuncs import to_inexact
 __all__ = ["bound", "epsilon", "inexact", "real", "tangent_of"]
 
 
-def inexact(function: str, *args: Any) -> list[Any]:
+def inexact(function: str, *args: Any) -> list[Array]:
     """Operands of one floating or complex dtype, and of one shape or rank 0.
 
     All are arrays: the operators of NumPy's arrays and of Python's numbers warn and raise where those of arrays do not.
@@ -25,7 +25,7 @@ def inexact(function: str, *args: Any) -> list[Any]:
     return [asarray(x) for x in broadcast(function, promote(function, *args, to=to_inexact))]
 
 
-def real(function: str, *args: Any) -> list[Any]:
+def real(function: str, *args: Any) -> list[Array]:
     """Operands of one floating dtype, and of one shape or rank 0.
 
     Raises:
@@ -37,7 +37,7 @@ def real(function: str, *args: Any) -> list[Any]:
     return found
 
 
-def tangent_of(tangents: Any, *slopes: Callable[[], Any]) -> Any:
+def tangent_of(tangents: Any, *slopes: Callable[[], Any]) -> Array:
     """The tangent of a result: each argument's tangent times the derivative with respect to it, summed.
 
     A derivative is not computed where the tangent is known to be zero: it may be infinite.
@@ -61,10 +61,10 @@ def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[...,
       sentence: what it is.
     """
 
-    def unary(x: Any) -> Any:
+    def unary(x: Any) -> Array:
         return primitive.bind(*real(name, x))
 
-    def binary(a: Any, x: Any) -> Any:
+    def binary(a: Any, x: Any) -> Array:
         return primitive.bind(*real(name, a, x))
 
     function: Callable[..., Any] = unary if len(names.split(", ")) == 1 else binary

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax import numpy as pnp
+from primax.extend.core import Array
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.scipy.special.errors import erf, erfc
 from primax.scipy.special.evaluation import compiled, evaluated
@@ -17,7 +18,7 @@ __all__ = ["owens_t"]
 _NODES, _WEIGHTS = (each.tolist() for each in np.polynomial.legendre.leggauss(32))
 
 
-def _integral(h: Any, a: Any) -> Any:
+def _integral(h: Any, a: Any) -> Array:
     """For h from 0 on and a from 0 to 1: Gauss's formula, up to where the integrand has vanished."""
     end = pnp.minimum(a, 9.0 / pnp.maximum(h, 1e-3))
     total: Any = 0.0
@@ -28,7 +29,7 @@ def _integral(h: Any, a: Any) -> Any:
 
 
 @custom_jvp
-def _owens_t(h: Any, a: Any) -> Any:
+def _owens_t(h: Any, a: Any) -> Array:
     height, size = pnp.abs(h), pnp.abs(a)
     outer = size > 1
     product = height * pnp.where(size == np.inf, pnp.where(height == 0, 0.0, np.inf), size)
@@ -56,7 +57,7 @@ _owens_t.defjvp(_owens_t_jvp)
 _program = compiled(_owens_t)
 
 
-def owens_t(h: Any, a: Any) -> Any:
+def owens_t(h: Any, a: Any) -> Array:
     """Owen's T function, the probability that X > h and 0 < Y < a X of independent normal numbers.
 
     Args:

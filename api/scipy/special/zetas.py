@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import integer, naming
+from primax.extend.core import Array
 from primax.numpy.creation import asarray
 from primax.numpy.division import power
 from primax.numpy.rounding import floor, round
@@ -25,7 +26,7 @@ from primax.scipy.special.operands import real, tangent_of
 __all__ = ["bernoulli", "polygamma", "zeta"]
 
 
-def polygamma(n: Any, x: Any) -> Any:
+def polygamma(n: Any, x: Any) -> Array:
     """The derivative of order n of `digamma`.
 
     Args:
@@ -43,7 +44,7 @@ def polygamma(n: Any, x: Any) -> Any:
     return where(above & (x == np.inf), where(order_is_even, -0.0, 0.0), where(n == 0, digamma(x), out))
 
 
-def zeta(x: Any, q: Any = None) -> Any:
+def zeta(x: Any, q: Any = None) -> Array:
     """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; without q that of Riemann.
 
     Args:
@@ -59,7 +60,7 @@ def zeta(x: Any, q: Any = None) -> Any:
 
 
 @custom_jvp
-def _hurwitz(x: Any, q: Any) -> Any:
+def _hurwitz(x: Any, q: Any) -> Array:
     out = zeta_p.bind(x, q)
     overflown = (out != out) & (x > 1) & (q > 0) & ((q <= 1) | (x < 1e30))  # only the first term is left of the sum
     out = where(overflown, power(where(overflown, q, 1.0), -where(overflown, x, 1.0)), out)
@@ -76,7 +77,7 @@ def _hurwitz_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _hurwitz.defjvp(_hurwitz_jvp, symbolic_zeros=True)
 
 
-def _slope(x: Any, q: Any, terms: int = 10, corrections: int = 10) -> Any:
+def _slope(x: Any, q: Any, terms: int = 10, corrections: int = 10) -> Array:
     """The derivative with respect to x, by the formula of Euler and Maclaurin (DLMF 25.11.5)."""
     total: Any = 0.0
     for k in range(terms):
@@ -93,7 +94,7 @@ def _slope(x: Any, q: Any, terms: int = 10, corrections: int = 10) -> Any:
     return total
 
 
-def _riemann(x: Any) -> Any:
+def _riemann(x: Any) -> Array:
     """Below -1 by the functional equation (DLMF 25.4.1), from -1 to 1 by the alternating series of P. Borwein."""
     negative, middle = x <= -1, (x > -1) & (x < 1)
     right = zeta_p.bind(where(negative, 1 - x, where(middle, 2.0, x)), where(x == x, 1.0, x))
@@ -117,7 +118,7 @@ def _alternating(n: int = 24) -> list[float]:
 _LAST_BERNOULLI = 258
 
 
-def bernoulli(n: int) -> Any:
+def bernoulli(n: int) -> Array:
     """The Bernoulli numbers from that of order 0 to that of order n.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.core import Array
 from primax.nn.activations import softplus
 from primax.numpy.division import power
 from primax.numpy.selection import where
@@ -43,14 +44,14 @@ def _above_zero(*shapes: Any) -> tuple[float, float]:
     return 0.0, np.inf
 
 
-def _log1p_square(z: Any) -> Any:
+def _log1p_square(z: Any) -> Array:
     """log(1 + z**2), also where the square overflows."""
     large = absolute(z) > 1
     small = where(large, 1 / where(large, z, 1.0), z)
     return log1p(small * small) + 2 * log(where(large, absolute(z), 1.0))
 
 
-def _log_power(base: Any, exponent: Any, logarithm: Any = None) -> Any:
+def _log_power(base: Any, exponent: Any, logarithm: Any = None) -> Array:
     """The logarithm of a power, whose derivative is 0 where the base is: it is infinite there, or the exponent is 0."""
     edge = base == 0
     at_edge = where(exponent > 0, -np.inf, where(exponent < 0, np.inf, 0 * exponent))
@@ -58,7 +59,7 @@ def _log_power(base: Any, exponent: Any, logarithm: Any = None) -> Any:
     return where(edge, at_edge, out)
 
 
-def _upper_gennorm(z: Any, beta: Any) -> Any:
+def _upper_gennorm(z: Any, beta: Any) -> Array:
     """Where z is 0 by the tangent there, as the derivative of the incomplete gamma function is infinite."""
     middle = z == 0
     tail = 0.5 * gammaincc(1 / beta, power(absolute(where(middle, 1.0, z)), beta))
@@ -66,39 +67,39 @@ def _upper_gennorm(z: Any, beta: Any) -> Any:
     return where(middle, tangent, where(z > 0, tail, 1 - tail))
 
 
-def _laplace_upper(z: Any) -> Any:
+def _laplace_upper(z: Any) -> Array:
     tail = 0.5 * exp(-absolute(z))
     return where(z >= 0, tail, 1 - tail)
 
 
-def _laplace_log_upper(z: Any) -> Any:
+def _laplace_log_upper(z: Any) -> Array:
     tail = 0.5 * exp(-absolute(z))
     return where(z >= 0, -z - _log(2), log1p(-tail))
 
 
-def _laplace_quantile(q: Any) -> Any:
+def _laplace_quantile(q: Any) -> Array:
     return where(q < 0.5, log(2 * where(q < 0.5, q, 0.5)), -log(2 * where(q < 0.5, 0.5, 1 - q)))
 
 
-def _cauchy_quantile(q: Any) -> Any:
+def _cauchy_quantile(q: Any) -> Array:
     """tan(pi (q - 1 / 2)), accurate near 0 and 1."""
     low, high = q < 0.25, q > 0.75
     tail = absolute(where(low, q, where(high, 1 - q, 0.25)))
     return where(low | high, where(low, -1.0, 1.0) / tan(pi * tail), tan(pi * (where(low | high, 0.5, q) - 0.5)))
 
 
-def _gumbel_logpdf(z: Any) -> Any:
+def _gumbel_logpdf(z: Any) -> Array:
     """z - exp(z), which at infinity is not a number; the derivative is 0 where the exponential overflows."""
     far = exp(z) == np.inf
     return where(z == np.inf, np.nan, where(far, -np.inf, z - exp(where(far, 0.0, z))))
 
 
-def _gumbel_rate(z: Any) -> Any:
+def _gumbel_rate(z: Any) -> Array:
     """exp(z), where that is not so large that exp(-exp(z)) is 0 in every dtype."""
     return exp(minimum(z, 7.0))
 
 
-def _gumbel_log_tail(z: Any) -> Any:
+def _gumbel_log_tail(z: Any) -> Array:
     """log(1 - exp(-exp(z))), which is near z far below zero, and near -exp(-exp(z)) far above."""
     u = _gumbel_rate(z)
     small, large = u < 1e-5, u > _log(2)
@@ -106,7 +107,7 @@ def _gumbel_log_tail(z: Any) -> Any:
     return where(small, z - 0.5 * u, where(large, log1p(-exp(-where(large, u, 1.0))), middle))
 
 
-def _t_logpdf(z: Any, df: Any) -> Any:
+def _t_logpdf(z: Any, df: Any) -> Array:
     """For infinitely many degrees of freedom the density is that of the normal distribution."""
     many = df == np.inf
     df = where(many, 1.0, df)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.core import Array
 from primax.numpy.rounding import floor
 from primax.numpy.selection import where
 from primax.numpy.ufuncs import exp, log1p
@@ -17,15 +18,15 @@ from primax.scipy.stats.families import Discrete, but_decayed
 __all__ = ["bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson"]
 
 
-def _is_probability(p: Any) -> Any:
+def _is_probability(p: Any) -> Array:
     return (p >= 0) & (p <= 1)
 
 
-def _is_count(n: Any) -> Any:
+def _is_count(n: Any) -> Array:
     return (n >= 0) & (floor(n) == n)
 
 
-def _log_choose(n: Any, k: Any) -> Any:
+def _log_choose(n: Any, k: Any) -> Array:
     return where(k == 0, 0.0, -log1p(n) - betaln(n - k + 1, k + 1))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy.promotion import strong
 from primax.numpy.rounding import floor
 from primax.numpy.selection import where
@@ -98,7 +98,7 @@ def _loc_and_scale() -> tuple[Parameter, ...]:
     return Parameter("loc", kind, default=0), Parameter("scale", kind, default=1)
 
 
-def _all_above_zero(*parameters: Any) -> Any:
+def _all_above_zero(*parameters: Any) -> bool:
     return reduce(and_, (each > 0 for each in parameters), True)
 
 
@@ -123,7 +123,7 @@ class Continuous(_Distribution):
         scale = where(self._valid(*shapes) & (scale > 0), scale, np.nan)
         return (x - loc) / scale, shapes, scale
 
-    def _value(self, method: str, args: Any, kwargs: Any, below: float, above: float) -> Any:
+    def _value(self, method: str, args: Any, kwargs: Any, below: float, above: float) -> Array:
         """What a method gives, from what is known below and above the support."""
         z, shapes, scale = self._standardized(method, args, kwargs)
         low, high = self._support(*shapes)
@@ -133,46 +133,46 @@ class Continuous(_Distribution):
             out = out - log(scale)
         return _known(z, z < low, below, z > high, above, out)
 
-    def logpdf(self, *args: Any, **kwargs: Any) -> Any:
+    def logpdf(self, *args: Any, **kwargs: Any) -> Array:
         """The logarithm of the density; minus infinity outside of the support."""
         return self._value("logpdf", args, kwargs, -np.inf, -np.inf)
 
-    def pdf(self, *args: Any, **kwargs: Any) -> Any:
+    def pdf(self, *args: Any, **kwargs: Any) -> Array:
         """The density."""
         return _exp(self.logpdf(*args, **kwargs))
 
-    def cdf(self, *args: Any, **kwargs: Any) -> Any:
+    def cdf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of numbers up to x."""
         return self._value("cdf", args, kwargs, 0.0, 1.0)
 
-    def sf(self, *args: Any, **kwargs: Any) -> Any:
+    def sf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of numbers above x."""
         return self._value("sf", args, kwargs, 1.0, 0.0)
 
-    def logcdf(self, *args: Any, **kwargs: Any) -> Any:
+    def logcdf(self, *args: Any, **kwargs: Any) -> Array:
         """The logarithm of `cdf`."""
         return self._value("logcdf", args, kwargs, -np.inf, 0.0)
 
-    def logsf(self, *args: Any, **kwargs: Any) -> Any:
+    def logsf(self, *args: Any, **kwargs: Any) -> Array:
         """The logarithm of `sf`."""
         return self._value("logsf", args, kwargs, 0.0, -np.inf)
 
-    def _quantile(self, method: str, args: Any, kwargs: Any) -> Any:
+    def _quantile(self, method: str, args: Any, kwargs: Any) -> Array:
         q, *shapes, loc, scale = self._read(method, args, kwargs)
         scale = where(self._valid(*shapes) & (scale > 0) & (q >= 0) & (q <= 1), scale, np.nan)
         inside = where((q >= 0) & (q <= 1), q, 0.5)
         return self._standard(method)(inside, *shapes) * scale + loc
 
-    def ppf(self, *args: Any, **kwargs: Any) -> Any:
+    def ppf(self, *args: Any, **kwargs: Any) -> Array:
         """The number up to which the probability is q."""
         return self._quantile("ppf", args, kwargs)
 
-    def isf(self, *args: Any, **kwargs: Any) -> Any:
+    def isf(self, *args: Any, **kwargs: Any) -> Array:
         """The number above which the probability is q."""
         return self._quantile("isf", args, kwargs)
 
 
-def _known(x: Any, is_below: Any, below: float, is_above: Any, above: float, out: Any) -> Any:
+def _known(x: Any, is_below: Any, below: float, is_above: Any, above: float, out: Any) -> Array:
     """What is known below and above the support, and NaN for NaN; otherwise a result."""
     return where(is_below, below, where(is_above, above, where(x == x, out, np.nan)))
 
@@ -184,7 +184,7 @@ def _rest_of(function: Function) -> Function:
 def _log_of(function: Function, rest: Function) -> Function:
     """The logarithm of a probability, accurate near 1 too, where `rest` is what is missing to 1."""
 
-    def logarithm(*args: Any) -> Any:
+    def logarithm(*args: Any) -> Array:
         p = function(*args)
         small = p < 0.5
         return where(small, log(where(small, p, 0.5)), log1p(-where(small, 0.5, rest(*args))))
@@ -192,13 +192,13 @@ def _log_of(function: Function, rest: Function) -> Function:
     return logarithm
 
 
-def but_decayed(x: Any) -> Any:
+def but_decayed(x: Any) -> Array:
     """1 - exp(-x), which is accurate near 0, with a derivative that is accurate far from it."""
     small = x < 0.5
     return where(small, -expm1(-where(small, x, 0.0)), 1 - exp(-where(small, 1.0, x)))
 
 
-def _exp(x: Any) -> Any:
+def _exp(x: Any) -> Array:
     """The exponential function, whose derivative here is 0 at minus infinity, whatever that of x is."""
     never = x == -np.inf
     return where(never, 0.0, exp(where(never, 0.0, x)))
@@ -220,7 +220,7 @@ class Discrete(_Distribution):
         k, *shapes, loc = self._read(method, args, kwargs)
         return where(self._valid(*shapes), k - loc, np.nan), shapes
 
-    def logpmf(self, *args: Any, **kwargs: Any) -> Any:
+    def logpmf(self, *args: Any, **kwargs: Any) -> Array:
         """The logarithm of the probability of k; minus infinity outside of the support."""
         k, shapes = self._standardized("logpmf", args, kwargs)
         low, high = self._support(*shapes)
@@ -228,25 +228,25 @@ class Discrete(_Distribution):
         out = where(outside, -np.inf, self._standard("logpmf")(where(outside, low, k), *shapes))
         return where(k == k, out, np.nan)
 
-    def pmf(self, *args: Any, **kwargs: Any) -> Any:
+    def pmf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of k."""
         return _exp(self.logpmf(*args, **kwargs))
 
-    def _probability(self, method: str, below: float, above: float, args: Any, kwargs: Any) -> Any:
+    def _probability(self, method: str, below: float, above: float, args: Any, kwargs: Any) -> Array:
         k, shapes = self._standardized(method, args, kwargs)
         low, high = self._support(*shapes)
         out = self._standard(method)(where((k < low) | (k >= high), low, floor(k)), *shapes)
         return _known(k, k < low, below, k >= high, above, out)
 
-    def cdf(self, *args: Any, **kwargs: Any) -> Any:
+    def cdf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of integers up to k."""
         return self._probability("cdf", 0.0, 1.0, args, kwargs)
 
-    def sf(self, *args: Any, **kwargs: Any) -> Any:
+    def sf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of integers above k."""
         return self._probability("sf", 1.0, 0.0, args, kwargs)
 
-    def ppf(self, *args: Any, **kwargs: Any) -> Any:
+    def ppf(self, *args: Any, **kwargs: Any) -> Array:
         """The least integer up to which the probability is q; one below the support for q = 0."""
         q, *shapes, loc = self._read("ppf", args, kwargs)
         low, high = self._support(*shapes)

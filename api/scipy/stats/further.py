@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax import numpy as pnp
+from primax.extend.core import Array
 from primax.numpy.promotion import promote
 from primax.numpy.ufuncs import to_inexact
 from primax.scipy.special.bessel import i0e
@@ -22,7 +23,7 @@ __all__ = ["multinomial", "truncnorm", "vonmises", "wrapcauchy"]
 _HALF_LOG_TWO_PI = 0.5 * _log(2 * pi)
 
 
-def _log_mass(a: Any, b: Any) -> Any:
+def _log_mass(a: Any, b: Any) -> Array:
     """The logarithm of the probability that a standard normal number is between a and b, for a <= b."""
     right = a > 0
     low, high = pnp.where(right, -b, a), pnp.where(right, -a, b)
@@ -39,35 +40,35 @@ def _log_mass(a: Any, b: Any) -> Any:
     return pnp.where(empty, -np.inf, pnp.where(tail, in_tail, in_middle))
 
 
-def _log1mexp(x: Any) -> Any:
+def _log1mexp(x: Any) -> Array:
     """log(1 - exp(x)) for x below 0."""
     small = x > -_log(2)
     u, v = pnp.where(small, x, -0.5), pnp.where(small, -1.0, x)
     return pnp.where(small, pnp.log(-pnp.expm1(u)), pnp.log1p(-pnp.exp(v)))
 
 
-def _between(z: Any, a: Any, b: Any) -> Any:
+def _between(z: Any, a: Any, b: Any) -> Array:
     return pnp.clip(z, a, b)
 
 
-def _log_part(a: Any, b: Any, whole: Any, rest: Any) -> Any:
+def _log_part(a: Any, b: Any, whole: Any, rest: Any) -> Array:
     """The logarithm of the part of a mass between a and b; by the rest, another interval, where that is small."""
     part, missing = _log_mass(a, b) - whole, _log_mass(*rest) - whole
     nearly_all = part > -0.5
     return pnp.where(nearly_all, pnp.log1p(-pnp.exp(pnp.where(nearly_all, missing, -1.0))), part)
 
 
-def _truncnorm_logcdf(z: Any, a: Any, b: Any) -> Any:
+def _truncnorm_logcdf(z: Any, a: Any, b: Any) -> Array:
     z = _between(z, a, b)
     return _log_part(a, z, _log_mass(a, b), (z, b))
 
 
-def _truncnorm_logsf(z: Any, a: Any, b: Any) -> Any:
+def _truncnorm_logsf(z: Any, a: Any, b: Any) -> Array:
     z = _between(z, a, b)
     return _log_part(z, b, _log_mass(a, b), (a, z))
 
 
-def _truncnorm_logpdf(z: Any, a: Any, b: Any) -> Any:
+def _truncnorm_logpdf(z: Any, a: Any, b: Any) -> Array:
     outside = (z < a) | (z > b)
     inside = pnp.where(outside, 0.0, z)
     return pnp.where(outside, -np.inf, -0.5 * inside * inside - _HALF_LOG_TWO_PI - _log_mass(a, b))
@@ -108,7 +109,7 @@ class multinomial:
     """The multinomial distribution, of counts of several outcomes."""
 
     @staticmethod
-    def logpmf(x: Any, n: Any, p: Any) -> Any:
+    def logpmf(x: Any, n: Any, p: Any) -> Array:
         """The logarithm of the probability of counts; minus infinity where their sum is not n.
 
         Args:
@@ -130,6 +131,6 @@ class multinomial:
         return pnp.where(possible, out, -np.inf)
 
     @staticmethod
-    def pmf(x: Any, n: Any, p: Any) -> Any:
+    def pmf(x: Any, n: Any, p: Any) -> Array:
         """The probability of counts; arguments are those of `logpmf`."""
         return pnp.exp(multinomial.logpmf(x, n, p))

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax import lax, random, tree_util
 from primax import numpy as pnp
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.nn.exponentials import logsumexp
 from primax.numpy.promotion import promote
 from primax.scipy.special.errors import ndtr
@@ -74,7 +74,7 @@ class gaussian_kde:
         self.covariance = covariance * factor**2
         self.inv_cov = pnp.linalg.inv(covariance) / factor**2
 
-    def _factor(self, bw_method: Any, d: int) -> Any:
+    def _factor(self, bw_method: Any, d: int) -> Array:
         if bw_method is None or (isinstance(bw_method, str) and bw_method == "scott"):
             return self.neff ** (-1 / (d + 4))
         if isinstance(bw_method, str) and bw_method == "silverman":
@@ -111,7 +111,7 @@ class gaussian_kde:
             setattr(self, name, value)
         return self
 
-    def _points(self, function: str, points: Any) -> Any:
+    def _points(self, function: str, points: Any) -> Array:
         (points,) = promote(f"gaussian_kde.{function}", points)
         points = pnp.atleast_2d(points)
         if points.shape[0] != self.d and points.shape[0] == 1 and points.shape[-1] == self.d:
@@ -120,7 +120,7 @@ class gaussian_kde:
             raise ValueError(f"gaussian_kde.{function}: points must have the shape ({self.d}, m), got {points.shape}")
         return points.astype(self.dataset.dtype)
 
-    def _log_terms(self, points: Any) -> Any:
+    def _log_terms(self, points: Any) -> Array:
         """The logarithm of the density of each normal distribution at each point, of shape (n, m)."""
         factor = pnp.linalg.cholesky(self.covariance)
         own, others = (
@@ -129,7 +129,7 @@ class gaussian_kde:
         energy = 0.5 * pnp.sum(pnp.square(own[:, :, None] - others[:, None, :]), axis=0)
         return -energy - 0.5 * self.d * log(2 * pi) - pnp.sum(pnp.log(pnp.diagonal(factor)))
 
-    def evaluate(self, points: Any) -> Any:
+    def evaluate(self, points: Any) -> Array:
         """The density at points.
 
         Args:
@@ -140,11 +140,11 @@ class gaussian_kde:
         """
         return self.weights @ pnp.exp(self._log_terms(self._points("evaluate", points)))
 
-    def __call__(self, points: Any) -> Any:
+    def __call__(self, points: Any) -> Array:
         """What `evaluate` returns."""
         return self.evaluate(points)
 
-    def pdf(self, x: Any) -> Any:
+    def pdf(self, x: Any) -> Array:
         """What `evaluate` returns.
 
         Args:
@@ -152,7 +152,7 @@ class gaussian_kde:
         """
         return self.evaluate(x)
 
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: Any) -> Array:
         """The logarithm of the density at points, where it underflows too.
 
         Args:
@@ -160,7 +160,7 @@ class gaussian_kde:
         """
         return logsumexp(self._log_terms(self._points("logpdf", x)), axis=0, b=self.weights[:, None])
 
-    def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
+    def integrate_gaussian(self, mean: Any, cov: Any) -> Array:
         """The integral of the density times that of a normal distribution.
 
         Args:
@@ -180,7 +180,7 @@ class gaussian_kde:
             )
         return self.weights @ _normal_density(self.dataset - mean[:, None], self.covariance + cov)
 
-    def integrate_box_1d(self, low: Any, high: Any) -> Any:
+    def integrate_box_1d(self, low: Any, high: Any) -> Array:
         """The probability between two numbers, for one dimension.
 
         Args:
@@ -194,7 +194,7 @@ class gaussian_kde:
         scale = pnp.sqrt(self.covariance[0, 0])
         return self.weights @ (ndtr((high - self.dataset[0]) / scale) - ndtr((low - self.dataset[0]) / scale))
 
-    def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
+    def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Array:
         """Not there; for one dimension use `integrate_box_1d`.
 
         Args:
@@ -205,7 +205,7 @@ class gaussian_kde:
         """
         raise NotImplementedError("gaussian_kde.integrate_box: boxes must have 1 dimension; use integrate_box_1d")
 
-    def integrate_kde(self, other: gaussian_kde) -> Any:
+    def integrate_kde(self, other: gaussian_kde) -> Array:
         """The integral of the product of two densities.
 
         Args:
@@ -222,7 +222,7 @@ class gaussian_kde:
         density = _normal_density(away.reshape(self.d, -1), self.covariance + other.covariance)
         return self.weights @ density.reshape(self.n, other.n) @ other.weights
 
-    def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Any:
+    def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Array:
         """Samples of the estimated density.
 
         Args:
@@ -250,7 +250,7 @@ class gaussian_kde:
         raise NotImplementedError("gaussian_kde.set_bandwidth: an estimate must keep its bandwidth; make another one")
 
 
-def _normal_density(away: Any, covariance: Any) -> Any:
+def _normal_density(away: Any, covariance: Any) -> Array:
     """The density of a normal distribution at columns."""
     factor = pnp.linalg.cholesky(covariance)
     scaled = lax.linalg.triangular_solve(factor, away, left_side=True, lower=True)

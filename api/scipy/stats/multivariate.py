@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy.joining import concatenate
 from primax.numpy.promotion import promote
 from primax.numpy.reductions import all as all_
@@ -32,7 +32,7 @@ class multivariate_normal:
     """The normal distribution of vectors."""
 
     @staticmethod
-    def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: None = None) -> Any:
+    def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: None = None) -> Array:
         """The logarithm of the density.
 
         Args:
@@ -63,7 +63,7 @@ class multivariate_normal:
         return -0.5 * sum_(scaled * scaled, axis=-1) - 0.5 * n * _log(2 * pi) - sum_(log(diagonal(factor)), axis=-1)
 
     @staticmethod
-    def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Any:
+    def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Array:
         """The density; arguments are those of `logpdf`."""
         return exp(multivariate_normal.logpdf(x, mean, cov))
 
@@ -72,7 +72,7 @@ class dirichlet:
     """The distribution of Dirichlet, of vectors of positive numbers whose sum is 1."""
 
     @staticmethod
-    def logpdf(x: Any, alpha: Any) -> Any:
+    def logpdf(x: Any, alpha: Any) -> Array:
         """The logarithm of the density.
 
         Args:
@@ -98,6 +98,6 @@ class dirichlet:
         return where(outside & (scale == scale), -np.inf, out)
 
     @staticmethod
-    def pdf(x: Any, alpha: Any) -> Any:
+    def pdf(x: Any, alpha: Any) -> Array:
         """The density; arguments are those of `logpdf`."""
         return exp(dirichlet.logpdf(x, alpha))

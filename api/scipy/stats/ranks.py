@@ -9,7 +9,7 @@ import numpy as np
 from primax import lax
 from primax import numpy as pnp
 from primax.extend.api_util import among, integer
-from primax.extend.core import dtypes, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
 
@@ -43,17 +43,17 @@ def _sample(function: str, a: Any, axis: Any) -> tuple[Any, int]:
     return pnp.atleast_1d(a), axis % rank
 
 
-def _positions(x: Any, axis: int) -> Any:
+def _positions(x: Any, axis: int) -> Array:
     return lax.broadcasted_iota(np.int32, x.shape, axis)
 
 
-def _begins(ordered: Any, axis: int) -> Any:
+def _begins(ordered: Any, axis: int) -> Array:
     """Where a sorted array has another element than before."""
     before = pnp.roll(ordered, 1, axis)
     return (ordered != before) | (_positions(ordered, axis) == 0)
 
 
-def _is_nan(x: Any) -> Any:
+def _is_nan(x: Any) -> Array:
     return x != x
 
 
@@ -106,7 +106,7 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
 
 
 @one_program(1)
-def _ranks(a: Any, method: str, axis: int) -> Any:
+def _ranks(a: Any, method: str, axis: int) -> Array:
     dtype = dtypes.default_float_dtype()
     if not a.size:
         return pnp.zeros(a.shape, dtype)
@@ -132,7 +132,7 @@ def _ranks(a: Any, method: str, axis: int) -> Any:
     return ranks
 
 
-def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Any:
+def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
     """Ranks of the elements of an array, from 1 on.
 
     Args:
@@ -161,7 +161,7 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
     return _ranks(x, method, axis_read)
 
 
-def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
+def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
     """The standard error of the mean: the standard deviation over the root of the number of elements.
 
     Args:
