@@ -222,6 +222,22 @@ def machines(d: Draw, f: str) -> str:
     return texts[f.rpartition(".")[2]]
 
 
+def placed(d: Draw, f: str) -> str:
+    """Functions of which XLA is told where it computes them, and how their arrays may be divided."""
+    x, room = d.floats((2, 3), "plain"), "m.experimental.custom_partitioning"
+    column, sizes = d.rng.choice([("'j'", ""), (f"{room}.CompoundFactor('j', 'k')", ", j=2, k=3")])
+    mappings = f"[{room}.ArrayMapping('i', {column})]"
+    define = "def_partition(partition=print, infer_sharding_from_operands=print, sharding_rule='... -> ...')"
+    texts = {
+        "compute_on": f"m.jit({f}({d.one(repr('device_host'), repr('device'))})({d.elementwise()}))({x})",
+        "ArrayMapping": f"len({f}('i', {column}))",
+        "CompoundFactor": f"len({f}('i', {d.one(repr('j'), repr('k'))}))",
+        "SdyShardingRule": f"len({f}({mappings}, {mappings}{sizes}).operand_mappings)",
+        "custom_partitioning": f"[p({x}) for p in [{f}({d.elementwise()})] for _ in [p.{define}]]",
+    }
+    return texts[f.rpartition(".")[2]]
+
+
 def special(d: Draw, f: str) -> str:
     """Functions of orders, degrees and parameters that are in certain ranges."""
     z = d.floats(d.rng.choice([(), (3,), (2, 2)]), "positive")
@@ -268,6 +284,7 @@ LIBRARIES: dict[str, Template] = {
     r"ops\.segment_\w+": segments,
     r"experimental\.multihost_utils\.(\w+_local_array|\w+_global_array|sync_global_devices)": hosts,
     r"experimental\.(mesh_utils|serialize_executable)\.\w+": machines,
+    r"experimental\.(compute_on|custom_partitioning)\.\w+": placed,
     r"scipy\.special\.(bessel_jn|sph_harm_y|hyp2f1)|lax\.zeta|numpy\.dsplit": special,
     r"ffi\.(pycapsule|register_ffi_target)": foreign,
     r"nn\.(get_scaled_dot_general_config|scaled_dot_general)": scaled,

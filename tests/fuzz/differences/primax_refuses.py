@@ -150,7 +150,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"algorithm must be",
     ),
     Meant(
-        r"lax\.composite|experimental\.checkify\.checkify",
+        r"lax\.composite|experimental\.(checkify\.checkify|custom_partitioning\.custom_partitioning)",
         "primax raises",
         "What is no function is refused at once, not when it is called.",
         message=r"(decomposition|fun|f) must be callable",
