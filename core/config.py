@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from primax.core._jaxlib import QUIET_LOADING, release
-from primax.core.option import Guard, Option, options, settle
-from primax.core.option_kinds import ANY, BOOL, BYTES, COUNT, DEVICE, NAME, NAMES, PATH, SECONDS, choice
+from primax.core.arguments import check_hashable
+from primax.core.option import Context, Guard, Option, options, settle
+from primax.core.option_kinds import ANY, BOOL, BYTES, COUNT, DEVICE, HASHABLE, NAME, NAMES, PATH, SECONDS, choice
 
 __all__ = [
     "Config",
@@ -295,7 +296,7 @@ class Config:
         return option
 
 
-def make_user_context(default_value: Any = None) -> Option:
+def make_user_context(default_value: Any = None) -> Context:
     """A value of the user's that compiled functions depend on: they are traced anew where it is another.
 
     Args:
@@ -303,6 +304,9 @@ def make_user_context(default_value: Any = None) -> Option:
 
     Returns:
       A function whose result, `with context(value):`, sets the value in this thread; `context.value` is the value.
+
+    Raises:
+      TypeError: the value has no hash; one that is set later without a hash is a ValueError.
 
     >>> import primax as px
     >>> scale = px.make_user_context(1.0)
@@ -313,8 +317,9 @@ def make_user_context(default_value: Any = None) -> Option:
     >>> print(f(2.0))
     2.0
     """
-    return Option(
-        f"user_context_{next(_contexts)}", default_value, ANY, "A value of the user's.", tracing=True, listed=False
+    check_hashable("make_user_context", "default_value", default_value)
+    return Context(
+        f"user_context_{next(_contexts)}", default_value, HASHABLE, "A value of the user's.", tracing=True, listed=False
     )
 
 

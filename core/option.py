@@ -17,7 +17,7 @@ from primax.core._jaxlib import config_unset, guard_lib
 from primax.core.option_kinds import Kind, choice
 from primax.core.thread import Thread, thread
 
-__all__ = ["Guard", "Option", "options", "options_of_traces", "settle"]
+__all__ = ["Context", "Guard", "Option", "options", "options_of_traces", "settle"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PREFIX = "primax_"
@@ -26,6 +26,7 @@ _REQUIRED = object()
 
 options: dict[str, Option] = {}
 options_of_traces: list[Option] = []
+contexts: list[Context] = []
 
 
 class Option(_Cell):  # type: ignore[misc]
@@ -66,14 +67,19 @@ class Option(_Cell):  # type: ignore[misc]
         self._shorthand = shorthand
         if listed:
             options[name] = self
-        if tracing:
-            options_of_traces.append(self)
+        self.tracing = tracing
         super().__init__(
             f"{_PREFIX}{name}",
             self._from_environment() if listed else default,
             include_in_jit_key=jit_key or tracing,
             include_in_trace_context=tracing,
         )
+        if tracing:
+            self._join()
+
+    def _join(self) -> None:
+        """Be one of what traces depend on."""
+        options_of_traces.append(self)
 
     def __call__(self, new_val: Any = _REQUIRED, *, disable: Any = _REQUIRED) -> _Override:
         if disable is not _REQUIRED:
@@ -113,7 +119,7 @@ class Option(_Cell):  # type: ignore[misc]
         if self.frozen and value != self.value:
             raise RuntimeError(f"{self.short_name}: value must be set before {self.frozen}, got {value!r}")
         self.set_global(value)
-        if self in options_of_traces:
+        if self.tracing:
             settle()
 
     def set_here(self, value: Any) -> None:
@@ -123,7 +129,7 @@ class Option(_Cell):  # type: ignore[misc]
           ValueError: the option does not allow this value.
         """
         self.set_local(self.validate(value))
-        if self in options_of_traces:
+        if self.tracing:
             _settle_for_thread()
 
     def _from_environment(self) -> Any:
@@ -136,6 +142,13 @@ class Option(_Cell):  # type: ignore[misc]
                     allowed = self.kind.allowed
                     raise ValueError(f"environment variable {variable} must be {allowed}, got {text!r}") from None
         return self.default
+
+
+class Context(Option):
+    """An option of users' own. It may appear at any time: where it has its default, tracing sees nothing of it."""
+
+    def _join(self) -> None:
+        contexts.append(self)
 
 
 _LEVELS = {
@@ -202,7 +215,7 @@ class _Override:
         option = self._option
         previous = option.swap_local(self._value)
         self._previous.setdefault(threading.get_ident(), []).append(previous)
-        if option in options_of_traces:
+        if option.tracing:
             thread.config = _settled()
 
     def __exit__(self, *exc_info: object) -> None:
@@ -212,7 +225,7 @@ class _Override:
         option.set_local(stack.pop())
         if not stack:
             del self._previous[me]
-        if option in options_of_traces:
+        if option.tracing:
             _settle_for_thread()
 
     def __call__(self, fun: _F) -> _F:
@@ -225,7 +238,10 @@ class _Override:
 
 
 class Settings(tuple[Any, ...]):
-    """The values of the options that tracing sees. There is one for equal values, so that identity is equality."""
+    """The values of the options that tracing sees, and at last the contexts whose value is not their default, with it.
+
+    There is one for equal values, so that identity is equality.
+    """
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -238,7 +254,8 @@ _settings: dict[tuple[Any, ...], Settings] = {}
 
 def _settled() -> Settings:
     """What tracing sees in this thread now."""
-    values = tuple([option.value for option in options_of_traces])
+    told = tuple([(context, now) for context in contexts if (now := context.value) is not context.default])
+    values = (*[option.value for option in options_of_traces], told)
     found = _settings.get(values)
     if found is None:
         found = _settings.setdefault(values, Settings(values))
@@ -262,10 +279,11 @@ def settle() -> None:
     """
     if threading.active_count() > 1:
         _settings.clear()
-    overridden = [option.swap_local(config_unset) for option in options_of_traces]
+    seen = [*options_of_traces, *contexts]
+    overridden = [option.swap_local(config_unset) for option in seen]
     try:
         Thread.config = _settled()
     finally:
-        for option, value in zip(options_of_traces, overridden, strict=True):
+        for option, value in zip(seen, overridden, strict=True):
             option.set_local(value)
     _settle_for_thread()

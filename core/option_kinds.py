@@ -11,7 +11,7 @@ import numpy as np
 
 from primax.core._jaxlib import Device
 
-__all__ = ["ANY", "BOOL", "BYTES", "COUNT", "DEVICE", "Kind", "NAME", "NAMES", "PATH", "SECONDS", "choice"]
+__all__ = ["ANY", "BOOL", "BYTES", "COUNT", "DEVICE", "HASHABLE", "Kind", "NAME", "NAMES", "PATH", "SECONDS", "choice"]
 
 _WORDS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
@@ -82,6 +82,11 @@ def _device(value: Any) -> Any:
     return value if value is None or isinstance(value, Device) else _name(value)
 
 
+def _hashable(value: Any) -> Any:
+    hash(value)
+    return value
+
+
 def choice(*choices: str | None) -> Kind:
     """One of several texts, or of texts and None."""
 
@@ -98,6 +103,7 @@ SECONDS = _number("a number of seconds, zero or more", numbers.Real, 0, float)
 BYTES = _number("a number of bytes, or -1 for any", numbers.Integral, -1, int)
 COUNT = Kind("a positive integer, or -1 for as many as XLA_FLAGS says", _count, lambda text: _count(int(text)))
 ANY = Kind("anything", lambda value: value, lambda text: text)
+HASHABLE = Kind("hashable", _hashable)
 NAME = Kind("a name", _name)
 NAMES = Kind("names with commas between, or None", _names)
 PATH = Kind("a path or None", _path)

@@ -72,7 +72,12 @@ def _static(record: Any) -> str:
 
 
 def _changed_option(new: tuple[Any, ...], old: tuple[Any, ...]) -> str:
-    for option, now, before in zip(options_of_traces, new, old, strict=True):
+    *values, contexts = new
+    *old_values, old_contexts = old
+    for option, now, before in zip(options_of_traces, values, old_values, strict=True):
         if now != before:
             return f"the option {option.short_name} is {now!r}, before {before!r}"
+    if contexts != old_contexts:
+        told, old_told = ({c.short_name: value for c, value in pairs} for pairs in (contexts, old_contexts))
+        return f"the contexts that are set are {told}, before {old_told}"
     return "the options were set anew"

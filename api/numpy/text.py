@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import naming
-from primax.extend.core import Array, dtypes
+from primax.extend.core import dtypes
 from primax.numpy.creation import asarray
 
 __all__ = [
@@ -32,8 +32,6 @@ savez = np.savez
 
 def array_repr(arr: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
     """How an array prints, with its dtype. The arguments are those of `numpy.array_repr`."""
-    if type(arr) is not Array:
-        return repr(arr)
     given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
     with naming("array_repr"), np.printoptions(**{name: x for name, x in given.items() if x is not None}):
         return repr(arr)

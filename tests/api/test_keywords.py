@@ -87,6 +87,33 @@ def test_compiled_functions_depend_on_contexts_of_users():
     assert other.value is None
 
 
+def test_contexts_have_values_with_a_hash_and_others_harm_no_later_call():
+    with pytest.raises(TypeError, match=r"make_user_context: default_value must be hashable, got array\(\[1\]\)"):
+        px.make_user_context(np.array([1]))
+    context = px.make_user_context("default")
+    with pytest.raises(ValueError, match=r"value must be hashable, got array\(\[1\]\)"), context(np.array([1])):
+        pass
+    assert context.value == "default"
+    with px.disable_jit(False):
+        assert px.jit(lambda x: x + 1)(1.0) == 2.0
+
+
+def test_functions_are_traced_again_where_a_context_has_another_value_than_its_default(caplog):
+    f = px.jit(lambda x: x + 1)
+    with px.explain_cache_misses(), caplog.at_level(logging.WARNING, "primax"):
+        f(1.0)
+        context = px.make_user_context(1)
+        with context(1):
+            f(1.0)
+        f(1.0)
+        assert len(caplog.records) == 1
+        with context(2):
+            f(1.0)
+        f(1.0)
+    (_, again) = caplog.messages
+    assert again.endswith(f"the contexts that are set are {{{context.short_name!r}: 2}}, before {{}}")
+
+
 def test_exports_take_checks_to_leave_out():
     check = px.export.DisabledSafetyCheck
     made = px.export.export(px.jit(lambda x: x), disabled_checks=[check.platform(), check.custom_call("f")])(1.0)

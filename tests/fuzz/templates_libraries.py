@@ -141,7 +141,7 @@ def parts(d: Draw, f: str) -> str:
         "get_mesh": f"{f}().axis_names",
         "set_mesh": f"{f}({mesh}).__exit__(None, None, None)",
         "use_abstract_mesh": f"{f}(m.sharding.AbstractMesh({', '.join(sizes)})) is not None",
-        "make_array_from_callback": f"{f}({shape}, {place}, lambda i: np.arange(6.).reshape(2, 3)[{'' if len(shape) == 2 else '0, :2, ...'}][i])",
+        "make_array_from_callback": f"{f}({shape}, {place}, lambda i: np.arange(6.).reshape(2, 3)[{'...' if len(shape) == 2 else '0, :2, ...'}][i])",
         "make_array_from_process_local_data": f"{f}({place}, np.ones({shape}, 'float32'))",
         "make_array_from_single_device_arrays": f"{f}({shape}, {place}, [{d.of(shape)}])",
         "with_sharding_constraint": f"{f}({d.of(shape)}, {place})",

@@ -347,6 +347,15 @@ def named(d: Draw, f: str) -> str:
     return f"{f}({d.one(d.first(), x(d))}, {d.one(repr('a'), repr('b'))})"
 
 
+def context(d: Draw, f: str) -> str:
+    """A value that programs depend on; jax is harmed for good by one without a hash."""
+    entered = f"for _ in [scope.enter_context(c({d.one(2, 3.5)}))] for out in [g(1.0)] for _ in [scope.close()]"
+    return (
+        f"[(float(out), float(g(1.0))) for c in [{f}({d.one(1, 2.5)})] for g in [m.jit(lambda x: x * c.value)] "
+        f"for scope in [__import__('contextlib').ExitStack()] {entered}]"
+    )
+
+
 def policy(d: Draw, f: str) -> str:
     """Policies of checkpoint, used under a derivative."""
     made = {
@@ -383,6 +392,7 @@ PROGRAMS: dict[str, Template] = {
     r"linear_transpose|custom_derivatives\.linear_call": linear,
     r"ad_checkpoint\.checkpoint_name": named,
     "pure_callback": pure_callback,
+    "make_user_context": context,
     r"debug\..*": debug,
     r"debug_\w+|check_\w+|default_matmul_precision|default_prng_impl|default_device|disable_jit|enable_x64|"
     r"enable_checks|ensure_compile_time_eval|explain_cache_misses|no_execution|no_tracing|threefry_partitionable|"

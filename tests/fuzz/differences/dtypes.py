@@ -35,6 +35,12 @@ DTYPES: tuple[Meant, ...] = (
         "NumPy arrays come back as arrays of the library.",
         message=r"primax: Array (.|\n)*jax: (Typed\w+|ndarray)",
     ),
+    Meant(
+        r"sharding\.get_mesh",
+        "type",
+        "Meshes are for `with` blocks and set_mesh, and decorate nothing; in jax they can be called.",
+        message="primax: Mesh .*jax: function Mesh",
+    ),
     Meant(r"Array\.at", "type", "What indexes stands for has a name of its own.", message="primax: At "),
     Meant(r"Array\.unsafe_buffer_pointer", "value", "Arrays lie where there is room."),
     Meant(
