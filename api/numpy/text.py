@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import naming
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.numpy.creation import asarray
 
 __all__ = [

@@ -144,7 +144,7 @@ DTYPES: tuple[Meant, ...] = (
         "dtype",
         "Covariances of nothing have the dtype that covariances of something have.",
         text=r"zeros\(|\(\[\]",
-        message="primax: float32, of jax: float64",
+        message=r"primax: (float32|complex\d+), of jax: float64",
     ),
     Meant(
         r"numpy\.array_(str|repr)",
