@@ -127,8 +127,11 @@ _CANONICAL_64 = {d: d for d in array_dtypes}
 _CANONICAL_32 = {d: NARROWED.get(d, d) for d in array_dtypes}
 
 
-def canonicalize_dtype(dtype: Any) -> Any:
-    """Return the dtype that x stands for, narrowed from 64 bits to 32 unless `enable_x64` is set."""
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> Any:
+    """Return the dtype that x stands for, narrowed from 64 bits to 32 unless `enable_x64` is set.
+
+    Those of keys and other values of plugins are returned as they are, whatever `allow_extended_dtype` says.
+    """
     if not isinstance(dtype, np.dtype):
         if isinstance(dtype, ExtendedDType):
             return dtype

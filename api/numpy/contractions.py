@@ -198,7 +198,11 @@ def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[An
         return subscripts, list(operands)
     given = [subscripts, *operands]
 
+    names = _named_axes(given)
+
     def letter(axis: Any) -> str:
+        if names is not None:
+            return _LETTERS[names[axis]]
         place = integer("einsum", "subscripts", axis)
         if not 0 <= place < len(_LETTERS):
             raise ValueError(f"einsum: subscripts must be integers from 0 to {len(_LETTERS) - 1}, got {place}")
@@ -212,6 +216,26 @@ def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[An
     pairs = [(given[i], text(given[i + 1])) for i in range(0, len(given) - ends, 2)]
     joined = ",".join(labels for _, labels in pairs)
     return joined + ("->" + text(given[-1]) if ends else ""), [x for x, _ in pairs]
+
+
+def _named_axes(given: Sequence[Any]) -> dict[Any, int] | None:
+    """The place of each name of an axis in their order, where lists of names stand for subscripts; None for integers.
+
+    Raises:
+      TypeError: names have no hash or no order.
+      ValueError: there are more than letters.
+    """
+    lists = [*given[1::2], *(given[-1:] if len(given) % 2 else ())]
+    found = [axis for axes in lists for axis in sequence("einsum", "subscripts", axes) if axis is not Ellipsis]
+    if not any(isinstance(axis, str) for axis in found):
+        return None
+    try:
+        ordered = sorted(set(found))
+    except TypeError:
+        raise TypeError(f"einsum: subscripts must be integers, or names that can be ordered, got {found!r}") from None
+    if len(ordered) > len(_LETTERS):
+        raise ValueError(f"einsum: subscripts must have at most {len(_LETTERS)} names, got {len(ordered)}")
+    return {axis: place for place, axis in enumerate(ordered)}
 
 
 def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[Labels], Labels]:

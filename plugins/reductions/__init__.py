@@ -27,6 +27,7 @@ from primax.plugins.structural import (
     broadcasted_iota,
     convert_element_type_p,
     dtype_of,
+    optimization_barrier_p,
     reduce_sum,
     reduce_sum_p,
     select_n_p,
@@ -338,10 +339,16 @@ def _arg_abstract_eval(name: str) -> Callable[..., ShapedArray]:
 
 
 def _arg_lowering(extremum: core.Primitive) -> Callable[..., Any]:
-    """Two passes that vectorize take less time than one that carries values with their positions."""
+    """Two passes that vectorize take less time than one that carries values with their positions.
+
+    The operand is computed once for both, by the barrier: XLA may compute it anew in each, with other rounding, and the
+    second would find the extremum of the first nowhere.
+    """
 
     def position(x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Array:
         shape, dtype = x.aval.shape, x.aval.dtype
+        if dtypes.is_inexact(dtype):
+            (x,) = optimization_barrier_p.bind(x)
         kept = tuple([i for i in range(len(shape)) if i not in axes])
         best = broadcast_in_dim_p.bind(extremum.bind(x, axes=axes), shape=shape, broadcast_dimensions=kept)
         hit = eq(x, best)

@@ -327,3 +327,14 @@ def test_reduce_holds_constants_of_its_computation() -> None:
     c = px.numpy.asarray(np.float32(2))
     got = px.jit(lambda x: R.reduce(x, ZERO, lambda a, b: lax.add(a, lax.add(b, lax.mul(c, ZERO))), (0,)))(numbers(3))
     assert_close(got, numbers(3).sum(), 1e-5)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_positions_are_looked_for_in_the_numbers_that_the_extremum_is_of(name):
+    """If XLA computed the operand twice, and rounded differently, the extremum could be nowhere."""
+    program = (
+        px.jit(lambda x: getattr(px.numpy, name)(x * 3.0 + 1.0, axis=1)).lower(np.ones((2, 3), np.float32)).as_text()
+    )
+    assert program.count("optimization_barrier") == 1
+    whole = px.jit(lambda x: getattr(px.numpy, name)(x, axis=1)).lower(np.ones((2, 3), np.int32)).as_text()
+    assert "optimization_barrier" not in whole

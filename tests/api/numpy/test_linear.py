@@ -298,3 +298,14 @@ def test_einsum_multiplies_by_what_it_is_given(subscripts):
     found = pnp.einsum(subscripts, x, x, _dot_general=multiply)
     np.testing.assert_allclose(found, np.einsum(subscripts, x, x), rtol=1e-5)
     assert calls == [np.float32]
+
+
+def test_einsum_takes_names_of_axes_in_lists():
+    x, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4)
+    found = pnp.einsum(x, ["rows", "inner"], y, ["inner", "columns"], ["columns", "rows"])
+    np.testing.assert_allclose(found, (x @ y).T)
+    # Without a list for the result its axes are in the order of the names.
+    np.testing.assert_allclose(pnp.einsum(x, ["z", "b"], y, ["b", "a"]), (x @ y).T)
+    np.testing.assert_allclose(pnp.einsum(x, [..., "b"], [...]), x.sum(1))
+    with pytest.raises(TypeError, match="names that can be ordered"):
+        pnp.einsum(x, ["rows", 3])
