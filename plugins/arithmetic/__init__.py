@@ -439,8 +439,8 @@ def _integer_pow_abstract_eval(x: Any, *, y: int) -> ShapedArray:
         raise OverflowError(f"integer_pow: y must fit 64 bits, got an integer of {y.bit_length()} bits")
     if y < 0 and dtypes.is_integer(x.dtype):
         raise TypeError(
-            f"integer_pow: y must not be negative for integers, got {y} for {x.str_short()}: Integers cannot be raised to "
-            "negative powers"
+            f"integer_pow: y must not be negative for integers, got {y} for {x.str_short()}: "
+            "Integers cannot be raised to negative powers"
         )
     return _numeric_abstract_eval(x)
 
