@@ -199,6 +199,7 @@ _SUBMODULES = frozenset(
         "image",
         "lax",
         "linalg",
+        "memory",
         "monitoring",
         "multihost",
         "nn",

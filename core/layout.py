@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import Any
 
 from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
 
-__all__ = ["Format", "Layout"]
+__all__ = ["Format", "Layout", "Space"]
+
+
+class Space(enum.Enum):
+    """A memory that arrays may lie in. All lie in that of the devices; on CPUs that is the host's."""
+
+    Device = enum.auto()
+    Host = enum.auto()
+    Any = enum.auto()
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,11 @@ class Layout:
         if self.tiling is not None:
             tiles = [sequence("Layout", "tiling", tile) for tile in sequence("Layout", "tiling", self.tiling)]
             object.__setattr__(self, "tiling", tuple([tuple(tile) for tile in tiles]))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is row by row, as of NumPy's arrays."""
+        return not self.tiling and self.major_to_minor == tuple(range(len(self.major_to_minor)))
 
 
 @dataclass(frozen=True)

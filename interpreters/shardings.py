@@ -18,7 +18,7 @@ from primax.core._jaxlib import DeviceList, GSPMDSharding, Sharding
 from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
 from primax.core.divided import divide, explicit_part
-from primax.core.layout import Format
+from primax.core.layout import Format, Space
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
 from primax.interpreters.platforms import devices, platform_of
 
@@ -551,9 +551,19 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
             )
         return NamedSharding(scope.mesh, value)
     if isinstance(value, Format):
-        if value.layout is not None:
-            raise ValueError(f"{function}: {argument} must have no layout: XLA chooses how arrays lie, got {value!r}")
+        if value.layout is not None and not value.layout.is_plain:
+            raise ValueError(
+                f"{function}: {argument} must have a layout row by row, as all arrays have that programs take and "
+                f"return, got {value.layout!r}"
+            )
         return canonical_sharding(function, argument, value.sharding)
+    if isinstance(value, Space):
+        if value is Space.Host:
+            raise ValueError(
+                f"{function}: {argument} must not be Space.Host: arrays lie in the memory of devices; "
+                "primax.device_get brings them to the host, as NumPy arrays"
+            )
+        return None
     raise TypeError(
         f"{function}: {argument} must be one of primax.devices(), a sharding, a PartitionSpec or None, got {value!r}"
     )

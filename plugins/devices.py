@@ -12,11 +12,13 @@ from primax.extend.core import Array, tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import (
+    Layout,
     Mesh,
     NamedSharding,
     PartitionSpec,
     Sharding,
     ShardingTypeError,
+    Space,
     axes_of_dims,
     canonical_sharding,
     current_scope,
@@ -32,13 +34,16 @@ __all__ = [
     "device_get",
     "device_put",
     "device_put_p",
+    "layout_constraint_p",
     "require_free",
     "sharding_constraint_p",
+    "with_layout_constraint",
     "with_sharding_constraint",
 ]
 
 device_put_p = core.Primitive("device_put")
 sharding_constraint_p = core.Primitive("sharding_constraint")
+layout_constraint_p = core.Primitive("layout_constraint")
 
 
 def device_put(
@@ -66,7 +71,7 @@ def device_put(
     [Array(1., dtype=float32, weak_type=True), Array(2, dtype=int32, weak_type=True)]
     """
     leaves, structure = tree.flatten(x)
-    if device is None or isinstance(device, Sharding | backend.Device | PartitionSpec):
+    if device is None or isinstance(device, Sharding | backend.Device | PartitionSpec | Space):
         targets = [canonical_sharding("device_put", "device", device)] * len(leaves)
     else:
         given = tree.flatten_axes("device_put device", structure, device)
@@ -177,6 +182,57 @@ def _constraint_batch(axis: batching.AxisData, args: Any, dims: Any, *, sharding
     return sharding_constraint_p.bind(x, sharding=sharding), dim
 
 
+def with_layout_constraint(x: Any, layouts: Any) -> Any:
+    """Tell XLA in which order the arrays of a tree lie in memory within a program. Their values are the same.
+
+    What programs take and return lies row by row.
+
+    Args:
+      x: arrays in any containers.
+      layouts: a `Layout`, or a tree of these that is a prefix of `x`.
+
+    Returns:
+      The same values.
+
+    Raises:
+      TypeError: `layouts` is none of these.
+      ValueError: a layout does not order the axes of its array.
+    """
+    leaves, structure = tree.flatten(x)
+    given = tree.flatten_axes("with_layout_constraint layouts", structure, layouts)
+    for layout in given:
+        if not isinstance(layout, Layout):
+            raise TypeError(f"with_layout_constraint: layouts must be Layouts, got {layout!r}")
+    bound = [layout_constraint_p.bind(leaf, layout=layout) for leaf, layout in zip(leaves, given, strict=True)]
+    return tree.unflatten(structure, bound)
+
+
+def _layout_abstract_eval(x: Any, *, layout: Layout) -> Any:
+    if sorted(layout.major_to_minor) != list(range(len(x.shape))):
+        raise ValueError(
+            f"with_layout_constraint: layouts must order the axes of arrays of shape {x.shape}, got {layout!r}"
+        )
+    return x
+
+
+def _layout_impl(x: Any, *, layout: Layout) -> Any:
+    _layout_abstract_eval(core.get_aval(x), layout=layout)
+    return x
+
+
+def _layout_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, layout: Layout) -> Any:
+    order = list(layout.major_to_minor[::-1])
+    call = mlir.custom_call("LayoutConstraint", result_types=[x.type], operands=[x], result_layouts=[order])
+    return call.results
+
+
+def _layout_batch(args: Any, dims: Any, *, layout: Layout) -> tuple[Any, Any]:
+    """The mapped axis goes slowest."""
+    (dim,) = dims
+    order = (dim, *(axis + (axis >= dim) for axis in layout.major_to_minor))
+    return layout_constraint_p.bind(*args, layout=Layout(order)), dim
+
+
 def device_get(x: Any) -> Array:
     """The values of the arrays of a tree, as NumPy arrays.
 
@@ -253,6 +309,17 @@ RULES: Table = {
         "batch": batching.vectorized(device_put_p),
         "sharding": _put_axes,
         "lowering": _put_lowering,
+    },
+    layout_constraint_p: {
+        "impl": _layout_impl,
+        "abstract_eval": _layout_abstract_eval,
+        "jvp": ad.linear_jvp(layout_constraint_p),
+        "transpose": ad.linear_transpose(
+            layout_constraint_p, lambda ct, *, layout: [layout_constraint_p.bind(ct, layout=layout)]
+        ),
+        "batch": _layout_batch,
+        "sharding": lambda x, *, layout: [axes_of_dims(x)],
+        "lowering": _layout_lowering,
     },
     sharding_constraint_p: {
         "impl": lambda x, *, sharding: backend.put_value(x, core.get_aval(x).weak_type, sharding),

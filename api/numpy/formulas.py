@@ -13,7 +13,7 @@ from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan, signbit
-from primax.numpy.promotion import aval_of, broadcast, convert, operands, promote, strong
+from primax.numpy.promotion import aval_of, broadcast, convert, operands, promote, refuse_options, strong
 from primax.numpy.selection import choose, select
 from primax.numpy.ufuncs import (
     absolute,
@@ -148,7 +148,9 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: floa
         # The limit as both go to infinity as one, so that each contributes a half to the derivative.
         return choose(undefined, _half(arithmetic.add_p.bind(x, y)), out)
 
-    def function(x: Any, y: Any, /) -> Array:
+    def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
+        if out is not where:
+            refuse_options(name, out, where)
         return log_of_sum(*operands(name, x, y, to=to_inexact))
 
     return document(function, name, sentence, 2, "of any number dtype; integers are converted to a floating one")

@@ -13,7 +13,7 @@ from primax.extend.elementwise import like
 from primax.extend.sharding import vary_like
 from primax.numpy import reductions
 from primax.numpy.creation import asarray, constant
-from primax.numpy.promotion import aval_of, boolean, broadcast, convert, operands, strong
+from primax.numpy.promotion import aval_of, boolean, broadcast, convert, operands, refuse_options, strong
 from primax.numpy.ufuncs import document, equal, imag, real, require_real, to_inexact
 from primax.plugins import arithmetic, bitwise, comparison, rounding, structural
 
@@ -106,7 +106,9 @@ def logical_not(x: Any, /) -> Array:
 
 
 def _logical(name: str, primitive: Any, sentence: str) -> Function:
-    def function(x: Any, y: Any, /) -> Array:
+    def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
+        if out is not where:
+            refuse_options(name, out, where)
         aval_of(name, x, 0)
         aval_of(name, y, 1)
         return primitive.bind(*broadcast(name, [boolean(x), boolean(y)]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -30,6 +30,7 @@ __all__ = [
     "known_integers",
     "operands",
     "promote",
+    "refuse_options",
     "scalar_in",
     "strong",
 ]
@@ -380,3 +381,15 @@ def known_integers(function: str, argument: str, value: Any) -> tuple[int, ...]:
     if isinstance(value, Array | np.ndarray):
         value = np.asarray(value).tolist()
     return integers(listed(value), function, argument)
+
+
+def refuse_options(name: str, out: Any, where: Any) -> NoReturn:
+    """Refuse what NumPy's functions of elements take besides, of which the two None are all that arrays can have.
+
+    Raises:
+      NotImplementedError: always.
+    """
+    option, value = ("where", where) if out is None else ("out", out)
+    raise NotImplementedError(
+        f"{name}: {option} must be None, got {value!r}: arrays are immutable; primax.numpy.where chooses among results"
+    )

@@ -19,6 +19,7 @@ from primax.numpy.promotion import (
     convert,
     operands,
     promote,
+    refuse_options,
     strong,
 )
 from primax.numpy.selection import choose
@@ -129,7 +130,9 @@ def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, 
     """A function of two arguments, which are promoted, converted by `to`, and broadcast."""
     bind = primitive.bind
 
-    def function(x: Any, y: Any, /) -> Array:
+    def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
+        if out is not where:
+            refuse_options(name, out, where)
         x, y = operands(name, x, y, to)
         return bind(x, y)
 
@@ -140,7 +143,9 @@ def _with_logic(name: str, primitive: Any, logic: Any, sentence: str) -> Functio
     """Like `_binary`, with another primitive for booleans."""
     bind = primitive.bind
 
-    def function(x: Any, y: Any, /) -> Array:
+    def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
+        if out is not where:
+            refuse_options(name, out, where)
         x, y = operands(name, x, y)
         return logic.bind(x, y) if get_aval(x).dtype is _BOOL else bind(x, y)
 
@@ -166,7 +171,16 @@ log = _unary("log", exponential.log_p, "The natural logarithm of x.", _INEXACT, 
 log1p = _unary("log1p", exponential.log1p_p, "log(1 + x), precise near 0.", _INEXACT, to_inexact)
 sqrt = _unary("sqrt", exponential.sqrt_p, "The square root of x.", _INEXACT, to_inexact)
 cbrt = _unary("cbrt", exponential.cbrt_p, "The cube root of x.", _REAL, to_inexact)
-negative = _unary("negative", arithmetic.neg_p, "-x.")
+_negative = _unary("negative", arithmetic.neg_p, "-x.")
+
+
+def negative(x: Any, /, out: None = None, where: None = None) -> Any:
+    if out is not where:
+        refuse_options("negative", out, where)
+    return _negative(x)
+
+
+negative.__doc__ = _negative.__doc__
 square = _unary("square", arithmetic.square_p, "x * x.", to=to_number)
 invert = _unary("invert", bitwise.not_p, "The bits that are not set in x.", _INTEGER)
 

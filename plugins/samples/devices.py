@@ -8,8 +8,8 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.sampling import numbers
-from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec, sharding_of
-from primax.plugins.devices import device_put_p, sharding_constraint_p
+from primax.extend.sharding import Layout, Mesh, NamedSharding, PartitionSpec, sharding_of
+from primax.plugins.devices import device_put_p, layout_constraint_p, sharding_constraint_p
 
 __all__ = ["SAMPLES"]
 
@@ -30,7 +30,12 @@ def _constraint_samples() -> list[core.Sample]:
     return [core.Sample([x], {"sharding": here}, reference=lambda x, sharding: x)]
 
 
+def _layout_samples() -> list[core.Sample]:
+    return [core.Sample([numbers((2, 3))], {"layout": Layout((1, 0))}, reference=lambda x, layout: x)]
+
+
 SAMPLES = {
+    layout_constraint_p: _layout_samples,
     device_put_p: _samples,
     sharding_constraint_p: _constraint_samples,
 }

@@ -142,3 +142,18 @@ def test_sums_of_exponentials_begin_in_dtypes_without_infinities_too(dtype) -> N
         assert out.shape == (1,)
         assert abs(float(out[0]) - want) < 0.3
         assert abs(float(of.reduce(x, where=x > 2.75)) - 3) < 0.1
+
+
+@pytest.mark.parametrize(
+    "name",
+    "add subtract multiply maximum minimum bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor "
+    "logaddexp logaddexp2 negative".split(),
+)
+def test_options_of_numpy_may_be_given_as_none_alone(name):
+    f = getattr(pnp, name)
+    args = [np.int32([1, 2])] * f.nin
+    np.testing.assert_array_equal(f(*args, out=None, where=None), f(*args))
+    with pytest.raises(NotImplementedError, match=rf"{name}: where must be None, got False"):
+        f(*args, where=False)
+    with pytest.raises(NotImplementedError, match=rf"{name}: out must be None"):
+        f(*args, out=np.zeros(2))

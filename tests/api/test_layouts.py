@@ -1,0 +1,47 @@
+"""Layouts and spaces of memory: what programs are told, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import primax as px
+from primax.experimental.layout import Format, Layout, with_layout_constraint
+from primax.memory import Space
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def test_programs_are_told_how_values_lie_and_values_stay():
+    f = px.jit(lambda x: with_layout_constraint({"a": x + 1}, Layout((1, 0)))["a"] * 2)
+    np.testing.assert_array_equal(f(X), (X + 1) * 2)
+    text = f.lower(X).as_text()
+    assert "@LayoutConstraint" in text
+    assert "result_layouts = [dense<[0, 1]>" in text
+    np.testing.assert_array_equal(with_layout_constraint(X, Layout((1, 0))), X)
+
+
+def test_derivatives_and_batches_have_layouts_too():
+    def f(x):
+        return (with_layout_constraint(2 * x, Layout((1, 0))) ** 2).sum()
+
+    np.testing.assert_array_equal(px.jit(px.grad(f))(X), 8 * X)
+    mapped = px.make_jaxpr(px.vmap(lambda x: with_layout_constraint(x, Layout((1, 0))), 1, 1))(np.ones((2, 4, 3)))
+    assert mapped.eqns[-1].params["layout"] == Layout((1, 2, 0))
+
+
+def test_wrong_layouts_are_named():
+    with pytest.raises(ValueError, match=r"must order the axes of arrays of shape \(2, 3\)"):
+        with_layout_constraint(X, Layout((0,)))
+    with pytest.raises(TypeError, match="layouts must be Layouts, got 3"):
+        with_layout_constraint(X, 3)
+
+
+def test_arrays_are_put_row_by_row_in_the_memory_of_devices():
+    sharding = px.numpy.ones(2).sharding
+    np.testing.assert_array_equal(px.device_put(X, Format(Layout((0, 1)), sharding)), X)
+    with pytest.raises(ValueError, match="must have a layout row by row"):
+        px.device_put(X, Format(Layout((1, 0)), sharding))
+    np.testing.assert_array_equal(px.device_put(X, Space.Device), X)
+    with pytest.raises(ValueError, match=r"must not be Space.Host: .*primax.device_get"):
+        px.device_put(X, Space.Host)
