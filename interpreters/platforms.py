@@ -11,12 +11,16 @@ import threading
 import warnings
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from primax.core import _jaxlib, config, fork, journal, mesh
 from primax.core.arguments import check_function, integer
 from primax.core.errors import XlaError
-from primax.interpreters import gpus, pjrt
+from primax.interpreters import gpus
+
+if TYPE_CHECKING:
+    from primax.interpreters import pjrt
 
 __all__ = [
     "client",
@@ -123,7 +127,7 @@ def platform_of(device: Any) -> str:
 @cache
 def plugins() -> list[pjrt.Plugin]:
     """The PJRT plugins that are installed, or named in the environment."""
-    return pjrt.found_plugins()
+    return import_module("primax.interpreters.pjrt").found_plugins()  # type: ignore[no-any-return]
 
 
 def _discover() -> None:
@@ -134,7 +138,7 @@ def _discover() -> None:
 
 
 def _make_client(plugin: pjrt.Plugin) -> Any:
-    return pjrt.make_client(plugin, joined.runtime)
+    return import_module("primax.interpreters.pjrt").make_client(plugin, joined.runtime)
 
 
 def _why_not(name: str) -> str:
