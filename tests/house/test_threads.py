@@ -12,8 +12,8 @@ import random, sys, threading
 import primax as px
 
 sys.setswitchinterval(1e-5)
-names = ["custom_jvp", "device_put", "devices", "effects_barrier", "grad", "jacfwd", "jit", "lax", "make_jaxpr", "numpy",
-         "pure_callback", "random", "reshard", "shard_map", "vmap"]
+names = ["custom_jvp", "device_put", "devices", "effects_barrier", "grad", "jacfwd", "jit", "lax", "make_jaxpr",
+         "numpy", "pure_callback", "random", "reshard", "shard_map", "vmap"]
 random.Random(int(sys.argv[1])).shuffle(names)
 together, failures = threading.Barrier(len(names)), []
 
