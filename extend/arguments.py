@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any
 
+import numpy as np
 from numpy.exceptions import AxisError
 
 from primax.extend import core
@@ -15,6 +16,7 @@ __all__ = [
     "canonical_axis",
     "canonical_shape",
     "inserted",
+    "index_dtype",
     "integers",
     "is_value",
     "listed",
@@ -23,11 +25,17 @@ __all__ = [
 ]
 
 _VALUES = (core.Array, core.Tracer)
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def is_value(x: Any) -> bool:
     """Whether `x` is what computations return, and not a NumPy array or a Python scalar."""
     return isinstance(x, _VALUES)
+
+
+def index_dtype(size: int) -> np.dtype[Any]:
+    """The dtype of positions along an axis of so many elements."""
+    return _INT32 if size < 2**31 else _INT64
 
 
 def integers(values: Iterable[Any], function: str, argument: str) -> tuple[int, ...]:

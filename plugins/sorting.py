@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend import core, hookimpl
 from primax.extend.api_util import integer, real_number
-from primax.extend.arguments import canonical_axis
+from primax.extend.arguments import canonical_axis, index_dtype
 from primax.extend.core import Array, ShapedArray, config, dtypes, get_aval
 from primax.extend.dividing import along_axis, whole_along
 from primax.extend.elementwise import ORDERED
@@ -223,17 +223,13 @@ def _sort_jvp(primals: Any, tangents: Any, *, dimension: int, is_stable: bool, n
         outs = sort_p.bind(*primals, **params)
         return outs, [ad.Zero.from_primal_value(out) for out in outs]
     shape = get_aval(primals[0]).shape
-    places = iota_p.bind(dtype=_position_dtype(shape[dimension]), shape=shape, dimension=dimension)
+    places = iota_p.bind(dtype=index_dtype(shape[dimension]), shape=shape, dimension=dimension)
     *outs, order = sort_p.bind(*primals, places, **params)
     moved = [
         ad.Zero.from_primal_value(out) if type(t) is ad.Zero else take_along(t, order, dimension)
         for t, out in zip(tangents, outs, strict=True)
     ]
     return outs, moved
-
-
-def _position_dtype(size: int) -> np.dtype[Any]:
-    return np.dtype(np.int32 if size < 2**31 else np.int64)
 
 
 def _sort_batch(

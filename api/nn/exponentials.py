@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -85,6 +85,19 @@ def _powers(x: Any, axes: tuple[int, ...], mask: Any) -> tuple[Any, Any]:
     return shifted, exp_p.bind(shifted, accuracy=None)
 
 
+@overload
+def logsumexp(
+    a: Any,
+    axis: Any = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: Literal[False] = False,
+    where: Any = None,
+) -> Array: ...
+@overload
+def logsumexp(
+    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, *, return_sign: bool, where: Any = None
+) -> Array | tuple[Array, Array]: ...
 def logsumexp(
     a: Any,
     axis: Any = None,
@@ -92,7 +105,7 @@ def logsumexp(
     keepdims: bool = False,
     return_sign: bool = False,
     where: Any = None,
-) -> Array:
+) -> Array | tuple[Array, Array]:
     """log(sum(b * exp(a))) over axes, without overflow.
 
     Args:

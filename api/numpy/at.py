@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypedDict, Unpack
 
+from primax.extend.arguments import index_dtype
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.numpy.brackets import Index, read_entries, resolve
 from primax.numpy.creation import asarray, constant, ones_like
@@ -27,7 +28,6 @@ from primax.plugins.indexing import (
     scatter_sub_p,
 )
 from primax.plugins.indexing.dimensions import as_scatter
-from primax.plugins.indexing.positions import index_dtype
 from primax.plugins.resharding import forgotten, resharded
 from primax.plugins.structural import reshape_p
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import among, integer, sequence
-from primax.extend.arguments import canonical_axis
+from primax.extend.arguments import canonical_axis, index_dtype
 from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.joining import concatenate
@@ -287,7 +287,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
         a = take(a, sorter)
         aval = aval_of("searchsorted", a, "sorter")
     dtype = dtypes.default_int_dtype()
-    return _searched(a, v, side, method, dtype if dtype.itemsize == 8 else _position_dtype(aval.size))
+    return _searched(a, v, side, method, dtype if dtype.itemsize == 8 else index_dtype(aval.size))
 
 
 @one_program(static=2)
@@ -304,16 +304,12 @@ def _searched(a: Any, v: Any, side: str, method: str, dtype: Any) -> Array:
     return reshaped(convert(found, get_aval(found), dtype), wanted.shape)
 
 
-def _position_dtype(size: int) -> np.dtype[Any]:
-    return np.dtype(np.int32 if size < 2**31 else np.int64)
-
-
 def _by_comparing(a: Any, v: Any, side: str) -> Array:
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     a = broadcast_to_shape(reshaped(a, (1, size)), (count, size))
     v = broadcast_to_shape(reshaped(v, (count, 1)), (count, size))
     before = _stands_before(a, v, side)
-    return reduce_sum_p.bind(convert(before, get_aval(before), _position_dtype(size)), axes=(1,))
+    return reduce_sum_p.bind(convert(before, get_aval(before), index_dtype(size)), axes=(1,))
 
 
 def _stands_before(x: Any, v: Any, side: str) -> Array:
@@ -328,7 +324,7 @@ def _stands_before(x: Any, v: Any, side: str) -> Array:
 def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Array:
     """The range that holds the place is halved until it is empty."""
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
-    dtype = _position_dtype(size)
+    dtype = index_dtype(size)
     low, high = (broadcast_to_shape(dtype.type(bound), (count,)) for bound in (0, size))
     if not size:
         return low
@@ -358,7 +354,7 @@ def _by_unrolled_halving(a: Any, v: Any, side: str) -> Array:
 def _by_sorting(a: Any, v: Any, side: str) -> Array:
     """Among all elements together, v comes behind those of a that are before it, and behind the smaller ones of v."""
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
-    dtype = _position_dtype(size + count)
+    dtype = index_dtype(size + count)
     together = concatenate([v, a] if side == "left" else [a, v])
     ranks = _order(_order(together, 0, dtype), 0, dtype)
     start = 0 if side == "left" else size
@@ -395,7 +391,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
         raise ValueError(f"digitize: method must be one of {', '.join(_SEARCHES)}, got {method!r}")
     aval_of("digitize", x, "x")
     if aval.size < 2:
-        return _searched(bins, x, side, method, _position_dtype(1))
+        return _searched(bins, x, side, method, index_dtype(1))
     return _digitized(x, bins, side, method)
 
 
@@ -404,7 +400,7 @@ def _digitized(x: Any, bins: Any, side: str, method: str) -> Array:
     bins = asarray(bins)
     flipped = bins[-1] < bins[0]
     found = _searched(
-        choose(flipped, rev_p.bind(bins, dimensions=(0,)), bins), x, side, method, _position_dtype(bins.shape[0])
+        choose(flipped, rev_p.bind(bins, dimensions=(0,)), bins), x, side, method, index_dtype(bins.shape[0])
     )
     return choose(flipped, get_aval(found).dtype.type(bins.shape[0]) - found, found)
 
@@ -444,7 +440,5 @@ def _found(element: Any, test_elements: Any, method: str) -> Array:
         same = comparison.eq_p.bind(spread, broadcast_to_shape(others, wide))
         return reduce_or_p.bind(same, axes=(len(shape),))
     others, flat = sort(others), reshaped(x, (math.prod(shape),))
-    place = _searched(
-        others, flat, "left", "sort" if method == "sort" else "scan", _position_dtype(get_aval(others).size)
-    )
+    place = _searched(others, flat, "left", "sort" if method == "sort" else "scan", index_dtype(get_aval(others).size))
     return reshaped(comparison.eq_p.bind(take_rows(others, place), flat), shape)

@@ -27,16 +27,10 @@ from primax.extend.elementwise import (
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic.halves import mulhi_lowering
-from primax.plugins.bitwise import bitwise_and, or_p
+from primax.plugins.bitwise import bitwise_and, bitwise_or
 from primax.plugins.comparison import eq, ge, gt, gt_p, lt, lt_p
 from primax.plugins.rounding import RoundingMethod, round_p
-from primax.plugins.structural import (
-    convert_element_type,
-    repeat,
-    select_n_p,
-    unbroadcast,
-    zeros_like,
-)
+from primax.plugins.structural import convert_element_type, repeat, select, select_n_p, unbroadcast, zeros_like
 
 __all__ = [
     "abs",
@@ -486,7 +480,7 @@ def _infinite_where_a_part_is(modulus: Any, x: Any) -> Array:
     """The modulus of a complex number with an infinite part is infinite, though the other part be NaN."""
     infinity = like(modulus, np.inf)
     parts = [eq(abs(part), infinity) for part in (real_p.bind(x), imag(x))]
-    return select_n_p.bind(or_p.bind(*parts), modulus, repeat(infinity, core.get_aval(modulus).shape))
+    return select(bitwise_or(*parts), repeat(infinity, core.get_aval(modulus).shape), modulus)
 
 
 _modulus_of_infinities = mlir.lower_fun(_infinite_where_a_part_is, multiple_results=False)
@@ -507,12 +501,10 @@ def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:
 
     def lexicographic(x: Any, y: Any) -> Any:
         """The greater or smaller of complex numbers by real part, then imaginary part."""
-        rx, ry = real_p.bind(x), real_p.bind(y)
-        same_real = eq(rx, ry)
+        same_real = eq(real(x), real(y))
         shape = core.get_aval(same_real).shape
-        by_imag = wins.bind(imag(x), imag(y))
-        is_x = select_n_p.bind(same_real, wins.bind(rx, ry), by_imag)
-        return select_n_p.bind(is_x, repeat(y, shape), repeat(x, shape))
+        is_x = select(same_real, wins.bind(imag(x), imag(y)), wins.bind(real(x), real(y)))
+        return select(is_x, repeat(x, shape), repeat(y, shape))
 
     by_parts = mlir.lower_fun(lexicographic, multiple_results=False)
 
@@ -524,7 +516,7 @@ def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:
 
 
 def _bounded(lower: Any, x: Any, upper: Any) -> Array:
-    return min_p.bind(upper, max_p.bind(lower, x))
+    return min(upper, max(lower, x))
 
 
 _clamp_by_extrema = mlir.lower_fun(_bounded, multiple_results=False)
@@ -604,7 +596,7 @@ RULES: Table = dict(
             jvp_rule=_clamp_jvp,
             at=((-0.5, -0.7, 0.6), (0.3, -1.2, 2.6), (1.1, 0.9, 1.3)),
         ),
-        row(mulhi_p, (INTEGER, INTEGER), mulhi_lowering(add_p, sub_p, mul_p)),
+        row(mulhi_p, (INTEGER, INTEGER), mulhi_lowering(add, sub, mul)),
         row(square_p, NUMERIC, _square_lowering, lambda t, x: mul(t, mul(x, like(x, 2.0)))),
         row(
             integer_pow_p,

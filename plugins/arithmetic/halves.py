@@ -17,8 +17,10 @@ from primax.plugins.bitwise import (
 
 __all__ = ["mulhi_lowering"]
 
+Function = Callable[[Any, Any], Any]
 
-def mulhi_lowering(add_p: core.Primitive, sub_p: core.Primitive, mul_p: core.Primitive) -> Callable[..., Any]:
+
+def mulhi_lowering(add: Function, sub: Function, mul: Function) -> Callable[..., Any]:
     """The lowering of `mulhi`: an operation of CHLO, or products of halves where that is not there."""
 
     def upper_half(x: Any, y: Any) -> Any:
@@ -28,17 +30,17 @@ def mulhi_lowering(add_p: core.Primitive, sub_p: core.Primitive, mul_p: core.Pri
         (low_x, high_x), (low_y, high_y) = (
             (bitwise_and(z, like(z, 2 ** (bits // 2) - 1)), shift_right_logical(z, like(z, bits // 2))) for z in (x, y)
         )
-        carried = shift_right_logical(mul_p.bind(low_x, low_y), like(x, bits // 2))
-        middle = add_p.bind(mul_p.bind(high_x, low_y), carried)
-        other = add_p.bind(mul_p.bind(low_x, high_y), bitwise_and(middle, like(middle, 2 ** (bits // 2) - 1)))
-        out = mul_p.bind(high_x, high_y)
+        carried = shift_right_logical(mul(low_x, low_y), like(x, bits // 2))
+        middle = add(mul(high_x, low_y), carried)
+        other = add(mul(low_x, high_y), bitwise_and(middle, like(middle, 2 ** (bits // 2) - 1)))
+        out = mul(high_x, high_y)
         for part in (middle, other):
-            out = add_p.bind(out, shift_right_logical(part, like(part, bits // 2)))
+            out = add(out, shift_right_logical(part, like(part, bits // 2)))
         if dtypes.is_unsigned_integer(dtype):
             return out
         for z, factor in ((x, y), (y, x)):
             negative = shift_right_arithmetic(z, like(z, bits - 1))
-            out = sub_p.bind(out, bitwise_and(negative, factor))
+            out = sub(out, bitwise_and(negative, factor))
         return out
 
     by_operation, by_halves = mlir.nary("chlo.mulhi"), mlir.lower_fun(upper_half, multiple_results=False)

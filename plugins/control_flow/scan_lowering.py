@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.arguments import index_dtype
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
 
@@ -53,7 +54,7 @@ class _Scan:
         self.jaxpr = jaxpr
         self.length = length
         self.reverse = reverse
-        self.counter = np.dtype(np.int32 if length < 2**31 else np.int64)
+        self.counter = index_dtype(length)
         self.ordered = list(ctx.tokens_in or ())
         start = len(self.ordered)
         self.consts = slice(start, start + num_consts)

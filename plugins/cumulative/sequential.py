@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.arguments import index_dtype
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import mlir
 
@@ -56,7 +57,7 @@ def lower_to_loop(
     program = core.trace_to_jaxpr(step, [carry, *elements], "step")
 
     ir, hlo = mlir.ir, mlir.hlo
-    counter = np.dtype(np.int32 if count < 2**31 else np.int64)
+    counter = index_dtype(count)
     zero, unit = (mlir.ir_constant(np.asarray(i, counter)) for i in (0, 1))
     size, last = (mlir.ir_constant(np.asarray(i, counter)) for i in (count, count - 1))
     sizes = ir.DenseI64ArrayAttr.get(one)

@@ -9,12 +9,12 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import integer, sequence
-from primax.extend.arguments import canonical_axis, canonical_shape, inserted, renumbered
+from primax.extend.arguments import canonical_axis, canonical_shape, index_dtype, inserted, renumbered
 from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from primax.plugins.indexing.positions import from_the_end, in_words, index_dtype
+from primax.plugins.indexing.positions import from_the_end, in_words
 from primax.plugins.indexing.primitives import dynamic_slice_p, dynamic_update_slice_p, gather_p, scatter_p
 from primax.plugins.structural import (
     broadcast_in_dim_p,

@@ -8,20 +8,16 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import aval_of, of_call
+from primax.extend.arguments import index_dtype
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.plugins.arithmetic import add
 from primax.plugins.comparison import lt
 from primax.plugins.structural import convert_element_type_p, select_n_p
 
-__all__ = ["bounds", "cast_indices", "clipped", "from_the_end", "in_words", "index_dtype"]
+__all__ = ["bounds", "cast_indices", "clipped", "from_the_end", "in_words"]
 
-_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
-
-
-def index_dtype(size: int) -> np.dtype[Any]:
-    """The dtype of positions along an axis."""
-    return _INT32 if size < 2**31 else _INT64
+_INT32 = np.dtype(np.int32)
 
 
 def cast_indices(function: str, argument: str, indices: Any) -> Any:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from primax.extend import core
+from primax.extend.arguments import index_dtype
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import ANY, NUMERIC, Accepts
 from primax.extend.interpreters import ad, batching, mlir
@@ -180,7 +179,7 @@ def _what_remains(shape: Any, indices: Any, updates_shape: Any, params: Any) -> 
     """
     vectors = get_aval(indices).shape[:-1]
     count = prod(vectors)
-    numbers = iota_p.bind(dtype=np.dtype(np.int32 if count < 2**31 - 1 else np.int64), shape=(count,), dimension=0)
+    numbers = iota_p.bind(dtype=index_dtype(count + 1), shape=(count,), dimension=0)
     one = get_aval(numbers).dtype.type(1)
     numbers = reshape_p.bind(add(numbers, one), new_sizes=vectors, dimensions=None)
     along = tuple(scatter_axes(params["dimension_numbers"], len(updates_shape)))

@@ -172,7 +172,7 @@ def _permute(pivots: Any, *, permutation_size: int) -> Array:
     def picked(x: Any, where: Any) -> Array:
         """The one element of each vector where a condition holds, repeated to the shape of the permutation."""
         zeros = structural.broadcast_in_dim_p.bind(np.int32(0), shape=get_aval(x).shape, broadcast_dimensions=())
-        one = structural.reduce_sum_p.bind(structural.select_n_p.bind(where, zeros, x), axes=(last,))
+        one = structural.reduce_sum(structural.select(where, x, zeros), (last,))
         return structural.broadcast_in_dim_p.bind(one, shape=shape, broadcast_dimensions=tuple(range(last)))
 
     def exchange(step: Any, permutation: Any) -> Array:
@@ -180,7 +180,7 @@ def _permute(pivots: Any, *, permutation_size: int) -> Array:
         here = comparison.eq(places, i)
         there = comparison.eq(places, picked(pivots, comparison.eq(steps, i)))
         first, second = picked(permutation, here), picked(permutation, there)
-        return structural.select_n_p.bind(here, structural.select_n_p.bind(there, permutation, first), second)
+        return structural.select(here, second, structural.select(there, first, permutation))
 
     return fori_loop(0, count, exchange, places)
 

@@ -22,7 +22,7 @@ from primax.extend.rule_types import Table
 from primax.plugins.bitwise import bitwise_xor
 from primax.plugins.random.threefry import threefry_fold_in, threefry_seed, threefry_split
 from primax.plugins.resharding import resharded
-from primax.plugins.structural import concatenate_p, reshape_p, slice_p, squeeze_p
+from primax.plugins.structural import concatenate_p, reshape_p, slice_p, squeeze, squeeze_p
 
 __all__ = [
     "RULES",
@@ -111,7 +111,7 @@ def _rng_bit_generator_batch(args: Any, dims: Any, *, shape: tuple[int, ...], **
         return [keys, bits], [0, 0]
     first = slice_p.bind(keys, start_indices=(0, 0), limit_indices=(1, *words), strides=None)
     others = slice_p.bind(keys, start_indices=(1, 0), limit_indices=(size, *words), strides=None)
-    state, bits = rng_bit_generator_p.bind(squeeze_p.bind(first, dimensions=(0,)), shape=(size, *shape), **params)
+    state, bits = rng_bit_generator_p.bind(squeeze(first, (0,)), shape=(size, *shape), **params)
     state = reshape_p.bind(state, new_sizes=(1, *words), dimensions=None)
     return [concatenate_p.bind(state, others, dimension=0), bits], [0, 0]
 

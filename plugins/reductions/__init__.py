@@ -350,8 +350,8 @@ def _arg_lowering(extremum: core.Primitive) -> Callable[..., Any]:
         if dtypes.is_inexact(dtype):
             (x,) = optimization_barrier_p.bind(x)
         kept = tuple([i for i in range(len(shape)) if i not in axes])
-        best = broadcast_in_dim_p.bind(extremum.bind(x, axes=axes), shape=shape, broadcast_dimensions=kept)
-        hit = eq(x, best)
+        best = extremum.bind(x, axes=axes)
+        hit = eq(x, broadcast_in_dim_p.bind(best, shape=shape, broadcast_dimensions=kept))
         if dtypes.is_floating(dtype):
             hit = bitwise_or(hit, ne(x, x))
         places = broadcasted_iota(index_dtype, shape, axes[0])

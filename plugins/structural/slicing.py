@@ -24,8 +24,8 @@ from primax.extend.narrow import in_whole_bytes
 from primax.extend.rule_types import Table
 from primax.plugins.structural.conversion import host_scalar
 from primax.plugins.structural.creation import zero_of, zeros_of
-from primax.plugins.structural.selection import select_n_p
-from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum_p, squeeze_p
+from primax.plugins.structural.selection import select, select_n_p
+from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum, squeeze_p
 
 __all__ = [
     "concatenate",
@@ -355,7 +355,8 @@ def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config:
     if of_value:
         inside = broadcast_in_dim_p.bind(_FALSE, shape=shape, broadcast_dimensions=())
         around = pad_p.bind(inside, _TRUE, padding_config=padding_config)
-        t_value = reduce_sum_p.bind(select_n_p.bind(around, zeros_of(aval), ct), axes=tuple(range(len(aval.shape))))
+        of_padding = select(around, ct, zeros_of(aval))
+        t_value = reduce_sum(of_padding, range(len(aval.shape)))
     return [t_operand, t_value]
 
 
