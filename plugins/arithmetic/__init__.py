@@ -497,7 +497,7 @@ def _abs_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any] | Array:
 
 
 def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:
-    real = mlir.nary(f"stablehlo.{name}")
+    by_operation = mlir.nary(f"stablehlo.{name}")
 
     def lexicographic(x: Any, y: Any) -> Any:
         """The greater or smaller of complex numbers by real part, then imaginary part."""
@@ -509,7 +509,7 @@ def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:
     by_parts = mlir.lower_fun(lexicographic, multiple_results=False)
 
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
-        return (by_parts if dtypes.is_complex(ctx.avals_in[0].dtype) else real)(ctx, x, y)
+        return (by_parts if dtypes.is_complex(ctx.avals_in[0].dtype) else by_operation)(ctx, x, y)
 
     lowering.__name__ = f"lower_to({name})"
     return lowering

@@ -236,6 +236,16 @@ def test_a_backward_rule_may_be_differentiated_forward():
         assert abs(float(second(1.0)) + np.sin(1.0)) < 1e-6
 
 
+def test_a_tangent_that_a_backward_rule_stands_for_is_pulled_back_by_it():
+    @px.custom_vjp
+    def f(x):
+        return pnp.sin(x)
+
+    f.defvjp(lambda x: (pnp.sin(x), x), lambda x, ct: (ct * 3 * x,))
+    pulled = px.jit(px.grad(lambda t: px.jvp(f, (2.0,), (t,))[1]))  # the tangent itself is not computed
+    assert float(pulled(1.0)) == 6.0
+
+
 @pytest.mark.parametrize("way", ["jvp", "jit", "linearize"])
 def test_forward_mode_of_a_backward_rule_is_refused(way):
     calls = {
