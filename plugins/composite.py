@@ -125,7 +125,7 @@ def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     return interpreter.call(eqn.params["jaxpr"], values, bind)
 
 
-def _ir(value: Any) -> Any:
+def _ir(value: Any) -> mlir.ir.Attribute:
     """An attribute in MLIR."""
     ir = mlir.ir
     if isinstance(value, bool):

@@ -122,8 +122,10 @@ def _round_lowering(
     return _ROUND[rounding_method](ctx, x)
 
 
-def _reduce_precision_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
-    def bits(n: int) -> Any:
+def _reduce_precision_lowering(
+    ctx: mlir.LoweringRuleContext, x: Any, *, exponent_bits: int, mantissa_bits: int
+) -> Sequence[mlir.ir.Value]:
+    def bits(n: int) -> Array:
         return mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(32), n)
 
     return mlir.hlo.reduce_precision(x, bits(exponent_bits), bits(mantissa_bits))

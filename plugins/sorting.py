@@ -311,7 +311,7 @@ def _is_less(pairs: Sequence[tuple[Any, Any, str]]) -> mlir.ir.Value:
 _FEW = 1024
 
 
-def _sort_cpu_lowering(ctx: mlir.LoweringRuleContext, *xs: Any, **params: Any) -> Any:
+def _sort_cpu_lowering(ctx: mlir.LoweringRuleContext, *xs: Any, **params: Any) -> Sequence[mlir.ir.Value]:
     key = ctx.avals_in[0]
     integers = dtypes.is_integer(key.dtype) or dtypes.is_bool(key.dtype)
     if (
@@ -344,7 +344,7 @@ def _sort_packed(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> li
 _by_packed_keys = mlir.lower_fun(_sort_packed)
 
 
-def _as_integers(x: Any) -> Any:
+def _as_integers(x: Any) -> Array:
     """Signed integers of at most 32 bits in the order of such real numbers."""
     shape = x.aval.shape
     int32 = np.dtype(np.int32)

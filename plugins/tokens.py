@@ -156,7 +156,7 @@ def _sink_batch(args: Any, dims: Any, **params: Any) -> Any:
     return dce_sink_p.bind(*args, **params), []
 
 
-def _sink_lowering(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> Any:
+def _sink_lowering(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> Sequence[mlir.ir.Value]:
     if prevent_mlir_dce:
         mlir.custom_call(call_target_name="dce_sink", result_types=[], operands=[x], has_side_effect=True)
     return []

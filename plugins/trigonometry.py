@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core, hookimpl
@@ -218,7 +218,7 @@ def _by_parts(operation: str, parts: Any) -> Callable[..., Any]:
     """A lowering to an operation for real numbers, and to its parts for complex ones."""
     real, by_parts = accurate(operation), mlir.lower_fun(parts, multiple_results=False)
 
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Any:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Sequence[mlir.ir.Value]:
         return by_parts(ctx, x) if dtypes.is_complex(ctx.avals_in[0].dtype) else real(ctx, x, **params)
 
     lowering.__name__ = f"lower_to({operation})"

@@ -129,7 +129,7 @@ def _by_group(x: Any, groups: int) -> Array:
     return reshape(x, (x.shape[0], *parts, *x.shape[2:]))
 
 
-def _visible(shape: Any, causal: bool, queries: Any, keys: Any, window: Any) -> Any:
+def _visible(shape: Any, causal: bool, queries: Any, keys: Any, window: Any) -> Array | None:
     """Which queries see which keys, None if all see all."""
     places = np.arange(shape[3])[:, None], np.arange(shape[4])[None, :]
     conditions: list[Any] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -162,6 +162,6 @@ class _AnyArray(type):
 class ndarray(metaclass=_AnyArray):
     """What functions take and return: `isinstance(x, ndarray)` is true of arrays, traced or not."""
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: arrays are made by functions."""
         raise TypeError("ndarray: arrays are made by functions such as zeros and array, not by calling the class")

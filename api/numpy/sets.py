@@ -7,7 +7,7 @@ on these; with it, results have that length, and everything can be traced.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -65,6 +65,20 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Any
 
 
+@overload
+def unique(
+    ar: Any,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Array: ...
+@overload
 def unique(
     ar: Any,
     return_index: bool = False,
@@ -76,7 +90,19 @@ def unique(
     size: int | None = None,
     fill_value: Any = None,
     sorted: bool = True,
-) -> Any:
+) -> Array | tuple[Array, ...]: ...
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Array | tuple[Array, ...]:
     """The distinct elements of an array, in order.
 
     Args:
@@ -306,7 +332,7 @@ def intersect1d(
     *,
     size: int | None = None,
     fill_value: Any = None,
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """The distinct elements that are in both of two arrays, in order.
 
     Args:

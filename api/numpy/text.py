@@ -43,7 +43,7 @@ def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppres
         return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
 
 
-def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+def load(file: Any, *args: Any, **kwargs: Any) -> Array | np.lib.npyio.NpzFile:
     """The array, or the arrays by name, that `save` or `savez` wrote. The arguments are those of `numpy.load`.
 
     NumPy's files do not name bfloat16; an array of two bytes of no other dtype is read as one of it.

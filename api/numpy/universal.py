@@ -89,7 +89,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         accumulate: Function | None = None,
         at: str | Function | None = None,
         reduceat: Function | None = None,
-    ) -> Any:
+    ) -> ufunc:
         """Gives a function of arrays its methods.
 
         Args:
@@ -146,10 +146,10 @@ class ufunc(partial):  # type: ignore[type-arg]
     def _made_by(self) -> tuple[Any, ...]:
         return self._maker.func, self._maker.args, self._maker.keywords
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> ufunc:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: Any) -> ufunc:
         return self
 
     def __repr__(self) -> str:

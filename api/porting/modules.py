@@ -9,7 +9,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import primax
 from primax.porting.absent import AbsentModuleError, AbsentNameError, placeholder, record
@@ -88,7 +88,7 @@ class _Release(Distribution):
             return None
         return f"Metadata-Version: 2.1\nName: jax\nVersion: {_RELEASE}\nSummary: primax, as jax\n"
 
-    def locate_file(self, path: Any) -> Any:
+    def locate_file(self, path: Any) -> NoReturn:
         raise FileNotFoundError(f"{path}: jax is not installed, primax stands in for it")
 
 

@@ -499,7 +499,7 @@ def _abs_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any] | Array:
 def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:
     by_operation = mlir.nary(f"stablehlo.{name}")
 
-    def lexicographic(x: Any, y: Any) -> Any:
+    def lexicographic(x: Any, y: Any) -> Array:
         """The greater or smaller of complex numbers by real part, then imaginary part."""
         same_real = eq(real(x), real(y))
         shape = core.get_aval(same_real).shape
@@ -508,7 +508,7 @@ def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:
 
     by_parts = mlir.lower_fun(lexicographic, multiple_results=False)
 
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Sequence[mlir.ir.Value]:
         return (by_parts if dtypes.is_complex(ctx.avals_in[0].dtype) else by_operation)(ctx, x, y)
 
     lowering.__name__ = f"lower_to({name})"
@@ -523,7 +523,7 @@ _clamp_by_extrema = mlir.lower_fun(_bounded, multiple_results=False)
 _clamp_of_reals = mlir.nary("stablehlo.clamp")
 
 
-def _clamp_lowering(ctx: mlir.LoweringRuleContext, *xs: Any) -> Any:
+def _clamp_lowering(ctx: mlir.LoweringRuleContext, *xs: Any) -> Sequence[mlir.ir.Value]:
     """Compilers know clamp of real numbers; of booleans and of complex numbers only where they fold it away."""
     dtype = ctx.avals_in[1].dtype
     has_clamp = dtypes.is_integer(dtype) or dtypes.is_floating(dtype)

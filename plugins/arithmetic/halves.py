@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
 from primax.extend.elementwise import like
 from primax.extend.interpreters import mlir
 from primax.plugins.bitwise import (
@@ -23,7 +23,7 @@ Function = Callable[[Any, Any], Any]
 def mulhi_lowering(add: Function, sub: Function, mul: Function) -> Callable[..., Any]:
     """The lowering of `mulhi`: an operation of CHLO, or products of halves where that is not there."""
 
-    def upper_half(x: Any, y: Any) -> Any:
+    def upper_half(x: Any, y: Any) -> Array:
         """Of unsigned numbers; each negative factor counts its 2^bits as 0, which is too much by the other factor."""
         dtype = core.get_aval(x).dtype
         bits = dtypes.iinfo(dtype).bits
@@ -45,7 +45,7 @@ def mulhi_lowering(add: Function, sub: Function, mul: Function) -> Callable[...,
 
     by_operation, by_halves = mlir.nary("chlo.mulhi"), mlir.lower_fun(upper_half, multiple_results=False)
 
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Any:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Sequence[mlir.ir.Value]:
         return (by_operation if hasattr(mlir.chlo, "mulhi") else by_halves)(ctx, x, y)
 
     lowering.__name__ = by_operation.__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +74,7 @@ def _ffi_call_lowering(
     legacy_backend_config: Any,
     attributes: Any,
     **params: Any,
-) -> Any:
+) -> Sequence[mlir.ir.Value]:
     rule = ffi.ffi_lowering(
         target_name,
         operand_layouts=input_layouts,

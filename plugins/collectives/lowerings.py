@@ -63,17 +63,17 @@ def _groups(ctx: mlir.LoweringRuleContext, axes: Sequence[Any], groups: Groups =
     return [[row[i] for i in group] for row in rows for group in groups]
 
 
-def _attribute(rows: Sequence[Sequence[int]]) -> Any:
+def _attribute(rows: Sequence[Sequence[int]]) -> mlir.ir.Attribute:
     longest = max(map(len, rows))
     table = np.array([[*row, *[-1] * (longest - len(row))] for row in rows], np.int64)
     return mlir.ir.DenseIntElementsAttr.get(table)
 
 
-def _channel(ctx: mlir.LoweringRuleContext) -> Any:
+def _channel(ctx: mlir.LoweringRuleContext) -> mlir.ir.Attribute:
     return mlir.hlo.ChannelHandle.get(ctx.module_context.new_channel(), 1)
 
 
-def _i64(number: int) -> Any:
+def _i64(number: int) -> mlir.ir.Attribute:
     return mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), number)
 
 
@@ -106,7 +106,7 @@ def lower_reduction(operation: str) -> Callable[..., Any]:
     return lower
 
 
-def _moved(x: Any, axis: int) -> Any:
+def _moved(x: Any, axis: int) -> mlir.ir.Value:
     """A value with an axis of length 1 before `axis`."""
     return expand_dims(x, (axis,))
 
@@ -215,7 +215,7 @@ def lower_permutation(ctx: mlir.LoweringRuleContext, x: Any, *, axis_name: Any, 
     return [mlir.hlo.CollectivePermuteOp(x, source_target_pairs=table, channel_handle=_channel(ctx)).result]
 
 
-def lower_broadcast(ctx: mlir.LoweringRuleContext, x: Any, *, axis_name: Any, source: int) -> Any:
+def lower_broadcast(ctx: mlir.LoweringRuleContext, x: Any, *, axis_name: Any, source: int) -> Sequence[mlir.ir.Value]:
     rows = [[row[source], *row[:source], *row[source + 1 :]] for row in _groups(ctx, axis_name)]
     attributes = {"replica_groups": _attribute(rows), "channel_handle": _channel(ctx)}
     return mlir.ir.Operation.create("stablehlo.collective_broadcast", [x.type], [x], attributes).results
@@ -223,7 +223,7 @@ def lower_broadcast(ctx: mlir.LoweringRuleContext, x: Any, *, axis_name: Any, so
 
 def lower_ragged_exchange(
     ctx: mlir.LoweringRuleContext, *args: Any, axis_name: Any, axis_index_groups: Groups, **params: Any
-) -> Any:
+) -> Sequence[mlir.ir.Value]:
     config = {
         "replica_groups": _attribute(_groups(ctx, axis_name, axis_index_groups)),
         "channel_id": np.int64(ctx.module_context.new_channel()),
@@ -262,14 +262,14 @@ def lower_axis_index(ctx: mlir.LoweringRuleContext, *, axis_name: Any) -> list[A
     return list(op.results)
 
 
-def _own_index(mesh: Any, axis_name: Any) -> Any:
+def _own_index(mesh: Any, axis_name: Any) -> mlir.ir.Value:
     """Where the device is along an axis, from its number."""
     ir, hlo = mlir.ir, mlir.hlo
     place = mesh.axis_names.index(axis_name)
     stride, size = prod(mesh.axis_sizes[place + 1 :]), mesh.axis_sizes[place]
     number = hlo.partition_id()
 
-    def constant(value: int) -> Any:
+    def constant(value: int) -> mlir.ir.Value:
         return mlir.ir_constant(np.uint32(value))
 
     found = hlo.remainder(hlo.divide(number, constant(stride)), constant(size))

@@ -160,7 +160,7 @@ def _transpose(ct: Any, operand: Any, output: Any, *counts: Any, **params: Any) 
     starts, sends, targets, receives = counts
     names, groups = params["axis_name"], params["axis_index_groups"]
 
-    def exchanged(x: Any) -> Any:
+    def exchanged(x: Any) -> Array:
         return all_to_all(x, names, 0, 0, axis_index_groups=groups, tiled=True)
 
     arrived = exchanged(targets)
@@ -189,7 +189,7 @@ def _inside(length: int, starts: Any, sizes: Any) -> Any:
     return bitwise_and(ge(places, low), lt(places, high))
 
 
-def _received(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any) -> Any:
+def _received(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any) -> Array:
     """What some get of what all have.
 
     Args:
@@ -235,7 +235,7 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tupl
     return (own_part(out, axis, names, others) if others else out), 0
 
 
-def _across(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any, received: Any) -> Any:
+def _across(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any, received: Any) -> Array:
     """What all get of what all have, along axis 0."""
     return _received(stack, outputs, *(transpose(x, (1, 0)) for x in (starts, sizes, targets)))
 
@@ -253,13 +253,13 @@ def _batch_elsewhere(axis: batching.AxisData, args: Any, dims: Any, params: dict
     return concatenate(whole, 0), 0
 
 
-def _dense(*args: Any, axis_name: Any, axis_index_groups: Groups, axis_size: int) -> Any:
+def _dense(*args: Any, axis_name: Any, axis_index_groups: Groups, axis_size: int) -> Array:
     """Where XLA knows no such exchange: all get all rows, and take theirs."""
     operand, output, *counts, _ = args
     stack = all_gather(operand, axis_name, axis_index_groups=axis_index_groups)
     mine = [all_to_all(x, axis_name, 0, 0, axis_index_groups=axis_index_groups, tiled=True) for x in counts]
 
-    def alone(x: Any) -> Any:
+    def alone(x: Any) -> Array:
         return reshape(x, (1, *get_aval(x).shape))
 
     return squeeze(_received(stack, alone(output), *map(alone, mine)), (0,))

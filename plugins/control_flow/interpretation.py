@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core
+from primax.extend.core import Array
 from primax.plugins.control_flow.cond import switch
 from primax.plugins.control_flow.scan import scan
 from primax.plugins.control_flow.while_loop import while_loop
@@ -24,7 +25,7 @@ def interpret_while(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     params = eqn.params
     first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
 
-    def goes_on(carry: Any) -> Any:
+    def goes_on(carry: Any) -> Array:
         (out,) = interpreter.interpret(params["cond_jaxpr"], *values[:first], *carry)
         return interpreter.primal(out)
 

@@ -195,6 +195,6 @@ def _no_tangents(out: Any) -> Any:
     return tree.tree_map(lambda x: ad.zeros_like_aval(core.get_aval(x).to_tangent_aval()), out)
 
 
-def _struct(x: Any) -> Any:
+def _struct(x: Any) -> core.ShapeDtypeStruct:
     aval = core.get_aval(x)
     return core.ShapeDtypeStruct(aval.shape, aval.dtype)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, NoReturn
 
 from primax.extend import core
 from primax.extend.core import dtypes
@@ -218,7 +218,7 @@ def _lin_batch(
     return outs, [0] * len(outs)
 
 
-def _lin_lowering(ctx: mlir.LoweringRuleContext, *args: Any, name: str, **params: Any) -> Any:
+def _lin_lowering(ctx: mlir.LoweringRuleContext, *args: Any, name: str, **params: Any) -> NoReturn:
     raise _refuse(name)
 
 

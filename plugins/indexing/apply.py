@@ -171,7 +171,7 @@ def _lowering(
     indices_are_sorted: bool,
     unique_indices: bool,
     mode: GatherScatterMode,
-) -> Any:
+) -> Sequence[mlir.ir.Value]:
     params = {
         "slice_sizes": slice_sizes,
         "indices_are_sorted": indices_are_sorted,

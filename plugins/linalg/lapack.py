@@ -158,12 +158,12 @@ def ir_tril(x: Any, aval: ShapedArray) -> mlir.ir.Value:
     return hlo.select(below, x, ir_full(0, aval))
 
 
-def ir_eye(aval: ShapedArray) -> Any:
+def ir_eye(aval: ShapedArray) -> mlir.ir.Value:
     """Matrices with ones on the diagonal and zeros elsewhere."""
     return mlir.ir_constant(np.broadcast_to(np.eye(*aval.shape[-2:], dtype=aval.dtype), aval.shape))
 
 
-def ir_picked(x: Any, subset: tuple[int, int], axis: int) -> Any:
+def ir_picked(x: Any, subset: tuple[int, int], axis: int) -> mlir.ir.Value:
     """A range along an axis, which is counted from the end."""
     attribute = mlir.ir.DenseI64ArrayAttr.get
     limits = list(x.type.shape)

@@ -420,7 +420,7 @@ def _reduce_batch(
 
 def _reduce_lowering(
     ctx: mlir.LoweringRuleContext, *args: Any, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]
-) -> Any:
+) -> Sequence[mlir.ir.Value]:
     count = len(args) // 2
     return reduce_region(ctx, args[:count], args[count:], computation, dimensions)
 

@@ -162,7 +162,9 @@ def _abstract_eval(*avals: Any, call: core.ClosedJaxpr, **params: Any) -> tuple[
     return call.out_avals, call.effects
 
 
-def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, call: core.ClosedJaxpr, **params: Any) -> Any:
+def _lowering(
+    ctx: mlir.LoweringRuleContext, *args: Any, call: core.ClosedJaxpr, **params: Any
+) -> Sequence[mlir.ir.Value]:
     name = call.jaxpr.debug_info or "a function"
     rule, mesh = params["sharding_rule"], ctx.module_context.mesh
     if mesh is not None and callable(rule):

@@ -145,7 +145,7 @@ def _mapping(term: str, text: str) -> ArrayMapping:
     return ArrayMapping(*dims)
 
 
-def rule_attribute(rule: SdyShardingRule, operands: Sequence[Any], results: Sequence[Any]) -> Any:
+def rule_attribute(rule: SdyShardingRule, operands: Sequence[Any], results: Sequence[Any]) -> mlir.ir.Attribute:
     """A rule for operands and results of these shapes as Shardy reads it.
 
     Raises:
@@ -167,7 +167,7 @@ def rule_attribute(rule: SdyShardingRule, operands: Sequence[Any], results: Sequ
 
     sdy = mlir.sdy
 
-    def tensor(mapping: ArrayMapping, shape: Sequence[int]) -> Any:
+    def tensor(mapping: ArrayMapping, shape: Sequence[int]) -> mlir.ir.Attribute:
         dims = list(mapping)
         if dims and isinstance(dims[0], str) and dims[0].startswith(BATCHING):
             count = len(shape) - len(dims) + 1

@@ -284,7 +284,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
         ir, sdy = mlir.ir, mlir.sdy
         partly = any(name not in module.manual[1] and mesh.shape[name] > 1 for name in mesh.axis_names)
 
-        def lying(specs: Sequence[PartitionSpec], avals: Sequence[Any]) -> Any:
+        def lying(specs: Sequence[PartitionSpec], avals: Sequence[Any]) -> mlir.ir.Attribute:
             return sdy.TensorShardingPerValueAttr.get(
                 [
                     mlir.sharding_attribute(module, mesh, spec, physical_ndim(aval), open_axes=partly)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from primax.extend import core
 from primax.extend.core import Array
@@ -45,7 +45,7 @@ def zeta(x: Any, q: Any) -> Array:
 
 
 def _no_derivative(function: str, argument: str) -> Callable[..., Any]:
-    def refuse(t: Any, *primals: Any) -> Any:
+    def refuse(t: Any, *primals: Any) -> NoReturn:
         raise NotImplementedError(f"{function}: its derivative with respect to {argument} is not implemented")
 
     return refuse

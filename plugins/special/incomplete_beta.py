@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -108,7 +108,7 @@ def _limits(a: Num, b: Num, x: Num) -> Num:
 
 
 def _no_derivative(argument: str) -> Callable[..., Any]:
-    def refuse(t: Any, *primals: Any) -> Any:
+    def refuse(t: Any, *primals: Any) -> NoReturn:
         raise NotImplementedError(f"betainc: its derivative with respect to {argument} is not implemented")
 
     return refuse

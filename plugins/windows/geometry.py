@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.arguments import inserted, integers
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.padding import dilated, explicit_padding, padtype_to_pads, result_size
 from primax.plugins.structural import pad_p, slice_p
 
@@ -167,14 +167,14 @@ def reduce_window_shape_tuple(
     return check_window(name, ShapedArray(shape, np.dtype(np.float32)), params)
 
 
-def padded(x: Any, fill: Any, padding: Any, base_dilation: Any = None, **_: Any) -> Any:
+def padded(x: Any, fill: Any, padding: Any, base_dilation: Any = None, **_: Any) -> Array:
     """The array over which windows slide, as one without gaps and margins."""
     steps = base_dilation or (1,) * len(padding)
     config = tuple([(low, high, step - 1) for (low, high), step in zip(padding, steps, strict=True)])
     return pad_p.bind(x, fill, padding_config=config) if any(map(any, config)) else x
 
 
-def unpadded(x: Any, zero: Any, shape: tuple[int, ...], padding: Any, base_dilation: Any = None, **_: Any) -> Any:
+def unpadded(x: Any, zero: Any, shape: tuple[int, ...], padding: Any, base_dilation: Any = None, **_: Any) -> Array:
     """What `padded` has made, back in the given shape; `zero` where elements had been cropped."""
     config = tuple([(-low, -high, 0) for low, high in padding])
     x = pad_p.bind(x, zero, padding_config=config) if any(map(any, config)) else x
@@ -207,7 +207,7 @@ def views(x: Any, out_shape: Sequence[int], params: Params) -> list[Any]:
     return found
 
 
-def placed(x: Any, zero: Any, place: Sequence[int], padded_shape: Sequence[int], params: Params) -> Any:
+def placed(x: Any, zero: Any, place: Sequence[int], padded_shape: Sequence[int], params: Params) -> Array:
     """What windows hold at a place, put back there in an array of zeros of the shape that `padded` returns."""
     config = []
     for start, count, stride, size in zip(

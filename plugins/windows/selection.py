@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -235,7 +235,7 @@ def _by_place(function: Callable[..., Any], otherwise: Callable[..., Any]) -> Ca
     """A lowering for CPUs: by a function that goes place by place, unless there are many."""
     few = mlir.lower_fun(function, multiple_results=False)
 
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, operand: Any, **params: Any) -> Any:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, operand: Any, **params: Any) -> Sequence[mlir.ir.Value]:
         many = math.prod(params["window_dimensions"]) > _MANY_PLACES
         return (otherwise if many or empty(ctx) else few)(ctx, x, operand, **params)
 

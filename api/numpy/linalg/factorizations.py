@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from primax.extend.api_util import among
 from primax.extend.arguments import integers
@@ -97,7 +97,13 @@ def _cholesky(a: Any, upper: bool, symmetrize_input: bool) -> Array:
     return adjoint(lower) if upper else lower
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
+@overload
+def qr(a: Any, mode: Literal["reduced", "full", "complete", "raw"] = "reduced") -> QRResult: ...
+@overload
+def qr(a: Any, mode: Literal["r"]) -> Array: ...
+@overload
+def qr(a: Any, mode: str) -> Array | QRResult: ...
+def qr(a: Any, mode: str = "reduced") -> Array | QRResult:
     """The QR decompositions of matrices: a = Q R with orthonormal columns of Q and an upper triangular R.
 
     Args:
@@ -212,13 +218,38 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
     return _eigh(a, UPLO, bool(symmetrize_input), "eigvalsh")[1]
 
 
+@overload
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> SVDResult: ...
+@overload
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array: ...
+@overload
 def svd(
     a: Any,
     full_matrices: bool = True,
     compute_uv: bool = True,
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
-) -> Any:
+) -> Array | SVDResult: ...
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array | SVDResult:
     """The singular value decompositions of matrices: a = U diag(S) Vh.
 
     Args:
