@@ -17,7 +17,7 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.thread import thread
 from primax.core.trace import Tracer
 
-__all__ = ["axes_of", "join_operands", "settle_results", "unvaried", "vary", "vary_like"]
+__all__ = ["axes_of", "cotangent_like", "join_operands", "own_axes", "settle_results", "unvaried", "vary", "vary_like"]
 
 _NOTHING: frozenset[Any] = frozenset()
 
@@ -78,6 +78,20 @@ def vary_like(x: Any, aval: Any) -> Any:
     if division is not None and getattr(get_aval(x), "shape", None) == aval.shape:
         x = hooks.divided(x, division)
     return x
+
+
+def cotangent_like(ct: Any, aval: Any) -> Any:
+    """A cotangent as that of values of a type: summed along the axes along which these are the same, and it varies."""
+    wanted = getattr(aval, "vma", _NOTHING)
+    further = axes_of(ct) - wanted
+    if further:
+        ct = hooks.reductions["sum"](ct, tuple(sorted(further, key=str)))
+    return vary(ct, wanted)
+
+
+def own_axes(*avals: Any, **params: Any) -> list[frozenset[Any]]:
+    """The variance rule of a primitive whose operands vary as they do: a function of the user's gets them so."""
+    return [getattr(aval, "vma", _NOTHING) for aval in avals]
 
 
 def unvaried(aval: Any) -> Any:

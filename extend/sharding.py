@@ -12,7 +12,7 @@ from primax.core.division import Division
 from primax.core.errors import ShardingTypeError
 from primax.core.layout import Format, Layout, Space
 from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, PartitionSpec, current_scope
-from primax.core.variance import axes_of, hooks, vary, vary_like
+from primax.core.variance import axes_of, cotangent_like, hooks, own_axes, vary, vary_like
 from primax.interpreters.meshes import (
     axes_in_scope,
     get_abstract_mesh,
@@ -56,6 +56,7 @@ __all__ = [
     "axes_of_dims",
     "canonical_sharding",
     "check_spec",
+    "cotangent_like",
     "current_scope",
     "devices_of",
     "divide",
@@ -70,6 +71,7 @@ __all__ = [
     "manual_axes",
     "manual_scope",
     "named_from_hlo",
+    "own_axes",
     "placed",
     "set_mesh",
     "sharding_of",

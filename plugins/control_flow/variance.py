@@ -51,19 +51,89 @@ def varying_with(chooser: Any, leaves: Sequence[Any], staged: Sequence[Staged]) 
 
 
 def _varying(one: Staged, axes: frozenset[Any]) -> Staged:
-    closed = one.program
-    wanted = [
-        aval.update(vma=aval.vma | axes) if isinstance(aval, core.ShapedArray) else aval for aval in closed.in_avals
-    ]
+    program = _widened(one.program, None, axes)
+    return Staged(program, [vary(x, axes) for x in one.consts], one.out_tree)
 
-    def run(*args: Any) -> list[Any]:
-        return core.eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+def _widened(closed: core.ClosedJaxpr, which: Sequence[bool] | None, axes: frozenset[Any]) -> core.ClosedJaxpr:
+    """A program whose constants and some inputs vary along more axes, or all it takes and gives if `which` is None."""
+    jaxpr = closed.jaxpr
+    mask = [True] * len(jaxpr.invars) if which is None else list(which)
+    wanted = [_wide_type(aval, axes) if wide else aval for aval, wide in zip(closed.in_avals, mask, strict=True)]
 
     def make() -> core.ClosedJaxpr:
-        return core.trace_to_jaxpr(run, wanted, closed.jaxpr.debug_info)
+        wide = {v for v, each in zip(jaxpr.invars, mask, strict=True) if each}
+        steps = _without_repeated_pvary(jaxpr, wide.union(jaxpr.constvars), axes)
+        consts = [vary(x, axes) for x in closed.consts]
 
-    program = core.cached(closed, ("varying", axes), make)
-    return Staged(program, [vary(x, axes) for x in one.consts], one.out_tree)
+        def run(*args: Any) -> list[Any]:
+            outs = core.eval_jaxpr(steps, consts, *args)
+            return [vary(x, axes) for x in outs] if which is None else outs
+
+        return core.trace_to_jaxpr(run, wanted, jaxpr.debug_info)
+
+    return core.cached(closed, ("widened", None if which is None else tuple(mask), axes), make)  # type: ignore[no-any-return]
+
+
+def _wide_type(aval: Any, axes: frozenset[Any]) -> Any:
+    return aval.update(vma=aval.vma | axes) if isinstance(aval, core.ShapedArray) else aval
+
+
+def _without_repeated_pvary(jaxpr: core.Jaxpr, wide: set[core.Var], axes: frozenset[Any]) -> core.Jaxpr:
+    """A program that makes nothing vary that does already, since some of its variables vary along more axes now."""
+    same: dict[Any, Any] = {}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if wide.isdisjoint(v for v in eqn.invars if type(v) is core.Var):
+            eqns.append(eqn)
+            continue
+        wide.update(eqn.outvars)
+        params = eqn.params
+        if eqn.primitive is hooks.pvary_p:
+            rest = tuple(name for name in params["axes"] if name not in axes)
+            if not rest:
+                same[eqn.outvars[0]] = same.get(eqn.invars[0], eqn.invars[0])
+                continue
+            params = {"axes": rest}
+        elif eqn.primitive.plugin == "control_flow" and any(core.jaxprs_in_params(params)):
+            made, eqn = _widened_loop(eqn, wide, axes)
+            eqns += made
+            params = eqn.params
+        else:
+            which = [type(v) is core.Var and v in wide for v in eqn.invars]
+            params = {name: _widened_call(value, eqn, which, axes) for name, value in params.items()}
+        invars = [same.get(v, v) if type(v) is core.Var else v for v in eqn.invars]
+        eqns.append(eqn.replace(invars=invars, params=params))
+    outvars = [same.get(v, v) if type(v) is core.Var else v for v in jaxpr.outvars]
+    return jaxpr.replace(eqns=eqns, outvars=outvars)
+
+
+def _widened_loop(eqn: core.JaxprEqn, wide: set[core.Var], axes: frozenset[Any]) -> tuple[list[Any], core.JaxprEqn]:
+    """A loop or branches of which all operands vary along more axes, and what makes them; but not what chooses."""
+    made, invars = [], []
+    for i, v in enumerate(eqn.invars):
+        chooses = i == 0 and "branches" in eqn.params
+        if (type(v) is core.Var and v in wide) or chooses or not isinstance(v.aval, core.ShapedArray):
+            invars.append(v)
+            continue
+        var = core.Var(_wide_type(v.aval, axes))
+        missing = tuple(name for name in manual_axes() if name in axes - v.aval.vma)
+        made.append(core.new_jaxpr_eqn([v], [var], hooks.pvary_p, {"axes": missing}))
+        invars.append(var)
+
+    def widened(value: Any) -> Any:
+        if type(value) is core.ClosedJaxpr:
+            return _widened(value, None, axes)
+        return tuple(map(widened, value)) if type(value) is tuple else value
+
+    return made, eqn.replace(invars=invars, params={name: widened(value) for name, value in eqn.params.items()})
+
+
+def _widened_call(value: Any, eqn: core.JaxprEqn, which: Sequence[bool], axes: frozenset[Any]) -> Any:
+    """A parameter of a call: the program that is called takes what varies along more axes."""
+    if type(value) is not core.ClosedJaxpr or value.in_avals != [v.aval for v in eqn.invars]:
+        return value
+    return _widened(value, which, axes)
 
 
 def hoisted(

@@ -15,7 +15,7 @@ from primax.extend.core import dtypes
 from primax.extend.held_programs import checked_types
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
-from primax.extend.sharding import axes_of_dims
+from primax.extend.sharding import axes_of_dims, cotangent_like, own_axes
 from primax.plugins.custom_derivatives.calls import (
     Batch,
     as_operands,
@@ -181,7 +181,10 @@ def _lin_transpose(
     own = list(compress(pulled, nonzero))
     return [
         *[None] * num_residuals,
-        *(ad.Zero(x.aval) if type(ct) is ad.Zero else ct for x, ct in zip(tangents, own, strict=True)),
+        *(
+            ad.Zero(x.aval) if type(ct) is ad.Zero else cotangent_like(ct, x.aval)
+            for x, ct in zip(tangents, own, strict=True)
+        ),
     ]
 
 
@@ -235,6 +238,7 @@ RULES: Table = {
         "check": checked_types("call_jaxpr"),
         "interpret": interpret_call,
         "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
+        "variance": own_axes,
     },
     custom_lin_p: {
         "abstract_eval": _lin_abstract_eval,
@@ -244,5 +248,6 @@ RULES: Table = {
         "lowering": _lin_lowering,
         "print": lambda params: {name: params[name] for name in ("name", "num_residuals")},
         "sharding": lambda *avals, out_avals, **params: list(map(axes_of_dims, out_avals)),
+        "variance": own_axes,
     },
 }
