@@ -11,6 +11,7 @@ from primax import numpy as pnp
 from primax.extend.api_util import integer
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.promotion import host_values
+from primax.plugins.resharding import resharded
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
@@ -28,6 +29,7 @@ _ARGS = """
         rounds less. None for one bucket.
       mode: what becomes of elements whose segment is out of range: "drop", the default, leaves them out; "clip" counts
         them to the nearest segment; see `docs/indexing.md`. Negative numbers are out of range.
+      out_sharding: how the result is divided along explicit axes of a mesh.
 
     Returns:
       An array of shape (num_segments, *data.shape[1:]) and the dtype of `data`.
@@ -94,6 +96,23 @@ def _segments(
         unique_indices: bool = False,
         bucket_size: int | None = None,
         mode: Any = None,
+        *,
+        out_sharding: Any = None,
+    ) -> Array:
+        out = reduced(
+            data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size=bucket_size, mode=mode
+        )
+        return out if out_sharding is None else resharded(function, out, out_sharding)
+
+    def reduced(
+        data: Any,
+        segment_ids: Any,
+        num_segments: int | None,
+        indices_are_sorted: bool,
+        unique_indices: bool,
+        *,
+        bucket_size: int | None,
+        mode: Any,
     ) -> Array:
         data, segment_ids = _checked(function, data, segment_ids, booleans)
         count = _count(function, segment_ids, num_segments)

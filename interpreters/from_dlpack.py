@@ -22,22 +22,23 @@ _ALIGNMENT = 64  # of host memory that XLA can use as it is
 _DLPACK_HOST = 1
 
 
-def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
     """An array of the value of another library's, through DLPack.
 
     Args:
-      x: an array with `__dlpack__` and `__dlpack_device__`.
+      external_array: an array with `__dlpack__` and `__dlpack_device__`.
       device: where the result goes; None leaves it where it is.
-      copy: True never shares memory; None and False share it where the device allows, so that `x` must not be
+      copy: True never shares memory; None and False share it where the device allows, so that the array must not be
         written to as long as the result lives; False refuses where memory must be copied.
 
     Raises:
-      TypeError: `x` does not speak DLPack, or has elements that primax has no dtype for; `copy` is no bool.
+      TypeError: the array does not speak DLPack, or has elements that primax has no dtype for; `copy` is no bool.
       ValueError: `copy` is False and the memory cannot be shared.
-      BufferError: `x` is on a device that primax does not know.
+      BufferError: the array is on a device that primax does not know.
     """
     if not isinstance(copy, bool | np.bool_ | None):
         raise TypeError(f"from_dlpack: copy must be a bool or None, got {copy!r}")
+    x = external_array
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise TypeError(f"from_dlpack: x must have __dlpack__ and __dlpack_device__, got {type(x).__name__}")
     if type(x) is Array:

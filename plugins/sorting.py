@@ -97,7 +97,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
     return out_keys, out_values
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
     """The greatest elements along an axis in descending order, with their positions.
 
     NaN counts as the greatest. Of equal elements, the one that comes first is taken first.
@@ -106,6 +106,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
       operand: an array of real numbers.
       k: how many, from 0 to the length of the axis.
       axis: the axis.
+      is_stable: taken, and not used: of equal elements, the one that comes first always does.
 
     Returns:
       Two arrays of length `k` along the axis: the elements, and their positions as int32.

@@ -14,7 +14,11 @@ _STREAM = "gpu_stream:"
 
 
 def compute_on(
-    f: Callable[..., Any] | str | None = None, *, compute_type: str | None = None, out_memory_spaces: Any = None
+    f: Callable[..., Any] | str | None = None,
+    *,
+    compute_type: str | None = None,
+    out_memory_spaces: Any = None,
+    compiler_options: Any = None,
 ) -> Any:
     """Ask XLA to compute what is traced in a `with` block, or in a function, elsewhere; results are the same.
 
@@ -24,6 +28,7 @@ def compute_on(
       f: a function; or the type of computation, as JAX 0.10 has it first.
       compute_type: "device_host", "device", "tpu_sparsecore", or "gpu_stream:" with a number.
       out_memory_spaces: taken and not used: arrays are in the memory of devices.
+      compiler_options: taken and not used: options are those of the whole program; see `primax.jit`.
 
     Returns:
       The function, if there is one; otherwise what is used by `with`, or as a decorator.

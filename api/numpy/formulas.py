@@ -47,8 +47,8 @@ Function = Callable[..., Any]
 def _without_nan(name: str, primitive: Any, exceeds: Any, sentence: str) -> Function:
     """An extremum of two numbers that is the other one where one is NaN."""
 
-    def function(x: Any, y: Any, /) -> Array:
-        x, y = operands(name, x, y)
+    def function(x1: Any, x2: Any) -> Array:
+        x, y = operands(name, x1, x2)
         dtype = get_aval(x).dtype
         if dtypes.is_floating(dtype):  # of equal numbers y is the result, and has the derivative
             return choose(bitwise.or_p.bind(exceeds.bind(x, y), isnan(y)), x, y)

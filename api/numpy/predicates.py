@@ -79,7 +79,9 @@ def isinf(x: Any, /) -> Array:
 
 
 def _infinity(name: str, value: float, sentence: str) -> Function:
-    def function(x: Any, /) -> Array:
+    def function(x: Any, /, out: None = None) -> Array:
+        if out is not None:
+            refuse_options(name, out, None)
         aval = aval_of(name, x)
         require_real(name, x)
         if dtypes.is_floating(aval.dtype):

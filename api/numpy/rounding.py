@@ -39,7 +39,7 @@ floor = _rounded("floor", rounding.floor_p, "The largest integer that is not abo
 ceil = _rounded("ceil", rounding.ceil_p, "The smallest integer that is not below x, in the dtype of x.")
 
 
-def trunc(x: Any, /) -> Array:
+def trunc(x: Any) -> Array:
     """x rounded towards zero, in the dtype of x.
 
     Args:

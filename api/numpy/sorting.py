@@ -171,12 +171,13 @@ def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool 
     return rev_p.bind(out, dimensions=(axis,)) if descending else out
 
 
-def lexsort(keys: Any, axis: int = -1) -> Array:
+def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
     """The positions of elements in the order of several keys: the last decides first.
 
     Args:
       keys: a sequence of arrays of one shape.
       axis: the axis.
+      batch_size: taken, and not used: all keys are compared at once.
 
     Raises:
       TypeError: there are no keys.

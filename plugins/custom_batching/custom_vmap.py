@@ -133,7 +133,7 @@ class _FlatRule:
         return outs, found
 
 
-def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     """A function that is mapped by a loop, one element after the other.
 
     >>> import primax as px
@@ -141,7 +141,7 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
     >>> px.vmap(f)(px.numpy.arange(3)).tolist()
     [1, 2, 3]
     """
-    function = custom_vmap(fun)
+    function = custom_vmap(f)
 
     @function.def_vmap
     def one_by_one(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, Any]:
@@ -150,7 +150,7 @@ def sequential_vmap(fun: Callable[..., Any]) -> custom_vmap:
 
         def element(mapped: Any) -> Any:
             given = iter(mapped)
-            return fun(*tree.unflatten(in_tree, [next(given) if b else x for x, b in zip(leaves, flags, strict=True)]))
+            return f(*tree.unflatten(in_tree, [next(given) if b else x for x, b in zip(leaves, flags, strict=True)]))
 
         out = map_one_by_one(element, list(compress(leaves, flags)))
         return out, tree.tree_map(lambda _: True, out)

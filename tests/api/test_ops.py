@@ -86,3 +86,11 @@ def test_one_element_is_the_data_of_every_segment(data):
     whole = np.broadcast_to(data, (3, *data.shape[1:]))
     for function in (ops.segment_sum, ops.segment_max):
         np.testing.assert_array_equal(function(data, ids, 2), function(whole, ids, 2))
+
+
+def test_sums_of_segments_are_divided_as_asked():
+    mesh = px.make_mesh((2,), ("x",), (px.sharding.AxisType.Explicit,))
+    with px.set_mesh(mesh):
+        out = px.ops.segment_sum(np.float32([1, 2, 3]), np.array([0, 1, 1]), 2, out_sharding=px.P("x"))
+        assert px.typeof(out).sharding.spec == px.P("x")
+    np.testing.assert_array_equal(out, [1, 5])
