@@ -72,7 +72,7 @@ def _widened(closed: core.ClosedJaxpr, which: Sequence[bool] | None, axes: froze
 
         return core.trace_to_jaxpr(run, wanted, jaxpr.debug_info)
 
-    return core.cached(closed, ("widened", None if which is None else tuple(mask), axes), make)  # type: ignore[no-any-return]
+    return core.cached(closed, ("widened", None if which is None else tuple(mask), axes), make)
 
 
 def _wide_type(aval: Any, axes: frozenset[Any]) -> Any:

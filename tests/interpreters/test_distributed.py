@@ -216,6 +216,23 @@ def test_a_process_that_ends_before_devices_are_used_is_named():
     assert "process 1 failed: ValueError: no data; process 0 waits for the devices" in waiting.errors
 
 
+def test_the_others_hear_whose_callback_has_failed():
+    program = (
+        _STEP.format(options="")
+        + """
+def look(x): raise ValueError("the tide is out")
+y = px.jit(lambda x: px.pure_callback(look, px.ShapeDtypeStruct(x.shape, x.dtype), x) + 1)(x)
+print("second", px.jit(train)(y))
+"""
+    )
+    first, other = run_processes(program, 2, 2, timeout=60)
+    for each in (first, other):
+        assert each.code != 0
+        assert "second" not in each.out
+    assert "CallbackError: ValueError: the tide is out" in first.errors
+    assert "process 0 failed: JaxRuntimeError: CallbackError: ValueError: the tide is out" in other.errors
+
+
 def test_the_others_hear_which_process_runs_another_program():
     program = _STEP.format(options="") + "print('second', px.jit(evaluate if index == 1 else train)(x))"
     for each in run_processes(program, 2, 1, timeout=60):

@@ -79,3 +79,9 @@ def test_what_must_be_refused_is_a_finding_where_it_is_not(doubled, in_32_bits):
     assert difference(wrong, result, ValueError("no"))[0] == "jax raises"
     assert difference(doubled, result, ValueError("no")) is None
     assert np.asarray(result).shape == (8,)
+
+
+def test_a_program_that_fails_alike_on_both_is_no_finding(doubled, in_32_bits):
+    alike = AttributeError("'numpy.ndarray' object has no attribute 'at'")
+    assert difference(doubled, alike, AttributeError(str(alike))) is None
+    assert difference(doubled, alike, AttributeError("another"))[0] == "internal AttributeError"

@@ -40,7 +40,7 @@ BRANCHES = {
     "a checkpoint": lambda v, w: v @ px.checkpoint(pnp.sin)(w),
     "a loop": lambda v, w: lax.scan(lambda c, _: (pnp.tanh(c @ w), None), v, None, length=2)[0],
     "a loop that begins with it": lambda v, w: v @ lax.scan(lambda c, _: (c * w, None), w, None, length=2)[0],
-    "a loop over it": lambda v, w: v * lax.scan(lambda c, row: (c + row, row), pnp.zeros(8), w)[0],
+    "a loop over it": lambda v, w: v * lax.scan(lambda c, row: (c + row, row), pnp.zeros(8, np.float32), w)[0],
     "branches": lambda v, w: lax.cond(w[0, 0] > 0, lambda v, w: v @ w, _other, v, w),
     "branches that devices choose": lambda v, w: lax.cond(v[0, 0] > 0, lambda v, w: v @ w, _other, v, w),
     "nothing of the part": lambda v, w: w[:2] * 1.0,
