@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.core.host import PluginRecord, host
 from primax.core.primitive import Primitive
-from primax.core.rules import Provenance, explain_missing, rule_tables
+from primax.core.rules import Provenance, explain_missing, rule_tables, written
 from primax.extend.commands.common import add_json, load_plugins, look_up, show_json, warn_of_inactive
 from primax.extend.commands.coverage import NOT_NEEDED, Coverage, all_primitives, coverage, primitive_of
 from primax.extend.commands.table import facts, terminal_width
@@ -80,6 +80,7 @@ def _portrait(primitive: Primitive, name: str, source: Provenance, records: dict
         ("plugin", f"{source.plugin} ({record.source})" if record else f"none; by module {source.plugin}"),
         ("distribution", f"{record.distribution} {record.version}" if record else ""),
         ("written at", f"{source.file}:{source.line}"),
+        ("carried out at", _place(rule, source)),
         ("rule", getattr(rule, "__name__", None) or repr(rule)),
         ("its docstring", _doc(rule)),
         ("in place of", f"the one {source.replaced}" if source.replaced else ""),
@@ -87,6 +88,13 @@ def _portrait(primitive: Primitive, name: str, source: Provenance, records: dict
         ("primitive", _primitive(primitive, source)),
     ]
     return f"{name} of {primitive}: {source.origin}\n{facts(pairs, terminal_width())}"
+
+
+def _place(rule: Any, source: Provenance) -> str:
+    """Where the function that is called begins, if the rule was written elsewhere: a factory may have made it."""
+    code = getattr(rule, "__code__", None) or getattr(written(rule), "__code__", None)
+    place = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+    return "" if place == f"{source.file}:{source.line}" else place
 
 
 def _primitive(primitive: Primitive, source: Provenance) -> str:

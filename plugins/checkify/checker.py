@@ -14,6 +14,7 @@ from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreter import Interpreter, replay
 from primax.extend.programs import stage
 from primax.extend.sharding import vary
+from primax.plugins.bitwise import bitwise_and
 from primax.plugins.calls import evaluate
 from primax.plugins.checkify.check import CheckEffect, check_p, first_of
 from primax.plugins.checkify.errors import (
@@ -24,6 +25,7 @@ from primax.plugins.checkify.errors import (
     user_checks,
 )
 from primax.plugins.collectives import axis_index
+from primax.plugins.comparison import eq
 from primax.plugins.structural import zeros_of
 
 __all__ = ["Checker", "checkify"]
@@ -105,7 +107,7 @@ class Checker(Interpreter):
         rank = len(get_aval(failed).shape)
         if rank:
             failed = p.reduce_or_p.bind(failed, axes=tuple(range(rank)))
-        first = p.and_p.bind(failed, p.eq_p.bind(self.state[0], _NO_ERROR))
+        first = bitwise_and(failed, eq(self.state[0], _NO_ERROR))
         at = 1 + sum(len(site.avals) for site in self.sites[:number])
         state = list(self.state)
         state[0] = p.select_n_p.bind(first, state[0], np.int32(number + 1))

@@ -12,16 +12,19 @@ from primax.extend.core import get_aval
 from primax.extend.held_programs import given, nonzero_flags, sections, tangents_of
 from primax.extend.interpreter import replay
 from primax.extend.interpreters import ad
+from primax.plugins.bitwise import bitwise_or
 from primax.plugins.calls import call_params, jit_p
 from primax.plugins.checkify.checker import Checker, checkify, without_checks
 from primax.plugins.checkify.devices import check_devices
 from primax.plugins.checkify.errors import DivisionByZeroError, NaNError, OOBError
+from primax.plugins.comparison import gt, lt
 from primax.plugins.composite import call_p, closed_call_p
 from primax.plugins.control_flow import scan, switch, while_loop
 from primax.plugins.custom_batching import custom_vmap_call_p
 from primax.plugins.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p, linear_call_p
 from primax.plugins.remat import checkpoint_p
 from primax.plugins.sharding import shard_map_p
+from primax.plugins.structural import squeeze
 
 __all__ = ["Checker", "checkify"]
 
@@ -54,12 +57,12 @@ def _check_starts(checker: Checker, starts: Any, axes: tuple[int, ...], shape: A
     wide = p.convert_element_type_p.bind(starts, new_dtype=np.dtype(np.int32), weak_type=False)
     last = np.array([shape[axis] - windows[axis] for axis in axes], np.int32)
     limits = np.broadcast_to(last, dims).copy()
-    bad = p.or_p.bind(p.lt_p.bind(wide, np.zeros(dims, np.int32)), p.gt_p.bind(wide, limits))
+    bad = bitwise_or(lt(wide, np.zeros(dims, np.int32)), gt(wide, limits))
     size = int(np.prod(dims))
     flat = p.reshape_p.bind(bad, new_sizes=(size,), dimensions=None)
     place = p.argmax_p.bind(flat, axes=(0,), index_dtype=np.dtype(np.int32))
     numbers = p.reshape_p.bind(wide, new_sizes=(size,), dimensions=None)
-    number = p.squeeze_p.bind(p.dynamic_slice_p.bind(numbers, place, slice_sizes=(1,)), dimensions=(0,))
+    number = squeeze(p.dynamic_slice_p.bind(numbers, place, slice_sizes=(1,)), (0,))
 
     def describe(index: Any, place: Any) -> str:
         axis = axes[int(place) % len(axes)]

@@ -8,7 +8,7 @@ from typing import Any
 from primax.extend.core import Array, get_aval
 from primax.plugins.convolution.dimension_numbers import conv_dimension_numbers
 from primax.plugins.convolution.primitive import conv_general_dilated_p
-from primax.plugins.structural import reshape_p
+from primax.plugins.structural import reshape, reshape_p
 
 __all__ = ["MODES", "mode_padding", "slide"]
 
@@ -43,8 +43,8 @@ def slide(
     shape, window = get_aval(x).shape, get_aval(kernel).shape
     ones = (1,) * len(shape)
     out = conv_general_dilated_p.bind(
-        reshape_p.bind(x, new_sizes=(1, 1, *shape), dimensions=None),
-        reshape_p.bind(kernel, new_sizes=(1, 1, *window), dimensions=None),
+        reshape(x, (1, 1, *shape)),
+        reshape(kernel, (1, 1, *window)),
         window_strides=ones,
         padding=tuple(padding),
         lhs_dilation=ones,

@@ -133,7 +133,8 @@ def _loop_lowering(monoid: Monoid) -> Callable[..., Any]:
             if dtype == aval.dtype:
                 total = combine.bind(total, x)
                 return [total, total]
-            total = combine.bind(total, convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False))
+            x = convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
+            total = combine.bind(total, x)
             return [total, convert_element_type_p.bind(total, new_dtype=aval.dtype, weak_type=False)]
 
         return lower_to_loop(ctx, step, monoid.start(dtype), [x], axis, reverse)

@@ -26,7 +26,7 @@ from primax.plugins.indexing.dimensions import (
 from primax.plugins.indexing.positions import bounds, cast_indices, in_words
 from primax.plugins.indexing.primitives import gather_p, scatter_add_p
 from primax.plugins.reductions import reduce_and_p
-from primax.plugins.structural import broadcast_in_dim_p, select_n_p, zero_of, zeros_of
+from primax.plugins.structural import broadcast_in_dim_p, repeat, select, zero_of, zeros_of
 
 __all__ = ["RULES", "gather"]
 
@@ -195,7 +195,7 @@ def _filled(operand: Any, indices: Any, *, fill_value: Any, **params: Any) -> Ar
     along = tuple(scatter_axes(numbers, len(aval.shape)))
     inside = broadcast_in_dim_p.bind(inside, shape=aval.shape, broadcast_dimensions=along)
     fill = np.asarray(_default_fill(aval.dtype) if fill_value is None else fill_value).astype(aval.dtype)[()]
-    return select_n_p.bind(inside, broadcast_in_dim_p.bind(fill, shape=aval.shape, broadcast_dimensions=()), found)
+    return select(inside, found, repeat(fill, aval.shape))
 
 
 _with_fill = mlir.lower_fun(_filled, multiple_results=False)

@@ -53,9 +53,10 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Array:
         x = from_the_end(rem(x, dtype.type(shape[d])), shape[d])
         columns.append(broadcast_in_dim_p.bind(x, shape=(*avals[0].shape, 1), broadcast_dimensions=(0,)))
     kept = len(shape) - len(axes)
+    vectors = columns[0] if len(columns) == 1 else concatenate_p.bind(*columns, dimension=1)
     return gather_p.bind(
         src,
-        columns[0] if len(columns) == 1 else concatenate_p.bind(*columns, dimension=1),
+        vectors,
         dimension_numbers=GatherDimensionNumbers(tuple(range(1, kept + 1)), tuple(sorted(axes)), axes),
         slice_sizes=tuple([1 if d in axes else size for d, size in enumerate(shape)]),
         indices_are_sorted=False,
@@ -69,6 +70,12 @@ def along(rank: int, axis: int) -> GatherDimensionNumbers:
     """The dimension numbers of one element for each index along an axis, all other axes going with the indices'."""
     others = tuple([d for d in range(rank) if d != axis])
     return GatherDimensionNumbers((), (axis,), (axis,), others, others)
+
+
+def _as_vectors(positions: Any) -> Array:
+    """Positions as index vectors of one element."""
+    shape = get_aval(positions).shape
+    return broadcast_in_dim_p.bind(positions, shape=(*shape, 1), broadcast_dimensions=tuple(range(len(shape))))
 
 
 def take_along(x: Any, positions: Any, axis: int, unique: bool = False) -> Array:
@@ -86,7 +93,7 @@ def take_along(x: Any, positions: Any, axis: int, unique: bool = False) -> Array
     rank = len(shape)
     return gather_p.bind(
         x,
-        broadcast_in_dim_p.bind(positions, shape=(*shape, 1), broadcast_dimensions=tuple(range(rank))),
+        _as_vectors(positions),
         dimension_numbers=along(rank, axis),
         slice_sizes=(1,) * rank,
         indices_are_sorted=False,
@@ -113,7 +120,7 @@ def put_along(x: Any, positions: Any, axis: int, size: int) -> Array:
     rank = len(shape)
     return scatter_p.bind(
         zeros,
-        broadcast_in_dim_p.bind(positions, shape=(*shape, 1), broadcast_dimensions=tuple(range(rank))),
+        _as_vectors(positions),
         x,
         dimension_numbers=as_scatter(along(rank, axis)),
         indices_are_sorted=False,

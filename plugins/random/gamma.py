@@ -63,7 +63,8 @@ def _draw(keys: Any, alpha: Any, log_space: bool) -> Array:
         boost = select_n_p.bind(boosted & (log_u != 0.0), _repeated(dtype.type(0), alpha.shape), log_u * (1.0 / alpha))
         return log(d) + log(cube) + boost
     u = 1.0 - unit(boosts, (), dtype)
-    return d * cube * select_n_p.bind(boosted, _repeated(dtype.type(1), alpha.shape), pow_p.bind(u, 1.0 / alpha))
+    power = pow_p.bind(u, 1.0 / alpha)
+    return d * cube * select_n_p.bind(boosted, _repeated(dtype.type(1), alpha.shape), power)
 
 
 def _positive(keys: Any, c: Any) -> tuple[Any, Any]:

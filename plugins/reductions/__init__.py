@@ -357,7 +357,8 @@ def _arg_lowering(extremum: core.Primitive) -> Callable[..., Any]:
         places = broadcasted_iota(index_dtype, shape, axes[0])
         last = np.asarray(shape[axes[0]] - 1, index_dtype)[()]
         nowhere = broadcast_in_dim_p.bind(last, shape=shape, broadcast_dimensions=())
-        return reduce_min_p.bind(select_n_p.bind(hit, nowhere, places), axes=axes)
+        places = select_n_p.bind(hit, nowhere, places)
+        return reduce_min_p.bind(places, axes=axes)
 
     return mlir.lower_fun(position, multiple_results=False)
 

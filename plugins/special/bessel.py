@@ -120,7 +120,8 @@ def _bessel_i1e_jvp(t: Any, out: Any, x: Any) -> Array:
     shape, dtype = core.get_aval(x).shape, core.get_aval(x).dtype
     near_zero = lt(abs_p.bind(x), like(x, float(dtypes.finfo(dtype).eps)))
     one, half = (broadcast_in_dim(like(x, number), shape, ()) for number in (1.0, 0.5))
-    quotient = select_n_p.bind(near_zero, div(out, select_n_p.bind(near_zero, x, one)), half)
+    divisor = select_n_p.bind(near_zero, x, one)
+    quotient = select_n_p.bind(near_zero, div(out, divisor), half)
     value = sub(bessel_i0e(x), add(quotient, mul(sign(x), out)))
     return mul(t, value)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -365,6 +366,14 @@ def test_why_names_plugin_distribution_file_and_line(call: Any) -> None:
     assert "trigonometry (built-in)" in out
     assert f"primax {px.__version__}" in out
     assert "trigonometry.py:" in out
+
+
+def test_why_names_the_place_where_a_rule_is_carried_out(call: Any) -> None:
+    assert "carried out" not in call("why", "gather", "batch")[1]  # which is a function, and written there
+    out = call("why", "add", "batch")[1]
+    written, carried_out = (next(line for line in out.splitlines() if text in line) for text in ("written", "carried"))
+    assert "arithmetic" in written
+    assert re.search(r"carried out at +.*batching\.py:[1-9]\d*$", carried_out)
 
 
 def test_why_tells_an_override_from_what_it_replaced(call: Any, guest: Any) -> None:
