@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
@@ -181,9 +182,11 @@ def _joined(
     With the programs comes, for each result, the place of the operand that it is in all branches, or None: these
     results are not among those of the programs.
     """
-    consts = list({id(x): x for one in staged for x in one.consts}.values())
-    places = {id(x): i for i, x in enumerate(consts)}
-    owned = tuple(tuple(places[id(x)] for x in one.consts) for one in staged)
+    numbered = [_numbered(one.consts) for one in staged]
+    known = {key: x for keys in numbered for key, x in keys.items()}
+    consts = list(known.values())
+    places = {key: i for i, key in enumerate(known)}
+    owned = tuple(tuple(places[key] for key in keys) for keys in numbered)
     programs = tuple(one.program for one in staged)
 
     def make() -> tuple[Programs, tuple[int | None, ...]]:
@@ -200,6 +203,16 @@ def _joined(
 
     types = tuple(get_aval(x) for x in consts)
     return consts, core.cached(programs[0], ("joined", programs[1:], owned, types, axes), make)
+
+
+def _numbered(consts: Sequence[Any]) -> dict[tuple[int, int], Any]:
+    """The constants of a program by identity, and by number where several of its variables stand for one."""
+    seen: Counter[int] = Counter()
+    found = {}
+    for x in consts:
+        found[id(x), seen[id(x)]] = x
+        seen[id(x)] += 1
+    return found
 
 
 def _without_passed(programs: Sequence[core.ClosedJaxpr]) -> tuple[Programs, tuple[int | None, ...]]:

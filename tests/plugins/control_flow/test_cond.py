@@ -101,6 +101,19 @@ def test_weak_types_are_joined():
     assert lax.cond(True, lambda: 1.0, lambda: 2.0).weak_type
 
 
+def test_a_branch_may_close_over_an_array_of_numpy_and_over_the_array_made_of_it():
+    d = np.array([1.0, 2.0], np.float32)
+
+    def f(b, which):
+        return lax.cond(which, lambda: (d, b), lambda: (d, b + pnp.asarray(d)))
+
+    b = np.array([[3.0, 4.0]], np.float32)
+    for which, want in ((True, [3.0, 4.0]), (False, [4.0, 6.0])):
+        core.check_jaxpr(px.make_jaxpr(f)(b[0], which))
+        np.testing.assert_array_equal(px.jit(f)(b[0], which)[1], want)
+        np.testing.assert_array_equal(px.vmap(f, (0, None))(b, which)[1], [want])
+
+
 def test_branches_share_what_they_close_over():
     big = pnp.arange(5.0)
     jaxpr = px.make_jaxpr(lambda p: lax.cond(p, lambda: big * 2, lambda: big + 1))(True)
