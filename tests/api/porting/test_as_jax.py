@@ -83,6 +83,9 @@ import jax.experimental.colocated_python as colocated
 assert colocated.serialization.DeviceList | None
 
 # Private names are there where packages use them.
+assert jnp.ndarray is jax.Array and isinstance(jnp.ones(2), jnp.ndarray)
+assert jnp.finfo(jnp.float8_e4m3fn).max.astype(jnp.float32) == 448 and type(jnp.finfo("float32").eps) is np.float32
+assert jnp.finfo(jnp.ones(2, "bfloat16").dtype).bits == 16 and jnp.finfo(jnp.complex64).dtype == np.float32
 from jax._src import literals
 from jax._src.random import threefry2x32
 number = literals.TypedFloat(2.5, np.dtype("float32"))
