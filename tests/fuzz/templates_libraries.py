@@ -230,6 +230,8 @@ def placed(d: Draw, f: str) -> str:
     define = "def_partition(partition=print, infer_sharding_from_operands=print, sharding_rule='... -> ...')"
     texts = {
         "compute_on": f"m.jit({f}({d.one(repr('device_host'), repr('device'))})({d.elementwise()}))({x})",
+        "scheduling_group": f"m.jit({f}({d.one(repr('a'), 'name=' + repr('b'))})({d.elementwise()}))({x})",
+        "xla_metadata_call": f"m.jit({f}({d.elementwise()}, {d.one('a=1', 'b=' + repr('c'))}))({x})",
         "ArrayMapping": f"len({f}('i', {column}))",
         "CompoundFactor": f"len({f}('i', {d.one(repr('j'), repr('k'))}))",
         "SdyShardingRule": f"len({f}({mappings}, {mappings}{sizes}).operand_mappings)",
@@ -284,7 +286,7 @@ LIBRARIES: dict[str, Template] = {
     r"ops\.segment_\w+": segments,
     r"experimental\.multihost_utils\.(\w+_local_array|\w+_global_array|sync_global_devices)": hosts,
     r"experimental\.(mesh_utils|serialize_executable)\.\w+": machines,
-    r"experimental\.(compute_on|custom_partitioning)\.\w+": placed,
+    r"experimental\.(compute_on|custom_partitioning|scheduling_groups)\.\w+": placed,
     r"scipy\.special\.(bessel_jn|sph_harm_y|hyp2f1)|lax\.zeta|numpy\.dsplit": special,
     r"ffi\.(pycapsule|register_ffi_target)": foreign,
     r"nn\.(get_scaled_dot_general_config|scaled_dot_general)": scaled,

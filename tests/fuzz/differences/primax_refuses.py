@@ -12,6 +12,12 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"must (be|have)",
     ),
     Meant(
+        r"experimental\.scheduling_groups\.scheduling_group",
+        "primax raises",
+        "The name of a group is looked at when the decorator is made; jax looks at it when it is used.",
+        message=r"name must be a str",
+    ),
+    Meant(
         r"Shard",
         "primax raises",
         "Arguments are checked when the part is made; jax looks at them when it is asked where the part lies.",
