@@ -22,6 +22,7 @@ __all__ = [
     "PluginWarning",
     "RuleError",
     "ShardingTypeError",
+    "TangentTypeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
@@ -48,6 +49,10 @@ class KeyReuseError(JAXTypeError):
 
 class ShardingTypeError(JAXTypeError):
     """How values are divided among devices does not go together, or does not tell how a result is."""
+
+
+class TangentTypeError(JAXTypeError, ValueError):
+    """A tangent or a cotangent is not of the type of what it belongs to; in JAX that is a ValueError."""
 
 
 class ConcretizationTypeError(JAXTypeError):

@@ -205,7 +205,12 @@ def prefix_errors(
 
 
 def require_same_structure(
-    what: str, treedef1: PyTreeDef, treedef2: PyTreeDef, name1: str = "the first", name2: str = "the second"
+    what: str,
+    treedef1: PyTreeDef,
+    treedef2: PyTreeDef,
+    name1: str = "the first",
+    name2: str = "the second",
+    error: type[Exception] = TypeError,
 ) -> None:
     """Refuse two structures that differ: the message has the first difference by path, and both in full.
 
@@ -215,9 +220,10 @@ def require_same_structure(
         treedef2: the other.
         name1: what to call the one.
         name2: what to call the other.
+        error: what to raise.
 
     Raises:
-        TypeError: they are not equal.
+        TypeError: they are not equal; or `error`.
     """
     if treedef1 == treedef2:
         return
@@ -227,4 +233,4 @@ def require_same_structure(
         where = f" at {keystr(path)}" if path else " at the root"
         more = f", and {_count(len(found) - 1, 'more difference')}" if len(found) > 1 else ""
         what = f"{what};{where} {name1} has {left}, {name2} has {right}{f' ({remark})' if remark else ''}{more}"
-    raise TypeError(f"{what}\n  {name1}: {treedef1}\n  {name2}: {treedef2}")
+    raise error(f"{what}\n  {name1}: {treedef1}\n  {name2}: {treedef2}")

@@ -9,6 +9,7 @@ from primax.core import dtypes, tree
 from primax.core.array import from_host
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
+from primax.core.errors import TangentTypeError
 from primax.core.tree_registry import register_pytree_node_class
 from primax.core.variance import vary_like
 from primax.interpreters.linearize import Tape
@@ -195,7 +196,7 @@ class Pushforward(Derivative):
         tangent_avals = [aval.to_tangent_aval() for aval in self.in_avals]
         for have, want in zip(avals_of(leaves, tangents, "f_lin"), tangent_avals, strict=True):
             if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
-                raise TypeError(f"f_lin: tangents must be of type {want.str_short()}, got {have.str_short()}")
+                raise TangentTypeError(f"f_lin: tangents must be of type {want.str_short()}, got {have.str_short()}")
         inexact = [x for x, want in zip(leaves, tangent_avals, strict=True) if want.dtype != dtypes.float0]
         outs = [from_host(instantiate_zeros(t)) for t in self.tape.replay(*inexact)]
         return tree.unflatten(self.out_tree, list(map(vary_like, outs, self.out_avals)))
@@ -218,6 +219,7 @@ class Pullback(Derivative):
             ct_tree,
             "result",
             "cotangent",
+            TangentTypeError,
         )
         cts: list[Any] = []
         ct_avals = avals_of(leaves, (ct,), "vjp")
@@ -226,7 +228,7 @@ class Pullback(Derivative):
             if have.shape != want.shape or (
                 want.dtype != dtypes.float0 and not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE)
             ):
-                raise TypeError(
+                raise TangentTypeError(
                     f"vjp: the cotangent of a result of type {aval.str_short()} must be of type {want.str_short()}, "
                     f"got {have.str_short()}"
                 )

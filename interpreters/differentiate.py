@@ -9,6 +9,7 @@ from primax.core import dtypes, tree
 from primax.core.arguments import check_function, name_of, wraps
 from primax.core.array import from_host
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
+from primax.core.errors import TangentTypeError
 from primax.core.thread import thread
 from primax.core.trace import Tracer
 from primax.core.variance import vary_like
@@ -90,7 +91,7 @@ def _check_tangents(what: str, primals: Any, tangents: Any) -> tuple[list[Any], 
         want = aval.to_tangent_aval()
         if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
             path = tree.keystr(tree.tree_leaves_with_path(tuple(primals))[i][0])
-            raise TypeError(
+            raise TangentTypeError(
                 f"{what}: tangents{path} must be of type {want.str_short()}, the tangent type of "
                 f"{aval.str_short()}, got {have.str_short()}"
             )

@@ -231,9 +231,11 @@ def _checked(rule: str, k: int, aval: Any, ct: Any) -> Any:
     want = aval.to_tangent_aval()
     if ct is None or type(ct) is ad.Zero or want.dtype == dtypes.float0:
         return ad.Zero(want)
+    if type(ct) is int and dtypes.is_inexact(want.dtype):
+        ct = float(ct)  # such as 0
     have = core.get_aval(ct)
     if not core.same_type(have, want, core.ALL_BUT_SHAPE_AND_DTYPE):
-        raise TypeError(
+        raise core.TangentTypeError(
             f"custom_vjp: {rule} must return cotangents of the types of the arguments, but leaf {k} of the arguments "
             f"is {aval.str_short()}, and its cotangent is {have.str_short()}"
         )

@@ -530,3 +530,22 @@ def test_a_number_that_a_rule_was_given_is_pickled_as_that_number():
     f.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
     f(2.5)
     assert type(pickle.loads(pickle.dumps(given[0]))) is float
+
+
+def test_cotangents_of_another_type_are_refused_as_in_jax(jax):
+    def with_rule(m, cotangent):
+        f = m.custom_vjp(lambda x: x)
+        f.defvjp(lambda x: (x, None), lambda _, ct: (cotangent,))
+        return m.grad(f)(1.0)
+
+    x = np.ones(3, np.float32)
+    for m in (px, jax):
+        with pytest.raises(ValueError, match=r"\w"):
+            with_rule(m, np.ones(3, np.float32))
+        for wrong in (np.ones(4, np.float32), np.ones(3, np.float16), (x,)):
+            with pytest.raises(ValueError, match=r"\w"):
+                m.vjp(m.numpy.sin, x)[1](wrong)
+        with pytest.raises(ValueError, match=r"\w"):
+            m.linearize(m.numpy.sin, x)[1](np.ones(4, np.float32))
+        assert float(with_rule(m, 2)) == 2.0
+    assert issubclass(px.errors.TangentTypeError, TypeError)
