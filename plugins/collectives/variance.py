@@ -114,6 +114,27 @@ def varying_by_name(x: Any, *, axis_name: Any, **params: Any) -> list[frozenset[
     return [x.vma | frozenset(split_names(axis_name)[0])]
 
 
+def _missing(x: Any, axes: Any) -> tuple[Any, ...]:
+    """Those of the axes along which a value does not vary yet; programs may be given what varies more than expected."""
+    already = axes_of(x)
+    return tuple([name for name in axes if name not in already])
+
+
+def _pvary_staging(trace: Any, args: Any, params: dict[str, Any]) -> Any:
+    (x,) = args
+    axes = _missing(x, params["axes"])
+    return trace.add_eqn(pvary_p, args, [_more(get_aval(x), axes=axes)], {"axes": axes}, frozenset())[0] if axes else x
+
+
+def _pvary_jvp(primals: Any, tangents: Any, *, axes: Any) -> tuple[Any, Any]:
+    (x,), (x_dot,) = primals, tangents
+    axes = _missing(x, axes)
+    if not axes:
+        return x, x_dot
+    out = pvary_p.bind(x, axes=axes)
+    return out, ad.Zero.from_primal_value(out) if type(x_dot) is ad.Zero else pvary_p.bind(x_dot, axes=axes)
+
+
 def _as_it_is(x: Any, **params: Any) -> list[frozenset[Any]]:
     return [x.vma]
 
@@ -194,7 +215,8 @@ def _axes_by_name(*, axis_name: Any, **params: Any) -> Any:
 RULES: Table = {
     pvary_p: {
         "abstract_eval": _more,
-        "jvp": ad.linear_jvp(pvary_p),
+        "jvp": _pvary_jvp,
+        "staging": _pvary_staging,
         "transpose": ad.linear_transpose(pvary_p, lambda ct, *, axes: [psum_invariant_p.bind(ct, axes=axes)]),
         "axis_batch": _batch(pvary_p),
         "lowering": lambda ctx, x, *, axes: [x],

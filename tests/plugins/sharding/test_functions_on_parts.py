@@ -105,6 +105,22 @@ def test_a_backward_rule_gets_what_all_have_as_such(mesh, rule, use):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+IMPLICIT = {
+    "linear": lambda v, w: lax.custom_linear_solve(lambda u: u * w, v, lambda mv, b: b / w, symmetric=True),
+    "root": lambda v, w: lax.custom_root(
+        lambda u: u - v / w, v, lambda f, u: v / w, lambda g, y: y / g(pnp.ones_like(y))
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", IMPLICIT)
+def test_solutions_are_differentiated_in_what_all_have(mesh, kind):
+    found = px.grad(over_parts(mesh, IMPLICIT[kind]), (0, 1))(X, np.float32(1.5))
+    expected = px.grad(one_by_one(lambda v, w: v / w), (0, 1))(X, np.float32(1.5))
+    for mine, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-4, atol=1e-5)
+
+
 def test_backward_rules_that_sum_are_those_of_jax(mesh):
     jax = pytest.importorskip("jax")
     if len(jax.devices()) < 8:
