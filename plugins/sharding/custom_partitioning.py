@@ -43,7 +43,7 @@ class custom_partitioning:
     >>> def partition(mesh, arg_shapes, result_shape):
     ...     sharding = arg_shapes[0].sharding
     ...     return mesh, lambda x: 2 * x, sharding, (sharding,)
-    >>> double.def_partition(partition, sharding_rule="i -> i")
+    >>> _ = double.def_partition(partition, sharding_rule="i -> i")
     >>> double(pnp.arange(3.0))
     Array([0., 2., 4.], dtype=float32)
     """
