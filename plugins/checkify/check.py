@@ -121,7 +121,7 @@ def check_error(error: Error) -> None:
     (code, *payload), structure = tree.flatten(error)
 
     def text(*leaves: Any) -> str:
-        return tree.tree_unflatten(structure, leaves).get() or ""
+        return tree.tree_unflatten(structure, leaves).first() or ""
 
     fine = core.primitives.eq_p.bind(code, np.zeros((), np.int32))
     if get_aval(fine).shape:

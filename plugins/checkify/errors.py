@@ -112,8 +112,8 @@ class Error:
         return "\n".join(lines) if lines else None
 
     def get_exception(self) -> JaxException | None:
-        """What went wrong, as an exception of the kind of check; None if nothing did."""
-        text = self.get()
+        """What went wrong first, as an exception of the kind of check; None if nothing did."""
+        text = self.first()
         if text is None:
             return None
         code = np.asarray(self._code).ravel()
@@ -121,14 +121,22 @@ class Error:
         return site.kind(text)
 
     def throw(self) -> None:
-        """Raise an error if something went wrong.
+        """Raise an error if something went wrong; of several elements the first for which something did is told.
 
         Raises:
           JaxRuntimeError: something did.
         """
-        text = self.get()
+        text = self.first()
         if text is not None:
             raise JaxRuntimeError(text)
+
+    def first(self) -> str | None:
+        """What went wrong for the first element for which something did, without its index; None if nothing did."""
+        code = np.asarray(self._code)
+        for index in np.ndindex(code.shape):
+            if code[index]:
+                return self._at(int(code[index]) - 1, index)
+        return None
 
     def _at(self, number: int, index: tuple[int, ...]) -> str:
         """What one element's error says."""

@@ -413,3 +413,12 @@ def test_checks_go_through_pmap_after_those_before_it():
     error, out = checkify.checkify(f, errors=checkify.nan_checks)(x, -1.0)
     assert error.get() is None
     assert out.tolist() == [1.5, 0.5]
+
+
+def test_what_is_raised_is_the_first_of_several_errors_without_its_index():
+    errors, _ = px.vmap(checkify.checkify(positive(px, pnp, lax, checkify)))(np.float32([1, -2, -3]))
+    assert errors.get().startswith("at mapped index 1: must be positive, got -2.0 (`check` failed)")
+    for fail in (errors.throw, lambda: checkify.check_error(errors)):
+        with pytest.raises(checkify.JaxRuntimeError, match=r"^must be positive, got -2\.0"):
+            fail()
+    assert str(errors.get_exception()) == "must be positive, got -2.0 (`check` failed)"
