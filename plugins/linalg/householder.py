@@ -170,7 +170,7 @@ def _geqp3_lowering(ctx: mlir.LoweringRuleContext, a: Any, jpvt: Any) -> list[An
     return lapack_call(ctx, "geqp3", aval.shape[:-2], operands, results, attributes, {0: 0, 1: 1})
 
 
-def _counted(aval: ShapedArray) -> Array:
+def _counted(aval: ShapedArray) -> mlir.ir.Value:
     """Vectors 1, 2, 3, ..."""
     return mlir.ir_constant(np.broadcast_to(np.arange(1, aval.shape[-1] + 1, dtype=aval.dtype), aval.shape))
 
