@@ -9,6 +9,7 @@ from typing import Any
 from primax.extend.held_programs import checked_types, given, nonzero_flags, sections, tangents_of
 from primax.extend.interpreters import ad, batching
 from primax.extend.rule_types import Table
+from primax.extend.sharding import axes_of, own_axes, vary
 from primax.plugins.custom_derivatives.calls import (
     Batch,
     as_operands,
@@ -33,7 +34,12 @@ def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, *
     refuse_closed_over(name, primals[:num_consts], tangents[:num_consts])
     outs, out_tangents = jvp(as_operands(primals[num_consts:]), tangents[num_consts:])
     pairs = zip(outs, out_tangents, strict=True)
-    return outs, [ad.Zero.from_primal_value(x) if is_handed_on(x) else t for x, t in pairs]
+    return outs, [ad.Zero.from_primal_value(x) if is_handed_on(x) else _varying_with(x, t) for x, t in pairs]
+
+
+def _varying_with(x: Any, tangent: Any) -> Any:
+    """The tangent of a result, varying along the axes of a mesh along which that may."""
+    return tangent if type(tangent) is ad.Zero else vary(tangent, axes_of(x))
 
 
 def _batch(
@@ -98,5 +104,6 @@ RULES: Table = {
         "check": checked_types("call_jaxpr"),
         "interpret": interpret_call,
         "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
+        "variance": own_axes,
     },
 }

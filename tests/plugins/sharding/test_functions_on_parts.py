@@ -106,6 +106,9 @@ def test_a_backward_rule_gets_what_all_have_as_such(mesh, rule, use):
 
 
 IMPLICIT = {
+    "linear, of a call": lambda v, w: lax.custom_linear_solve(
+        px.jit(lambda u: u * w), v, lambda mv, b: b / w, symmetric=True
+    ),
     "linear": lambda v, w: lax.custom_linear_solve(lambda u: u * w, v, lambda mv, b: b / w, symmetric=True),
     "root": lambda v, w: lax.custom_root(
         lambda u: u - v / w, v, lambda f, u: v / w, lambda g, y: y / g(pnp.ones_like(y))
@@ -119,6 +122,12 @@ def test_solutions_are_differentiated_in_what_all_have(mesh, kind):
     expected = px.grad(one_by_one(lambda v, w: v / w), (0, 1))(X, np.float32(1.5))
     for mine, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-4, atol=1e-5)
+
+
+def test_a_tangent_that_does_not_vary_is_summed_as_one_of_a_result_that_does(mesh):
+    f = px.custom_jvp(lambda v, w: v * 0 + w)
+    f.defjvp(lambda primals, tangents: (f(*primals), pnp.broadcast_to(tangents[1], primals[0].shape)))
+    assert px.grad(over_parts(mesh, f), 1)(X, np.float32(1.5)) == X.size
 
 
 def test_backward_rules_that_sum_are_those_of_jax(mesh):
