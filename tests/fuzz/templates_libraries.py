@@ -175,6 +175,7 @@ def others(d: Draw, f: str) -> str:
         "debug_check": f"m.experimental.checkify.checkify(lambda x: {f}(m.numpy.all(x > 0), 'no'))({x})[1]",
         "io_callback": f"{f}(lambda v: np.asarray(v) * 2, m.ShapeDtypeStruct((3,), 'float32'), {d.of((3,), 'float32')})",
         "Layout": f"[(v.major_to_minor, v.tiling) for v in [{f}({d.one('(1, 0)', '[0]', '(0, 1), ((2, 4),)')})]]",
+        "with_layout_constraint": f"m.jit(lambda x: {f}(x, m.experimental.layout.Layout({d.one('(0, 1)', '(1, 0)')})))({d.floats((2, 3))})",
         "Format": f"[(v.layout, v.sharding is None) for v in [{f}({d.one('', 'None, m.device_put(1.0).sharding')})]]",
         "annotate_function": f"{f}({function}{d.one('', ', name=' + repr('inside'))})({x})",
         "TraceAnnotation": f"{f}('a'{d.one('', ', batch=3')}).__exit__(None, None, None)",
