@@ -92,7 +92,7 @@ class Checker(Interpreter):
         if kind not in self.errors:
             return
         if self.axes:
-            describe, payload = _with_device(describe), [axis_index(self.axes), *payload]
+            describe, payload = _WithDevice(describe), [axis_index(self.axes), *payload]
         key = id(self.eqn), self.count
         self.count += 1
         if self.searching:
@@ -194,9 +194,18 @@ def _alike_everywhere(aval: Any) -> Any:
     return aval.update(vma=frozenset()) if getattr(aval, "vma", None) else aval
 
 
-def _with_device(describe: Callable[..., str]) -> Callable[..., str]:
-    """What was found, with the number of the device where it was."""
-    return lambda device, *payload: f"at mapped index {int(device)}: {describe(*payload)}"
+class _WithDevice:
+    """What went wrong in words, and on which device."""
+
+    def __init__(self, describe: Callable[..., str]) -> None:
+        self.describe = describe
+
+    def __call__(self, device: Any, *payload: Any) -> str:
+        return f"at mapped index {int(device)}: {self.describe(*payload)}"
+
+    def alone(self, device: Any, *payload: Any) -> str:
+        """The words without the device."""
+        return str(getattr(self.describe, "alone", self.describe)(*payload))
 
 
 def _may_fail(holder: Any) -> bool:

@@ -135,14 +135,15 @@ class Error:
         code = np.asarray(self._code)
         for index in np.ndindex(code.shape):
             if code[index]:
-                return self._at(int(code[index]) - 1, index)
+                return self._at(int(code[index]) - 1, index, alone=True)
         return None
 
-    def _at(self, number: int, index: tuple[int, ...]) -> str:
+    def _at(self, number: int, index: tuple[int, ...], alone: bool = False) -> str:
         """What one element's error says."""
         site = self._sites[number]
         first = sum(len(other.avals) for other in self._sites[:number])
-        return site.describe(*(x[index] if index else x for x in self._payload[first : first + len(site.avals)]))
+        describe = getattr(site.describe, "alone", site.describe) if alone else site.describe
+        return describe(*(x[index] if index else x for x in self._payload[first : first + len(site.avals)]))
 
     def _where(self) -> str:
         """The user's line of the check that failed, for elements without axes."""

@@ -422,3 +422,10 @@ def test_what_is_raised_is_the_first_of_several_errors_without_its_index():
         with pytest.raises(checkify.JaxRuntimeError, match=r"^must be positive, got -2\.0"):
             fail()
     assert str(errors.get_exception()) == "must be positive, got -2.0 (`check` failed)"
+
+
+def test_what_is_raised_does_not_tell_the_device():
+    error, _ = checkify.checkify(px.pmap(positive(px, pnp, lax, checkify)))(np.float32([1, -2]))
+    assert error.get() == "at mapped index 1: must be positive, got -2.0 (`check` failed)"
+    with pytest.raises(checkify.JaxRuntimeError, match=r"^must be positive, got -2\.0"):
+        error.throw()
