@@ -95,6 +95,7 @@ class Hostiles(Kind):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
         warnings.simplefilter("ignore")
         chosen = [target for target in targets() if only in target.path and (target.required or target.optional)]
+        self.canary.sings()  # a module that is imported may have made a context, which compiled functions look at once
         while chosen:
             # A new function adds cases of its own, and leaves those of others as they are.
             salt = rng.random()

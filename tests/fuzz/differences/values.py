@@ -163,6 +163,13 @@ VALUES: tuple[Meant, ...] = (
         when=refused_by_numpy,
     ),
     Meant(
+        r"numpy\.unravel_index",
+        "value",
+        "There are no positions in an array without elements: NumPy refuses them.",
+        text=r"\b0\b",
+        when=refused_by_numpy,
+    ),
+    Meant(
         r"numpy\.digitize",
         "value",
         "Bins in no order have no places between them: NumPy refuses them.",
