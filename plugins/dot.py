@@ -388,10 +388,10 @@ def _dot_general_lowering(
         attributes["algorithm"] = algorithm_attribute(algorithm, lhs_dtype, rhs_dtype)
         if algorithm.results and out_aval.dtype not in algorithm.results:
             computed = out_aval.update(dtype=algorithm.results[0])
-    elif lhs_aval.dtype == rhs_aval.dtype:
-        lhs_dtype = rhs_dtype = lhs_aval.dtype
+    elif lhs_aval.dtype == rhs_aval.dtype or (_is_float8(lhs_aval.dtype) and _is_float8(rhs_aval.dtype)):
+        lhs_dtype, rhs_dtype = lhs_aval.dtype, rhs_aval.dtype  # XLA takes two kinds of 8 bits as they are
     else:
-        lhs_dtype = rhs_dtype = _result_dtype(lhs_aval.dtype, rhs_aval.dtype)
+        lhs_dtype = rhs_dtype = out_aval.dtype
     operands = [_convert(ctx, lhs, lhs_aval, lhs_dtype), _convert(ctx, rhs, rhs_aval, rhs_dtype)]
     result = mlir.cached_ir_type(ctx.module_context.shared, computed)
     product = mlir.ir.Operation.create("stablehlo.dot_general", [result], operands, attributes).result
@@ -406,12 +406,16 @@ def _operand_dtypes(ctx: mlir.LoweringRuleContext, preset: Any, algorithm: Any) 
         known = ", ".join(sorted(one.name for one in CPU_ALGORITHMS))
         raise ValueError(f"dot_general: precision must be one of {known} on platform 'cpu', got {preset.name}")
     if not algorithm.operands:
-        if not (lhs.name.startswith("float8") and rhs.name.startswith("float8")):
+        if not (_is_float8(lhs) and _is_float8(rhs)):
             raise ValueError(f"dot_general: operands must be float8 for {preset.name}, got {lhs} and {rhs}")
         return lhs, rhs
     if lhs == rhs and lhs in algorithm.operands:
         return lhs, rhs
     return algorithm.operands[-1], algorithm.operands[-1]
+
+
+def _is_float8(dtype: Any) -> bool:
+    return bool(dtype.name.startswith("float8"))
 
 
 def _convert(ctx: mlir.LoweringRuleContext, x: Any, aval: ShapedArray, dtype: Any) -> mlir.ir.Value:

@@ -74,6 +74,27 @@ def test_dot_general_is_numpys_tensordot(dtype: Any) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "preferred"),
+    [
+        (ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn, np.float32),
+        (ml_dtypes.bfloat16, np.float16, np.float32),
+        (ml_dtypes.float8_e5m2, ml_dtypes.bfloat16, np.float32),
+        (np.int8, np.uint8, np.int32),
+    ],
+)
+def test_factors_of_two_dtypes_are_multiplied_in_that_of_the_result(lhs: Any, rhs: Any, preferred: Any) -> None:
+    x = (np.arange(12).reshape(3, 4) % 7 * 17 + 1).astype(lhs)
+    y = (np.arange(20).reshape(4, 5) % 11 * 19 + 33).astype(rhs)
+    want = x.astype(np.float64) @ y.astype(np.float64)
+
+    def product(x: Any, y: Any) -> Any:
+        return D.dot_general(x, y, MATMUL, preferred_element_type=preferred)
+
+    for compute in (product, px.jit(product)):
+        np.testing.assert_allclose(np.asarray(compute(x, y), np.float64), want, rtol=1e-6)
+
+
 @pytest.mark.parametrize("dims", [d for d in itertools.product([None, 0, 1, 2], repeat=2) if any(d)])
 def test_a_mapped_product_is_one_product(dims: tuple[int | None, int | None]) -> None:
     x, y = (numbers(3, 3, 3) if d is not None else numbers(3, 3) for d in dims)
