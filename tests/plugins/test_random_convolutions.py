@@ -90,9 +90,7 @@ def check(call: dict[str, Any]) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-5)
 
 
-few = settings(
-    max_examples=16, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
-)
+few = settings(max_examples=16, suppress_health_check=[HealthCheck.function_scoped_fixture])
 many = settings(few, max_examples=400)
 
 
