@@ -391,7 +391,7 @@ def _dot_general_lowering(
     elif lhs_aval.dtype == rhs_aval.dtype or (_is_float8(lhs_aval.dtype) and _is_float8(rhs_aval.dtype)):
         lhs_dtype, rhs_dtype = lhs_aval.dtype, rhs_aval.dtype  # XLA takes two kinds of 8 bits as they are
     else:
-        lhs_dtype = rhs_dtype = out_aval.dtype
+        lhs_dtype = rhs_dtype = max(out_aval.dtype, _result_dtype(lhs_aval.dtype, rhs_aval.dtype), key=_width)
     operands = [_convert(ctx, lhs, lhs_aval, lhs_dtype), _convert(ctx, rhs, rhs_aval, rhs_dtype)]
     result = mlir.cached_ir_type(ctx.module_context.shared, computed)
     product = mlir.ir.Operation.create("stablehlo.dot_general", [result], operands, attributes).result

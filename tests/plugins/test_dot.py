@@ -81,9 +81,10 @@ def test_dot_general_is_numpys_tensordot(dtype: Any) -> None:
         (ml_dtypes.bfloat16, np.float16, np.float32),
         (ml_dtypes.float8_e5m2, ml_dtypes.bfloat16, np.float32),
         (np.int8, np.uint8, np.int32),
+        (np.float32, ml_dtypes.bfloat16, ml_dtypes.bfloat16),
     ],
 )
-def test_factors_of_two_dtypes_are_multiplied_in_that_of_the_result(lhs: Any, rhs: Any, preferred: Any) -> None:
+def test_factors_of_two_dtypes_are_multiplied_in_the_widest_dtype(lhs: Any, rhs: Any, preferred: Any) -> None:
     x = (np.arange(12).reshape(3, 4) % 7 * 17 + 1).astype(lhs)
     y = (np.arange(20).reshape(4, 5) % 11 * 19 + 33).astype(rhs)
     want = x.astype(np.float64) @ y.astype(np.float64)
@@ -92,7 +93,9 @@ def test_factors_of_two_dtypes_are_multiplied_in_that_of_the_result(lhs: Any, rh
         return D.dot_general(x, y, MATMUL, preferred_element_type=preferred)
 
     for compute in (product, px.jit(product)):
-        np.testing.assert_allclose(np.asarray(compute(x, y), np.float64), want, rtol=1e-6)
+        np.testing.assert_allclose(
+            np.asarray(compute(x, y), np.float64), want.astype(preferred).astype(np.float64), rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize("dims", [d for d in itertools.product([None, 0, 1, 2], repeat=2) if any(d)])
