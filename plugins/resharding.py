@@ -260,7 +260,7 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
     >>> with px.set_mesh(mesh):
     ...     f = px.sharding.explicit_axes(lambda x: print(px.typeof(x)), in_sharding=px.P("x"))
     ...     px.jit(f)(px.numpy.zeros(4))
-    f32[4@x]
+    float32[4@x]
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)

@@ -225,12 +225,17 @@ def _divided(
     return run, list(flat_ins), list(flat_outs)
 
 
+def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
+    return interpreter.interpret(eqn.params["call"], *values)  # the partition is that of the function as it is
+
+
 _NONE = "wrap the function in custom_vjp or custom_jvp, outside of custom_partitioning"
 
 RULES: Table = {
     custom_partitioning_p: {
         "impl": _impl,
         "effectful_abstract_eval": _abstract_eval,
+        "interpret": _interpret,
         "lowering": _lowering,
         "unsupported": {
             "jvp": _NONE,

@@ -209,7 +209,7 @@ def test_a_plugin_with_types_of_its_own_waits_for_its_package(site: Site) -> Non
         print(avals.get_aval(typed.Quantity()))
         """
     )
-    assert run.lines == ["False", "f32[]"]
+    assert run.lines == ["False", "float32[]"]
     assert run.warned == []
 
 

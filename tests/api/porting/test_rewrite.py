@@ -74,7 +74,7 @@ def test_statements_of_several_lines_keep_their_lines_and_comments() -> None:
             grad,
             # of batches
             vmap,
-            memory,  # for pictures
+            no_collectives,  # for pictures
         )
         from jax import (grad, core,
                          vmap)
@@ -83,7 +83,7 @@ def test_statements_of_several_lines_keep_their_lines_and_comments() -> None:
         """
     assert rewritten(text) == textwrap.dedent(
         """
-        from jax import memory
+        from jax import no_collectives
         from primax.extend import core as c  # the types # for pictures
         from primax import (
             grad,
