@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import avals_of
+from primax.extend.api_util import avals_of, one_or_several
 from primax.extend.core import tree
 from primax.extend.sharding import Format, Layout, NamedSharding, get_mesh
 from primax.plugins.calls.primitive import check_results
@@ -176,13 +176,14 @@ def _platform_of(names: Any) -> str | None:
     """The platform that a program is to be lowered for, or None."""
     if names is None:
         return None
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    if isinstance(names, str):
         raise TypeError(f"lower: lowering_platforms must be a sequence of names of platforms, got {names!r}")
-    if len(names) != 1:
+    platforms = one_or_several("lower", "lowering_platforms", names, str)
+    if len(platforms) != 1:
         raise ValueError(
-            f"lower: lowering_platforms must name one platform, got {tuple(names)}; primax.export builds for several"
+            f"lower: lowering_platforms must name one platform, got {platforms}; primax.export builds for several"
         )
-    return str(names[0])
+    return str(platforms[0])
 
 
 class Traced(Stage):

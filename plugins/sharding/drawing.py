@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ def visualize_sharding(
       picture: the file that a picture is written to, as SVG, in place of the text that is printed if this is None.
 
     Raises:
+      TypeError: `picture` is no path.
       ValueError: there are more axes, or none.
 
     >>> import primax as px
@@ -43,6 +45,8 @@ def visualize_sharding(
     +-------+
     """
     function = "visualize_sharding"
+    if not (picture is None or isinstance(picture, str | os.PathLike)):
+        raise TypeError(f"{function}: picture must be the path of a file or None, got {picture!r}")
     sizes = tuple(integer(function, "each of shape", size) for size in read_sequence(function, "shape", shape))
     if len(sizes) not in (1, 2):
         raise ValueError(f"visualize_sharding: shape must have one or two axes, got {sizes}")

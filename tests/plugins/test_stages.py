@@ -228,6 +228,8 @@ def test_a_function_is_lowered_for_a_platform_that_is_absent():
     assert "stablehlo.sine" in f.trace(1.0).lower(lowering_platforms=["cpu"]).as_text()
     with pytest.raises(TypeError, match="lowering_platforms must be a sequence of names"):
         f.trace(1.0).lower(lowering_platforms="cuda")
+    with pytest.raises(TypeError, match="lower: lowering_platforms must be str or a sequence of them, got array"):
+        f.trace(1.0).lower(lowering_platforms=np.array(1.5))
     with pytest.raises(ValueError, match="must name one platform"):
         f.trace(1.0).lower(lowering_platforms=("cpu", "cuda"))
 

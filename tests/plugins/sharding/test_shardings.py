@@ -379,6 +379,8 @@ def test_where_arrays_lie_is_drawn_as_a_picture_and_in_colors(mesh, tmp_path, ca
     picture = tmp_path / "where.svg"
     px.debug.visualize_array_sharding(put(mesh, "y", "x"), picture=picture)
     assert capsys.readouterr().out == ""
+    with pytest.raises(TypeError, match="visualize_sharding: picture must be the path of a file or None, got 3"):
+        px.debug.visualize_array_sharding(put(mesh, "y", "x"), picture=3)
     root = ElementTree.parse(picture).getroot()
     name = "{http://www.w3.org/2000/svg}"
     assert [text.text for text in root.iter(f"{name}text")] == [f"cpu {i}" for i in (0, 2, 4, 6, 1, 3, 5, 7)]
