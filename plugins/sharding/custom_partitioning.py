@@ -98,9 +98,9 @@ class custom_partitioning:
         if decode_shardings is not True:
             raise ValueError(f"def_partition: decode_shardings must be True, got {decode_shardings!r}")
         options = {
-            "reduction_factors": tuple(reduction_factors),
-            "need_replication_factors": tuple(need_replication_factors),
-            "permutation_factors": tuple(permutation_factors),
+            "reduction_factors": reduction_factors,
+            "need_replication_factors": need_replication_factors,
+            "permutation_factors": permutation_factors,
             **factor_sizes,
         }
         if isinstance(sharding_rule, str):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from primax.extend.api_util import integer, sequence
 from primax.extend.interpreters import mlir
 
 __all__ = ["ArrayMapping", "BATCHING", "CompoundFactor", "SdyShardingRule", "parse_rule", "rule_attribute"]
@@ -50,6 +51,14 @@ class ArrayMapping(tuple[Any, ...]):
         return super().__new__(cls, dim_mappings)
 
 
+def _all_of(argument: str, given: Any, kind: type) -> tuple[Any, ...]:
+    """The elements of an argument of `SdyShardingRule`, which must be of one kind."""
+    found = () if isinstance(given, str) else tuple(sequence("SdyShardingRule", argument, given))
+    if isinstance(given, str) or not all(isinstance(each, kind) for each in found):
+        raise TypeError(f"SdyShardingRule: {argument} must be a sequence of {kind.__name__}, got {given!r}")
+    return found
+
+
 class SdyShardingRule:
     """How dimensions belong together: those of one name are divided alike.
 
@@ -62,6 +71,7 @@ class SdyShardingRule:
       factor_sizes: how long the factors within `CompoundFactor`s are.
 
     Raises:
+      TypeError: an argument is not as above.
       ValueError: a name is in no mapping, or one within a `CompoundFactor` has no size.
     """
 
@@ -75,12 +85,12 @@ class SdyShardingRule:
         permutation_factors: Sequence[str] = (),
         **factor_sizes: int,
     ) -> None:
-        self.operand_mappings = tuple(operand_mappings)
-        self.result_mappings = tuple(result_mappings)
-        self.reduction_factors = tuple(reduction_factors)
-        self.need_replication_factors = tuple(need_replication_factors)
-        self.permutation_factors = tuple(permutation_factors)
-        self.factor_sizes = dict(factor_sizes)
+        self.operand_mappings = _all_of("operand_mappings", operand_mappings, ArrayMapping)
+        self.result_mappings = _all_of("result_mappings", result_mappings, ArrayMapping)
+        self.reduction_factors = _all_of("reduction_factors", reduction_factors, str)
+        self.need_replication_factors = _all_of("need_replication_factors", need_replication_factors, str)
+        self.permutation_factors = _all_of("permutation_factors", permutation_factors, str)
+        self.factor_sizes = {name: integer("SdyShardingRule", name, size) for name, size in factor_sizes.items()}
         dims = [dim for mapping in (*self.operand_mappings, *self.result_mappings) for dim in mapping]
         whole = {dim for dim in dims if isinstance(dim, str)}
         inner = {name for dim in dims if isinstance(dim, CompoundFactor) for name in dim}

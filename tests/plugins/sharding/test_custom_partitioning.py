@@ -166,6 +166,15 @@ def test_rules_are_read_where_they_are_given(rule, options, message):
 def test_rules_must_fit_shapes_and_transformations_are_refused():
     f = custom_partitioning(lambda x: 2 * x)
     f.def_partition(lambda *args: None, sharding_rule="i -> i")
+    one = [ArrayMapping("i")]
+    for arguments, named, what in (
+        ((3, one), {}, "operand_mappings must be a sequence, got 3"),
+        ((one, ["i"]), {}, "result_mappings must be a sequence of ArrayMapping, got"),
+        ((one, one), {"reduction_factors": "i"}, "reduction_factors must be a sequence of str, got 'i'"),
+        ((one, one), {"i": 1.5}, "i must be an integer, got 1.5"),
+    ):
+        with pytest.raises(TypeError, match=f"SdyShardingRule: {what}"):
+            SdyShardingRule(*arguments, **named)
     with pytest.raises(ValueError, match=r"sharding_rule must name 2 dimensions of shape \(4, 4\)"):
         px.jit(f)(placed(X, "x"))
     with pytest.raises(NotImplementedError, match="wrap the function in custom_vjp"):
