@@ -106,6 +106,12 @@ VALUES: tuple[Meant, ...] = (
         message=r"primax: \S*\((?!nan|inf).*jax: .*nan",
     ),
     Meant(
+        r"live_arrays",
+        "structure|shape|dtype|weak type|nan|value",
+        "Each library lists its own arrays, of all that the process has computed.",
+        text=r"^m\.live_arrays\(",
+    ),
+    Meant(
         r"numpy\.einsum_path",
         "value",
         "Which order is chosen among those of one cost is nobody's promise.",
