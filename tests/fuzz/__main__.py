@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import Counter
+from collections.abc import Iterator
 
 from fuzz.frame import Finding
 from fuzz.kinds import KINDS, load
@@ -41,18 +43,24 @@ def tell(finding: Finding) -> None:
     print(f"\n--- {finding.name}: {finding.sort}\n{finding.message}\n\n{finding.program}\n", flush=True)
 
 
+def rounds_of(work: list[Job], width: int, seconds: float) -> Iterator[tuple[list[Job], float]]:
+    """As many jobs as run side by side, with the time that they have: more where a kind has a larger share."""
+    rounds = [work[start : start + width] for start in range(0, len(work), width)]
+    shares = [max(load(job.place).share for job in jobs) for jobs in rounds]
+    for jobs, share in zip(rounds, shares, strict=True):
+        yield jobs, seconds * share / sum(shares)
+
+
 def main() -> int:
     """Run what the command line asks for; 1 if there are findings, else 0."""
     options = arguments()
-    work = jobs(options)
-    rounds = [work[start : start + options.jobs] for start in range(0, len(work), options.jobs)]
     found = 0
-    for part in rounds:
-        outcome = run(part, seconds=options.seconds / len(rounds), tell=tell)
+    for part, seconds in rounds_of(jobs(options), options.jobs, options.seconds):
+        outcome = run(part, seconds=seconds, tell=tell)
         found += len(outcome.findings)
-        for place, count in outcome.cases.items():
-            print(f"{place}: {count} cases")
-            print(*load(place).report(outcome.reached[place]), sep="\n")
+        for job in part:
+            print(f"{job.place} in {job.word_size} bits: {outcome.cases_of[job]} cases")
+            print(*load(job.place).report(outcome.reached_by.get(job, Counter())), sep="\n")
     print(f"{found} findings")
     return int(found > 0)
 

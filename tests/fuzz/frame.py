@@ -52,6 +52,7 @@ class Kind:
     word_sizes: ClassVar[tuple[int, ...]] = (32, 64)
     seconds_per_case: ClassVar[float] = 120.0  # a case that takes longer hangs
     lifetime: ClassVar[int] = 3000
+    share: ClassVar[float] = 1.0  # of the time, as a multiple of what most kinds have
 
     def __init__(self) -> None:
         self.reached: Counter[str] = Counter()

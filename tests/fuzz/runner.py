@@ -38,12 +38,28 @@ class Job:
 
 @dataclass
 class Outcome:
-    """What a run found: findings that differ in name or sort, with how often each came."""
+    """What a run found: findings that differ in name or sort, with how often each came, and what each job reached."""
 
     findings: dict[tuple[str, str], Finding] = field(default_factory=dict)
     times: Counter[tuple[str, str]] = field(default_factory=Counter)
-    reached: dict[str, Counter[str]] = field(default_factory=dict)
-    cases: Counter[str] = field(default_factory=Counter)
+    reached_by: dict[Job, Counter[str]] = field(default_factory=dict)
+    cases_of: Counter[Job] = field(default_factory=Counter)
+
+    @property
+    def cases(self) -> Counter[str]:
+        """How many cases the jobs of each place have run."""
+        counts: Counter[str] = Counter()
+        for job, count in self.cases_of.items():
+            counts[job.place] += count
+        return counts
+
+    @property
+    def reached(self) -> dict[str, Counter[str]]:
+        """What the jobs of each place have reached, of both word sizes together."""
+        counts: dict[str, Counter[str]] = {}
+        for job, reached in self.reached_by.items():
+            counts.setdefault(job.place, Counter()).update(reached)
+        return counts
 
     def add(self, finding: Finding) -> bool:
         """Enter a finding; whether it is new."""
@@ -161,7 +177,7 @@ class Run:
         elif "done" in message:
             worker.between = True
             self._count(worker.job)
-            self.outcome.reached.setdefault(worker.job.place, Counter()).update(message["reached"])
+            self.outcome.reached_by.setdefault(worker.job, Counter()).update(message["reached"])
             if message["finding"] is not None:
                 self._add(Finding(**message["finding"]))
         else:
@@ -170,7 +186,7 @@ class Run:
                 self.left[worker.job] = 0
 
     def _count(self, job: Job) -> None:
-        self.outcome.cases[job.place] += 1
+        self.outcome.cases_of[job] += 1
         left = self.left[job]
         self.left[job] = None if left is None else left - 1
 

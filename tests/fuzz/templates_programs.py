@@ -142,12 +142,25 @@ def pure_callback(d: Draw, f: str) -> str:
 
 
 def debug(d: Draw, f: str) -> str:
-    """debug.print, debug.callback, and where an array lies."""
+    """Texts of values, callbacks, where an array lies, breakpoints in programs that do not run, and effects."""
+    if f.endswith("Effect"):
+        return f"str({f}())"
+    if f.endswith("breakpoint"):
+        options = d.one("", "backend='cli'", "ordered=True", "num_frames=2", "filter_frames=False")
+        return f"m.eval_shape(lambda x: [{f}({options}), x * 2][1], {x(d)})"
     if f.endswith("sharding"):
         return f"{f}({x(d)}, callback={d.one('type', 'lambda s: None')})"
-    if f.endswith("print"):
+    if f.endswith(("print", "log")):
         return f"{f}('{{}} {{x}}', {x(d)}, x={x(d)})"
     return d.one(f"{f}(lambda x: None, {x(d)})", f"m.jit(lambda x: {f}(lambda y: None, x))({x(d)})")
+
+
+def tokens(d: Draw, f: str) -> str:
+    """Tokens joined, in programs and outside of them."""
+    several = ", ".join(["m.lax.create_token()"] * d.rng.randint(0, 3))
+    return d.one(
+        f"{f}({several})", f"m.{d.rng.choice(['jit', 'vmap'])}(lambda x: [{f}({several}), x][1])({d.of((3,))})"
+    )
 
 
 def setting(d: Draw, f: str) -> str:
@@ -394,6 +407,7 @@ PROGRAMS: dict[str, Template] = {
     "pure_callback": pure_callback,
     "make_user_context": context,
     r"debug\..*": debug,
+    r"lax\.after_all": tokens,
     r"debug_\w+|check_\w+|default_matmul_precision|default_prng_impl|default_device|disable_jit|enable_x64|"
     r"enable_checks|ensure_compile_time_eval|explain_cache_misses|no_execution|no_tracing|threefry_partitionable|"
     r"log_compiles|named_scope|numpy_\w+_promotion|transfer_guard\w*": setting,

@@ -15,7 +15,7 @@ jax = pytest.importorskip("jax")
 
 from fuzz.compare import Difference, difference  # noqa: E402
 from fuzz.differences import MEANT, is_meant  # noqa: E402
-from fuzz.functions import ENOUGH, SteadyFunctions, program  # noqa: E402
+from fuzz.functions import ENOUGH, TRIES, Functions, SteadyFunctions, program  # noqa: E402
 from fuzz.pairs import pairs  # noqa: E402
 from fuzz.runner import Job, run  # noqa: E402
 
@@ -51,6 +51,17 @@ def test_random_calls_do_not_differ(seed, word_size):
     assert outcome.cases[place] == 110
     assert outcome.reached[place].total() > 40
     assert not outcome.findings, told(outcome)
+
+
+def test_a_function_whose_call_fails_is_called_again():
+    kind = Functions()
+    cases = kind.cases(random.Random("same"), "numpy.(sin|cos)$")
+    first = next(cases).name
+    assert next(cases).name == first
+    kind.succeeded = True
+    second = next(cases).name
+    assert second != first
+    assert [next(cases).name for _ in range(TRIES - 1)] == [second] * (TRIES - 1)
 
 
 def test_calls_of_a_function_do_not_depend_on_which_others_there_are():

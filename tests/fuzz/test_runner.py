@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fuzz.__main__ import rounds_of
 from fuzz.runner import Job, run
 
 TOY = "fuzz.toys:Toy"
@@ -35,6 +36,21 @@ def test_a_case_that_kills_the_process_is_a_finding_with_the_last_lines(outcome)
 def test_cases_and_what_they_reach_are_counted_over_all_workers(outcome):
     assert outcome.cases[TOY] == 60
     assert set(outcome.reached[TOY]) == {"0", "1", "2"}  # the fourth kills each worker, before it can tell
+
+
+def test_cases_are_counted_for_each_word_size():
+    jobs = [Job(TOY, size, "seed", only="1", cases=3) for size in (32, 64)]
+    outcome = run(jobs)
+    assert [outcome.cases_of[job] for job in jobs] == [3, 3]
+    assert [outcome.reached_by[job].total() for job in jobs] == [3, 3]
+    assert (outcome.cases[TOY], outcome.reached[TOY].total()) == (6, 6)
+
+
+def test_kinds_with_a_larger_share_have_more_time():
+    jobs = [Job(place, size, "seed") for place in ("fuzz.functions:Functions", TOY) for size in (32, 64)]
+    assert list(rounds_of(jobs, 2, 40.0)) == [(jobs[:2], 30.0), (jobs[2:], 10.0)]
+    assert list(rounds_of(jobs, 3, 40.0)) == [(jobs[:3], 30.0), (jobs[3:], 10.0)]
+    assert list(rounds_of(jobs, 16, 40.0)) == [(jobs, 40.0)]
 
 
 def test_a_case_that_hangs_is_a_finding():
