@@ -101,7 +101,8 @@ def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
       An array of the shape and that dtype.
 
     Raises:
-      TypeError: `a` or `b` is no real number, `shape` no sequence of integers.
+      TypeError: the dtype of `a` and `b` is none of floats of 16 bits or more, and of integers of 32 bits or more;
+        `shape` is no sequence of integers.
       ValueError: they have axes, or other dtypes.
 
     >>> import primax as px
@@ -162,13 +163,17 @@ def _sink_lowering(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> Sequence[mlir
     return []
 
 
+# XLA ends the process for others.
+_DRAWN = ("int32", "int64", "uint32", "uint64", "bfloat16", "float16", "float32", "float64")
+
+
 def _uniform_types(a: Any, b: Any, *, shape: Any) -> ShapedArray:
     if a.dtype != b.dtype:
         raise ValueError(f"rng_uniform: a and b must have one dtype, got {a.dtype} and {b.dtype}")
     if a.shape or b.shape:
         raise ValueError(f"rng_uniform: a and b must be scalars, got {a.str_short()} and {b.str_short()}")
-    if a.dtype.kind not in "iu" and not dtypes.is_floating(a.dtype):
-        raise TypeError(f"rng_uniform: a and b must be real numbers, got {a.dtype}")
+    if a.dtype.name not in _DRAWN:
+        raise TypeError(f"rng_uniform: the dtype of a and b must be one of {', '.join(_DRAWN)}, got {a.dtype}")
     return ShapedArray(shape, a.dtype)
 
 

@@ -96,8 +96,10 @@ def test_rng_uniform_refuses_what_is_no_pair_of_scalars():
         lax.rng_uniform(pnp.zeros(2, "float32"), pnp.float32(1), (2,))
     with pytest.raises(TypeError, match="rng_uniform: shape must be a sequence of integers, got 3"):
         lax.rng_uniform(0.0, 1.0, 3)
-    with pytest.raises(TypeError, match="rng_uniform: a and b must be real numbers, got complex64"):
-        lax.rng_uniform(pnp.complex64(0), pnp.complex64(1), (3,))
+    for dtype in ("bool", "int4", "int8", "uint16", "float8_e4m3fn", "complex64"):
+        low, high = pnp.zeros((), dtype), pnp.ones((), dtype)
+        with pytest.raises(TypeError, match=f"rng_uniform: the dtype of a and b must be one of int32, .*, got {dtype}"):
+            lax.rng_uniform(low, high, (3,))
     with pytest.raises(NotImplementedError, match="others at each call"):
         px.vmap(lambda a: lax.rng_uniform(a, 1.0, (2,)))(pnp.zeros(3))
 
