@@ -163,6 +163,12 @@ def tokens(d: Draw, f: str) -> str:
     )
 
 
+def drawn(d: Draw, f: str) -> str:
+    """Numbers of the device's own generator, of dtypes that it has: XLA ends jax's process for others."""
+    dtype = d.one("'int32'", "'uint32'", "'float16'", "'bfloat16'", "'float32'")
+    return f"[(v.shape, v.dtype.name) for v in [{f}(A(0, {dtype}), A({d.one(1, 9)}, {dtype}), {d.one('()', '(3,)', '[2, 0]')})]]"
+
+
 def setting(d: Draw, f: str) -> str:
     """A setting, entered around an operation and left again."""
     values = {
@@ -408,6 +414,7 @@ PROGRAMS: dict[str, Template] = {
     "make_user_context": context,
     r"debug\..*": debug,
     r"lax\.after_all": tokens,
+    r"lax\.rng_uniform": drawn,
     r"debug_\w+|check_\w+|default_matmul_precision|default_prng_impl|default_device|disable_jit|enable_x64|"
     r"enable_checks|ensure_compile_time_eval|explain_cache_misses|no_execution|no_tracing|threefry_partitionable|"
     r"log_compiles|named_scope|numpy_\w+_promotion|transfer_guard\w*": setting,
