@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import gzip
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -109,11 +111,12 @@ class ProfileSession:
     Args:
       log_dir: the folder that it is written to, for TensorBoard or XProf; None if it is only returned.
       create_perfetto_link: must be False; open the written trace at perfetto's page by hand.
-      create_perfetto_trace: likewise.
+      create_perfetto_trace: whether `perfetto_trace.json.gz`, for that page, is written beside the trace.
       profiler_options: what is traced, a `ProfileOptions`.
 
     Raises:
-      NotImplementedError: a file or link for Perfetto is asked for.
+      NotImplementedError: a link for Perfetto is asked for.
+      ValueError: a file for Perfetto is asked for, and there is no folder to write it to.
     """
 
     def __init__(
@@ -123,8 +126,13 @@ class ProfileSession:
         create_perfetto_trace: bool = False,
         profiler_options: Any = None,
     ) -> None:
-        _refuse_perfetto("ProfileSession", create_perfetto_link, create_perfetto_trace)
+        if create_perfetto_link:
+            rule = "create_perfetto_link must be False; write a file by create_perfetto_trace, and open it at its page"
+            raise NotImplementedError(f"ProfileSession: {rule}, got {create_perfetto_link!r}")
+        if create_perfetto_trace and log_dir is None:
+            raise ValueError("ProfileSession: log_dir must be a folder where create_perfetto_trace is, got None")
         self.log_dir = log_dir
+        self._perfetto = create_perfetto_trace
         self.profile_data: Any = None
         get_backend()
         self._session: Any = _jaxlib.profiler.ProfilerSession(profiler_options or ProfileOptions())
@@ -148,14 +156,20 @@ class ProfileSession:
         traced = session.stop()
         if self.log_dir is not None:
             session.export(traced, str(self.log_dir))
+            if self._perfetto:
+                _write_for_perfetto(Path(self.log_dir))
         self.profile_data = ProfileData.from_serialized_xspace(traced)
         return self.profile_data
 
 
-def _refuse_perfetto(where: str, link: bool, file: bool) -> None:
-    for name, value in (("create_perfetto_link", link), ("create_perfetto_trace", file)):
-        if value:
-            raise NotImplementedError(f"{where}: {name} must be False, got {value!r}; view the trace with XProf")
+def _write_for_perfetto(folder: Path) -> None:
+    """Write the newest trace below a folder once more, as Perfetto reads it: its events, and nothing about them."""
+    written = max(folder.glob("plugins/profile/*/*.trace.json.gz"), key=lambda path: path.stat().st_mtime_ns)
+    with gzip.open(written, "rb") as file:
+        traced = json.load(file)
+    kept = {name: traced[name] for name in ("displayTimeUnit", "traceEvents") if name in traced}
+    with gzip.open(written.with_name("perfetto_trace.json.gz"), "wt", encoding="utf-8") as file:
+        json.dump(kept, file)
 
 
 def start_trace(

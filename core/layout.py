@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
@@ -20,6 +20,15 @@ class Space(enum.Enum):
     Any = enum.auto()
 
 
+class _Choice(enum.Enum):
+    """What stands for a layout that is left to XLA."""
+
+    AUTO = enum.auto()
+
+    def __repr__(self) -> str:
+        return "Layout.AUTO"
+
+
 @dataclass(frozen=True)
 class Layout:
     """The order of the axes of an array in memory.
@@ -27,7 +36,10 @@ class Layout:
     Attributes:
       major_to_minor: the axes, the slowest first.
       tiling: the sizes of tiles; None for none.
+      AUTO: in a `Format`, the layout that XLA chooses; it takes and returns all arrays row by row.
     """
+
+    AUTO: ClassVar[_Choice] = _Choice.AUTO
 
     major_to_minor: tuple[int, ...]
     tiling: tuple[tuple[int, ...], ...] | None = None
@@ -53,15 +65,15 @@ class Format:
     """A layout with a sharding: for packages that carry one along. It is taken for its sharding.
 
     Attributes:
-      layout: a `Layout`; None if XLA chooses.
+      layout: a `Layout`; None or `Layout.AUTO` if XLA chooses.
       sharding: how the array lies on devices; None if it is not told.
     """
 
-    layout: Layout | None = None
+    layout: Layout | _Choice | None = None
     sharding: Any = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.layout, Layout | None):
-            raise TypeError(f"Format: layout must be a Layout or None, got {self.layout!r}")
+        if not isinstance(self.layout, Layout | _Choice | None):
+            raise TypeError(f"Format: layout must be a Layout, Layout.AUTO or None, got {self.layout!r}")
         if not isinstance(self.sharding, _jaxlib.Sharding | None):
             raise TypeError(f"Format: sharding must be a Sharding or None, got {self.sharding!r}")

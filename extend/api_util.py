@@ -76,7 +76,7 @@ def flatten_fun(f: Callable[..., Any], store: Any, in_tree: Any, *leaves: Any) -
     args, kwargs = tree.unflatten(in_tree, leaves)
     outs: list[Any]
     outs, out_tree = tree.flatten(f(*args, **kwargs))
-    store.put(out_tree)
+    store.store(out_tree)
     return outs
 
 
@@ -85,7 +85,7 @@ def flatten_fun_nokwargs(f: Callable[..., Any], store: Any, in_tree: Any, *leave
     """Like `flatten_fun`, for the structure of positional arguments alone."""
     outs: list[Any]
     outs, out_tree = tree.flatten(f(*tree.unflatten(in_tree, leaves)))
-    store.put(out_tree)
+    store.store(out_tree)
     return outs
 
 

@@ -41,7 +41,7 @@ class _Store:
     def full(self) -> bool:
         return bool(self._held)
 
-    def put(self, value: Any) -> None:
+    def store(self, value: Any) -> None:
         if self._held:
             raise StoreException("a wrapped function was called twice; wrap it again for each call")
         self._held.append(value)
@@ -174,7 +174,7 @@ def transformation2(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
 
 
 def transformation_with_aux2(gen: Callable[..., Any]) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
-    """Like `transformation2`, for `gen(f, store, *static, *args, **kwargs)`, which puts its second result in `store`.
+    """Like `transformation2`, for `gen(f, store, *static, *args, **kwargs)`, which calls `store.store(second result)`.
 
     Returns:
       `(fun, *static) -> (WrappedFun, function that gives the second result)`.
@@ -207,7 +207,7 @@ def transformation_with_aux(gen: Callable[..., Any]) -> Callable[..., tuple[Wrap
 
     def around(f: Callable[..., Any], store: _Store, *args: Any, **kwargs: Any) -> Any:
         result, second = _run(gen, f, args, kwargs)
-        store.put(second)
+        store.store(second)
         return result
 
     return transformation_with_aux2(wraps(gen)(around))

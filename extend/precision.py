@@ -66,6 +66,23 @@ class DotAlgorithmPreset(enum.Enum):
     def __repr__(self) -> str:
         return f"DotAlgorithmPreset.{self.name}"
 
+    @property
+    def supported_lhs_types(self) -> tuple[Any, ...] | None:
+        """The scalar types that the first operand is taken as, others are converted; None if the platform chooses."""
+        algorithm = ALGORITHMS.get(self)
+        return None if algorithm is None else tuple(dtype.type for dtype in algorithm.operands) or None
+
+    @property
+    def supported_rhs_types(self) -> tuple[Any, ...] | None:
+        """The scalar types that the second operand is taken as, which are those of the first."""
+        return self.supported_lhs_types
+
+    @property
+    def accumulation_type(self) -> Any:
+        """The scalar type of sums; None if that of the result decides."""
+        algorithm = ALGORITHMS.get(self)
+        return None if algorithm is None or not algorithm.results else algorithm.accumulate.type
+
 
 class DotAlgorithm(NamedTuple):
     """How a product is computed, part by part. It must be what a `DotAlgorithmPreset` stands for.

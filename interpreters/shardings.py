@@ -18,7 +18,7 @@ from primax.core._jaxlib import DeviceList, GSPMDSharding, Sharding
 from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
 from primax.core.divided import divide, explicit_part
-from primax.core.layout import Format, Space
+from primax.core.layout import Format, Layout, Space
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
 from primax.interpreters.platforms import devices, platform_of
 
@@ -551,7 +551,7 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
             )
         return NamedSharding(scope.mesh, value)
     if isinstance(value, Format):
-        if value.layout is not None and not value.layout.is_plain:
+        if isinstance(value.layout, Layout) and not value.layout.is_plain:
             raise ValueError(
                 f"{function}: {argument} must have a layout row by row, as all arrays have that programs take and "
                 f"return, got {value.layout!r}"

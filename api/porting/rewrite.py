@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 
+from primax.core.config import config
 from primax.porting.edits import Edits
 from primax.porting.lookup import is_module, ported_path, stands_in
 from primax.porting.names import Use, is_jax, uses_of
@@ -69,6 +70,7 @@ def rewrite(text: str) -> Rewritten:
             rewriter.from_import(node)
     for use in uses:
         rewriter.use(use)
+    rewriter.options(tree, uses)
     rewriter.strings(tree)
     rewriter.add_imports(tree)
     done = rewriter.edits.result()
@@ -102,7 +104,11 @@ class _Rewriter:
     modules: set[str] = field(default_factory=set)  # that paths start at, and which no import of the source binds
 
     def tell_absent(self, node: ast.expr | ast.stmt | ast.alias, name: str) -> None:
-        text = "it is private in JAX; `primax as-jax` has it" if stands_in(name) else table().explain(name)
+        reason = table().reason(name) if table().is_public(name) else None
+        if not stands_in(name):
+            text = table().explain(name)
+        else:
+            text = f"{reason or 'it is private in JAX'}; `primax as-jax` has it"
         self.absent.append(Remark(node.lineno, name, text))
 
     def plain_import(self, node: ast.Import) -> None:
@@ -136,6 +142,7 @@ class _Rewriter:
         homes: dict[int, tuple[str, str]] = {}
         for at, alias in enumerate(node.names):
             path = ported_path(f"{node.module}.{alias.name}")
+            self._tell_release(alias, f"{node.module}.{alias.name}")
             if path is None:
                 self.tell_absent(alias, f"{node.module}.{alias.name}")
                 homes[at] = (node.module, alias.name)
@@ -216,6 +223,7 @@ class _Rewriter:
         """Rewrite a path of attributes that leads elsewhere in primax."""
         if self.edits.between(self.edits.start(use.root) - 1, self.edits.start(use.root)) in ('"', "'"):
             self.read.add(use.node.lineno)
+        self._tell_release(use.node, use.path)
         names = self._leaf(use)
         if names is None:
             return
@@ -233,6 +241,29 @@ class _Rewriter:
         else:
             self.edits.replace(self.edits.start(use.root), self.edits.end(leaf), path)
             self.modules.add(path.rpartition(".")[0])
+
+    def _tell_release(self, node: ast.expr | ast.alias, name: str) -> None:
+        """Note that a release is primax's own now, which programs may compare with one of JAX."""
+        if name in ("jax.__version__", "jax.__version_info__"):
+            self.notes.append(Remark(node.lineno, name, "it is the release of primax, and not of JAX, from now on"))
+
+    def options(self, tree: ast.Module, uses: list[Use]) -> None:
+        """Tell of options that primax does not have: attributes of `jax.config`, and names that its methods take."""
+        ways = {id(use.node): use.path for use in uses}
+        for use in uses:
+            name = use.path.removeprefix("jax.config.").partition(".")[0]
+            if use.path.startswith("jax.config.") and name.startswith("jax_"):
+                self._tell_option(use.node, name)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ways.get(id(node.func)) in ("jax.config.update", "jax.config.read"):
+                given = node.args[0] if node.args else None
+                if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                    self._tell_option(given, given.value)
+
+    def _tell_option(self, node: ast.expr, name: str) -> None:
+        if not hasattr(config, name):
+            text = "there is no such option, and setting or reading it raises; leave the line out"
+            self.absent.append(Remark(node.lineno, f"jax.config.{name}", text))
 
     def _root_path(self, use: Use) -> str:
         """What the first name of a path means."""
@@ -254,10 +285,12 @@ class _Rewriter:
             return None
         name, leaf = root, None
         for each in reversed(nodes):
-            name, leaf = f"{name}.{each.attr}", each
-            if each.attr.startswith("__") or not is_module(name):
+            if each.attr.startswith("__"):
                 break
-        return None if leaf is None or leaf.attr.startswith("__") else (leaf, name)
+            name, leaf = f"{name}.{each.attr}", each
+            if not is_module(name):
+                break
+        return None if leaf is None else (leaf, name)
 
     def strings(self, tree: ast.Module) -> None:
         """Note the strings that have code for JAX and are left as they are."""

@@ -45,3 +45,13 @@ def test_arrays_are_put_row_by_row_in_the_memory_of_devices():
     np.testing.assert_array_equal(px.device_put(X, Space.Device), X)
     with pytest.raises(ValueError, match=r"must not be Space.Host: .*primax.device_get"):
         px.device_put(X, Space.Host)
+
+
+def test_layouts_may_be_left_to_xla():
+    left = Format(Layout.AUTO)
+    compiled = px.jit(lambda x: x.T, in_shardings=left, out_shardings=left).lower(X).compile()
+    np.testing.assert_array_equal(compiled(X), X.T)
+    assert compiled.output_formats.layout == Layout((0, 1))
+    assert repr(left) == "Format(layout=Layout.AUTO, sharding=None)"
+    with pytest.raises(TypeError, match=r"layout must be a Layout, Layout.AUTO or None, got 3"):
+        Format(3)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+
 import numpy as np
 import pytest
 
@@ -39,8 +42,19 @@ def test_a_trace_begins_and_ends_by_calls(tmp_path):
     assert isinstance(profiler.stop_trace(), profiler.ProfileData)
 
 
-def test_files_for_perfetto_are_refused():
-    with pytest.raises(NotImplementedError, match="create_perfetto_link must be False, got True"):
+def test_files_for_perfetto_are_written_and_links_refused(tmp_path):
+    profiler.start_trace(tmp_path, create_perfetto_trace=True)
+    with profiler.TraceAnnotation("a block for perfetto"):
+        pass
+    profiler.stop_trace()
+    (path,) = tmp_path.glob("plugins/profile/*/perfetto_trace.json.gz")
+    with gzip.open(path, "rb") as file:
+        traced = json.load(file)
+    assert "metadata" not in traced
+    assert "a block for perfetto" in {event.get("name") for event in traced["traceEvents"]}
+    with pytest.raises(ValueError, match="log_dir must be a folder where create_perfetto_trace is, got None"):
+        profiler.ProfileSession(create_perfetto_trace=True)
+    with pytest.raises(NotImplementedError, match="create_perfetto_link must be False; write a file by .*, got True"):
         profiler.ProfileSession(create_perfetto_link=True)
 
 

@@ -42,6 +42,19 @@ def test_results_for_wrapped_functions_are_remembered():
     assert len(made) == 3
 
 
+def test_second_results_are_stored_under_the_name_that_jax_has():
+    @linear_util.transformation_with_aux2
+    def counted(f, store, *args):
+        store.store(len(args))
+        return f(*args)
+
+    wrapped, count = counted(linear_util.wrap_init(lambda x, y: x + y))
+    assert wrapped.call_wrapped(1.0, 2.0) == 3.0
+    assert count() == 2
+    with pytest.raises(linear_util.StoreException):
+        wrapped.call_wrapped(1.0, 2.0)
+
+
 def test_the_backend_is_found_under_the_names_of_jax():
     assert backend.get_backend().client is backend.client()
     assert backend.backends()["cpu"] is backend.get_backend("cpu")

@@ -265,6 +265,15 @@ def test_the_algorithm_of_a_product_is_in_its_program() -> None:
     assert "[HIGHEST, HIGH]" in lowered
 
 
+def test_presets_tell_the_types_that_they_stand_for() -> None:
+    preset = D.DotAlgorithmPreset
+    assert preset.TF32_TF32_F32.supported_lhs_types == preset.F32_F32_F32.supported_rhs_types == (np.float32,)
+    assert preset.F16_F16_F32.supported_lhs_types == (np.float16,)
+    assert preset.F16_F16_F32.accumulation_type is np.float32
+    for left in (preset.DEFAULT, preset.ANY_F8_ANY_F8_ANY):
+        assert (left.supported_lhs_types, left.accumulation_type) == (None, None)
+
+
 def test_an_algorithm_that_the_platform_has_not_is_refused() -> None:
     with pytest.raises(ValueError, match=r"one of BF16_BF16_F32, .* on platform 'cpu', got TF32_TF32_F32"):
         D.dot(np.ones(2), np.ones(2), precision="TF32_TF32_F32")

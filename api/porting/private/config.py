@@ -57,7 +57,6 @@ _FIXED: dict[str, Any] = {
     "check_vma": True,
     "custom_jvp3": False,
     "custom_vjp3": False,
-    "debug_key_reuse": False,
     "disable_bwd_checks": False,
     "disable_most_optimizations": False,
     "disable_vmap_shmap_error": False,

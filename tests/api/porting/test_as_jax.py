@@ -159,12 +159,12 @@ assert config.jax_traceback_filtering == "auto" and config.jax_enable_compilatio
 config.update("jax_traceback_filtering", "off")
 assert config.jax_traceback_filtering == config.read("jax_traceback_filtering") == "off"
 # Those that would change results have one value here.
-assert config.jax_debug_key_reuse is False
-config.update("jax_debug_key_reuse", False)
+assert config.jax_disable_bwd_checks is False
+config.update("jax_disable_bwd_checks", False)
 try:
-    config.update("jax_debug_key_reuse", True)
+    config.update("jax_disable_bwd_checks", True)
 except AttributeError as error:
-    assert "jax_debug_key_reuse must be False, JAX's default" in str(error), error
+    assert "jax_disable_bwd_checks must be False, JAX's default" in str(error), error
 else:
     raise AssertionError
 @jax.enable_custom_prng()
@@ -184,6 +184,11 @@ except AttributeError as error:
     assert "nonsense" in str(error)
 else:
     raise AssertionError
+# What primax has is primax's.
+assert not {*private._FREE, *private._FIXED} & set(primax.config.values)
+config.update("jax_debug_key_reuse", True)
+assert primax.config.debug_key_reuse
+config.update("jax_debug_key_reuse", False)
 # The command line; absl is told of the flags where it is used.
 class Flags(dict):
     pass

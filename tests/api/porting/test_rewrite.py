@@ -141,6 +141,39 @@ def test_what_has_no_counterpart_stays_and_is_listed_with_what_to_do() -> None:
     assert "JAX 0.12 does not have it" in reasons["jax.numpy.nonsense"]
 
 
+def test_names_with_two_underscores_are_looked_for_where_they_lie() -> None:
+    done = rewrite(
+        "import jax\njax.version.__version__\njax.numpy.__name__\njax.lib.__path__, jax.lax.linear_solve_p\n"
+    )
+    reasons = {(each.line, each.name): each.text for each in done.absent}
+    assert list(reasons) == [(2, "jax.version"), (4, "jax.lax.linear_solve_p"), (4, "jax.lib")]
+    assert reasons[2, "jax.version"].endswith("`primax.__version__` is that of primax; `primax as-jax` has it")
+    assert reasons[4, "jax.lax.linear_solve_p"].startswith("programs have the equations of the solver here")
+
+
+def test_releases_that_programs_compare_are_noted() -> None:
+    done = rewrite("import jax\nfrom jax import __version__\nif jax.__version_info__ < (0, 4): pass\n")
+    assert done.absent == []
+    assert [(each.line, each.name) for each in done.notes] == [(2, "jax.__version__"), (3, "jax.__version_info__")]
+
+
+def test_options_that_are_not_there_are_listed() -> None:
+    text = """\
+        import jax
+        from jax import config as c
+        jax.config.update("jax_enable_x64", True)
+        c.update("jax_enable_pgle", True); c.read("jax_platforms")
+        jax.config.jax_log_compiles, jax.config.jax_platform_name, jax.config.jax_nonsense
+        def f(c): c.update("jax_other", 1)
+        """
+    done = rewrite(textwrap.dedent(text))
+    assert [(each.line, each.name) for each in done.absent] == [
+        (4, "jax.config.jax_enable_pgle"),
+        (5, "jax.config.jax_nonsense"),
+    ]
+    assert all("there is no such option" in each.text for each in done.absent)
+
+
 def test_code_in_strings_is_left_and_noted() -> None:
     text = '''\
         """Doc.
