@@ -54,7 +54,7 @@ def test_files_for_perfetto_are_written_and_links_refused(tmp_path):
     assert "a block for perfetto" in {event.get("name") for event in traced["traceEvents"]}
     with pytest.raises(ValueError, match="log_dir must be a folder where create_perfetto_trace is, got None"):
         profiler.ProfileSession(create_perfetto_trace=True)
-    with pytest.raises(NotImplementedError, match="create_perfetto_link must be False; write a file by .*, got True"):
+    with pytest.raises(NotImplementedError, match=r"create_perfetto_link must be False; write a file by .*, got True"):
         profiler.ProfileSession(create_perfetto_link=True)
 
 
