@@ -21,6 +21,7 @@ from primax.interpreters.transposes import check_transpose
 
 __all__ = ["backward"]
 
+_new = object.__new__
 _transpose_rules = rules.transpose_rules
 _transpose_functions = _transpose_rules.functions
 
@@ -70,7 +71,14 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
             if rule is None:
                 thread.source = eqn.source_info
                 rule = _transpose_rules.find(primitive, "transposition (grad, vjp, linear_transpose)")
-            args = [UndefinedPrimal(x.aval) if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args]
+            args = []
+            for x in eqn.args:
+                if type(x) is LinearTracer and x._trace is trace:
+                    unknown = _new(UndefinedPrimal)  # without a call of `__init__`
+                    unknown.aval = x.aval
+                    args.append(unknown)
+                else:
+                    args.append(x)
             if eqn.source_info is not source:
                 source = eqn.source_info
                 thread.source = transposed(source) if use.begun else source
@@ -92,12 +100,12 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                     continue
                 if type(x) is LinearTracer and x._trace is trace:
                     try:
-                        have = get_aval(c)
+                        have = c.aval if isinstance(c, Tracer) else get_aval(c)
                     except NO_VALUE as error:
                         raise not_array(_transpose_rules, primitive, c) from error
                     if has_external_transpose[primitive] and isinstance(c, Tracer) and not c._trace.alive:
                         raise stale(_transpose_rules, primitive, c)
-                    if not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
+                    if have is not x.aval and not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
                         raise _misfit(eqn, x, have)
                     if several_devices and getattr(have, "division", None) is not getattr(x.aval, "division", None):
                         c = hooks.divided(c, x.aval.division)

@@ -19,6 +19,7 @@ from primax.interpreters.tangents import Zero, instantiate_zeros
 
 __all__ = ["JVPTrace", "JVPTracer", "PrimalTrace", "jvp_flat", "jvp_jaxpr", "primals_only"]
 
+_new = object.__new__
 _table = rules.jvp_rules
 _functions = _table.functions
 _has_external_rule = ExternalRules(_table)
@@ -111,7 +112,12 @@ class JVPTrace(Trace):
     def tracer(self, primitive: Any, primal: Any, tangent: Any) -> Any:
         """One result of a rule as a tracer; plain if its tangent is zero."""
         if type(tangent) is not Zero:
-            return JVPTracer(self, primal, tangent, _checked(primitive, primal, tangent))
+            tracer = _new(JVPTracer)  # without a call of `__init__`
+            tracer._trace = self
+            tracer.primal = primal
+            tracer.tangent = tangent
+            tracer.aval = _checked(primitive, primal, tangent)
+            return tracer
         if _has_external_rule[primitive]:
             _require_zero(primitive, primal, tangent)
         return primal
@@ -167,8 +173,8 @@ def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
 def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
     """The type of the primal, if that of the tangent fits it."""
     try:
-        p = get_aval(primal)
-        t = get_aval(tangent)
+        p = primal.aval if isinstance(primal, Tracer) else get_aval(primal)
+        t = tangent.aval if isinstance(tangent, Tracer) else get_aval(tangent)
     except NO_VALUE as error:
         if tangent is None:
             raise wrong(_table, primitive, "returned None as a tangent; a zero is Zero(aval)") from None

@@ -85,17 +85,26 @@ class StagingTrace(Trace):
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         if primitive in _staging_functions:
             return apply_rule(rules.staging_rules, primitive, self, args, params)
-        invars = []
-        avals = []
-        for x in args:
-            if type(x) is StagingTracer and x._trace is self:
-                invars.append(x._var)
-                avals.append(x.aval)
-            else:
-                atom = self.atom(x)
-                invars.append(atom)
-                avals.append(atom.aval)
-        key: Any = (*avals, thread.config)
+        invars: list[Any]
+        key: Any
+        # One operand and two without a loop, which takes a tenth of the time of all this.
+        if len(args) == 1:
+            (x,) = args
+            atom = x._var if type(x) is StagingTracer and x._trace is self else self.atom(x)
+            invars = [atom]
+            key = (atom.aval, thread.config)
+        elif len(args) == 2:
+            x, y = args
+            atom = x._var if type(x) is StagingTracer and x._trace is self else self.atom(x)
+            other = y._var if type(y) is StagingTracer and y._trace is self else self.atom(y)
+            invars = [atom, other]
+            key = (atom.aval, other.aval, thread.config)
+        else:
+            invars = []
+            for x in args:
+                invars.append(x._var if type(x) is StagingTracer and x._trace is self else self.atom(x))
+            invars = invars[:]  # of just the size it needs
+            key = (*[atom.aval for atom in invars], thread.config)
         if params:
             key = (key, params_key(params))
         else:
@@ -104,7 +113,7 @@ class StagingTrace(Trace):
             found = primitive.types.get(key)
         except TypeError:
             found = None
-        out_avals, effects = found or primitive.abstract_eval(tuple(avals), params)
+        out_avals, effects = found or primitive.abstract_eval(tuple([atom.aval for atom in invars]), params)
         source = thread.source
         if source is None:
             source = _get_traceback()
@@ -113,7 +122,6 @@ class StagingTrace(Trace):
             source = scoped(source)
         if effects:
             self.effects = self.effects | effects
-        invars = invars[:]  # of just the size it needs
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in out_avals]
             self.eqns.append(JaxprEqn(primitive, invars, outvars, params, effects, source))

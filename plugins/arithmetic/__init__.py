@@ -306,19 +306,19 @@ def _div_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
 def _mul_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
-    out = mul(x, y)
+    out = mul_p.bind(x, y)
     if type(tx) is ad.Zero:
-        return out, ad.Zero.from_primal_value(out) if type(ty) is ad.Zero else mul(x, ty)
-    term = mul(tx, y)
-    return out, term if type(ty) is ad.Zero else add_any(term, mul(x, ty))
+        return out, ad.Zero.from_primal_value(out) if type(ty) is ad.Zero else mul_p.bind(x, ty)
+    term = mul_p.bind(tx, y)
+    return out, term if type(ty) is ad.Zero else add_any_p.bind(term, mul_p.bind(x, ty))
 
 
 def _mul_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     if type(ct) is ad.Zero:
         return None, None
     if type(x) is ad.UndefinedPrimal:
-        return unbroadcast(x.aval, mul(ct, y)), None
-    return None, unbroadcast(y.aval, mul(x, ct))
+        return unbroadcast(x.aval, mul_p.bind(ct, y)), None
+    return None, unbroadcast(y.aval, mul_p.bind(x, ct))
 
 
 def _rem_by_y(t: Any, out: Any, x: Any, y: Any) -> Array:
