@@ -22,8 +22,12 @@ def params_key(params: dict[str, Any]) -> Any:
         return (*params, *values), kinds
     if kinds in _plain_but_for_tuples:
         for x in values:
-            if type(x) is tuple and not _unlike_others(map(type, x)) and not _nests_such(x):
-                break
+            if type(x) is tuple and _nested.get(id(x)) is not x and not _unlike_others(map(type, x)):
+                if not _nests_such(x):
+                    break
+                if len(_nested) >= _MOST:
+                    _nested.clear()
+                _nested[id(x)] = x  # one that is part of a program, such as dimension numbers, is looked into once
         else:
             return (*params, *values), kinds
     read = tuple(map(exact, values))
@@ -65,6 +69,7 @@ _MOST = 4096
 # Types of parameters that are told apart by their types and `==`, as tuples are if what they hold is.
 _plain: set[tuple[type, ...]] = set()
 _plain_but_for_tuples: set[tuple[type, ...]] = set()
+_nested: dict[int, tuple[Any, ...]] = {}  # tuples that nest only values unlike others, by identity
 _readers: dict[type, Callable[[Any], Any] | None] = {}
 
 

@@ -11,6 +11,7 @@ from primax.extend.core import Array, config, dtypes, get_aval
 from primax.extend.precision import canonicalize_precision
 from primax.extend.sharding import with_out_sharding
 from primax.numpy.creation import read_dtype
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, convert, promote, strong
 from primax.numpy.shaping import moveaxis, ravel, reshaped
 from primax.numpy.ufuncs import conjugate, multiply, negative, subtract
@@ -46,8 +47,11 @@ def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list
     """Operands of one dtype, and the dtype of the result; None if that is of weak type, as all operands are."""
     if preferred is None:
         operands = promote(function, *arrays)
-        avals = [get_aval(x) for x in operands]
-        return operands, None if all(aval.weak_type for aval in avals) else avals[0].dtype
+        for x in operands:
+            aval = get_aval(x)
+            if not aval.weak_type:
+                return operands, aval.dtype
+        return operands, None
     wanted = read_dtype(preferred, function)
     avals = [aval_of(function, x, i) for i, x in enumerate(arrays)]
     with config.numpy_dtype_promotion("standard"):  # who tells the dtype of the result agrees to conversions
@@ -87,6 +91,12 @@ def dot(
             (a, b),
             out_sharding,
         )
+    if type(a) is Array and type(b) is Array and precision is None and preferred_element_type is None:
+        return _dot_of_arrays(a, b)
+    return _dot(a, b, precision, preferred_element_type)
+
+
+def _dot(a: Any, b: Any, precision: Any = None, preferred_element_type: Any = None) -> Array:
     (a, b), preferred = prepared("dot", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not x or not y:
@@ -150,6 +160,12 @@ def matmul(
             (a, b),
             out_sharding,
         )
+    if type(a) is Array and type(b) is Array and precision is None and preferred_element_type is None:
+        return _matmul_of_arrays(a, b)
+    return _matmul(a, b, precision, preferred_element_type)
+
+
+def _matmul(a: Any, b: Any, precision: Any = None, preferred_element_type: Any = None) -> Array:
     (a, b), preferred = prepared("matmul", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not x or not y:
@@ -165,6 +181,16 @@ def matmul(
     rows = ("m", "k") if len(x) > 1 else ("k",)
     columns = ("k", "n") if len(y) > 1 else ("k",)
     return _stacked(a, b, rows, columns, rows[:-1] + columns[1:], precision, preferred)
+
+
+@one_program(2)
+def _dot_of_arrays(a: Array, b: Array) -> Array:
+    return _dot(a, b)
+
+
+@one_program(2)
+def _matmul_of_arrays(a: Array, b: Array) -> Array:
+    return _matmul(a, b)
 
 
 def _stacked(a: Any, b: Any, own_a: Any, own_b: Any, own_out: Any, precision: Any, preferred: Any) -> Array:

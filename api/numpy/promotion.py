@@ -205,10 +205,13 @@ def promote(function: str, *args: Any, to: Any = None) -> list[Any]:
       TypePromotionError: there is no common dtype.
     """
     avals = [aval_of(function, x, i) for i, x in enumerate(args)]
-    first = avals[0].dtype
-    same = all(aval.dtype == first for aval in avals)
-    if same and to is None:
-        return list(args)
+    if to is None:
+        first = avals[0].dtype
+        for aval in avals:
+            if aval.dtype != first:
+                break
+        else:
+            return list(args)
     dtype, weak = dtypes.result_type(*avals, return_weak_type=True)
     if to is not None:
         dtype = dtypes.canonicalize_dtype(to(dtype))
