@@ -278,6 +278,19 @@ def scaled(d: Draw, f: str) -> str:
     return f"{f}({lhs}, {rhs}, (((2,), (2,)), ((0,), (0,))))"
 
 
+def scaled_product(d: Draw, f: str) -> str:
+    """A product with a scale for each block; jax rounds wider operands to bfloat16."""
+    dtype, shared = d.rng.choice(["bfloat16", "float8_e4m3fn"]), d.rng.choice([(), (2,)])
+    lhs, rhs = d.of((*shared, 3, 8), dtype, "unit"), d.of((*shared, 8, 2), dtype, "unit")
+    sides = {"lhs": (3, d.rng.choice([1, 2, 8])), "rhs": (d.rng.choice([1, 4]), 2)}
+    scales = "".join(
+        f", {side}_scale=m.numpy.full({(*shared, *shape)}, {d.one(0.5, 2, 8)}, 'float8_e8m0fnu')"
+        for side, shape in sides.items()
+        if d.rng.random() < 0.6
+    )
+    return f"{f}({lhs}, {rhs}{scales}{d.one('', ', preferred_element_type=np.float32')})"
+
+
 LAYERS = (
     "Dense Conv ConvTranspose Conv1DTranspose GeneralConv GeneralConvTranspose BatchNorm MaxPool AvgPool SumPool elementwise "
     "Dropout serial FanOut parallel FanInConcat shape_dependent"
@@ -291,6 +304,7 @@ LIBRARIES: dict[str, Template] = {
     r"scipy\.special\.(bessel_jn|sph_harm_y|hyp2f1)|lax\.zeta|numpy\.dsplit": special,
     r"ffi\.(pycapsule|register_ffi_target)": foreign,
     r"nn\.(get_scaled_dot_general_config|scaled_dot_general)": scaled,
+    r"lax\.scaled_dot": scaled_product,
     r"image\.(resize|scale_and_translate)": resized,
     r"scipy\.(cluster\.vq|integrate|interpolate|ndimage|optimize|sparse\.linalg|spatial\.transform)\.\w+": numeric,
     rf"example_libraries\.stax\.({'|'.join(LAYERS)})": layer,

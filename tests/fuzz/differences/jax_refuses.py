@@ -12,6 +12,12 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message=r"0-rank and 1-rank operands",
     ),
     Meant(
+        r"lax\.scaled_dot",
+        "jax raises",
+        "A block may be of one element.",
+        message=r"The ratio of \w+ contracting dim \d+ to its scale's dim size \(1\) must be at least 2",
+    ),
+    Meant(
         r"no_execution",
         "jax raises",
         "Constants are placed without a program that is executed.",
