@@ -9,7 +9,7 @@ JAX_REFUSES: tuple[Meant, ...] = (
         r"lax\.scaled_dot",
         "jax raises",
         "Vectors have a product too.",
-        message=r"0-rank and 1-rank operands",
+        message=r"0-rank and 1-rank operands|must have the same rank.*rank: 1",
     ),
     Meant(
         r"lax\.scaled_dot",

@@ -106,6 +106,12 @@ VALUES: tuple[Meant, ...] = (
         message=r"primax: \S*\((?!nan|inf).*jax: .*nan",
     ),
     Meant(
+        r"lax\.scaled_dot",
+        "value",
+        "Operands are multiplied as they are; jax rounds wider ones to bfloat16.",
+        text=r"'(float32|float64|u?int\d+)'",
+    ),
+    Meant(
         r"live_arrays",
         "structure|shape|dtype|weak type|nan|value",
         "Each library lists its own arrays, of all that the process has computed.",
