@@ -360,7 +360,9 @@ def collective(body: Body) -> None:
     turn = [(i, (i + 1) % size) for i in range(size)]
     texts += [(f"px.lax.ppermute($0, '{name}', {turn})", strong(a))]
     if a.shape and a.shape[0] == size:
-        texts += [(f"px.lax.all_to_all($0, '{name}', 0, 0)", strong(a))]
+        # Mapped in any case: of what is not, jax has a result of too many axes.
+        mapped = f"pnp.where(px.lax.axis_index('{name}') >= 0, $0, $0)"
+        texts += [(f"px.lax.all_to_all({mapped}, '{name}', 0, 0)", strong(a))]
         texts += [(f"px.lax.psum_scatter($0, '{name}')", strong(a, a.shape[1:]))]
     text, type = body.random.choice(texts)
     body.add(
