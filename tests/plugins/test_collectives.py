@@ -161,13 +161,13 @@ def test_what_is_not_mapped_counts_for_all():
     assert [pnp.max(x).tolist() for x in over_i(f)(X)] == [12, 3, 3]
 
 
-@pytest.mark.parametrize("options", [{}, {"tiled": True}])
-def test_what_is_not_mapped_goes_to_all_as_if_it_were(options):
+@pytest.mark.parametrize("concat", [0, 1])
+@pytest.mark.parametrize("tiled", [False, True])
+def test_what_is_not_mapped_goes_to_all_as_if_it_were(concat, tiled):
     y = np.arange(12, dtype=np.float32).reshape(4, 3)
-    for concat in (0, 1):
-        mapped = over_i(lambda y: lax.all_to_all(y, "i", 0, concat, **options))(np.stack([y] * 4))
-        found = over_i(lambda x: lax.all_to_all(y, "i", 0, concat, **options))(X)
-        np.testing.assert_array_equal(found, mapped)
+    mapped = over_i(lambda y: lax.all_to_all(y, "i", 0, concat, tiled=tiled))(np.stack([y] * 4))
+    found = over_i(lambda x: lax.all_to_all(y, "i", 0, concat, tiled=tiled))(X)
+    np.testing.assert_array_equal(found, mapped)
 
 
 def uses_in_jit(x):
