@@ -2,13 +2,17 @@
 
 The program of each computation is walked before it runs. A key has an origin, the value that it is a part of, and a
 path of the operations that took the part out; a use of a part is a use of all that it is in, and of all that is in it.
+Positions are operands of such operations: two are the same if they have one value, or come from the same by one way.
 """
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from primax.core.config import debug_key_reuse
 from primax.core.diagnostics import user_line
@@ -70,6 +74,50 @@ class KeyUse:
         self.origin.used[self.path] = line
 
 
+class Number:
+    """A value that is no key.
+
+    Args:
+      make: what makes its mark, which values that are the same have in common; None if it is like no other.
+    """
+
+    __slots__ = ("_make", "_mark")
+
+    def __init__(self, make: Callable[[], Hashable] | None = None) -> None:
+        self._make = make
+        self._mark: Hashable = None
+
+    @property
+    def mark(self) -> Hashable:
+        if self._mark is None:
+            self._mark = ("number", next(_count)) if self._make is None else self._make()
+            self._make = None
+        return self._mark
+
+
+_count = itertools.count()
+_FEW = 64  # a larger value than this is not read
+
+
+def _number_of(x: Any) -> Number:
+    """A value that is known."""
+    if np.size(x) > _FEW:
+        return Number()
+
+    def mark() -> Hashable:
+        value = np.asarray(x)
+        return value.dtype.str, value.shape, value.tobytes()
+
+    return Number(mark)
+
+
+def _computed(eqn: Any, i: int, uses: list[KeyUse | Number]) -> Number:
+    """A result of an equation, which is told by the marks of the operands."""
+    if eqn.primitive in _users or any(isinstance(use, KeyUse) for use in uses):
+        return Number()
+    return Number(lambda: hash((eqn.primitive.name, repr(eqn.params), i, *[use.mark for use in uses])))  # type: ignore[union-attr]
+
+
 _known: dict[int, tuple[weakref.ref[Any], KeyUse]] = {}
 
 
@@ -106,53 +154,60 @@ def watched_keys(closed: ClosedJaxpr, args: Sequence[Any]) -> Any:
 
     def note(results: Sequence[Any]) -> None:
         for x, use in zip(results, outs, strict=True):
-            if type(x) is ExtendedArray and use is not None:
+            if type(x) is ExtendedArray and isinstance(use, KeyUse):
                 _know(x, use)
 
     return note
 
 
-def _walk(jaxpr: Jaxpr, args: Sequence[Any]) -> list[KeyUse | None]:
-    """The keys among the results of a program, from those among its arguments: `KeyUse`s, or arrays."""
-    env: dict[Any, KeyUse | None] = {}
+Use = KeyUse | Number
 
-    def read(atom: Any) -> KeyUse | None:
-        if isinstance(atom, Literal):
-            return _of_array(atom.val) if type(atom.val) is ExtendedArray else None
-        return env.get(atom)
+
+def _walk(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Use]:
+    """What the results of a program are, from what its arguments are: `KeyUse`s, `Number`s, or values."""
+    env: dict[Any, Use] = {}
+
+    def known(x: Any) -> Use:
+        if isinstance(x, Use):
+            return x
+        return _of_array(x) if type(x) is ExtendedArray else _number_of(x)
+
+    def read(atom: Any) -> Use:
+        return known(atom.val) if isinstance(atom, Literal) else env[atom]
 
     for var, x in zip([*jaxpr.constvars, *jaxpr.invars], args, strict=True):
-        env[var] = x if isinstance(x, KeyUse) else _of_array(x) if type(x) is ExtendedArray else None
+        env[var] = known(x)
     for eqn in jaxpr.eqns:
         uses = list(map(read, eqn.invars))
-        if not any(uses):
-            outs = _fresh(eqn)
-        else:
-            outs = _outs(eqn, uses)
+        outs = _outs(eqn, uses) if any(isinstance(use, KeyUse) for use in uses) else _fresh(eqn, uses)
         env.update(zip(eqn.outvars, outs, strict=True))
     return list(map(read, jaxpr.outvars))
 
 
-def _outs(eqn: Any, uses: list[KeyUse | None]) -> list[KeyUse | None]:
-    """The keys among the results of an equation some of whose operands are keys."""
+def _outs(eqn: Any, uses: list[Use]) -> list[Use]:
+    """What the results of an equation are some of whose operands are keys."""
     line = user_line(eqn.source_info)
     kind = eqn.primitive.name
+    given = [use for use in uses if isinstance(use, KeyUse)]
     if eqn.primitive in _users:
-        for use in uses:
-            if use is not None and _users[eqn.primitive]:
+        for use in given:
+            if _users[eqn.primitive]:
                 use.use(line)
-        return _fresh(eqn)
+        return _fresh(eqn, uses)
     walk = _CONTROL_FLOW.get((eqn.primitive.plugin, kind))
     if walk is not None:
         return walk(eqn, uses)
     for closed in _programs(eqn.params):
         if len(closed.in_avals) == len(uses) and len(closed.out_avals) == len(eqn.outvars):
             return _walk(closed.jaxpr, [*closed.consts, *uses])
-    given = [use for use in uses if use is not None]
     if len(given) == 1 and kind in _SAME:
         return given * len(eqn.outvars)  # type: ignore[return-value]
-    what = (kind, repr(eqn.params), *[repr(x) if isinstance(x, Literal) else id(x) for x in eqn.invars[1:]])
-    return [given[0].part((*what, i)) if has_extended_dtype(var.aval) else None for i, var in enumerate(eqn.outvars)]
+    if len({(id(use.origin), use.path) for use in given}) > 1:  # one of several, as where elements end a loop apart
+        return [KeyUse() if has_extended_dtype(var.aval) else Number() for var in eqn.outvars]
+    what = (kind, repr(eqn.params), *[use.mark for use in uses if isinstance(use, Number)])
+    return [
+        given[0].part((*what, i)) if has_extended_dtype(var.aval) else Number() for i, var in enumerate(eqn.outvars)
+    ]
 
 
 def _programs(params: dict[str, Any]) -> Iterator[ClosedJaxpr]:
@@ -163,21 +218,26 @@ def _programs(params: dict[str, Any]) -> Iterator[ClosedJaxpr]:
             yield ClosedJaxpr(value, ())
 
 
-def _of_scan(eqn: Any, uses: list[KeyUse | None]) -> list[KeyUse | None]:
+def _of_scan(eqn: Any, uses: list[Use]) -> list[Use]:
     """Two steps of a loop: a key that each of them uses is used twice."""
     consts, carry = eqn.params["num_consts"], eqn.params["num_carry"]
     closed = eqn.params["jaxpr"]
     carried = uses[consts : consts + carry]
-    outs: list[KeyUse | None] = []
+    outs: list[Use] = []
     for step in range(min(eqn.params["length"], 2)):
-        rows = [use and use.part(("step", step)) for use in uses[consts + carry :]]
+        rows = [use.part(("step", step)) if isinstance(use, KeyUse) else Number() for use in uses[consts + carry :]]
         outs = _walk(closed.jaxpr, [*closed.consts, *uses[:consts], *carried, *rows])
         carried = outs[:carry]
-    stacked = [use and KeyUse() for use in outs[carry:]]
-    return [*carried, *stacked] if outs else _fresh(eqn)
+    for use in uses[consts + carry :]:  # all its rows are used, if the first is
+        if isinstance(use, KeyUse):
+            lines = [use.origin.used.pop((*use.path, ("step", step)), None) for step in range(2)]
+            if lines[0] is not None:
+                use.use(lines[0])
+    stacked = [type(use)() for use in outs[carry:]]
+    return [*_left(carried), *stacked] if outs else _fresh(eqn, uses)
 
 
-def _of_while(eqn: Any, uses: list[KeyUse | None]) -> list[KeyUse | None]:
+def _of_while(eqn: Any, uses: list[Use]) -> list[Use]:
     """Two rounds of a loop."""
     first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
@@ -185,16 +245,16 @@ def _of_while(eqn: Any, uses: list[KeyUse | None]) -> list[KeyUse | None]:
     for _ in range(2):
         _walk(test.jaxpr, [*test.consts, *uses[:first], *carried])
         carried = _walk(body.jaxpr, [*body.consts, *uses[first : first + second], *carried])
-    return carried
+    return _left(carried)
 
 
-def _of_cond(eqn: Any, uses: list[KeyUse | None]) -> list[KeyUse | None]:
+def _of_cond(eqn: Any, uses: list[Use]) -> list[Use]:
     """What any branch uses is used, though no two of them run."""
     operands = uses[1:]
-    origins = {id(use.origin): use.origin for use in operands if use is not None}
+    origins = {id(use.origin): use.origin for use in operands if isinstance(use, KeyUse)}
     before = {at: dict(origin.used) for at, origin in origins.items()}
     after = {at: dict(used) for at, used in before.items()}
-    outs: list[KeyUse | None] = []
+    outs: list[Use] = []
     for closed in eqn.params["branches"]:
         for at, origin in origins.items():
             origin.used = dict(before[at])
@@ -203,11 +263,17 @@ def _of_cond(eqn: Any, uses: list[KeyUse | None]) -> list[KeyUse | None]:
             after[at] |= origin.used
     for at, origin in origins.items():
         origin.used = after[at]
-    return outs
+    return _left(outs)
 
 
-def _fresh(eqn: Any) -> list[KeyUse | None]:
-    return [KeyUse() if has_extended_dtype(var.aval) else None for var in eqn.outvars]
+def _left(outs: list[Use]) -> list[Use]:
+    """What a loop or a choice ends with: keys as they were seen, and numbers that nothing is known of."""
+    return [use if isinstance(use, KeyUse) else Number() for use in outs]
+
+
+def _fresh(eqn: Any, uses: list[Use]) -> list[Use]:
+    """What the results of an equation are that takes no keys, or uses them up."""
+    return [KeyUse() if has_extended_dtype(var.aval) else _computed(eqn, i, uses) for i, var in enumerate(eqn.outvars)]
 
 
 # By the plugin too: another's primitive may have the same name, and other parameters.

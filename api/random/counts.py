@@ -27,7 +27,7 @@ from primax.plugins.control_flow import scan, while_loop
 from primax.plugins.cumulative import cumsum_p
 from primax.plugins.exponential import log1p_p, log_p, sqrt_p
 from primax.plugins.random.arguments import check_key
-from primax.plugins.random.keys import random_split
+from primax.plugins.random.keys import random_clone_p, random_split
 from primax.plugins.random.numbers import sampler, unit
 from primax.plugins.resharding import divided_call
 from primax.plugins.rounding import ceil_p, floor_p
@@ -57,7 +57,8 @@ def _poisson(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     mean = broadcast_to_shape(cast(mean, _FLOAT32), shape)
     small, endless = isnan(mean) | (mean < 10.0), isinf(mean)
     few = _by_waiting(key, where(small, mean, 0.0), shape, dtype)
-    many = _by_transformed_rejection(key, where(small | endless, 1e5, mean), shape, dtype)
+    again = random_clone_p.bind(key)  # on purpose: of the two draws one counts
+    many = _by_transformed_rejection(again, where(small | endless, 1e5, mean), shape, dtype)
     counts = where(small, few, where(endless, dtype.type(dtypes.iinfo(dtype).max), many))
     return where(mean == 0.0, dtype.type(0), counts)
 
@@ -148,10 +149,11 @@ def _binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> A
     few, endless = wrong | (n * q <= 10.0), isinf(n)
     whole = floor_p.bind(n)
     other = few | endless
+    again = random_clone_p.bind(key)  # on purpose: of the two draws one counts
     counts = where(
         few,
         _by_trials(key, where(few, whole, 0.0), q, shape, dtype),
-        _by_binomial_rejection(key, where(other, 1e4, whole), where(other, 0.5, q), shape, dtype),
+        _by_binomial_rejection(again, where(other, 1e4, whole), where(other, 0.5, q), shape, dtype),
     )
     counts = where(invalid | wrong, np.nan, counts)
     counts = where(endless & ~(invalid | wrong), np.inf, counts)

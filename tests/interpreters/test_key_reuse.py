@@ -3,6 +3,7 @@
 import inspect
 import re
 
+import numpy as np
 import pytest
 
 import primax as px
@@ -19,6 +20,43 @@ def twice_of_one(k):
 def a_part_and_the_whole(k):
     keys = random.split(k, 3)
     return px.vmap(random.uniform)(keys), random.uniform(keys[1])
+
+
+def at(i, j, size=3):
+    """Two parts of an array of keys, read one after the other outside of programs."""
+
+    def use(k):
+        keys = random.split(k, size)
+        return random.uniform(keys[i]), random.uniform(keys[j])
+
+    return use
+
+
+def called_at(i, j):
+    """Two parts at positions that a compiled function is given."""
+
+    def use(k):
+        keys = random.split(k, 3)
+        f = px.jit(lambda keys, i: random.uniform(keys[i]))
+        return f(keys, i), f(keys, j)
+
+    return use
+
+
+def twice_at(i, j):
+    """Two parts at positions that a program computes."""
+
+    def use(k):
+        keys = random.split(k, 4)
+        f = px.jit(lambda keys, n: random.uniform(keys[i * n]) + random.uniform(keys[j * n]))
+        return f(keys, 1)
+
+    return use
+
+
+def rows_and_a_row(k):
+    keys = random.split(k, 3)
+    return lax.scan(lambda c, x: (c + random.uniform(x), None), 0.0, keys), random.uniform(keys[2])
 
 
 def both(k):
@@ -39,6 +77,14 @@ REFUSED = {
     "a loop's constant": lambda k: lax.scan(lambda c, _: (c + random.uniform(k), None), 0.0, None, length=3),
     "a loop's carry": lambda k: lax.scan(lambda c, _: (c, random.uniform(c)), k, None, length=3),
     "a loop's test": lambda k: lax.while_loop(lambda c: random.uniform(k) < -1.0, lambda c: c + 1, 0),
+    "one position twice": at(1, 1),
+    "one position from either end": at(-1, 2),
+    "one position, given twice": called_at(2, 2),
+    "one position, computed twice": twice_at(3, 3),
+    "rows of a loop, and one of them": rows_and_a_row,
+    "a position in a loop that is the same": lambda k: lax.fori_loop(
+        0, 3, lambda i, c: c + random.uniform(random.clone(k).reshape(1)[0]) + random.uniform(k.reshape(1)[0]), 0.0
+    ),
     "a branch, and after it": lambda k: (lax.cond(True, lambda: random.uniform(k), lambda: 0.0), random.uniform(k)),
 }
 
@@ -51,6 +97,14 @@ ALLOWED = {
     "a loop's rows": lambda k: lax.scan(lambda c, x: (c + random.uniform(x), None), 0.0, random.split(k, 3)),
     "a loop that splits": lambda k: lax.scan(lambda c, _: (random.split(c)[0], None), k, None, length=3),
     "a loop of one step": lambda k: lax.scan(lambda c, _: (c + random.uniform(k), None), 0.0, None, length=1),
+    "positions": at(0, 1),
+    "positions, from the end": at(-1, 0),
+    "positions in two axes": at((0, 0), (1, 0), (2, 2)),
+    "positions, given": called_at(0, 1),
+    "positions, computed": twice_at(2, 3),
+    "positions in a loop": lambda k: lax.fori_loop(
+        0, 3, lambda i, c: c + random.uniform(random.split(random.clone(k), 3)[i]), 0.0
+    ),
     "branches": lambda k: lax.cond(True, lambda: random.uniform(k), lambda: random.normal(k)),
     "not mapped": lambda k: px.vmap(lambda x: x + random.uniform(k))(pnp.ones(3)),
     "a gradient": lambda k: px.grad(lambda x: x * random.uniform(k))(1.0),
@@ -107,3 +161,58 @@ def test_primitives_of_others_with_the_names_of_control_flow_are_walked_as_any(n
     wanted = px.random.key_data(key).sum()
     with px.debug_key_reuse(True):
         assert px.jit(word.bind)(key) == wanted
+
+
+DISTRIBUTIONS = {
+    "ball": (3,),
+    "bernoulli": (),
+    "beta": (2.0, 3.0),
+    "binomial": (20.0, 0.5),
+    "categorical": (np.ones(3),),
+    "cauchy": (),
+    "chisquare": (3.0,),
+    "choice": (5, (3,), False, np.ones(5) / 5),
+    "dirichlet": (np.ones(3),),
+    "double_sided_maxwell": (0.0, 1.0),
+    "exponential": (),
+    "f": (2.0, 3.0),
+    "gamma": (2.0,),
+    "generalized_normal": (2.0, (3,)),
+    "geometric": (0.3,),
+    "gumbel": (),
+    "laplace": (),
+    "loggamma": (2.0,),
+    "logistic": (),
+    "lognormal": (),
+    "maxwell": (),
+    "multinomial": (9.0, np.ones(3) / 3),
+    "multivariate_normal": (np.zeros(2), np.eye(2)),
+    "normal": (),
+    "orthogonal": (3,),
+    "pareto": (2.0,),
+    "permutation": (5,),
+    "poisson": (3.0,),
+    "rademacher": ((3,),),
+    "randint": ((3,), 0, 9),
+    "rayleigh": (1.0,),
+    "t": (3.0,),
+    "triangular": (0.0, 0.5, 1.0),
+    "truncated_normal": (-1.0, 1.0),
+    "uniform": (),
+    "wald": (1.0,),
+    "weibull_min": (1.0, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_distributions_use_their_key_once(name):
+    """It may be more than once where one of several draws counts, which is said."""
+    draw = getattr(random, name)
+    with px.debug_key_reuse(True):
+        draw(random.key(0), *DISTRIBUTIONS[name])
+        px.jit(lambda k: draw(k, *DISTRIBUTIONS[name]))(random.key(0))
+
+
+def test_elements_that_end_a_loop_apart_use_their_keys_once():
+    with px.debug_key_reuse(True):
+        px.vmap(lambda k: random.poisson(k, 3.0))(random.split(random.key(0), 2))
