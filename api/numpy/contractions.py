@@ -87,8 +87,6 @@ def einsum(
         x, of_x, y, of_y = _matched(x, of_x, y, of_y)
         x, of_x = _summed(x, of_x, {*labels, *of_y})
         y, of_y = _summed(y, of_y, {*labels, *of_x})
-        if preferred is not None and get_aval(x).dtype != get_aval(y).dtype:
-            x, y = (convert(z, get_aval(z), preferred) for z in (x, y))
         items = [*rest, (contract(x, of_x, y, of_y, labels, precision, preferred, _dot_general), labels)]
     return items[0][0]
 

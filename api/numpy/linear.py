@@ -44,14 +44,24 @@ _MATRIX_BY_MATRIX = (((1,), (0,)), ((), ()))
 
 
 def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Any], Any]:
-    """Operands of one dtype, and the dtype of the result; None if that is of weak type, as all operands are."""
+    """What `dot_general` takes: the operands, and the dtype of the result; None if that is of weak type.
+
+    Operands keep their own dtypes, as in JAX, so that interpreters see them; `dot_general` converts them where it is
+    lowered. Only where the result is of weak type or its dtype is given are they converted to one dtype here.
+    """
     if preferred is None:
-        operands = promote(function, *arrays)
-        for x in operands:
-            aval = get_aval(x)
-            if not aval.weak_type:
-                return operands, aval.dtype
-        return operands, None
+        avals = [aval_of(function, x, i) for i, x in enumerate(arrays)]
+        first, strong_one = avals[0].dtype, False
+        for aval in avals:
+            if aval.dtype != first:
+                break
+            strong_one = strong_one or not aval.weak_type
+        else:
+            return list(arrays), first if strong_one else None
+        dtype, weak = dtypes.result_type(*avals, return_weak_type=True)
+        if weak:
+            return [convert(x, aval, dtype, weak) for x, aval in zip(arrays, avals, strict=True)], None
+        return list(arrays), dtype
     wanted = read_dtype(preferred, function)
     avals = [aval_of(function, x, i) for i, x in enumerate(arrays)]
     with config.numpy_dtype_promotion("standard"):  # who tells the dtype of the result agrees to conversions
@@ -229,7 +239,7 @@ def contract(
     At most one `dot_general` and one `transpose`; no transpose if one of the two orders of the factors needs none.
 
     Args:
-      x, y: arrays of one dtype.
+      x, y: arrays.
       of_x, of_y: the labels of their axes, each once.
       out: the labels of the axes of the result; each is in `of_x` or `of_y`.
       precision: as in `lax.dot_general`.
@@ -404,9 +414,9 @@ def matvec(x1: Any, x2: Any, /) -> Array:
     Raises:
       ValueError: the inner axes differ in length, or the leading axes do not broadcast.
     """
-    (a, b), _ = prepared("matvec", (x1, x2), None)
+    (a, b), preferred = prepared("matvec", (x1, x2), None)
     _require_inner("matvec", a, 2, -1, b, 1, -1)
-    return _stacked(a, b, ("m", "k"), ("k",), ("m",), None, None)
+    return _stacked(a, b, ("m", "k"), ("k",), ("m",), None, preferred)
 
 
 def vecmat(x1: Any, x2: Any, /) -> Array:
@@ -419,9 +429,9 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
     Raises:
       ValueError: the inner axes differ in length, or the leading axes do not broadcast.
     """
-    (a, b), _ = prepared("vecmat", (x1, x2), None)
+    (a, b), preferred = prepared("vecmat", (x1, x2), None)
     _require_inner("vecmat", a, 1, -1, b, 2, -2)
-    return _stacked(conjugate(a), b, ("k",), ("k", "n"), ("n",), None, None)
+    return _stacked(conjugate(a), b, ("k",), ("k", "n"), ("n",), None, preferred)
 
 
 def _require_inner(function: str, a: Any, rank_a: int, i: int, b: Any, rank_b: int, j: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -240,6 +241,55 @@ def test_products_are_one_dot_general_and_at_most_a_transpose() -> None:
     assert names(lambda x, y: pnp.einsum("bij,bkj->bki", x, y), (2, 3, 4), (2, 5, 4)) == ["dot_general"]
     assert names(lambda x: pnp.einsum("ii->i", x), (3, 3)) == ["reshape", "slice"]
     assert names(lambda x: pnp.einsum("ij->j", x), (3, 3)) == ["reduce_sum"]
+
+
+@pytest.mark.parametrize("name", ["dot", "matmul", "inner", "tensordot", "vecdot", "matvec", "vecmat", "einsum"])
+@pytest.mark.parametrize(
+    "dtypes", [("int32", "float32"), ("float16", "bfloat16"), ("uint8", "int8"), ("bool", "int32")]
+)
+def test_products_of_two_dtypes_bind_operands_as_they_are(name: str, dtypes: tuple[str, str]) -> None:
+    """As in jax: an interpreter's class of arrays may have a rule for the dtype that it is given."""
+    jax = pytest.importorskip("jax")
+
+    def types(package: Any) -> list[Any]:
+        function = getattr(package.numpy, name)
+        if name == "einsum":
+            function = functools.partial(function, "ij,jk->ik")
+        one, other = (package.numpy.ones((2, 2), dtype) for dtype in dtypes)
+        other = other[0] if name == "matvec" else other
+        one = one[0] if name == "vecmat" else one
+        eqns = package.make_jaxpr(function)(one, other).jaxpr.eqns
+        found = [eqn for eqn in eqns if eqn.primitive.name in ("dot_general", "convert_element_type")]
+        if not found:  # jax's vecmat and matvec are compiled
+            found = [
+                each for eqn in eqns for each in eqn.params["jaxpr"].jaxpr.eqns if each.primitive.name == "dot_general"
+            ]
+        return [
+            (
+                eqn.primitive.name,
+                sorted(str(v.aval.dtype) for v in eqn.invars),
+                str(eqn.params["preferred_element_type"]),
+            )
+            for eqn in found
+        ]
+
+    assert types(px) == types(jax)
+
+
+@pytest.mark.parametrize("name", ["matmul", "einsum"])
+def test_products_of_two_dtypes_have_the_derivatives_of_jax(name: str) -> None:
+    jax = pytest.importorskip("jax")
+    x, y, z = (sample(dtype, (3, 3), seed=i) for i, dtype in enumerate(("int32", "float32", "float16")))
+
+    def f(m: Any, y: Any, z: Any) -> Any:
+        product = m.matmul if name == "matmul" else functools.partial(m.einsum, "ij,jk->ik")
+        return product(product(x, y), z).sum() + product(z, x).sum()
+
+    ours = px.grad(lambda y, z: f(pnp, y, z), argnums=(0, 1))(y, z)
+    theirs = jax.grad(lambda y, z: f(jax.numpy, y, z), argnums=(0, 1))(y, z)
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.dtype == other.dtype
+        assert np.allclose(np.asarray(one, np.float32), np.asarray(other, np.float32), rtol=2e-3)
 
 
 def test_derivatives_of_products_agree_with_jax() -> None:
