@@ -24,19 +24,23 @@ def _hashable(x: Any) -> Any:
     return tuple(map(_hashable, x)) if isinstance(x, list) else x
 
 
-def one_program(static: int) -> Callable[[Function], Function]:
+def one_program(static: int, named: str | None = None) -> Callable[[Function], Function]:
     """A decorator for a function that is compiled as a whole outside of programs, and inlined in them.
 
     Args:
       static: the position of the first argument that is not an array; those after it are none either.
+      named: if the function is a call in programs as well, the name of it; where JAX has such a call, interpreters
+        know it by that name.
     """
 
     def decorate(function: Function) -> Function:
+        if named is not None:
+            function.__name__ = named
         program = jit(function, static_argnums=tuple(range(static, function.__code__.co_argcount)))
 
         @wraps(function)
         def call(*args: Any) -> Array | list[Array]:
-            if core.thread.trace.tracing:
+            if named is None and core.thread.trace.tracing:
                 return function(*args)
             try:
                 return program(*args)

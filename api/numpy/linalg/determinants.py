@@ -38,7 +38,7 @@ def det(a: Any) -> Array:
     return _det(a)
 
 
-@one_program(static=1)
+@one_program(static=1, named="det")
 def _det(a: Any) -> Array:
     a = square("det", a)
     n = get_aval(a).shape[-1]
@@ -82,5 +82,9 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     """
     if not among(method, (None, "lu", "qr")):
         raise ValueError(f"slogdet: method must be 'lu', 'qr' or None, got {method!r}")
-    sign, logabsdet = slogdet_p.bind(square("slogdet", a), method=method or "lu")
-    return SlogdetResult(sign, logabsdet)
+    return SlogdetResult(*_slogdet(a, method or "lu"))
+
+
+@one_program(static=1, named="slogdet")
+def _slogdet(a: Any, method: str) -> Any:
+    return slogdet_p.bind(square("slogdet", a), method=method)

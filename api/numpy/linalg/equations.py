@@ -46,7 +46,7 @@ def solve(a: Any, b: Any) -> Array:
     return _solve(a, b)
 
 
-@one_program(static=2)
+@one_program(static=2, named="solve")
 def _solve(a: Any, b: Any) -> Array:
     a, b = inexact("solve", a, b)
     x, y = get_aval(a).shape, get_aval(b).shape
@@ -78,7 +78,7 @@ def inv(a: Any) -> Array:
     return _inv(a)
 
 
-@one_program(static=1)
+@one_program(static=1, named="inv")
 def _inv(a: Any) -> Array:
     a = square("inv", a)
     aval = get_aval(a)

@@ -67,7 +67,7 @@ def qdwh(
 
     def unfinished(state: Any) -> Array:
         _, least, change, count = state
-        return ((absolute(1 - least) > 10 * precision) | (change > cbrt(4 * precision))) & (count < most)
+        return ((change > cbrt(4 * precision)) | (absolute(1 - least) > 10 * precision)) & (count < most)
 
     def improve(state: Any) -> tuple[Any, Any, Any, Any]:
         u, least, _, count = state
@@ -86,5 +86,5 @@ def qdwh(
     start = (x / bound).astype(aval.dtype), asarray(precision), asarray(real.type(np.inf)), asarray(np.int32(0))
     u, least, change, count = while_loop(unfinished, improve, start)
     h = adjoint(u) @ x
-    converged = (absolute(1 - least) <= 10 * precision) & (change <= cbrt(4 * precision))
+    converged = (change <= cbrt(4 * precision)) & (absolute(1 - least) <= 10 * precision)
     return u, (h + adjoint(h)) / 2, count, converged

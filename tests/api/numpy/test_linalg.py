@@ -239,7 +239,8 @@ def test_the_derivative_of_a_determinant_is_right_at_singular_matrices():
 def test_systems_with_one_matrix_are_solved_at_once_under_vmap():
     rows = STACK[0]
     program = px.make_jaxpr(px.vmap(lambda b: linalg.solve(STACK[1], b)))(rows)
-    assert [eqn.primitive.name for eqn in program.eqns].count("lu") == 1
+    (call,) = program.eqns
+    assert [eqn.primitive.name for eqn in call.params["jaxpr"].eqns].count("lu") == 1
     np.testing.assert_allclose(
         px.jit(px.vmap(lambda b: linalg.solve(STACK[1], b)))(rows), np.linalg.solve(STACK[1], rows.T).T, atol=1e-4
     )
@@ -299,3 +300,15 @@ def test_functions_have_the_arguments_of_jax():
 def test_primax_linalg_is_that_of_numpy():
     assert px.linalg.__all__ == linalg.__all__
     assert px.linalg.solve is pnp.linalg.solve
+
+
+@pytest.mark.parametrize("name", ["det", "inv", "slogdet", "solve"])
+def test_calls_in_programs_have_the_names_of_jax(name: str) -> None:
+    """Interpreters of packages know these functions by the names of their calls."""
+    jax = pytest.importorskip("jax")
+    args = (STACK[1],) * (2 if name == "solve" else 1)
+    found = []
+    for package in (px, jax):
+        program = package.make_jaxpr(getattr(package.numpy.linalg, name))(*args).jaxpr
+        found.append([(eqn.primitive.name, eqn.params["name"]) for eqn in program.eqns])
+    assert found[0] == found[1] == [("jit", name)]

@@ -434,3 +434,51 @@ assert isinstance(x, px.Array) and "cube" in str(jax.make_jaxpr(f)(x))
 
 def test_plugins_of_primax_and_programs_for_jax_mix() -> None:
     run("-c", MIXED)
+
+
+VALUE_TYPES = """
+import primax.as_jax
+import inspect
+import warnings
+import jax
+import numpy as np
+from jax._src.api_util import infer_argnums_and_argnames
+from jax.interpreters import batching, xla
+
+class Boxed:
+    def __init__(self, values):
+        self.values = values
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype)
+
+class Unknown: pass
+
+xla.canonicalize_dtype_handlers[Boxed] = xla.canonicalize_dtype_handlers[np.ndarray]
+jax.core.pytype_aval_mappings[Boxed] = jax.core.pytype_aval_mappings[np.ndarray]
+assert jax.core.pytype_aval_mappings[np.ndarray](np.ones(3, np.float32)).shape == (3,)
+assert Boxed in jax.core.pytype_aval_mappings and Unknown not in jax.core.pytype_aval_mappings
+assert float(jax.numpy.exp(Boxed(0.0))) == 1.0
+assert jax.jit(lambda x: x + 1)(Boxed([1.0, 2.0])).tolist() == [2.0, 3.0]
+assert float(jax.grad(lambda x: x**2)(Boxed(3.0))) == 6.0
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    batching.register_vmappable(Boxed, int, int, None, None, None)
+assert "primax.vmap maps over axes of the leaves of a Boxed" in str(found[0].message)
+
+def parameters(f, numbers, names):
+    return infer_argnums_and_argnames(inspect.signature(f), numbers, names)
+
+assert parameters(lambda a, b, c=1: 0, (0,), None) == ((0,), ("a",))
+assert parameters(lambda a, b, c=1: 0, None, "b") == ((1,), ("b",))
+assert parameters(lambda a, b, c=1: 0, None, None) == ((), ())
+assert parameters(lambda a, b, *, c=1: 0, 1, "c") == ((1,), ("c",))
+assert parameters(lambda a, b, *c: 0, (-1, 2, 5), None) == ((-1, 2, 5), ())
+assert parameters(lambda a, b, /, c: 0, (0, -1), None) == ((0, -1), ("c",))
+assert parameters(lambda a, b, /, c, *, d: 0, None, ("a", "c", "d")) == ((2,), ("a", "c", "d"))
+"""
+
+
+def test_packages_enter_types_of_values_and_read_signatures(tmp_path: Path) -> None:
+    """As TensorFlow Probability, MuJoCo XLA and e3nn-jax do when they are imported."""
+    (tmp_path / "program.py").write_text(VALUE_TYPES)
+    run("program.py", folder=tmp_path)

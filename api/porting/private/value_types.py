@@ -1,0 +1,78 @@
+"""The tables in which packages written for JAX enter types of values of their own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+
+import numpy as np
+
+from primax.core.avals import aval_handlers
+from primax.extend.core import dtypes, register_aval
+
+__all__ = ["canonicalize_dtype_handlers", "pytype_aval_mappings", "register_vmappable", "unregister_vmappable"]
+
+
+class _Table(MutableMapping[type, Callable[[Any], Any]]):
+    """A table of types that packages have entered; a type that primax knows has the entry that `known` makes."""
+
+    def __init__(self, known: Callable[[type], Callable[[Any], Any]], enter: Callable[[type, Any], None]) -> None:
+        self._entries: dict[type, Callable[[Any], Any]] = {}
+        self._known, self._enter = known, enter
+
+    def __getitem__(self, kind: type) -> Callable[[Any], Any]:
+        if kind in self._entries:
+            return self._entries[kind]
+        if kind not in aval_handlers:
+            raise KeyError(kind)
+        return self._known(kind)
+
+    def __setitem__(self, kind: type, handler: Callable[[Any], Any]) -> None:
+        self._enter(kind, handler)
+        self._entries[kind] = handler
+
+    def __delitem__(self, kind: type) -> None:
+        raise TypeError(f"a type of values stays what it is: {kind.__name__} cannot be taken out of the table")
+
+    def __iter__(self) -> Iterator[type]:
+        return iter({**aval_handlers, **self._entries})
+
+    def __len__(self) -> int:
+        return len({**aval_handlers, **self._entries})
+
+
+def _canonical(x: Any) -> np.ndarray:
+    """The array of NumPy's that a value is, in the dtype that it has in programs."""
+    array = np.asarray(x)
+    return array.astype(dtypes.canonicalize_dtype(array.dtype), copy=False)
+
+
+def _convert_by(kind: type, handler: Callable[[Any], Any]) -> None:
+    """Let values of a type stand for the arrays that the handler makes of them."""
+    kind.__jax_array__ = lambda self: handler(self)  # type: ignore[attr-defined]
+
+
+def _tell_type_by(kind: type, handler: Callable[[Any], Any]) -> None:
+    """Read types of values off by the handler, unless the values stand for arrays, whose type is theirs."""
+    if not hasattr(kind, "__jax_array__"):
+        register_aval(kind, handler)
+
+
+canonicalize_dtype_handlers = _Table(lambda kind: _canonical, _convert_by)
+pytype_aval_mappings = _Table(lambda kind: aval_handlers[kind], _tell_type_by)
+
+
+def register_vmappable(
+    data_type: type, spec_type: type, axis_size_type: type, to_elt: Any, from_elt: Any, make_iota: Any
+) -> None:
+    """Take what JAX takes, and warn that `vmap` maps over the leaves of such values all the same."""
+    warnings.warn(
+        f"register_vmappable: primax.vmap maps over axes of the leaves of a {data_type.__name__}, and calls neither "
+        "to_elt nor from_elt",
+        stacklevel=2,
+    )
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Nothing is registered."""
