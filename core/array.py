@@ -303,10 +303,13 @@ class Array(Operand, metaclass=_ArrayType):
         return self._host().tobytes(order)
 
     def __format__(self, spec: str) -> str:
+        if not spec and getattr(self.sharding, "_summands", None):
+            return repr(self)
         return format(self._host()[()] if not self.shape else self._host(), spec)
 
     def __str__(self) -> str:
-        if not self.is_fully_addressable and not self.is_fully_replicated and not self.is_deleted():
+        apart = not self.is_fully_addressable or getattr(self.sharding, "_summands", None)
+        if apart and not self.is_fully_replicated and not self.is_deleted():
             return repr(self)
         return str(self._host())
 
@@ -319,6 +322,8 @@ class Array(Operand, metaclass=_ArrayType):
             text = f"shape={self.shape}, over devices of several processes"
         elif self.size == 0:
             text = f"[], shape={self.shape}"
+        elif getattr(self.sharding, "_summands", None):
+            text = f"shape={self.shape}, sharding={self.sharding}"
         else:
             text = np.array2string(self._host(), separator=", ", prefix="Array(", suffix=",")
         room = np.get_printoptions()["linewidth"] - len(text.rsplit("\n", 1)[-1]) - 2

@@ -163,7 +163,10 @@ class ShapedArray(AbstractValue):
         Args:
           short_dtypes: whether dtypes are abbreviated; `float32[3]` if they are not.
         """
-        varying = "{V:" + ",".join(sorted(map(str, self.vma))) + "}" if self.vma else ""
+        marks = ["V:" + ",".join(sorted(map(str, self.vma)))] if self.vma else []
+        if self.division is not None and self.division.is_pending:
+            marks += self.division._pending_shown()
+        varying = "{" + ", ".join(marks) + "}" if marks else ""
         sizes = ",".join(map(str, self.shape)) if self.division is None else self.division.shown(self.shape)
         number = isinstance(self.dtype, np.dtype) and not short_dtypes
         name = self.dtype.name if number else dtypes.short_dtype_name(self.dtype)

@@ -7,6 +7,7 @@ is divided as its sharding rule says, in one place for all primitives. Where tha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from math import prod
 from typing import Any
 
@@ -15,8 +16,11 @@ from primax.core.division import Axes, Division, divided_size, explicit_part
 from primax.core.divisions import division_of
 from primax.core.errors import ShardingTypeError
 from primax.core.mesh import AbstractMesh, PartitionSpec
+from primax.core.rules import sharding_rules
 
 __all__ = ["axes_of_dims", "divide", "divided_results", "explicit_part"]
+
+_NONE: frozenset[Any] = frozenset()
 
 
 def axes_of_dims(aval: Any) -> Axes:
@@ -37,6 +41,11 @@ def divided_results(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], p
       ShardingTypeError: that cannot be told, or the primitive has no rule.
     """
     division = _common(primitive, avals)
+    pending = [a.division for a in avals if getattr(a, "division", None) is not None and a.division.is_pending]
+    if pending and not any(any(axes_of_dims(a)) for a in avals) and not _tells_division(primitive):
+        return _with_pending(
+            primitive, avals, outs, params, None, [((),) * len(out.shape) for out in outs], division, _NONE
+        )
     told = division_of(primitive, avals, outs, params)
     if told is None:
         raise ShardingTypeError(
@@ -44,15 +53,50 @@ def divided_results(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], p
             "them whole to every device with primax.reshard(x, primax.P()), let XLA decide with "
             "primax.sharding.auto_axes, or give a rule: registry.define(..., sharding='...')"
         )
+    if _tells_division(primitive):
+        return [divide(out, each) for out, each in zip(outs, told, strict=True)]
     if len(told) == 1 and isinstance(told[0], Division):
         return [divide(outs[0], told[0] if any(told[0].axes) else None)]
+    opened = params.get("open_axes", _NONE)
+    if opened:
+        opened = _open_sums().left_open(told, avals, frozenset(opened))
     if isinstance(told, Factors):
-        axes = _of_factors(primitive, told, avals)
+        axes = _of_factors(primitive, told, avals, opened)
     else:
         axes = [_axes_of(spec, len(out.shape)) for spec, out in zip(told, outs, strict=True)]
     for out, found in zip(outs, axes, strict=True):
         _check(primitive, avals, out, found, division.mesh)
+    if pending or opened:
+        return _with_pending(primitive, avals, outs, params, told, axes, division, opened)
     return [divide(out, division.with_axes(found)) for out, found in zip(outs, axes, strict=True)]
+
+
+def _tells_division(primitive: Any) -> bool:
+    """Whether the sharding rule of a primitive tells all of the division of its result, sums still to be taken too."""
+    return getattr(sharding_rules.functions.get(primitive), "tells_division", False)
+
+
+def _open_sums() -> Any:
+    return import_module("primax.core.open_sums")
+
+
+def _with_pending(
+    primitive: Any,
+    avals: Sequence[Any],
+    outs: Sequence[Any],
+    params: dict[str, Any],
+    told: Any,
+    axes: Sequence[Axes],
+    division: Division,
+    opened: frozenset[Any],
+) -> list[Any]:
+    """The types of results where sums are still to be taken."""
+    unreduced, reduced = _open_sums().pending_results(primitive, avals, outs, params, told, axes, opened)
+    if not (unreduced or reduced):
+        return [divide(out, Division(division.mesh, a) if any(a) else None) for out, a in zip(outs, axes, strict=True)]
+    return [
+        divide(out, Division(division.mesh, found, unreduced, reduced)) for out, found in zip(outs, axes, strict=True)
+    ]
 
 
 def _shown(avals: Sequence[Any]) -> str:
@@ -84,7 +128,7 @@ def _common(primitive: Any, avals: Sequence[Any]) -> Division:
     return found[0]
 
 
-def _of_factors(primitive: Any, factors: Factors, avals: Sequence[Any]) -> list[Axes]:
+def _of_factors(primitive: Any, factors: Factors, avals: Sequence[Any], opened: frozenset[Any] = _NONE) -> list[Axes]:
     """For each result the axes that divide its dimensions: those that divide them in operands."""
     found: dict[int, tuple[Any, ...]] = {}
     holders: dict[int, int] = {}
@@ -107,11 +151,14 @@ def _of_factors(primitive: Any, factors: Factors, avals: Sequence[Any]) -> list[
                 f"divided, got {_shown(avals)}, where {_named(names)} divides it; bring it whole to every device with "
                 "primax.reshard"
             )
+        if opened.issuperset(names):
+            continue
         if mark and holders[factor] > 1 and not any(factor in dims for dims in factors.results):
             raise ShardingTypeError(
                 f"{primitive}: operands of types {_shown(avals)} are divided along {_named(names)} where they are "
                 "contracted, so how the result is divided is ambiguous; say it with out_sharding=, such as "
-                "out_sharding=primax.P(), or bring one of them whole to every device with primax.reshard"
+                f"out_sharding=primax.P() or {PartitionSpec(unreduced=frozenset(names))} to sum later, or bring one of "
+                "them whole to every device with primax.reshard"
             )
     return [tuple([found.get(factor, ()) for factor in dims]) for dims in factors.results]
 

@@ -11,45 +11,67 @@ from primax.core.mesh import AbstractMesh, AxisType, PartitionSpec, current_scop
 __all__ = ["Axes", "Division", "divided_size", "division_in", "explicit_part", "whole"]
 
 Axes = tuple[tuple[Any, ...], ...]  # for each dimension the axes of the mesh that divide it
+Names = frozenset[Any]
+_NONE: Names = frozenset()
 
 _divisions: WeakValueDictionary[Any, Division] = WeakValueDictionary()
 
 
 class Division:
-    """How the dimensions of an array are divided along explicit axes of a mesh. Equal ones are one object.
+    """How an array is divided along explicit axes of a mesh. Equal ones are one object.
 
     Attributes:
       mesh: the axes of the mesh.
       axes: for each dimension of the array those that divide it, the coarsest first.
+      unreduced: those along which each device has a summand of the array.
+      reduced: those along which all devices have the same, and each a summand of its cotangent.
     """
 
-    __slots__ = ("__weakref__", "axes", "mesh")
+    __slots__ = ("__weakref__", "axes", "mesh", "reduced", "unreduced")
 
     mesh: AbstractMesh
     axes: Axes
+    unreduced: Names
+    reduced: Names
 
-    def __new__(cls, mesh: AbstractMesh, axes: Axes) -> Division:
-        found = _divisions.get((mesh, axes))
+    def __new__(cls, mesh: AbstractMesh, axes: Axes, unreduced: Names = _NONE, reduced: Names = _NONE) -> Division:
+        key = mesh, axes, unreduced, reduced
+        found = _divisions.get(key)
         if found is None:
             made = super().__new__(cls)
-            made.mesh = mesh
-            made.axes = axes
-            found = _divisions.setdefault((mesh, axes), made)
+            made.mesh, made.axes, made.unreduced, made.reduced = key
+            found = _divisions.setdefault(key, made)
         return found
 
     @property
     def spec(self) -> PartitionSpec:
         """As a specification that tells every dimension."""
-        return PartitionSpec(*[names or None for names in self.axes])
+        return PartitionSpec(*[names or None for names in self.axes], unreduced=self.unreduced, reduced=self.reduced)
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a sum over devices is still to be taken, of the array or of its cotangent."""
+        return bool(self.unreduced or self.reduced)
+
+    @property
+    def of_cotangents(self) -> Division:
+        """That of cotangents: each device has a summand of one exactly where all have the same value."""
+        return Division(self.mesh, self.axes, self.reduced, self.unreduced) if self.is_pending else self
 
     @property
     def is_fully_replicated(self) -> bool:
         """Whether each device has all of the array."""
-        return self.mesh.size_along([name for names in self.axes for name in names]) == 1
+        return self.mesh.size_along([*(name for names in self.axes for name in names), *self.unreduced]) == 1
 
     def with_axes(self, axes: Axes) -> Division | None:
-        """A division along the same mesh; None if nothing is divided."""
-        return Division(self.mesh, axes) if any(axes) else None
+        """One that divides dimensions along other axes of the mesh; None if nothing is left to tell."""
+        return Division(self.mesh, axes, self.unreduced, self.reduced) if any(axes) or self.is_pending else None
+
+    def with_pending(self, unreduced: Names, reduced: Names) -> Division | None:
+        """One with other sums still to be taken; None if nothing is left to tell."""
+        if not (unreduced or reduced or any(self.axes)):
+            return None
+        return Division(self.mesh, self.axes, frozenset(unreduced), frozenset(reduced))
 
     def update(self, **changes: Any) -> Division:
         """A copy with `spec` or `mesh` replaced; a specification of another length is for an array of that rank.
@@ -61,7 +83,8 @@ class Division:
         if unknown:
             raise TypeError(f"Division.update: changes must be among ['mesh', 'spec'], got {unknown}")
         spec = changes.get("spec", self.spec)
-        return Division(changes.get("mesh", self.mesh), tuple(map(spec.along, range(len(spec)))))
+        mesh = changes.get("mesh", self.mesh)
+        return Division(mesh, tuple(map(spec.along, range(len(spec)))), spec.unreduced, spec.reduced)
 
     def without(self, dim: int) -> Division | None:
         """That of one element along a dimension."""
@@ -75,11 +98,20 @@ class Division:
         """The sizes of dimensions as types show them: `8@x,4`."""
         return ",".join(map(divided_size, shape, self.axes))
 
+    def _pending_shown(self) -> list[str]:
+        """The sums still to be taken as types show them: `U:x`, `R:(x,y)`."""
+        return [f"{mark}:{_names(each)}" for mark, each in (("U", self.unreduced), ("R", self.reduced)) if each]
+
     def __repr__(self) -> str:
         return f"Division({self.spec!r})"
 
     def __reduce__(self) -> Any:
-        return Division, (self.mesh, self.axes)
+        return Division, (self.mesh, self.axes, self.unreduced, self.reduced)
+
+
+def _names(axes: Names) -> str:
+    names = sorted(map(str, axes))
+    return names[0] if len(names) == 1 else f"({','.join(names)})"
 
 
 def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> Division | None:
@@ -93,6 +125,8 @@ def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> Division | None:
     abstract: AbstractMesh = mesh.abstract_mesh
     kinds = dict(zip(abstract.axis_names, abstract.axis_types, strict=True))
     axes = tuple([tuple([name for name in spec.along(i) if kinds[name] is AxisType.Explicit]) for i in range(rank)])
+    if spec.unreduced or spec.reduced:
+        return Division(abstract, axes, spec.unreduced, spec.reduced)
     return Division(abstract, axes) if any(axes) else None
 
 

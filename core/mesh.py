@@ -78,7 +78,21 @@ class PartitionSpec:
         self.reduced = frozenset(reduced)
         self._along = tuple([_names_in(part) for part in self.partitions])
         self.axes = sum(self._along, ())
+        if self.unreduced or self.reduced:
+            self._check_pending()
         self._hash = hash((self.partitions, self.unreduced, self.reduced))
+
+    def _check_pending(self) -> None:
+        """Refuse an axis of the mesh that is meant in two ways."""
+        uses = (("partitions", frozenset(self.axes)), ("unreduced", self.unreduced), ("reduced", self.reduced))
+        for i, (one, axes) in enumerate(uses):
+            for other, further in uses[i + 1 :]:
+                both = axes & further
+                if both:
+                    raise ValueError(
+                        f"PartitionSpec: an axis of the mesh must be in one of {one} and {other}, got "
+                        f"{', '.join(sorted(map(repr, both)))} in both"
+                    )
 
     def __hash__(self) -> int:
         return self._hash

@@ -19,6 +19,7 @@ class Thread(threading.local):
       scope: the names of the scopes that it is in, within the program being traced; see `primax.core.scopes`.
       attributes: what XLA is told of the operations of equations that are made now, by name.
       ended: the traces that have ended, if `check_tracer_leaks` is on; weak references, those not looked at yet.
+      opened: the axes of the mesh along which contractions leave their sums open, in order.
       config: the options that tracing sees, one object for equal values; see `primax.core.config`.
     """
 
@@ -29,6 +30,7 @@ class Thread(threading.local):
     scope: str = ""
     attributes: tuple[tuple[str, str], ...] = ()
     ended: tuple[Any, ...] = ()
+    opened: tuple[Any, ...] = ()
     config: Any = None
 
 

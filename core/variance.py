@@ -17,7 +17,17 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.thread import thread
 from primax.core.trace import Tracer
 
-__all__ = ["axes_of", "cotangent_like", "join_operands", "own_axes", "settle_results", "unvaried", "vary", "vary_like"]
+__all__ = [
+    "axes_of",
+    "cotangent_aval",
+    "cotangent_like",
+    "join_operands",
+    "own_axes",
+    "settle_results",
+    "unvaried",
+    "vary",
+    "vary_like",
+]
 
 _NOTHING: frozenset[Any] = frozenset()
 
@@ -30,6 +40,7 @@ class _Hooks:
       forgotten: `(value)` to the value as one of which the type does not tell how it is divided.
       pvary: `(value, axes)` to the value as one that may vary along them too.
       pvary_p: its primitive.
+      recast: `(value, unreduced, reduced)` to the value with these sums still to be taken along mapped axes.
       lay_out: `(function, bind, args, out_sharding)` to what `extend.sharding.with_out_sharding` returns.
       reductions: by name, such as `sum`, `(value, axes)` to what all devices along the axes have of it together.
     """
@@ -38,6 +49,7 @@ class _Hooks:
     forgotten: Callable[[Any], Any]
     pvary: Callable[[Any, frozenset[Any]], Any]
     pvary_p: Any
+    recast: Callable[[Any, frozenset[Any], frozenset[Any]], Any]
     lay_out: Callable[[str, Callable[..., Any], Sequence[Any], Any], Any]
     reductions: dict[str, Callable[[Any, Any], Any]]
 
@@ -80,9 +92,18 @@ def vary_like(x: Any, aval: Any) -> Any:
     return x
 
 
+def cotangent_aval(aval: Any) -> Any:
+    """The type of cotangents of values of a type: where these are summands, they are the same, and the other way."""
+    division = getattr(aval, "division", None)
+    return aval.update(division=division.of_cotangents) if division is not None and division.is_pending else aval
+
+
 def cotangent_like(ct: Any, aval: Any) -> Any:
     """A cotangent as that of values of a type: summed along the axes along which these are the same, and it varies."""
     wanted = getattr(aval, "vma", _NOTHING)
+    division = getattr(aval, "division", None)
+    if division is not None and division.is_pending:
+        ct = hooks.divided(ct, division.of_cotangents)
     further = axes_of(ct) - wanted
     if further:
         ct = hooks.reductions["sum"](ct, tuple(sorted(further, key=str)))

@@ -16,6 +16,7 @@ from primax.core.dtypes import float0
 from primax.core.effects import Effect, Mutates, OperandEffect
 from primax.core.errors import MissingRuleError, RuleError
 from primax.core.host import host
+from primax.core.linearity import linear_alone
 from primax.core.rules import location, transpose_rules
 from primax.extend import derive
 from primax.extend.interpreters.ad import (
@@ -386,7 +387,7 @@ def _multilinear_jvp(primitive: Any, linear: tuple[int, ...]) -> Rule:
 
     jvp.__name__ = f"multilinear_jvp({primitive})"
     jvp.derived_from = "linearity"  # type: ignore[attr-defined]
-    return jvp
+    return linear_alone(jvp, *linear)
 
 
 def _transpose_of_jvp(primitive: Any, jvp: Rule) -> Rule:

@@ -159,6 +159,10 @@ def _pieces(x: np.ndarray[Any, Any], sharding: Any) -> tuple[list[Any], list[Any
     jaxlib cannot copy one part to several devices. So parts that several devices have are copied here, and lent.
     """
     parts = sharding.addressable_devices_indices_map(x.shape)
+    if sharding._summands:  # the first device along each axis has the value, the others have zero
+        first = sharding._first_along(sharding._summands)
+        parts_of_first = [np.array(x[part], order="C") * (device in first) for device, part in parts.items()]
+        return parts_of_first, list(parts), True
     if prod(sharding.tiles(x.ndim)) == sharding.num_devices:
         if 0 in x.strides:  # jaxlib cannot take parts of an array that repeats its elements
             x = np.array(x, order="C")
@@ -206,6 +210,12 @@ def _gather(b: Any) -> np.ndarray[Any, Any]:
       XlaError: parts of it are on devices of other processes.
     """
     sharding = b._sharding
+    if sharding._summands:
+        raise ValueError(
+            f"an array of type {b.aval.str_short()} is still to be summed along "
+            f"{', '.join(map(repr, sharding._summands))}, so that no device has its value: sum first, with "
+            "primax.reshard(x, primax.P()), or read the summands, x.addressable_shards"
+        )
     if not sharding.is_fully_addressable and not sharding.is_fully_replicated:
         raise XlaError(
             f"an array of type {b.aval.str_short()} over devices of other processes cannot be read here; read its "
@@ -264,6 +274,11 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
         target.check_shape(aval.shape, "device_put")
         if source is target and not copy:
             return b
+        if source is not target and (source._summands or target._summands):
+            raise ValueError(
+                f"device_put: an array of type {aval.str_short()} over {source} cannot be moved to {target}, since one "
+                "of them holds summands; primax.reshard brings it there"
+            )
         if not _divided_alike(source, target, len(aval.shape)) or _crosses_processes(source, target):
             return _redivided(b, source, target)
         if not alone and target.num_devices > 1:

@@ -13,7 +13,7 @@ from primax.core.errors import RuleError, ShardingTypeError
 from primax.core.mesh import meshes_exist
 from primax.core.source_info import transposed, use
 from primax.core.trace import Tracer, thread
-from primax.core.variance import hooks
+from primax.core.variance import cotangent_aval, hooks
 from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn, has_external_transpose
 from primax.interpreters.rule_results import not_array, stale
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents
@@ -48,6 +48,8 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
     ct: Any
     for out, ct in zip(outs, cotangents, strict=True):
         if type(out) is LinearTracer and out._trace is trace and type(ct) is not Zero:
+            if meshes_exist():
+                ct = _as_cotangent(ct, out.aval)
             have = cts[out.index]
             cts[out.index] = ct if have is None else add_tangents(have, ct)
     source = before = thread.source
@@ -75,7 +77,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
             for x in eqn.args:
                 if type(x) is LinearTracer and x._trace is trace:
                     unknown = _new(UndefinedPrimal)  # without a call of `__init__`
-                    unknown.aval = x.aval
+                    unknown.aval = cotangent_aval(x.aval) if several_devices else x.aval
                     args.append(unknown)
                 else:
                     args.append(x)
@@ -107,8 +109,10 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                         raise stale(_transpose_rules, primitive, c)
                     if have is not x.aval and not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
                         raise _misfit(eqn, x, have)
-                    if several_devices and getattr(have, "division", None) is not getattr(x.aval, "division", None):
-                        c = hooks.divided(c, x.aval.division)
+                    if several_devices:
+                        wanted = getattr(cotangent_aval(x.aval), "division", None)
+                        if getattr(have, "division", None) is not wanted:
+                            c = hooks.divided(c, wanted)
                     have = cts[x.index]
                     cts[x.index] = c if have is None else add_tangents(have, c)
     finally:
@@ -116,8 +120,14 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
     results = []
     for tracer in trace.inputs:
         ct = cts[tracer.index]
-        results.append(Zero(tracer.aval) if ct is None else ct)
+        results.append(Zero(cotangent_aval(tracer.aval)) if ct is None else ct)
     return results
+
+
+def _as_cotangent(ct: Any, aval: Any) -> Any:
+    """A cotangent of a value of a type, of which a sum over devices may still be to be taken, as its type wants it."""
+    division = getattr(aval, "division", None)
+    return ct if division is None or not division.is_pending else hooks.divided(ct, division.of_cotangents)
 
 
 def _forgotten(x: Any) -> Any:
@@ -141,7 +151,7 @@ def _take(outs: Sequence[LinearTracer], cts: list[Any]) -> list[Any] | None:
         return None
     for out in outs:
         cts[out.index] = None
-    return [Zero(out.aval) if ct is None else ct for out, ct in zip(outs, found, strict=True)]
+    return [Zero(cotangent_aval(out.aval)) if ct is None else ct for out, ct in zip(outs, found, strict=True)]
 
 
 def _miscounted(primitive: Any, returned: Any, count: int) -> RuleError:

@@ -269,7 +269,10 @@ def _with_axis(along: Division, have: Division | None, rank: int, dim: int) -> D
     (names,) = along.axes
     if axes[dim] == names or any(name in names for i, each in enumerate(axes) if i != dim for name in each):
         return have
-    return Division(along.mesh, (*axes[:dim], names, *axes[dim + 1 :]))
+    if have is not None and have.is_pending and not (have.unreduced | have.reduced).isdisjoint(names):
+        return have
+    axes = (*axes[:dim], names, *axes[dim + 1 :])
+    return Division(along.mesh, axes) if have is None else have.with_axes(axes)
 
 
 def stacked_type(axis: AxisData, aval: Any, dim: int | None) -> Any:

@@ -11,7 +11,7 @@ from primax.core.array_protocol import protocol_of
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
 from primax.core.errors import TangentTypeError
 from primax.core.tree_registry import register_pytree_node_class
-from primax.core.variance import vary_like
+from primax.core.variance import cotangent_aval, vary_like
 from primax.interpreters.linearize import Tape
 from primax.interpreters.signature import avals_of
 from primax.interpreters.tangents import Zero, instantiate_zeros
@@ -321,5 +321,5 @@ def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[A
         x = from_host(instantiate_zeros(ct))
         if aval.weak_type and type(ct) is not Zero and not get_aval(x).weak_type:
             x = protocol_of(tangent).convert(x, tangent)
-        results.append(vary_like(x, aval))
+        results.append(vary_like(x, cotangent_aval(aval)))
     return results

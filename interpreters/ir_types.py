@@ -12,17 +12,20 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core.avals import AbstractToken
 from primax.core.diagnostics import of_call
+from primax.core.division import Division
 from primax.core.dtypes import float0
 from primax.core.extended import physical, physical_aval
 from primax.interpreters.contexts import SharedContext
 
 __all__ = [
+    "array_in_module",
     "aval_to_ir_type",
     "aval_to_ir_types",
     "cached_ir_type",
     "dtype_to_ir_type",
     "ir_attribute",
     "ir_constant",
+    "stack_axes",
 ]
 
 
@@ -71,11 +74,35 @@ def dtype_to_ir_type(dtype: Any) -> Any:
         raise TypeError(f"dtype {dtype} has no MLIR type") from None
 
 
+def stack_axes(aval: Any) -> tuple[Any, ...]:
+    """The axes of the mesh along which summands of a value lie in a module: those that no `shard_map` maps."""
+    division = getattr(aval, "division", None)
+    if division is None or not division.unreduced:
+        return ()
+    return tuple([name for name in division.mesh.explicit_axes if name in division.unreduced])
+
+
+def array_in_module(aval: Any) -> Any:
+    """The type of the array that holds values of a type in a module: elements of extended dtypes have axes, and
+    so have summands of what is still to be summed over devices.
+    """
+    aval = physical_aval(aval)
+    names = stack_axes(aval)
+    if not names:
+        return aval
+    division = aval.division
+    rest = division.unreduced.difference(names)
+    mesh = division.mesh
+    shape = (*aval.shape, *(mesh.shape[name] for name in names))
+    axes = (*division.axes, *((name,) for name in names))
+    return aval.update(shape=shape, division=Division(mesh, axes, rest, division.reduced))
+
+
 def aval_to_ir_type(aval: Any) -> Any:
     """The MLIR type of values of a type, in the current MLIR context."""
     if isinstance(aval, AbstractToken):
         return _jaxlib.hlo_ext.TokenType.get()
-    aval = physical_aval(aval)
+    aval = array_in_module(aval)
     if len(aval.shape) > _MOST_AXES:
         raise ValueError(f"arrays must have at most {_MOST_AXES} axes, got {len(aval.shape)}{of_call()}")
     if max(aval.shape, default=0) >= _MOST_ELEMENTS or prod(aval.shape) >= _MOST_ELEMENTS:

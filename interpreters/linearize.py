@@ -13,6 +13,7 @@ from primax.core.avals import get_aval
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.masks import merge, partition
 from primax.core.trace import enter, escaped, thread
+from primax.core.variance import cotangent_aval
 from primax.interpreters.backward import backward
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn
@@ -209,7 +210,7 @@ def transpose_jaxpr(
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         in_avals, out_avals = closed.in_avals, closed.out_avals
         rest, linear_avals = partition(in_avals, linear)
-        given = [aval.to_tangent_aval() for aval in compress(out_avals, nonzero)]
+        given = [cotangent_aval(aval.to_tangent_aval()) for aval in compress(out_avals, nonzero)]
         flags: list[bool] = []
 
         def run(*values: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from primax.core import _jaxlib, rules
@@ -16,13 +17,15 @@ from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, MissingRuleError, RuleError
 from primax.core.extended import has_extended_dtype
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, subjaxprs
+from primax.core.linearity import linearity_of
+from primax.core.mesh import meshes_exist
 from primax.core.recursion import deeper
 from primax.core.source_info import attributes_of, is_internal, scope_of, summarize
 from primax.core.variance import unvaried
 from primax.interpreters.contexts import SharedContext
 from primax.interpreters.element_lowering import holds_extended, over_elements
 from primax.interpreters.failures import Failures
-from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
+from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant, stack_axes
 from primax.interpreters.partitioning import as_typed
 from primax.interpreters.platforms import names_of
 from primax.interpreters.promise import type_rule_of
@@ -332,6 +335,7 @@ def jaxpr_subcomp(
     attributes: Any = ()
     location = plain = unknown
     extended = holds_extended(jaxpr)
+    summing = meshes_exist() and _holds_summands(jaxpr)
     for eqn in jaxpr.eqns:
         if eqn.source_info is not source:
             source = eqn.source_info
@@ -357,6 +361,11 @@ def jaxpr_subcomp(
             module.source = source
             if extended and _is_by_elements(ctx, eqn.params):
                 outs = inline_jaxpr(ctx, over_elements(eqn.primitive, eqn.params, ctx.avals_in, ctx.avals_out), values)
+            elif summing and _is_on_summands(ctx, eqn.params):
+                rule = linearity_of(eqn.primitive, eqn.params)
+                outs = import_module("primax.interpreters.summands").on_summands(
+                    ctx, values, eqn.params, lower_eqn, rule
+                )
             else:
                 outs = lower_eqn(ctx, values, eqn.params)
             if ordered:
@@ -401,6 +410,19 @@ def _is_by_elements(ctx: LoweringRuleContext, params: dict[str, Any]) -> bool:
     if not any(map(has_extended_dtype, (*ctx.avals_in, *ctx.avals_out))) or next(jaxprs_in_params(params), None):
         return False
     return not getattr(_rule_of(ctx)[1], "physical", False)
+
+
+def _holds_summands(jaxpr: Any) -> bool:
+    """Whether a program has values that are still to be summed over devices."""
+    atoms = (*jaxpr.constvars, *jaxpr.invars, *(v for eqn in jaxpr.eqns for v in eqn.outvars))
+    return any(map(stack_axes, (v.aval for v in atoms)))
+
+
+def _is_on_summands(ctx: LoweringRuleContext, params: dict[str, Any]) -> bool:
+    """Whether an equation is applied to summands, rather than to values, of which its lowering rule knows nothing."""
+    if not any(map(stack_axes, (*ctx.avals_in, *ctx.avals_out))) or next(jaxprs_in_params(params), None):
+        return False
+    return not getattr(_rule_of(ctx)[1], "takes_summands", False)
 
 
 def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) -> Any:

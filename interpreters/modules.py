@@ -14,8 +14,9 @@ from primax.core.effects import ordered_effects
 from primax.core.errors import XlaError
 from primax.core.extended import physical_aval
 from primax.core.jaxpr import ClosedJaxpr
+from primax.core.mesh import meshes_exist
 from primax.interpreters.contexts import shared_context
-from primax.interpreters.ir_types import cached_ir_type, ir_constant
+from primax.interpreters.ir_types import cached_ir_type, ir_constant, stack_axes
 from primax.interpreters.lowering import ModuleContext, jaxpr_subcomp
 from primax.interpreters.partitioning import Spread, sharding_attributes
 
@@ -106,8 +107,14 @@ def lower_to_module(
         in_avals = [v.aval for v in (*constvars, *invars)]
         out_avals = [v.aval for v in jaxpr.outvars]
         token_types = [_jaxlib.hlo_ext.TokenType.get()] * len(ordered)
-        in_types = [*token_types, *(cached_ir_type(shared, aval) for aval in in_avals)]
-        out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in out_avals)]
+        summing = meshes_exist() and any(map(stack_axes, (*in_avals, *out_avals)))
+        taken, returned = (in_avals, out_avals)
+        if summing:  # each device has its summand, an array of the shape of the whole
+            taken, returned = (
+                [a.update(division=None) if stack_axes(a) else a for a in avals] for avals in (taken, returned)
+            )
+        in_types = [*token_types, *(cached_ir_type(shared, aval) for aval in taken)]
+        out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in returned)]
         main = _jaxlib.func.FuncOp("main", (in_types, out_types), visibility="public", ip=module.body)
         module.symbols.insert(main)
         gives = [d for d, k in zip(donated, kept, strict=True) if k]
@@ -118,11 +125,17 @@ def lower_to_module(
             arguments = list(main.arguments)
             tokens = dict(zip(ordered, arguments, strict=False))
             values = arguments[len(ordered) :]
+            if summing:
+                values = _crossing(module, values, in_avals, _ins_of(spread, kept, len(values)), "entered")
             consts, given = values[: len(constvars)], iter(values[len(constvars) :])
             if embed:
                 consts = [ir_constant(x, v.aval) for v, x in zip(jaxpr.constvars, closed.consts, strict=True)]
             args = [next(given) if k else None for k in kept]
             outs, tokens = jaxpr_subcomp(module, jaxpr, tokens, consts, args)
+            if summing:
+                outs = _crossing(
+                    module, outs, out_avals, (None,) * len(outs) if spread is None else spread.outs, "left"
+                )
             _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])
         try:
             op.operation.verify()
@@ -133,6 +146,24 @@ def lower_to_module(
                 f"the module of {name} is not valid StableHLO; a lowering rule is wrong:\n{error}"
             ) from error
     return Lowered(module, ordered, kept)
+
+
+def _ins_of(spread: Spread | None, kept: Sequence[bool], count: int) -> Sequence[Any]:
+    """The shardings of the constants and of the arguments that are kept; None for each where there are none."""
+    if spread is None:
+        return (None,) * count
+    return [*spread.consts, *(s for s, k in zip(spread.ins, kept, strict=True) if k)]
+
+
+def _crossing(
+    module: ModuleContext, values: Sequence[Any], avals: Sequence[Any], shardings: Sequence[Any], way: str
+) -> list[Any]:
+    """Values on their way into the program or out of it, those that are still to be summed in their other form."""
+    cross = getattr(import_module("primax.interpreters.summands"), way)
+    return [
+        cross(module, x, aval, sharding) if stack_axes(aval) else x
+        for x, aval, sharding in zip(values, avals, shardings, strict=True)
+    ]
 
 
 def _lay_out(
@@ -146,7 +177,7 @@ def _lay_out(
 ) -> None:
     """Tell how the arguments and results of `main` lie on the devices."""
     ir = _jaxlib.ir
-    ins = [*spread.consts, *(s for s, k in zip(spread.ins, kept, strict=True) if k)]
+    ins = _ins_of(spread, kept, len(in_avals))
     for given, avals, which in ((ins, in_avals, "arg_attrs"), (spread.outs, out_avals, "res_attrs")):
         ranks = [len(physical_aval(aval).shape) for aval in avals]
         told = [dict[str, Any]()] * tokens + sharding_attributes(module, given, ranks)

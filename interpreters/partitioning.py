@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from primax.core import _jaxlib
 from primax.core.avals import ShapedArray
 from primax.core.dimension_rules import WHOLE, Factors, dimension_rule
-from primax.core.extended import physical_aval
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec
 from primax.core.rules import sharding_rules
+from primax.interpreters.ir_types import array_in_module
 
 __all__ = [
     "Spread",
@@ -73,6 +73,9 @@ def sharding_attribute(module: Any, mesh: Any, spec: PartitionSpec, ndim: int, o
         free = open_axes or (i < len(spec) and spec[i] is PartitionSpec.UNCONSTRAINED)
         refs = [sdy.AxisRefAttr.get(str(name)) for name in spec.along(i)]
         dims.append(sdy.DimensionShardingAttr.get(refs, is_closed=not free))
+    if spec.unreduced:
+        refs = [sdy.AxisRefAttr.get(str(name)) for name in mesh.axis_names if name in spec.unreduced]
+        return sdy.TensorShardingAttr.get(mesh_symbol(module, mesh), dims, unreduced_axes=refs)
     return sdy.TensorShardingAttr.get(mesh_symbol(module, mesh), dims)
 
 
@@ -157,7 +160,7 @@ def as_typed(module: Any, eqn: Any, outs: list[Any]) -> list[Any]:
     mesh = module.mesh
     free = not divisions[0].mesh.are_all_axes_explicit
     for x, v in zip(outs, eqn.outvars, strict=True):
-        aval = physical_aval(v.aval)
+        aval = array_in_module(v.aval)
         if not isinstance(aval, ShapedArray):
             found.append(x)
             continue

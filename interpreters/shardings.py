@@ -131,12 +131,18 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
             self._own_parts[shape] = found
         return found
 
+    @property
+    def _summands(self) -> tuple[Any, ...]:
+        """The axes of a mesh, longer than 1, along which each device holds a summand of an array."""
+        return ()
+
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
         """Whether arrays of that many axes lie in the same way."""
         if self is other:
             return True
         return (
             isinstance(other, _Placement)
+            and self._summands == other._summands
             and self._ordered_devices == other._ordered_devices
             and self.memory_kind == other.memory_kind
             and self.tiles(ndim) == other.tiles(ndim)
@@ -307,7 +313,14 @@ class NamedSharding(_Placement):
     @property
     def is_fully_replicated(self) -> bool:
         """Whether each device holds all of an array."""
-        return self.mesh.size_along(self.spec.axes) == 1 if self.spec.axes else True
+        spec = self.spec
+        return self.mesh.size_along([*spec.axes, *spec.unreduced]) == 1 if spec.axes or spec.unreduced else True
+
+    @property
+    def _summands(self) -> tuple[Any, ...]:
+        if not self.spec.unreduced:
+            return ()
+        return tuple([name for name, size in self.mesh.shape_tuple if name in self.spec.unreduced and size > 1])
 
     @property
     def replicated_axes(self) -> frozenset[Any]:
@@ -331,6 +344,11 @@ class NamedSharding(_Placement):
             for name in self.spec.along(i):
                 found[:, i] = found[:, i] * sizes[name] + coordinates[name]
         return found
+
+    def _first_along(self, names: Sequence[Any]) -> frozenset[Any]:
+        """The devices that are the first along each of these axes."""
+        first = tuple([0 if name in names else slice(None) for name in self.mesh.axis_names])
+        return frozenset(np.atleast_1d(self.mesh.devices[first]).flat)
 
     def check_shape(self, shape: tuple[int, ...], what: str = "") -> None:
         about = f"{what}: " if what else ""
@@ -445,15 +463,14 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
     """Refuse a specification that does not go with a mesh.
 
     Raises:
-      ValueError: it names what is no axis of the mesh, or one twice.
-      NotImplementedError: it leaves sums open.
+      ValueError: it names what is no axis of the mesh, or one twice, or leaves a sum open that types do not tell.
     """
     known = mesh.axis_names
-    pending = spec.unreduced or spec.reduced
+    pending = spec.unreduced | spec.reduced
     if not pending and len(set(spec.axes).intersection(known)) == len(spec.axes):
         return
     seen: set[Any] = set()
-    for name in (*spec.axes, *sorted(spec.unreduced | spec.reduced, key=repr)):
+    for name in (*spec.axes, *sorted(pending, key=repr)):
         if name not in known:
             raise ValueError(f"{function}: spec names the axis {name!r}, which {mesh!r} does not have; it has {known}")
         if name in seen:
@@ -462,27 +479,31 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
                 "it can divide one axis of an array"
             )
         seen.add(name)
-    if pending:
-        raise NotImplementedError(
-            f"{function}: spec must leave no sum open, got {spec}: no array of primax is still to be summed along axes "
-            f"of a mesh (unreduced, reduced). Give {PartitionSpec(*spec.partitions)}, and XLA chooses where it sums, "
-            "or sum in shard_map with lax.psum"
+    untold = [name for name in sorted(pending, key=repr) if name not in mesh.explicit_axes]
+    if untold:
+        raise ValueError(
+            f"{function}: unreduced and reduced must name axes of the type Explicit, which types tell of, got {spec} "
+            f"over {mesh!r}, where {', '.join(map(repr, untold))} is none. Give {PartitionSpec(*spec.partitions)}, and "
+            "XLA chooses where it sums along axes of the type Auto"
         )
 
 
 def to_hlo(mesh: Mesh, spec: PartitionSpec, ndim: int) -> Any:
     """XLA's form of a sharding of arrays of that many axes."""
     hlo_sharding = _jaxlib.xla_client.HloSharding
-    used = [name for i in range(ndim) for name in spec.along(i)]
-    if mesh.size_along(used) == 1:
-        return hlo_sharding.replicate()
+    kind = _jaxlib.xla_client.OpSharding.Type
     names = mesh.axis_names
-    rest = [name for name in names if name not in used]
-    copies = mesh.size_along(rest)
+    used = [name for i in range(ndim) for name in spec.along(i)]
+    summed = [name for name in names if name in spec.unreduced]
+    if mesh.size_along([*used, *summed]) == 1:
+        return hlo_sharding.replicate()
+    rest = [name for name in names if name not in used and name not in summed]
     tiles = [mesh.size_along(spec.along(i)) for i in range(ndim)]
-    order = [names.index(name) for name in (*used, *rest)]
-    kinds = [_jaxlib.xla_client.OpSharding.Type.REPLICATED] if copies > 1 else []
-    return hlo_sharding.iota_tile([*tiles, copies] if copies > 1 else tiles, list(mesh.axis_sizes), order, kinds)
+    order = [names.index(name) for name in (*used, *summed, *rest)]
+    further = [(mesh.size_along(summed), kind.UNREDUCED), (mesh.size_along(rest), kind.REPLICATED)]
+    further = [(count, each) for count, each in further if count > 1]
+    sizes = [*tiles, *(count for count, _ in further)]
+    return hlo_sharding.iota_tile(sizes, list(mesh.axis_sizes), order, [each for _, each in further])
 
 
 def named_from_hlo(given: Any, mesh: Mesh, ndim: int) -> NamedSharding | None:

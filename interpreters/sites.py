@@ -151,10 +151,13 @@ def _retyped(mesh: Any) -> Any:
 
 
 def _of_type(site: Site, aval: Any) -> Any:
-    """How a result lies by its type; None where there are axes of which types do not tell."""
-    if site.mesh is None or not site.mesh.are_all_axes_explicit:
-        return None
+    """How a result lies by its type; None where there are axes of which types do not tell.
+
+    XLA cannot choose how values lie of which sums are still to be taken: they are whole along the other axes.
+    """
     division = getattr(aval, "division", None)
+    if site.mesh is None or not (site.mesh.are_all_axes_explicit or (division is not None and division.is_pending)):
+        return None
     return site.replicated if division is None else NamedSharding(site.mesh, division.spec)
 
 

@@ -166,7 +166,7 @@ def _division(avals: Sequence[Any], dims: Sequence[int | None], args: Any, kwarg
         )
     (names,) = found or {()}
     divisions = [aval.division for aval in avals if getattr(aval, "division", None) is not None]
-    return divisions[0].with_axes((names,)) if names else None
+    return Division(divisions[0].mesh, (names,)) if names else None
 
 
 def _to_out(x: Any, dim: int | None, want: Any, axis: AxisData, sum_match: bool) -> Any:

@@ -87,6 +87,8 @@ def device_put(
         aval = core.get_aval(leaf)
         if aval.dtype == core.dtypes.float0:
             return leaf
+        if (aval.division is not None and aval.division.unreduced) or _takes_summands(target):
+            leaf = _summed(leaf, aval, target)
         out = device_put_p.bind(leaf, device=target)
         if may_alias is False and type(out) in (core.Array, core.ExtendedArray):
             return backend.spare(out, constant=True)
@@ -95,6 +97,20 @@ def device_put(
         return out
 
     return tree.unflatten(structure, map(put, leaves, targets, donated))
+
+
+def _takes_summands(target: Any) -> bool:
+    return isinstance(target, NamedSharding) and bool(target.spec.unreduced)
+
+
+def _summed(x: Any, aval: core.ShapedArray, target: Any) -> Any:
+    """An array that is to be summed over devices, as that of another target is: summed, or one of summands."""
+    if target is None:
+        return x
+    if type(x) is core.Array or isinstance(x, core.Tracer):
+        division = _division_of(aval, target) if getattr(target, "explicit", False) else None
+        return hooks.divided(x, division)
+    return x
 
 
 def _device_put_impl(x: Any, *, device: Any) -> Array:
@@ -142,7 +158,8 @@ def constrain_all(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
     for x, sharding in zip(leaves, shardings, strict=True):
         if getattr(sharding, "explicit", False):
             x = hooks.divided(x, _division_of(core.get_aval(x), sharding))
-        found.append(x if sharding is None else sharding_constraint_p.bind(x, sharding=sharding))
+        as_told = sharding is None or _takes_summands(sharding)  # their axis is none of the value
+        found.append(x if as_told else sharding_constraint_p.bind(x, sharding=sharding))
     return found
 
 
@@ -275,8 +292,19 @@ def copy_to_host_async(x: Any) -> Any:
     return x
 
 
-def _put_axes(x: Any, *, device: Any) -> list[Any]:
-    return [axes_of_dims(x) if device is None else axes_of_dims(placed(x, device))]
+def _put_type(x: Any, *, device: Any) -> Any:
+    """The type of an array there, as types in scope tell it: those of axes may be others than those of its mesh."""
+    scope = current_scope()
+    if isinstance(device, NamedSharding) and scope is not None and scope.abstract != device.mesh.abstract_mesh:
+        return x
+    return x if device is None or type(x) is not core.ShapedArray else placed(x, device)
+
+
+def _put_division(x: Any, *, device: Any) -> list[Any]:
+    return [_put_type(x, device=device).division]
+
+
+_put_division.tells_division = True  # type: ignore[attr-defined]
 
 
 def _constrained_axes(x: Any, *, sharding: Any) -> list[Any]:
@@ -303,11 +331,11 @@ def _division_of(x: Any, sharding: NamedSharding) -> Any:
 RULES: Table = {
     device_put_p: {
         "impl": _device_put_impl,
-        "abstract_eval": lambda x, *, device: x,
+        "abstract_eval": _put_type,
         "jvp": ad.linear_jvp(device_put_p),
         "transpose": ad.linear_transpose(device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]),
         "batch": batching.vectorized(device_put_p),
-        "sharding": _put_axes,
+        "sharding": _put_division,
         "lowering": _put_lowering,
     },
     layout_constraint_p: {

@@ -74,8 +74,11 @@ def dot_general(
         "preferred_element_type": preferred_element_type,
     }
     if out_sharding is not None:
-        bind = functools.partial(dot_general_p.bind, **params)
+        bind = functools.partial(dot_general, **params)
         return with_out_sharding("dot_general", bind, (lhs, rhs), out_sharding)
+    opened = core.thread.opened
+    if opened:
+        params["open_axes"] = opened
     return dot_general_p.bind(lhs, rhs, **params)
 
 
@@ -184,7 +187,13 @@ def _kept(ndim: int, contract: Any, batch: Any) -> list[int]:
 
 
 def _dot_general_abstract_eval(
-    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any, precision: Any, preferred_element_type: Any
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: Any,
+    open_axes: Any = (),
 ) -> ShapedArray:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     _check_dimensions("lhs", lhs, lhs_contract, lhs_batch)
@@ -254,6 +263,7 @@ def _check_preferred(preferred: Any, dtype: Any, precision: Any) -> None:
         )
 
 
+@ad.linear_alone
 def _dot_general_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     (x, y), (tx, ty) = primals, tangents
     out = dot_general_p.bind(x, y, **params)
@@ -271,7 +281,7 @@ def _dot_general_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, A
 
 
 def _dot_general_transpose(
-    ct: Any, x: Any, y: Any, *, dimension_numbers: Any, precision: Any, preferred_element_type: Any
+    ct: Any, x: Any, y: Any, *, dimension_numbers: Any, precision: Any, preferred_element_type: Any, open_axes: Any = ()
 ) -> tuple[Any, Any]:
     of_rhs = type(y) is ad.UndefinedPrimal
     if of_rhs == (type(x) is ad.UndefinedPrimal):
@@ -321,6 +331,7 @@ def _pull_back(
         dimension_numbers=dims,
         precision=precision,
         preferred_element_type=preferred if preferred == natural else None,
+        **ad.open_axes(aval),
     )
     if order != sorted(order):
         bar = transpose_p.bind(bar, permutation=tuple(sorted(range(len(order)), key=order.__getitem__)))
@@ -371,6 +382,7 @@ def _dot_general_lowering(
     dimension_numbers: Any,
     precision: Any,
     preferred_element_type: Any,
+    open_axes: Any = (),
 ) -> list[Any]:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     hlo = mlir.hlo
@@ -430,7 +442,8 @@ def _dot_general_print(params: Any) -> dict[str, Any]:
     contract, batch = params["dimension_numbers"]
     shown = {"dimension_numbers": (tuple(map(list, contract)), tuple(map(list, batch)))}
     rest = ("precision", "preferred_element_type")
-    return shown | {name: params[name] for name in rest if params[name] is not None}
+    opened = {"open_axes": params["open_axes"]} if params.get("open_axes") else {}
+    return shown | {name: params[name] for name in rest if params[name] is not None} | opened
 
 
 def _dot_general_division(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any, **params: Any) -> str:

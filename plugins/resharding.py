@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.api_util import check_function, wraps
 from primax.extend.arguments import renumbered
-from primax.extend.core import ShapedArray, get_aval, tree
+from primax.extend.core import ShapedArray, dtypes, get_aval, tree
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import (
@@ -22,6 +22,7 @@ from primax.extend.sharding import (
     NamedSharding,
     PartitionSpec,
     Sharding,
+    ShardingTypeError,
     axes_in_scope,
     axes_of_dims,
     check_spec,
@@ -42,6 +43,8 @@ __all__ = [
     "reshard_p",
     "resharded",
 ]
+
+_NONE: frozenset[Any] = frozenset()
 
 reshard_p = core.Primitive("reshard")
 forget_p = core.Primitive("forget_division")
@@ -94,7 +97,18 @@ def _resharded(function: str, x: Any, sharding: Any, mesh: Any = None) -> Any:
             )
     if aval.division is division:
         return x
-    return reshard_p.bind(x, mesh=where, axes=((),) * rank if division is None else division.axes)
+    if spec.unreduced and not (isinstance(aval.dtype, np.dtype) and dtypes.is_numeric(aval.dtype)):
+        raise TypeError(f"{function}: what is unreduced must be an array of numbers, got {aval.str_short()}")
+    return reshard_p.bind(x, **_params(where, rank, division))
+
+
+def _params(mesh: Any, rank: int, division: Division | None) -> dict[str, Any]:
+    """The parameters of `reshard_p`."""
+    if division is None:
+        return {"mesh": mesh, "axes": ((),) * rank}
+    pending = (("unreduced", division.unreduced), ("reduced", division.reduced))
+    told = {name: tuple([n for n in mesh.axis_names if n in names]) for name, names in pending if names}
+    return {"mesh": mesh, "axes": division.axes, **told}
 
 
 def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]:
@@ -122,7 +136,7 @@ def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]
             f"{function}: a sharding must tell of each dimension which axes divide it, got {spec}; UNCONSTRAINED has "
             "no part in types"
         )
-    others = [name for name in spec.axes if name not in where.explicit_axes]
+    others = [name for name in (*spec.axes, *spec.unreduced, *spec.reduced) if name not in where.explicit_axes]
     if others or not where.explicit_axes:
         named = f"; {spec} names {', '.join(map(repr, others))}" if others else ""
         raise ValueError(
@@ -142,8 +156,35 @@ def _mesh_of(scope: Any) -> Any:
 def _laid_out(function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any) -> Any:
     if _tells_nothing(out_sharding):
         return bind(*args)
-    _meant(f"{function}: out_sharding", out_sharding, None)
+    _, spec = _meant(f"{function}: out_sharding", out_sharding, None)
+    if spec.unreduced:
+        return _summed_later(function, bind, args, out_sharding, spec.unreduced)
     return _resharded(f"{function}: out_sharding", bind(*map(forgotten, args)), out_sharding)
+
+
+def _summed_later(
+    function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any, names: frozenset[Any]
+) -> Any:
+    """What a contraction returns, whose sum along axes of the mesh is left open.
+
+    Raises:
+      ShardingTypeError: these axes divide no dimension that is summed over, or others do too.
+    """
+    before = core.thread.opened
+    core.thread.opened = tuple(sorted(names, key=str))
+    try:
+        out = bind(*args)
+    finally:
+        core.thread.opened = before
+    aval = get_aval(out)
+    found = frozenset() if aval.division is None else aval.division.unreduced
+    if found != names:
+        shown = " and ".join(get_aval(x).str_short() for x in args)
+        raise ShardingTypeError(
+            f"{function}: unreduced of out_sharding must name the axes that divide what is summed over, got "
+            f"{sorted(names, key=str)} for operands of types {shown}, of which the result is {aval.str_short()}"
+        )
+    return _resharded(f"{function}: out_sharding", out, out_sharding)
 
 
 def _tells_nothing(sharding: Any) -> bool:
@@ -321,30 +362,47 @@ def _named(function: str, axes: Any, there: Sequence[Any], kind: str) -> tuple[A
     return names
 
 
-def _reshard_abstract_eval(x: ShapedArray, *, mesh: Any, axes: Any) -> ShapedArray:
-    return x.update(division=Division(mesh.abstract_mesh, axes) if any(axes) else None)
+def _of_params(mesh: Any, axes: Any, unreduced: Any = (), reduced: Any = ()) -> Division | None:
+    """The division that the parameters of `reshard_p` tell."""
+    if not (unreduced or reduced or any(axes)):
+        return None
+    return Division(mesh.abstract_mesh, axes, frozenset(unreduced), frozenset(reduced))
 
 
-def _told(x: ShapedArray, *, mesh: Any, axes: Any) -> list[Any]:
-    return [Division(mesh.abstract_mesh, axes)]
+def _reshard_abstract_eval(x: ShapedArray, **params: Any) -> ShapedArray:
+    return x.update(division=_of_params(**params))
 
 
-def _reshard_transpose(ct: Any, x: Any, *, mesh: Any, axes: Any) -> list[Any]:
+def _told(x: ShapedArray, **params: Any) -> list[Any]:
+    return [_of_params(**params)]
+
+
+_told.tells_division = True  # type: ignore[attr-defined]
+
+
+def _reshard_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
     return [_divided(ct, x.aval.division)]
 
 
-def _reshard_batch(args: Any, dims: Any, *, mesh: Any, axes: Any) -> tuple[Any, Any]:
+def _reshard_batch(args: Any, dims: Any, *, axes: Any, **params: Any) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     mapped = axes_of_dims(get_aval(x))[dim]
-    return reshard_p.bind(x, mesh=mesh, axes=(*axes[:dim], mapped, *axes[dim:])), dim
+    return reshard_p.bind(x, axes=(*axes[:dim], mapped, *axes[dim:]), **params), dim
 
 
-def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes: Any) -> list[Any]:
+def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes: Any, **pending: Any) -> list[Any]:
     module = ctx.module_context
+    source, target = ctx.avals_in[0].division, ctx.avals_out[0].division
+    if any(each is not None and each.unreduced for each in (source, target)):
+        x = mlir.change_of_summands(ctx, x)
     if module.partitions == 1 or module.manual is not None:
         return [x]
-    spec = PartitionSpec(*[names or None for names in axes])
-    return [mlir.constrained(module, x, module.mesh, spec, len(axes))]
+    aval = mlir.array_in_module(ctx.avals_out[0])
+    spec = PartitionSpec() if aval.division is None else aval.division.spec
+    return [mlir.constrained(module, x, module.mesh, spec, len(aval.shape))]
+
+
+_reshard_lowering.takes_summands = True  # type: ignore[attr-defined]
 
 
 def _forget_abstract_eval(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> ShapedArray:
@@ -352,14 +410,32 @@ def _forget_abstract_eval(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: 
 
 
 def _rest(x: ShapedArray, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> Division | None:
-    """What is left of a division: along axes that are explicit in another mesh, or of dimensions that are mapped."""
-    if x.division is None or mesh is not None:
-        return None if x.division is None else explicit_part(mesh, x.division.spec, len(x.shape))
-    return x.division.with_axes(tuple([names if i in mapped else () for i, names in enumerate(x.division.axes)]))
+    """What is left of a division: along axes that are explicit in another mesh, or of dimensions that are mapped.
+
+    Raises:
+      ShardingTypeError: a sum along axes that are not explicit is still to be taken.
+    """
+    told = () if mesh is None else mesh.explicit_axes
+    if x.division is not None and not x.division.unreduced.issubset(told):
+        raise ShardingTypeError(
+            f"values of type {x.str_short()} are still to be summed, which XLA cannot decide on; sum first, with "
+            f"primax.reshard(x, {x.division.spec.update(unreduced=frozenset(), reduced=frozenset())})"
+        )
+    if x.division is None:
+        return None
+    if mesh is not None:
+        return explicit_part(mesh, _told_of(mesh, x.division), len(x.shape))
+    axes = tuple([names if i in mapped else () for i, names in enumerate(x.division.axes)])
+    return Division(x.division.mesh, axes) if any(axes) else None
+
+
+def _told_of(mesh: AbstractMesh, division: Division) -> PartitionSpec:
+    """A division as a specification, without the reduced axes that are not explicit in a mesh."""
+    return division.spec.update(reduced=division.reduced.intersection(mesh.explicit_axes))
 
 
 def _forget_told(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> list[Any]:
-    return [_rest(x, mesh, mapped) or PartitionSpec()]
+    return [_rest(x, mesh, mapped)]
 
 
 def _forget_batch(args: Any, dims: Any, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> tuple[Any, Any]:
@@ -367,6 +443,7 @@ def _forget_batch(args: Any, dims: Any, *, mesh: AbstractMesh | None, mapped: tu
     return forget_p.bind(*args, mesh=mesh, mapped=(*renumbered(mapped, dim), dim)), dim
 
 
+_forget_told.tells_division = True  # type: ignore[attr-defined]
 _forget_told.left_to_xla = True  # type: ignore[attr-defined]
 
 
@@ -376,11 +453,22 @@ def _forget_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
 
 def _divided(x: Any, division: Division | None) -> Any:
     """A value in a division; None for one that is left to XLA."""
-    if get_aval(x).division is division:
+    have = get_aval(x).division
+    if have is division:
         return x
+    told = have if division is None else division
+    if told.mesh.manual_axes and (told.is_pending or (have is not None and have.is_pending)):
+        mapped = frozenset(told.mesh.manual_axes)
+        pending = (_NONE, _NONE) if division is None else (division.unreduced & mapped, division.reduced & mapped)
+        x = hooks.recast(x, *pending)
+        if get_aval(x).division is division:
+            return x
     if division is None:
-        return forget_p.bind(x, mesh=None, mapped=())
-    return reshard_p.bind(x, mesh=division.mesh, axes=division.axes)
+        aval = get_aval(x)
+        if aval.division.unreduced:
+            x = reshard_p.bind(x, **_params(aval.division.mesh, aval.ndim, aval.division.with_pending(_NONE, _NONE)))
+        return x if get_aval(x).division is None else forget_p.bind(x, mesh=None, mapped=())
+    return reshard_p.bind(x, **_params(division.mesh, len(division.axes), division))
 
 
 hooks.divided = _divided

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend.api_util import integer, sequence
 from primax.extend.arguments import canonical_axes, canonical_axis, listed
-from primax.extend.core import Array, config, dtypes, get_aval
+from primax.extend.core import Array, config, dtypes, get_aval, thread
 from primax.extend.precision import canonicalize_precision
 from primax.extend.sharding import with_out_sharding
 from primax.numpy.creation import read_dtype
@@ -125,12 +125,14 @@ def _dot(a: Any, b: Any, precision: Any = None, preferred_element_type: Any = No
 
 
 def _dot_general(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -> Array:
+    opened = thread.opened
     return dot_general_p.bind(
         a,
         b,
         dimension_numbers=numbers,
         precision=canonicalize_precision(precision),
         preferred_element_type=preferred,
+        **({"open_axes": opened} if opened else {}),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any, overload
 
 from primax.extend.api_util import sequence
 from primax.extend.core import Array, get_aval
+from primax.extend.sharding import vary_like
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, promote
 from primax.numpy.searching import nonzero
@@ -16,8 +17,15 @@ __all__ = ["select", "where"]
 
 def choose(which: Any, x: Any, y: Any) -> Array:
     """x where `which` is true, else y; all of one shape or scalars, x and y of one dtype."""
-    shape = get_aval(which).shape or get_aval(x).shape or get_aval(y).shape
-    return select_n_p.bind(which, broadcast_to_shape(y, shape), broadcast_to_shape(x, shape))
+    of_x, of_y = get_aval(x), get_aval(y)
+    shape = get_aval(which).shape or of_x.shape or of_y.shape
+    one, other = broadcast_to_shape(x, shape), broadcast_to_shape(y, shape)
+    if of_x.division is not of_y.division:  # a number beside what is still to be summed
+        if not of_y.shape and of_x.division is not None and of_x.division.is_pending:
+            other = vary_like(other, get_aval(one))
+        elif not of_x.shape and of_y.division is not None and of_y.division.is_pending:
+            one = vary_like(one, get_aval(other))
+    return select_n_p.bind(which, other, one)
 
 
 @overload

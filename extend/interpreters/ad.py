@@ -7,6 +7,7 @@ from typing import Any
 
 from primax.core.avals import get_aval
 from primax.core.jaxpr import Jaxpr, eval_jaxpr
+from primax.core.linearity import Linearity, linear_alone, linear_together
 from primax.core.rules import jvp_rules as primitive_jvps
 from primax.core.rules import transpose_rules as primitive_transposes
 from primax.interpreters.backward import backward
@@ -27,6 +28,7 @@ __all__ = [
     "JVPTracer",
     "LinearTrace",
     "LinearTracer",
+    "Linearity",
     "Tape",
     "UndefinedPrimal",
     "Zero",
@@ -46,11 +48,14 @@ __all__ = [
     "is_undefined_primal",
     "jvp_flat",
     "jvp_jaxpr",
+    "linear_alone",
     "linear_jvp",
     "linear_tape",
+    "linear_together",
     "linear_transpose",
     "linear_transpose2",
     "linearize_flat",
+    "open_axes",
     "primals_only",
     "primitive_jvps",
     "primitive_transposes",
@@ -129,6 +134,17 @@ def standard_jvp(primitive: Any, *rules: Rule | None) -> Rule:
     return _named(jvp, primitive, rules)
 
 
+def open_axes(aval: Any) -> dict[str, Any]:
+    """The parameter by which a sum in a transpose rule leaves open what its cotangent, of that type, does.
+
+    Sums over dimensions that axes of a mesh divide are then summands along these, which are summed later.
+    """
+    division = getattr(aval, "division", None)
+    if division is None or not division.unreduced:
+        return {}
+    return {"open_axes": tuple([name for name in division.mesh.axis_names if name in division.unreduced])}
+
+
 def standard_jvp2(primitive: Any, *rules: Rule | None) -> Rule:
     """Like `standard_jvp`, for rules `(tangent, out, *primals, **params)` that use the result."""
 
@@ -195,7 +211,7 @@ def linear_jvp(primitive: Any) -> Rule:
         return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
 
     jvp.__name__ = f"linear_jvp({primitive})"
-    return jvp
+    return linear_together(jvp)
 
 
 def linear_transpose(primitive: Any, rule: Rule) -> Rule:
@@ -218,11 +234,12 @@ def linear_transpose2(primitive: Any, rule: Rule) -> Rule:
 
 def bilinear_jvp(primitive: Any) -> Rule:
     """The JVP rule of a primitive that is linear in each of two arguments: the product rule."""
-    return standard_jvp(
+    rule = standard_jvp(
         primitive,
         lambda t, x, y, **params: primitive.bind(t, y, **params),
         lambda t, x, y, **params: primitive.bind(x, t, **params),
     )
+    return linear_alone(rule)
 
 
 def bilinear_transpose(primitive: Any, lhs: Rule, rhs: Rule) -> Rule:

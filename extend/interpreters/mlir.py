@@ -14,7 +14,14 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
 from primax.interpreters import ir_types
 from primax.interpreters.contexts import SharedContext
-from primax.interpreters.ir_types import cached_ir_type, dtype_to_ir_type, ir_attribute, ir_constant
+from primax.interpreters.ir_types import (
+    array_in_module,
+    cached_ir_type,
+    dtype_to_ir_type,
+    ir_attribute,
+    ir_constant,
+    stack_axes,
+)
 from primax.interpreters.lowering import (
     LoweringRuleContext,
     ModuleContext,
@@ -42,17 +49,20 @@ if TYPE_CHECKING:
     from primax.interpreters.callbacks import emit_python_callback, host_results
     from primax.interpreters.custom_calls import custom_call, lapack_target
     from primax.interpreters.custom_parts import partitioned_call
+    from primax.interpreters.summands import change_of_summands
 
 __all__ = [
     "LoweringRuleContext",
     "ModuleContext",
     "TokenSet",
+    "array_in_module",
     "aval_to_ir_type",
     "aval_to_ir_types",
     "broadcast_scalar",
     "cached_ir_type",
     "call_artifact",
     "call_jaxpr",
+    "change_of_summands",
     "constrained",
     "core_call_lowering",
     "custom_call",
@@ -84,12 +94,14 @@ __all__ = [
     "register_lowering",
     "shape_tensor",
     "sharding_attribute",
+    "stack_axes",
     "token_type",
 ]
 
 _call_jaxpr = call_jaxpr  # which is also the name of a parameter below
 _DIALECTS = frozenset(("chlo", "func", "hlo", "ir", "sdy"))
 _FUNCTIONS = {
+    "change_of_summands": "primax.interpreters.summands",
     "custom_call": "primax.interpreters.custom_calls",
     "emit_python_callback": "primax.interpreters.callbacks",
     "host_results": "primax.interpreters.callbacks",

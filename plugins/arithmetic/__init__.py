@@ -269,7 +269,7 @@ def _sum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
         return out, _spread(tx, out) if type(ty) is ad.Zero else primitive.bind(tx, ty)
 
     jvp.__name__ = f"sum_jvp({primitive})"
-    return jvp
+    return ad.linear_together(jvp)
 
 
 def _add_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
@@ -281,6 +281,7 @@ def _add_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     )
 
 
+@ad.linear_together
 def _sub_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
@@ -303,6 +304,7 @@ def _div_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return (None if type(ct) is ad.Zero else unbroadcast(x.aval, div(ct, y))), None
 
 
+@ad.linear_alone
 def _mul_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
@@ -404,6 +406,7 @@ def _integer_pow_jvp(primals: Any, tangents: Any, *, y: int) -> tuple[Any, Any]:
     return out, mul(t, mul(power, like(x, float(y))))
 
 
+@ad.linear_together
 def _complex_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
@@ -635,6 +638,8 @@ RULES: Table = dict(
         ),
     )
 )
+_DIV_JVP: Any = RULES[div_p]["jvp"]
+ad.linear_alone(_DIV_JVP, 0)
 
 
 @hookimpl

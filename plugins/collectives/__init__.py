@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from primax.extend import core, hookimpl
 from primax.extend.rule_types import Table
 from primax.plugins.collectives import exchange as _exchange
 from primax.plugins.collectives import position as _position
 from primax.plugins.collectives import ragged as _ragged
 from primax.plugins.collectives import reductions as _reductions
+from primax.plugins.collectives import unreduced as _unreduced
 from primax.plugins.collectives import variance as _variance
+from primax.plugins.collectives.casts import pcast, pvary
 from primax.plugins.collectives.divisions import DIVISIONS
 from primax.plugins.collectives.exchange import (
     all_gather,
@@ -30,12 +34,18 @@ from primax.plugins.collectives.ragged import (
     ragged_all_to_all_p,
 )
 from primax.plugins.collectives.reductions import pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p
+from primax.plugins.collectives.unreduced import (
+    all_gather_reduced_p,
+    preduced_p,
+    reduced_vary_cast_p,
+    unreduced_psum_p,
+    unreduced_reduce_scatter_p,
+    vary_unreduced_cast_p,
+)
 from primax.plugins.collectives.variance import (
     all_gather_invariant_p,
-    pcast,
     pscatter_p,
     psum_invariant_p,
-    pvary,
     pvary_p,
 )
 
@@ -43,6 +53,7 @@ __all__ = [
     "all_gather",
     "all_gather_invariant_p",
     "all_gather_p",
+    "all_gather_reduced_p",
     "all_to_all",
     "all_to_all_p",
     "axis_index",
@@ -58,6 +69,7 @@ __all__ = [
     "pmin_p",
     "ppermute",
     "ppermute_p",
+    "preduced_p",
     "pscatter_p",
     "pshuffle",
     "psum",
@@ -70,9 +82,19 @@ __all__ = [
     "ragged_all_to_all",
     "ragged_all_to_all_p",
     "reduce_scatter_p",
+    "reduced_vary_cast_p",
+    "unreduced_psum_p",
+    "unreduced_reduce_scatter_p",
+    "vary_unreduced_cast_p",
 ]
 
-RULES: Table = _reductions.RULES | _exchange.RULES | _ragged.RULES | _position.RULES | _variance.RULES
+RULES: Table = (
+    _reductions.RULES | _exchange.RULES | _ragged.RULES | _position.RULES | _variance.RULES | _unreduced.RULES
+)
+
+
+def _with_division(primitive: core.Primitive, rules: Any) -> Any:
+    return rules if "sharding" in rules else {**rules, "sharding": DIVISIONS.get(primitive)}
 
 
 @hookimpl
@@ -81,6 +103,5 @@ def primax_register(registry: core.Registry) -> None:
         registry.define(
             primitive,
             samples=["primax.plugins.samples.collectives:SAMPLES"],
-            sharding=DIVISIONS.get(primitive),
-            **rules,
+            **_with_division(primitive, rules),
         )

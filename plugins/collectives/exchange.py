@@ -10,6 +10,7 @@ from primax.extend.arguments import canonical_axis, integers
 from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import ad, batching
 from primax.extend.rule_types import Table
+from primax.extend.sharding import vary
 from primax.plugins.collectives.lowerings import (
     lower_all_gather,
     lower_all_to_all,
@@ -18,6 +19,11 @@ from primax.plugins.collectives.lowerings import (
 )
 from primax.plugins.collectives.mapped import all_gather_p, bind_checked, collective_batch, rows
 from primax.plugins.collectives.names import canonical_groups, group_size, names_in_scope, require_numbers
+from primax.plugins.collectives.unreduced import (
+    all_gather_reduced_p,
+    unreduced_along,
+    unreduced_reduce_scatter_p,
+)
 from primax.plugins.collectives.variance import all_gather_invariant_p, split_names, varying_by_name
 from primax.plugins.reductions import reduce_sum
 from primax.plugins.structural import reshape, transpose
@@ -57,7 +63,8 @@ def all_gather(
       axis_index_groups: groups of indices along the axis, to gather within; of one size, each index in one of them.
       axis: where the new axis is.
       tiled: whether to concatenate along `axis` instead.
-      to: `varying`, or `invarying` where the type of the result is to say that it is the same for all.
+      to: `varying`, or `invarying` where the type of the result is to say that it is the same for all, or `reduced`
+        where it is to say so, and its cotangents are still to be summed.
 
     Returns:
       The structure of `x`, its arrays with one more axis, or with a longer one.
@@ -75,17 +82,20 @@ def all_gather(
         return x
     groups = canonical_groups(axis_index_groups, names, "all_gather")
     size = group_size(names, groups)
-    if to not in ("varying", "invarying"):
-        raise ValueError(f"all_gather: to must be 'varying' or 'invarying', got {to!r}")
+    if to not in ("varying", "invarying", "reduced"):
+        raise ValueError(f"all_gather: to must be 'varying', 'invarying' or 'reduced', got {to!r}")
     told, others = split_names(names)
-    invariant = to == "invarying" and bool(told)
+    invariant = (to == "invarying" and bool(told)) or to == "reduced"
     if invariant and (others or groups is not None):
-        raise ValueError("all_gather: to='invarying' is for axes of one mesh, without axis_index_groups")
+        raise ValueError(f"all_gather: to={to!r} is for axes of one mesh that types tell of, without axis_index_groups")
+    same = all_gather_reduced_p if to == "reduced" else all_gather_invariant_p
 
     def gather(leaf: Any) -> Array:
         rank = len(get_aval(leaf).shape) + (not tiled)
         if invariant:
-            return all_gather_invariant_p.bind(
+            if to == "reduced":  # as its type rule has no part in what varies
+                leaf = vary(leaf, frozenset(names))
+            return same.bind(
                 leaf,
                 all_gather_dimension=canonical_axis(axis, rank, "all_gather"),
                 axis_name=names,
@@ -133,6 +143,10 @@ def psum_scatter(
     def scatter(leaf: Any) -> Any:
         shape = get_aval(leaf).shape
         where = canonical_axis(scatter_dimension, len(shape), "psum_scatter", "scatter_dimension")
+        if groups is None and unreduced_along("psum_scatter", leaf, names):
+            return unreduced_reduce_scatter_p.bind(
+                leaf, scatter_dimension=where, axis_name=names, axis_size=size, tiled=tiled
+            )
         return bind_checked(
             reduce_scatter_p,
             leaf,

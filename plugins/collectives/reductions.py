@@ -24,6 +24,7 @@ from primax.plugins.collectives.names import (
     names_of,
     require_numbers,
 )
+from primax.plugins.collectives.unreduced import unreduced_along, unreduced_psum_p
 from primax.plugins.collectives.variance import psum_invariant_p, split_names, varying_along
 from primax.plugins.comparison import eq
 from primax.plugins.reductions import reduce_max, reduce_min, reduce_sum
@@ -152,7 +153,8 @@ def _bound(primitive: core.Primitive, x: Any, names: tuple[Any, ...], groups: Gr
         told, names = split_names(names)
         if told:
             require_numbers("psum", get_aval(x))
-            x = psum_invariant_p.bind(x, axes=told)
+            sums = unreduced_psum_p if unreduced_along("psum", x, told) else psum_invariant_p
+            x = sums.bind(x, axes=told)
     return primitive.bind(x, axes=names, axis_index_groups=groups) if names else x
 
 

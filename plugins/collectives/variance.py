@@ -8,22 +8,23 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, get_aval, tree
+from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
-from primax.extend.sharding import axes_of, hooks, manual_axes, manual_scope
+from primax.extend.sharding import axes_of, manual_axes, manual_scope
 from primax.plugins.collectives.lowerings import lower_all_gather, lower_reduction
 from primax.plugins.collectives.mapped import index_along
-from primax.plugins.collectives.names import names_in_scope
 from primax.plugins.indexing import dynamic_slice
 from primax.plugins.structural import squeeze
 
 __all__ = [
     "all_gather_invariant_p",
-    "pcast",
+    "axes_by_name",
+    "axes_of_params",
+    "mesh_batch",
+    "own_variance",
     "pscatter_p",
     "psum_invariant_p",
-    "pvary",
     "pvary_p",
     "split_names",
     "varying_along",
@@ -34,68 +35,6 @@ pvary_p = core.Primitive("pvary")
 psum_invariant_p = core.Primitive("psum_invariant")
 all_gather_invariant_p = core.Primitive("all_gather_invariant")
 pscatter_p = core.Primitive("pscatter")
-
-
-def pvary(x: Any, axis_name: Any) -> Any:
-    """Values of which the type says that they may differ along axes of a mesh; see `pcast`."""
-    return pcast(x, axis_name, to="varying")
-
-
-def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """Values of which the type says that they may differ along axes of a mesh. They do not change.
-
-    The transpose is a sum over the axes.
-
-    Args:
-      x: arrays in any containers, each the same along the axes.
-      axis_name: the name of an axis that `shard_map` maps, or several.
-      to: `varying`.
-
-    Returns:
-      The structure of `x`, and the shapes of its arrays.
-
-    Raises:
-      NameError: an axis is not in scope.
-      ValueError: `to` is something else, or an array may differ along an axis already.
-
-    >>> import primax as px
-    >>> mesh = px.make_mesh((1,), ("i",))
-    >>> f = px.shard_map(lambda x: px.lax.pcast(x, "i", to="varying"), mesh=mesh, in_specs=px.P(), out_specs=px.P("i"))
-    >>> f(px.numpy.ones(2)).tolist()
-    [1.0, 1.0]
-    """
-    if to != "varying":
-        raise ValueError(
-            f"pcast: to must be 'varying', got {to!r}; psum, pmax and all_gather(..., to='invarying') make values the "
-            "same"
-        )
-    names = names_in_scope(axis_name, "pcast")
-    checked = manual_axes()
-
-    def cast(leaf: Any) -> Any:
-        already = axes_of(leaf) & set(names)
-        if already:
-            raise ValueError(
-                f"pcast: x must be the same along {', '.join(sorted(map(repr, already)))}, but its type is "
-                f"{get_aval(leaf).str_short()}"
-            )
-        axes = tuple(name for name in names if name in checked)
-        return pvary_p.bind(leaf, axes=axes) if axes else leaf
-
-    return tree.tree_map(cast, x)
-
-
-def _vary(x: Any, axes: frozenset[Any]) -> Any:
-    return pvary_p.bind(x, axes=tuple(axes) if len(axes) == 1 else tuple(sorted(axes, key=_order)))
-
-
-def _order(name: Any) -> tuple[Any, Any]:
-    checked = manual_axes()
-    return (checked.index(name), "") if name in checked else (len(checked), str(name))
-
-
-hooks.pvary = _vary
-hooks.pvary_p = pvary_p
 
 
 def split_names(names: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -135,7 +74,7 @@ def _pvary_jvp(primals: Any, tangents: Any, *, axes: Any) -> tuple[Any, Any]:
     return out, ad.Zero.from_primal_value(out) if type(x_dot) is ad.Zero else pvary_p.bind(x_dot, axes=axes)
 
 
-def _as_it_is(x: Any, **params: Any) -> list[frozenset[Any]]:
+def own_variance(x: Any, **params: Any) -> list[frozenset[Any]]:
     return [x.vma]
 
 
@@ -147,7 +86,7 @@ def _more(x: Any, *, axes: Any) -> ShapedArray:
     return x.update(vma=x.vma | frozenset(split_names(axes)[0]))
 
 
-def _named(*, axes: Any) -> Any:
+def axes_of_params(*, axes: Any) -> Any:
     return axes
 
 
@@ -187,7 +126,7 @@ def _pscatter_lowering(ctx: Any, x: Any, **params: Any) -> list[Any]:
         return mlir.lower_fun(lambda x: _own_part(x, **params), multiple_results=False)(ctx, x)
 
 
-def _batch(primitive: core.Primitive, *positions: str) -> Callable[..., Any]:
+def mesh_batch(primitive: core.Primitive, *positions: str) -> Callable[..., Any]:
     """The batch rule of a primitive over axes of a mesh, which is never that of `vmap`."""
 
     def batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
@@ -208,7 +147,7 @@ def _scatter_transpose(ct: Any, **params: Any) -> list[Any]:
     return [all_gather_invariant_p.bind(ct, **params)]
 
 
-def _axes_by_name(*, axis_name: Any, **params: Any) -> Any:
+def axes_by_name(*, axis_name: Any, **params: Any) -> Any:
     return axis_name
 
 
@@ -218,36 +157,36 @@ RULES: Table = {
         "jvp": _pvary_jvp,
         "staging": _pvary_staging,
         "transpose": ad.linear_transpose(pvary_p, lambda ct, *, axes: [psum_invariant_p.bind(ct, axes=axes)]),
-        "axis_batch": _batch(pvary_p),
+        "axis_batch": mesh_batch(pvary_p),
         "lowering": lambda ctx, x, *, axes: [x],
-        "named_axes": _named,
-        "variance": _as_it_is,
+        "named_axes": axes_of_params,
+        "variance": own_variance,
     },
     psum_invariant_p: {
         "abstract_eval": _same,
         "jvp": ad.linear_jvp(psum_invariant_p),
         "transpose": ad.linear_transpose(psum_invariant_p, lambda ct, *, axes: [pvary_p.bind(ct, axes=axes)]),
-        "axis_batch": _batch(psum_invariant_p),
+        "axis_batch": mesh_batch(psum_invariant_p),
         "lowering": lower_reduction("stablehlo.add"),
-        "named_axes": _named,
+        "named_axes": axes_of_params,
         "variance": varying_along,
     },
     all_gather_invariant_p: {
         "abstract_eval": _gathered,
         "jvp": ad.linear_jvp(all_gather_invariant_p),
         "transpose": ad.linear_transpose(all_gather_invariant_p, _gather_transpose),
-        "axis_batch": _batch(all_gather_invariant_p, "all_gather_dimension"),
+        "axis_batch": mesh_batch(all_gather_invariant_p, "all_gather_dimension"),
         "lowering": lower_all_gather,
-        "named_axes": _axes_by_name,
+        "named_axes": axes_by_name,
         "variance": varying_by_name,
     },
     pscatter_p: {
         "abstract_eval": _scattered,
         "jvp": ad.linear_jvp(pscatter_p),
         "transpose": ad.linear_transpose(pscatter_p, _scatter_transpose),
-        "axis_batch": _batch(pscatter_p, "all_gather_dimension"),
+        "axis_batch": mesh_batch(pscatter_p, "all_gather_dimension"),
         "lowering": _pscatter_lowering,
-        "named_axes": _axes_by_name,
-        "variance": _as_it_is,
+        "named_axes": axes_by_name,
+        "variance": own_variance,
     },
 }

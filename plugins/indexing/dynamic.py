@@ -266,6 +266,9 @@ def _slice_jvp(primals: Any, tangents: Any, *, slice_sizes: Any) -> tuple[Any, A
     return out, dynamic_slice_p.bind(t, *primals[1:], slice_sizes=slice_sizes)
 
 
+ad.linear_together(_slice_jvp, 0)
+
+
 def _slice_transpose(ct: Any, operand: Any, *starts: Any, slice_sizes: Any) -> list[Any]:
     others = [None] * len(starts)
     if type(ct) is ad.Zero:
@@ -358,6 +361,9 @@ def _update_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
         return out, ad.Zero.from_primal_value(out)
     t, t_update = ad.instantiate_zeros(t), ad.instantiate_zeros(t_update)
     return out, dynamic_update_slice_p.bind(t, t_update, *primals[2:])
+
+
+ad.linear_together(_update_jvp, 0, 1)
 
 
 def _update_transpose(ct: Any, operand: Any, update: Any, *starts: Any) -> list[Any]:

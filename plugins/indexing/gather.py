@@ -126,6 +126,15 @@ def _gather_jvp(primals: Any, tangents: Any, *, fill_value: Any, **params: Any) 
     return out, gather_p.bind(t, indices, fill_value=0, **params)
 
 
+def _gather_linearity(*, fill_value: Any, **params: Any) -> Any:
+    """A number that is filled in is none of the sum: devices would add it up."""
+    return _IN_OPERAND if fill_value is None or fill_value == 0 or fill_value != fill_value else None
+
+
+_IN_OPERAND = ad.Linearity(True, (0,))
+_gather_jvp.linearity = _gather_linearity  # type: ignore[attr-defined]
+
+
 def _gather_transpose(
     ct: Any, operand: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: Any, fill_value: Any, **params: Any
 ) -> tuple[Any, Any]:

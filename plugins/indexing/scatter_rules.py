@@ -126,7 +126,7 @@ def _linear_jvp(primitive: core.Primitive) -> Callable[..., Any]:
         return out, primitive.bind(ad.instantiate_zeros(t), indices, t_updates, **params)
 
     jvp.__name__ = f"jvp({primitive})"
-    return jvp
+    return ad.linear_together(jvp, 0, 2)
 
 
 def _zeros(operand: Any, updates: Any) -> list[Any]:

@@ -42,6 +42,7 @@ def _abstract_eval(x: Any, *, name: str) -> ShapedArray:
     return x
 
 
+@ad.linear_together
 def _jvp(primals: Any, tangents: Any, *, name: str) -> tuple[Any, ...]:
     """The name is that of the value; its tangent has none."""
     return name_p.bind(*primals, name=name), *tangents

@@ -31,6 +31,19 @@ def _sharding(function: str, given: Any) -> Any:
     return found
 
 
+def _refuse_summands(function: str, sharding: Any) -> None:
+    """Refuse a sharding over summands: a place in the whole does not tell of which the part is.
+
+    Raises:
+      ValueError: it is one.
+    """
+    if getattr(getattr(sharding, "spec", None), "unreduced", ()):
+        raise ValueError(
+            f"{function}: sharding must not be unreduced, got {sharding}; make_array_from_single_device_arrays takes "
+            "each device's summand"
+        )
+
+
 def make_array_from_callback(
     shape: Any, sharding: Any, data_callback: Callable[[Any], Any], dtype: Any = None
 ) -> core.Array:
@@ -54,6 +67,7 @@ def make_array_from_callback(
     function = "make_array_from_callback"
     shape, sharding = _shape(function, shape), _sharding(function, sharding)
     sharding.check_shape(shape, function)
+    _refuse_summands(function, sharding)
     found: dict[Any, Any] = {}
     parts = []
     for device, index in sharding.addressable_devices_indices_map(shape).items():
@@ -109,6 +123,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     """
     function = "make_array_from_process_local_data"
     sharding = _sharding(function, sharding)
+    _refuse_summands(function, sharding)
     leaves, structure = tree.flatten(local_data)
     shapes = [None] * len(leaves) if global_shape is None else structure.flatten_up_to(global_shape)
     made = [_from_local_data(function, sharding, x, shape) for x, shape in zip(leaves, shapes, strict=True)]

@@ -17,7 +17,7 @@ from primax.extend.sharding import (
     explicit_part,
 )
 
-__all__ = ["check_division", "part_aval", "residual_spec", "whole_aval", "with_axis"]
+__all__ = ["check_division", "of_cotangents", "part_aval", "residual_spec", "whole_aval", "with_axis"]
 
 
 def _outer(mesh: Mesh) -> AbstractMesh:
@@ -43,6 +43,7 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: S
     """
     shape = aval.shape
     division = getattr(aval, "division", None)
+    _check_pending(who, spec, aval, axes)
     if division is not None:
         explicit = _outer(mesh).explicit_axes
         for i, names in enumerate(division.axes):
@@ -69,6 +70,22 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: S
             )
 
 
+def _check_pending(who: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any]) -> None:
+    """Refuse a specification that tells of other sums still to be taken than the type of an array.
+
+    Raises:
+      ValueError: it does.
+    """
+    division = getattr(aval, "division", None)
+    for name, wanted in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
+        have = frozenset() if division is None else getattr(division, name).intersection(axes)
+        if wanted != have:
+            raise ValueError(
+                f"{who} is {spec}, which must be {name} along the axes along which the array of type "
+                f"{aval.str_short()} is; bring it there with primax.reshard(x, {spec})"
+            )
+
+
 def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: Sequence[Any]) -> ShapedArray:
     """The type of the part that one device has of a value; it stays divided along explicit axes other than `axes`."""
     division = getattr(aval, "division", None)
@@ -78,7 +95,7 @@ def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: S
     if division is not None:
         inner = _outer(mesh).update_axis_types(dict.fromkeys(axes, AxisType.Manual))
         rest = tuple([tuple([name for name in names if name not in axes]) for names in division.axes])
-        division = Division(inner, rest) if any(rest) else None
+        division = Division(inner, rest).with_pending(division.unreduced, division.reduced)
     vma = aval.vma.union(spec.axes) if checked else aval.vma
     return aval.update(shape=shape, vma=vma, division=division)
 
@@ -97,14 +114,25 @@ def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) 
     told = explicit_part(outer, spec, len(shape)) if outer.explicit_axes else None
     if division is not None:
         before = ((),) * len(shape) if told is None else told.axes
-        told = Division(outer, tuple([one + other for one, other in zip(before, division.axes, strict=True)]))
+        both = Division(outer, tuple([one + other for one, other in zip(before, division.axes, strict=True)]))
+        told = both.with_pending(division.unreduced, division.reduced)
     return aval.update(shape=shape, vma=aval.vma - frozenset(axes), division=told)
 
 
 def residual_spec(aval: Any, axes: Sequence[Any], checked: bool) -> PartitionSpec | None:
     """How the parts of a residual are put together: one after the other along the first axis; None if all are one."""
     names = tuple(name for name in axes if name in aval.vma) if checked else tuple(axes)
+    division = getattr(aval, "division", None)
+    if division is not None and division.is_pending:
+        pending = {name: getattr(division, name).intersection(axes) for name in ("unreduced", "reduced")}
+        if any(pending.values()):
+            return PartitionSpec(*([names] if names else []), **pending)
     return PartitionSpec(names) if names else None
+
+
+def of_cotangents(spec: PartitionSpec) -> PartitionSpec:
+    """The specification of cotangents of what has this one."""
+    return spec.update(unreduced=spec.reduced, reduced=spec.unreduced) if spec.unreduced or spec.reduced else spec
 
 
 def with_axis(spec: PartitionSpec, dim: int | None, name: Any = None) -> PartitionSpec:
@@ -113,9 +141,4 @@ def with_axis(spec: PartitionSpec, dim: int | None, name: Any = None) -> Partiti
         return spec
     parts = [*spec, *[None] * (dim - len(spec))]
     parts.insert(dim, name)
-    return PartitionSpec(*parts)
-
-
-def physical_ndim(aval: Any) -> int:
-    """The number of axes of the array that holds a value."""
-    return len(core.physical_aval(aval).shape)
+    return spec.update(partitions=parts)

@@ -29,7 +29,7 @@ from primax.extend.sharding import Mesh, PartitionSpec, manual_scope
 from primax.plugins.collectives import psum
 from primax.plugins.control_flow import run_compiled
 from primax.plugins.devices import require_free
-from primax.plugins.sharding.parts import physical_ndim, residual_spec, whole_aval, with_axis
+from primax.plugins.sharding.parts import of_cotangents, residual_spec, whole_aval, with_axis
 from primax.plugins.sharding.shard_map import shard_map_p
 from primax.plugins.structural import broadcast_in_dim_p, squeeze_p
 
@@ -159,7 +159,7 @@ def _stacked(closed: Closed, count: int, axes: Sequence[Any], checked: bool) -> 
     def make() -> Closed:
         eqns, outvars = list(jaxpr.eqns), list(jaxpr.outvars)
         for i, spec in enumerate(specs, count):
-            if spec is not None and not outvars[i].aval.shape:
+            if spec is not None and spec.axes and not outvars[i].aval.shape:
                 params = {"shape": (1,), "broadcast_dimensions": ()}
                 whole = core.Var(outvars[i].aval.update(shape=(1,)))
                 eqns.append(core.new_jaxpr_eqn([outvars[i]], [whole], broadcast_in_dim_p, params))
@@ -176,7 +176,7 @@ def _unstacked(closed: Closed, specs: Sequence[Any]) -> Closed:
     def make() -> Closed:
         eqns, invars = [], list(jaxpr.invars)
         for i, spec in enumerate(specs):
-            if spec is not None and not invars[i].aval.shape:
+            if spec is not None and spec.axes and not invars[i].aval.shape:
                 part = invars[i]
                 invars[i] = core.Var(part.aval.update(shape=(1,)))
                 eqns.append(core.new_jaxpr_eqn([invars[i]], [part], squeeze_p, {"dimensions": (0,)}))
@@ -217,7 +217,8 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple
 def _transpose(cts: Any, *args: Any, jaxpr: Closed, **params: Any) -> list[Any]:
     linear, nonzero = linear_flags(args), nonzero_flags(cts)
     residual_specs, linear_specs = partition(params["in_specs"], linear)
-    ct_specs = list(compress(params["out_specs"], nonzero))
+    linear_specs = list(map(of_cotangents, linear_specs))
+    ct_specs = list(map(of_cotangents, compress(params["out_specs"], nonzero)))
     with _scope(params):
         program, nonzero_in = ad.transpose_jaxpr(jaxpr, linear, nonzero)
         wanted = list(compress(linear_specs, nonzero_in))
@@ -286,10 +287,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
 
         def lying(specs: Sequence[PartitionSpec], avals: Sequence[Any]) -> mlir.ir.Attribute:
             return sdy.TensorShardingPerValueAttr.get(
-                [
-                    mlir.sharding_attribute(module, mesh, spec, physical_ndim(aval), open_axes=partly)
-                    for spec, aval in zip(specs, avals, strict=True)
-                ]
+                [_lying(module, mesh, spec, aval, partly, axes) for spec, aval in zip(specs, avals, strict=True)]
             )
 
         # Shardy forgets that a program is one device's where nothing goes into it: calls of Python take this number.
@@ -301,16 +299,44 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
             lying(params["out_specs"], ctx.avals_out),
             sdy.ManualAxesAttr.get([ir.StringAttr.get(str(name)) for name in axes]),
         )
-        parts = [*jaxpr.in_avals, core.get_aval(number)]
-        block = op.body.blocks.append(*map(mlir.aval_to_ir_type, parts))
+        parts = [_as_divided(part, whole, axes) for part, whole in zip(jaxpr.in_avals, ctx.avals_in, strict=True)]
+        block = op.body.blocks.append(*map(mlir.aval_to_ir_type, [*parts, core.get_aval(number)]))
         anchor = module.anchor
         *given, module.anchor = block.arguments
         with ir.InsertionPoint(block):
-            sdy.return_(mlir.inline_jaxpr(ctx, jaxpr, given))
+            given = [_reshaped(x, aval) for x, aval in zip(given, jaxpr.in_avals, strict=True)]
+            outs = mlir.inline_jaxpr(ctx, jaxpr, given)
+            pairs = zip(jaxpr.out_avals, ctx.avals_out, strict=True)
+            outs = [_reshaped(x, _as_divided(*pair, axes)) for x, pair in zip(outs, pairs, strict=True)]
+            sdy.return_(outs)
         module.anchor = anchor
         return list(op.results)
     finally:
         module.manual = before
+
+
+def _lying(module: Any, mesh: Mesh, spec: PartitionSpec, aval: Any, partly: bool, axes: Sequence[Any]) -> Any:
+    """How a value lies around the program; summands along axes that it maps are its own."""
+    names = mlir.stack_axes(aval)
+    ndim = len(mlir.array_in_module(aval).shape)
+    if names or spec.unreduced:
+        parts = [spec.along(i) for i in range(ndim - len(names))]
+        spec = PartitionSpec(*parts, *(name if name in axes else None for name in names))
+    return mlir.sharding_attribute(module, mesh, spec, ndim, open_axes=partly)
+
+
+def _as_divided(part: Any, whole: Any, axes: Sequence[Any]) -> Any:
+    """The type of a part as the partitioner makes it: with an axis of length 1 for each summand of its own."""
+    names = mlir.stack_axes(whole)
+    if not names:
+        return part
+    sizes = [1 if name in axes else whole.division.mesh.shape[name] for name in names]
+    return ShapedArray((*part.shape, *sizes), part.dtype)
+
+
+def _reshaped(x: Any, aval: Any) -> Any:
+    kind = mlir.aval_to_ir_type(aval)
+    return x if x.type == kind else mlir.hlo.reshape(kind, x)
 
 
 def _printed(params: dict[str, Any]) -> dict[Any, Any]:

@@ -95,6 +95,11 @@ def shard_map(
             parts = []
             for i, (spec, aval) in enumerate(zip(flat_ins, avals, strict=True)):
                 check_division(f"shard_map of {name}: in_specs of argument {i}", where, spec, aval, axes)
+                if not check_vma and (spec.unreduced or spec.reduced):
+                    raise ValueError(
+                        f"shard_map of {name}: in_specs of argument {i} is {spec}, but with check_vma=False types do "
+                        "not tell of sums that are still to be taken; leave out check_vma"
+                    )
                 parts.append(part_aval(where, spec, aval, check_vma, axes))
             return _stage(f, name, in_tree, parts, out_specs, where, axes, check_vma)
 
@@ -211,7 +216,7 @@ def _specs(who: str, name: str, structure: Any, given: Any, mesh: Mesh, axes: Se
     for spec in flat:
         spec = PartitionSpec() if spec is None else spec
         check_spec(f"{who}: {name}", mesh, spec)
-        others = [each for each in spec.axes if each not in axes]
+        others = [each for each in (*spec.axes, *spec.unreduced, *spec.reduced) if each not in axes]
         if others:
             raise ValueError(
                 f"{who}: {name} holds {spec}, which names {', '.join(map(repr, others))}; it may name only axes that "
@@ -229,7 +234,23 @@ def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: b
             f"{aval.str_short()}; leave out what is beyond its axes, or give it one, as x[None] does"
         )
     if not checked:
+        if spec.unreduced or spec.reduced:
+            raise ValueError(
+                f"{who}: out_specs of result {i} is {spec}, but with check_vma=False types do not tell of sums that "
+                "are still to be taken; leave out unreduced and reduced, or check_vma"
+            )
         return x
+    division = getattr(aval, "division", None)
+    for name, wanted in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
+        have = frozenset() if division is None else getattr(division, name).intersection(axes)
+        if have != wanted:
+            remedy = (
+                "lax.psum sums what is unreduced" if name == "unreduced" else "lax.pcast makes what is reduced vary"
+            )
+            raise ValueError(
+                f"{who}: out_specs of result {i} is {spec}, which must be {name} along the axes along which the result "
+                f"of type {aval.str_short()} is; {remedy}, and lax.pcast(x, axis, to={name!r}) makes it so"
+            )
     wrong = [name for name in axes if name in aval.vma and name not in spec.axes]
     if wrong:
         named = ", ".join(map(repr, wrong))

@@ -144,6 +144,7 @@ def _convert_abstract_eval(operand: ShapedArray, *, new_dtype: Any, weak_type: b
     return ShapedArray(operand.shape, new_dtype, weak_type, vma=operand.vma)
 
 
+@ad.linear_together
 def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool) -> tuple[Any, Any]:
     out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, weak_type=weak_type)
     (t,) = tangents

@@ -13,7 +13,7 @@ from primax.extend.arguments import canonical_axis, canonical_shape, shape_or_si
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
-from primax.extend.sharding import vary_like
+from primax.extend.sharding import hooks, vary_like
 from primax.plugins.resharding import lying, resharded
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
 from primax.plugins.structural.shapes import broadcast_in_dim_p
@@ -151,7 +151,9 @@ def zeros_of(aval: Any) -> Any:
         return _full("zeros", aval.shape, 0, dtype, True)
     if not aval.shape and core.current_trace().tracing:
         return zero_of(dtype)
-    return broadcast_in_dim_p.bind(zero_of(dtype), shape=aval.shape, broadcast_dimensions=())
+    zeros = broadcast_in_dim_p.bind(zero_of(dtype), shape=aval.shape, broadcast_dimensions=())
+    pending = aval.division is not None and aval.division.is_pending
+    return hooks.divided(zeros, aval.division) if pending else zeros
 
 
 def iota(dtype: Any, size: int) -> Array:

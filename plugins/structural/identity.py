@@ -81,6 +81,7 @@ def _barrier_abstract_eval(*avals: Any) -> list[Any]:
     return list(avals)
 
 
+@ad.linear_together
 def _barrier_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     outs = optimization_barrier_p.bind(*primals)
     return outs, _barrier_nonzero(tangents)
@@ -123,7 +124,7 @@ RULES: Table = {
     stop_gradient_p: {
         "impl": _stop_gradient_impl,
         "abstract_eval": _same,
-        "jvp": ad.zero_jvp(stop_gradient_p),
+        "jvp": ad.linear_together(ad.zero_jvp(stop_gradient_p)),
         "batch": batching.vectorized(stop_gradient_p),
         "lowering": _lower_identity,
     },

@@ -96,6 +96,9 @@ def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return out, select_n_p.bind(which, *map(ad.instantiate_zeros, moving))
 
 
+ad.linear_together(_jvp, besides=(0,))
+
+
 def _transpose(ct: Any, which: Any, *cases: Any) -> list[Any]:
     undefined = [type(case) is ad.UndefinedPrimal for case in cases]
     if type(ct) is ad.Zero:

@@ -336,10 +336,11 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     """
     axes = integers(axes, "reduce_sum", "axes")
     if out_sharding is not None:
-        return with_out_sharding("reduce_sum", lambda x: reduce_sum_p.bind(x, axes=axes), (operand,), out_sharding)
+        return with_out_sharding("reduce_sum", lambda x: reduce_sum(x, axes), (operand,), out_sharding)
     if not axes and is_value(operand) and dtypes.is_numeric(operand.dtype):
         return operand
-    return reduce_sum_p.bind(operand, axes=axes)
+    opened = core.thread.opened
+    return reduce_sum_p.bind(operand, axes=axes, **({"open_axes": opened} if opened else {}))
 
 
 def repeat(x: Any, shape: tuple[int, ...]) -> Any:
@@ -369,10 +370,10 @@ def unbroadcast(aval: Any, ct: Any) -> Any:
     if shape == have:
         return ct
     if not shape:
-        return reduce_sum_p.bind(ct, axes=tuple(range(len(have))))
+        return reduce_sum_p.bind(ct, axes=tuple(range(len(have))), **ad.open_axes(aval))
     missing = len(have) - len(shape)
     axes = [i for i, size in enumerate(have) if i < missing or (shape[i - missing] == 1 and size != 1)]
-    total = reduce_sum_p.bind(ct, axes=tuple(axes))
+    total = reduce_sum_p.bind(ct, axes=tuple(axes), **ad.open_axes(aval))
     return reshape(total, shape)
 
 
@@ -405,7 +406,7 @@ def _broadcast_in_dim_transpose(ct: Any, operand: Any, *, shape: Any, broadcast_
     kept = operand.aval.shape
     stretched = [dim for size, dim in zip(kept, broadcast_dimensions, strict=True) if size == 1 and shape[dim] != 1]
     axes = tuple([i for i in range(len(shape)) if i in stretched or i not in broadcast_dimensions])
-    total = reduce_sum_p.bind(ct, axes=axes) if axes else ct
+    total = reduce_sum_p.bind(ct, axes=axes, **ad.open_axes(operand.aval)) if axes else ct
     return [reshape(total, kept) if stretched else total]
 
 
@@ -506,7 +507,7 @@ def _squeeze_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Sequence[mlir.ir.
     return _operation(ctx, "stablehlo.reshape", x)
 
 
-def _reduce_sum_abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
+def _reduce_sum_abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...], open_axes: Any = ()) -> ShapedArray:
     shape = operand.shape
     if not dtypes.is_numeric(operand.dtype):
         raise TypeError(f"reduce_sum: operand must be an array of numbers, got {operand.str_short()}; convert it first")
@@ -516,13 +517,13 @@ def _reduce_sum_abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...]) ->
     return ShapedArray([n for i, n in enumerate(shape) if i not in axes], operand.dtype, operand.weak_type)
 
 
-def _reduce_sum_transpose(ct: Any, operand: Any, *, axes: Any) -> list[Any]:
+def _reduce_sum_transpose(ct: Any, operand: Any, *, axes: Any, open_axes: Any = ()) -> list[Any]:
     shape = operand.aval.shape
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     return [broadcast_in_dim_p.bind(ct, shape=shape, broadcast_dimensions=kept)]
 
 
-def _reduce_sum_lowering(ctx: Any, x: Any, *, axes: Any) -> Sequence[mlir.ir.Value]:
+def _reduce_sum_lowering(ctx: Any, x: Any, *, axes: Any, open_axes: Any = ()) -> Sequence[mlir.ir.Value]:
     ir, hlo = mlir.ir, mlir.hlo
     aval = ctx.avals_out[0]
     shared = ctx.module_context.shared

@@ -331,6 +331,9 @@ def _pad_jvp(primals: Any, tangents: Any, *, padding_config: Any) -> tuple[Any, 
     return out, pad_p.bind(t, t_value, padding_config=padding_config)
 
 
+ad.linear_together(_pad_jvp, 0, 1, scalars=True)
+
+
 def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config: Any) -> list[Any]:
     of_operand = type(operand) is ad.UndefinedPrimal
     of_value = type(padding_value) is ad.UndefinedPrimal

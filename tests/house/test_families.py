@@ -15,7 +15,9 @@ from primax.extend.testing import samples_of
 
 WITHOUT_PRIMITIVES = ("arrays",)
 # These stand inside of shard_map alone, where types tell along which axes values vary, or their values are no arrays.
-WITHOUT_SAMPLES = {"all_gather_invariant", "pscatter", "psum_invariant", "pvary", "after_all", "create_token"} | {
+OF_MESHES = """all_gather_invariant all_gather_reduced preduced pscatter psum_invariant pvary reduced_vary_cast
+unreduced_psum unreduced_reduce_scatter vary_unreduced_cast"""
+WITHOUT_SAMPLES = {*OF_MESHES.split(), "after_all", "create_token"} | {
     "rng_uniform"  # whose results are others at each call
 }
 

@@ -11,7 +11,9 @@ from primax.extend.testing import check_primitive
 
 # These stand inside of shard_map alone, where types tell along which axes values vary: tests/plugins/sharding has
 # their laws.
-OF_MESHES = {"all_gather_invariant", "pscatter", "psum_invariant", "pvary"}
+OF_MESHES = {"all_gather_invariant", "all_gather_reduced", "preduced", "pscatter", "psum_invariant", "pvary"} | {
+    *("reduced_vary_cast", "unreduced_psum", "unreduced_reduce_scatter", "vary_unreduced_cast")
+}
 # Tokens are no arrays, and nothing determines the numbers of the last: tests/plugins/test_tokens.py is about them.
 NO_SAMPLES = {"after_all", "create_token", "rng_uniform"}
 PRIMITIVES = [name for name in primitives if primitives[name].plugin in FAMILIES and name not in OF_MESHES | NO_SAMPLES]

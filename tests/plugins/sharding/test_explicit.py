@@ -190,7 +190,6 @@ def test_reshard_moves_and_differentiates(mesh):
     [
         (px.P("z"), ValueError, "names the axis 'z'"),
         (px.P(None, None, "x"), ValueError, "for arrays of at least 3 axes"),
-        (px.P(unreduced={"x"}), NotImplementedError, "must leave no sum open"),
         (px.P(px.P.UNCONSTRAINED), ValueError, "must tell of each dimension"),
         ("x", TypeError, "must be a PartitionSpec or a NamedSharding, got 'x'"),
         (px.P(None, "y"), ValueError, "axis 1 of .* must be a multiple of 4"),

@@ -432,8 +432,8 @@ REFUSED = [
         "shard_map of <lambda>: in_specs: a tuple of length 2 cannot match a tuple of length 1",
     ),
     (lambda s: s(lambda x: lax.psum(x, "k")), NameError, "axis_name must name an axis"),
-    (lambda s: s(lambda x: lax.pcast(x, "x", to="varying")), ValueError, "must be the same along 'x'"),
-    (lambda s: s(lambda x: lax.pcast(x, "y", to="reduced")), ValueError, "to must be 'varying'"),
+    (lambda s: s(lambda x: lax.pcast(x, "x", to="varying")), ValueError, "must be 'invarying' or 'reduced' along 'x'"),
+    (lambda s: s(lambda x: lax.pcast(x, "y", to="reduced")), NameError, "axis_name must name"),
     (
         lambda s: s(lambda x: lax.scan(lambda c, a: (c + a, None), pnp.zeros(4), x)[0][None]),
         TypeError,

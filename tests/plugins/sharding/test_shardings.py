@@ -488,29 +488,6 @@ def test_what_does_not_fit_is_refused_with_the_names(mesh, call, kind, message):
     assert px.get_mesh().empty
 
 
-@pytest.mark.parametrize("spec", [P(unreduced={"x"}), P("y", reduced={"x"})])
-@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
-def test_sums_that_are_left_open_are_refused_with_what_to_write(spec, kind):
-    mesh = px.make_mesh((4, 2), ("x", "y"), kind)
-    message = r"must leave no sum open, got P\(.*reduced=\{'x'\}\).*\. Give P\(.*lax\.psum"
-    with pytest.raises(NotImplementedError, match=message):
-        NamedSharding(mesh, spec)
-    for specs in ({"in_specs": spec, "out_specs": P()}, {"in_specs": P(), "out_specs": spec}):
-        with pytest.raises(NotImplementedError, match=message):
-            px.shard_map(lambda x: x, mesh=mesh, **specs)(H)
-    with px.set_mesh(mesh):
-        for compute in (
-            lambda: px.device_put(H, spec),
-            lambda: px.jit(lambda x: x, in_shardings=spec)(H),
-            lambda: px.jit(lambda x: x, out_shardings=spec)(H),
-            lambda: px.jit(lambda x: px.lax.with_sharding_constraint(x, spec))(H),
-            lambda: px.reshard(H, spec),
-            lambda: pnp.dot(H, H.T, out_sharding=spec),
-        ):
-            with pytest.raises(NotImplementedError, match=message):
-                compute()
-
-
 def test_formats_are_taken_for_their_shardings(mesh: Mesh) -> None:
     sharding = NamedSharding(mesh, P("x"))
     layout = px.experimental.layout

@@ -1,0 +1,52 @@
+"""In which of its operands a primitive is linear, as its JVP rule says: what sums over devices may be taken after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any, NamedTuple, TypeVar
+
+from primax.core import rules
+
+__all__ = ["Linearity", "linear_alone", "linear_together", "linearity_of"]
+
+
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+class Linearity(NamedTuple):
+    """In which of its operands a primitive is linear.
+
+    Attributes:
+      together: whether it is linear in all of them at once, as a sum is, rather than in each, as a product is.
+      positions: which they are; None for all.
+      besides: those in which it is not, if `positions` is None.
+      scalars: whether those of rank 0 may be whole beside summands: the first device takes them, others take zero.
+    """
+
+    together: bool
+    positions: tuple[int, ...] | None = None
+    besides: tuple[int, ...] = ()
+    scalars: bool = False
+
+    def holds(self, position: int) -> bool:
+        """Whether it is linear in an operand."""
+        return position not in self.besides if self.positions is None else position in self.positions
+
+
+def linear_together(rule: Rule, *positions: int, besides: tuple[int, ...] = (), scalars: bool = False) -> Rule:
+    """Mark the JVP rule of a primitive that is linear in these operands (or all) at once; returns the rule."""
+    rule.linearity = Linearity(True, positions or None, besides, scalars)  # type: ignore[attr-defined]
+    return rule
+
+
+def linear_alone(rule: Rule, *positions: int) -> Rule:
+    """Mark the JVP rule of a primitive that is linear in each of these operands (or all); returns the rule."""
+    rule.linearity = Linearity(False, positions or None)  # type: ignore[attr-defined]
+    return rule
+
+
+def linearity_of(primitive: Any, params: Mapping[str, Any]) -> Linearity | None:
+    """In what a primitive is linear, by its JVP rule; None if nothing is said of it."""
+    found = getattr(rules.jvp_rules.functions.get(primitive), "linearity", None)
+    return found(**params) if isinstance(found, FunctionType) else found

@@ -1,0 +1,214 @@
+"""Sums over devices that are still to be taken: what types tell of results where they tell it of operands.
+
+A value `f32[4]{U:x}` (unreduced) is the sum of what the devices along `x` have. A value `f32[4]{R:x}` (reduced) is the
+same on all of them, and its cotangent is unreduced. A primitive takes summands where it may be applied to each of them
+alone: where it is linear in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from primax.core import dtypes
+from primax.core.dimension_rules import Factors
+from primax.core.division import Axes, Division
+from primax.core.errors import ShardingTypeError
+from primax.core.linearity import linearity_of
+from primax.core.mesh import PartitionSpec
+
+__all__ = ["left_open", "pending_results"]
+
+Names = frozenset[Any]
+_NONE: Names = frozenset()
+
+
+def _division(aval: Any) -> Division | None:
+    return getattr(aval, "division", None)
+
+
+def _unreduced(aval: Any) -> Names:
+    division = _division(aval)
+    return _NONE if division is None else division.unreduced
+
+
+def _reduced(aval: Any) -> Names:
+    division = _division(aval)
+    return _NONE if division is None else division.reduced
+
+
+def left_open(told: Any, avals: Sequence[Any], names: Names) -> Names:
+    """Which of the axes divide dimensions that are summed over.
+
+    Args:
+      told: what the sharding rule says.
+      avals: the types of the operands.
+      names: the axes along which the sum shall be left open.
+    """
+    if not isinstance(told, Factors):
+        return _NONE
+    found: set[Any] = set()
+    for dims, aval in zip(told.operands, avals, strict=True):
+        for factor, axes in zip(dims, _axes(aval), strict=False):
+            if told.mark(factor) == "sum" and not any(factor in result for result in told.results):
+                found |= names & set(axes)
+    return frozenset(found)
+
+
+def pending_results(
+    primitive: Any,
+    avals: Sequence[Any],
+    outs: Sequence[Any],
+    params: Mapping[str, Any],
+    told: Any,
+    axes: Sequence[Axes],
+    opened: Names,
+) -> tuple[Names, Names]:
+    """The axes along which results are summands, and those along which their cotangents are.
+
+    Args:
+      primitive: what is applied.
+      avals: the types of the operands, of which one tells of a sum still to be taken, or `opened` is not empty.
+      outs: the types of the results.
+      params: of the primitive.
+      told: what the sharding rule says; None if no dimension is divided.
+      axes: for each result the axes that divide its dimensions.
+      opened: the axes along which this operation leaves its sum open.
+
+    Raises:
+      ShardingTypeError: the primitive is not linear in summands, or operands do not go together.
+    """
+    summed: Names = _NONE.union(*map(_unreduced, avals))
+    same: Names = _NONE.union(*map(_reduced, avals))
+    if summed:
+        _check_summands(primitive, avals, outs, params, summed)
+    dividing = {name for aval in avals for each in _axes(aval) for name in each}
+    if same:
+        _check_same(primitive, avals, params, told, same)
+    unreduced = summed | opened
+    for name in sorted(unreduced, key=str):
+        if any(name in each for result in axes for each in result) or (name in summed and name in dividing):
+            raise ShardingTypeError(
+                f"{primitive}: operands of types {_shown(avals)} are still to be summed along {name!r}, which divides "
+                f"another; {_remedy(avals, summed)}"
+            )
+    return unreduced, same - unreduced - dividing
+
+
+def _axes(aval: Any) -> Axes:
+    division = _division(aval)
+    return () if division is None else division.axes
+
+
+def _check_summands(
+    primitive: Any, avals: Sequence[Any], outs: Sequence[Any], params: Mapping[str, Any], summed: Names
+) -> None:
+    linearity = linearity_of(primitive, params)
+    named = _named(summed)
+    remedy = _remedy(avals, summed)
+    lost = any(dtypes.is_inexact(a.dtype) for a in avals if _unreduced(a)) and any(
+        not _is_number(aval) or not dtypes.is_inexact(aval.dtype) for aval in outs
+    )
+    if linearity is None or lost:
+        raise ShardingTypeError(
+            f"{primitive}: operands of types {_shown(avals)} are still to be summed along {named}, and {primitive} is "
+            f"not linear in them; {remedy}"
+        )
+    for i, aval in enumerate(avals):
+        if _unreduced(aval) and not linearity.holds(i):
+            raise ShardingTypeError(
+                f"{primitive}: operand {i} of type {aval.str_short()} is still to be summed along {named}, and "
+                f"{primitive} is not linear in it; {remedy}"
+            )
+    for name in sorted(summed, key=str):
+        having = [name in _unreduced(aval) for aval in avals]
+        if not linearity.together:
+            if sum(having) > 1:
+                raise ShardingTypeError(
+                    f"{primitive}: only one operand may be still to be summed along {name!r}, since products of "
+                    f"summands are no summands of the product, got {_shown(avals)}; {remedy} for all but one"
+                )
+            for has, aval in zip(having, avals, strict=True):
+                if not has and name not in _reduced(aval) and aval.shape and dtypes.is_inexact(aval.dtype):
+                    raise ShardingTypeError(
+                        f"{primitive}: operands must be reduced along {name!r} where another is still to be summed, "
+                        f"since their cotangents are, got {_shown(avals)}; bring the others there with "
+                        f"{_brought(avals, name, 'reduced')}, or {remedy}"
+                    )
+            continue
+        for i, (has, aval) in enumerate(zip(having, avals, strict=True)):
+            if not has and linearity.holds(i) and not (linearity.scalars and not aval.shape):
+                raise ShardingTypeError(
+                    f"{primitive}: operands must all be still to be summed along {name!r}, or none, got "
+                    f"{_shown(avals)}; {remedy}, or bring the others there with {_brought(avals, name, 'unreduced')}"
+                )
+
+
+def _check_same(primitive: Any, avals: Sequence[Any], params: Mapping[str, Any], told: Any, same: Names) -> None:
+    """Refuse operands beside those that are reduced whose part in the cotangents could not be told."""
+    linearity = linearity_of(primitive, params)
+    for name in sorted(same, key=str):
+        for i, aval in enumerate(avals):
+            if name in _reduced(aval):
+                _check_undivided(primitive, avals, told, i, name)
+                continue
+            if name in _unreduced(aval) or not aval.shape or not _is_number(aval):
+                continue
+            if any(name in each for each in _axes(aval)) or not dtypes.is_inexact(aval.dtype):
+                continue
+            if name in getattr(aval, "vma", _NONE) or (linearity is not None and not linearity.holds(i)):
+                continue
+            raise ShardingTypeError(
+                f"{primitive}: operands must be reduced along {name!r} where others are, got {_shown(avals)}; bring "
+                f"the others there with {_brought(avals, name, 'reduced')}, or divide them along {name!r}"
+            )
+
+
+def _check_undivided(primitive: Any, avals: Sequence[Any], told: Any, position: int, name: Any) -> None:
+    """Refuse a reduced operand of which a dimension is divided in others."""
+    for i, aval in enumerate(avals):
+        if i == position:
+            continue
+        for dim, each in enumerate(_axes(aval)):
+            if name not in each:
+                continue
+            apart = isinstance(told, Factors) and told.operands[i][dim] not in told.operands[position]
+            if not apart:
+                raise ShardingTypeError(
+                    f"{primitive}: operand {position} is reduced along {name!r}, which divides a dimension of it in "
+                    f"another, got {_shown(avals)}; divide it there too, with primax.reshard"
+                )
+
+
+def _is_number(aval: Any) -> bool:
+    return not isinstance(getattr(aval, "dtype", None), dtypes.ExtendedDType) and hasattr(aval, "dtype")
+
+
+def _remedy(avals: Sequence[Any], names: Names) -> str:
+    """How the first operand that is still to be summed along some of the axes is summed."""
+    for aval in avals:
+        division = _division(aval)
+        if division is not None and division.unreduced & names:
+            mapped = [name for name in division.mesh.manual_axes if name in division.unreduced & names]
+            if mapped:
+                return f"sum first, with lax.psum(x, {mapped[0]!r})"
+            rest = division.with_pending(division.unreduced - names, division.reduced)
+            return f"sum first, with primax.reshard(x, primax.{PartitionSpec() if rest is None else rest.spec})"
+    return "sum first, with primax.reshard"
+
+
+def _brought(avals: Sequence[Any], name: Any, to: str) -> str:
+    """How another operand becomes unreduced or reduced along an axis."""
+    mapped = any(name in division.mesh.manual_axes for division in map(_division, avals) if division is not None)
+    if not mapped:
+        return f"primax.reshard(x, primax.P(..., {to}={{{name!r}}}))"
+    first = f"lax.pcast(x, {name!r}, to='varying')"
+    return f"lax.pcast(x, {name!r}, to='reduced')" if to == "reduced" else f"{first} and lax.pcast(..., to='unreduced')"
+
+
+def _shown(avals: Sequence[Any]) -> str:
+    return " and ".join(aval.str_short() for aval in avals)
+
+
+def _named(names: Names) -> str:
+    return " and ".join(sorted(map(repr, names)))

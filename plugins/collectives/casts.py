@@ -1,0 +1,131 @@
+"""Values as others of which the type tells something else of how they are along axes of a mesh; they do not change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import get_aval, tree
+from primax.extend.sharding import ShardingTypeError, axes_of, hooks, manual_axes
+from primax.plugins.collectives.names import names_in_scope
+from primax.plugins.collectives.unreduced import (
+    pending_of,
+    preduced_p,
+    reduced_vary_cast_p,
+    vary_unreduced_cast_p,
+)
+from primax.plugins.collectives.variance import pvary_p
+
+__all__ = ["pcast", "pvary"]
+
+
+def pvary(x: Any, axis_name: Any) -> Any:
+    """Values of which the type says that they may differ along axes of a mesh; see `pcast`."""
+    return pcast(x, axis_name, to="varying")
+
+
+_CASTS: dict[tuple[str, str], core.Primitive] = {
+    ("invarying", "varying"): pvary_p,
+    ("invarying", "reduced"): preduced_p,
+    ("reduced", "varying"): reduced_vary_cast_p,
+    ("varying", "unreduced"): vary_unreduced_cast_p,
+}
+
+
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """Values of which the type says something else of how they are along axes of a mesh. They do not change.
+
+    What is the same along an axis can be made `varying`: its cotangent is summed. It can be made `reduced`: its
+    cotangent is the same value, still to be summed. What is `reduced` can be made `varying`, and what varies
+    `unreduced`: it stands for its sum over the axis, which `psum` and `psum_scatter` take.
+
+    Args:
+      x: arrays in any containers.
+      axis_name: the name of an axis that `shard_map` maps, or several.
+      to: `varying`, `unreduced` or `reduced`.
+
+    Returns:
+      The structure of `x`, and the shapes of its arrays.
+
+    Raises:
+      NameError: an axis is not in scope.
+      ValueError: `to` is something else, or an array is not as above along an axis.
+
+    >>> import primax as px
+    >>> mesh = px.make_mesh((1,), ("i",))
+    >>> f = px.shard_map(lambda x: px.lax.pcast(x, "i", to="varying"), mesh=mesh, in_specs=px.P(), out_specs=px.P("i"))
+    >>> f(px.numpy.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    if to not in ("varying", "unreduced", "reduced"):
+        raise ValueError(
+            f"pcast: to must be 'varying', 'unreduced' or 'reduced', got {to!r}; psum, pmax and "
+            "all_gather(..., to='invarying') make values the same"
+        )
+    names = names_in_scope(axis_name, "pcast")
+    checked = manual_axes()
+    untold = [name for name in names if name not in checked]
+    if untold and to != "varying":
+        raise ValueError(
+            f"pcast: to='{to}' is for axes that types tell of, got {', '.join(map(repr, untold))}, which no shard_map "
+            "with check_vma=True maps"
+        )
+
+    def cast(leaf: Any) -> Any:
+        axes = tuple(name for name in names if name in checked)
+        states = {_state(leaf, name) for name in axes}
+        for state in states:
+            if (state, to) not in _CASTS:
+                allowed = " or ".join(repr(one) for one, other in _CASTS if other == to)
+                raise ValueError(
+                    f"pcast: x must be {allowed} along {', '.join(map(repr, names))} to be made {to!r}, but its type "
+                    f"{get_aval(leaf).str_short()} is {state!r}; {_REMEDIES[state]}"
+                )
+        for state in sorted(states):
+            some = tuple([name for name in axes if _state(leaf, name) == state])
+            leaf = _CASTS[state, to].bind(leaf, axes=some) if some else leaf
+        return leaf
+
+    return tree.tree_map(cast, x)
+
+
+_REMEDIES = {
+    "invarying": "pcast(x, axis, to='varying') comes first",
+    "varying": "psum makes it the same",
+    "reduced": "only pcast(x, axis, to='varying') leads on from there",
+    "unreduced": "psum or psum_scatter sum it",
+}
+
+
+def _state(x: Any, name: Any) -> str:
+    """What the type of a value says of it along an axis."""
+    unreduced, reduced = pending_of(x)
+    if name in unreduced:
+        return "unreduced"
+    return "reduced" if name in reduced else "varying" if name in axes_of(x) else "invarying"
+
+
+def _vary(x: Any, axes: frozenset[Any]) -> Any:
+    unreduced, reduced = pending_of(x)
+    if unreduced and not unreduced.isdisjoint(axes):
+        raise ShardingTypeError(
+            f"a value of type {get_aval(x).str_short()} is still to be summed along "
+            f"{', '.join(sorted(map(repr, unreduced & axes)))}, and is used as one that varies there; lax.psum sums it"
+        )
+    if reduced and not reduced.isdisjoint(axes):
+        x = reduced_vary_cast_p.bind(x, axes=_in_order(axes & reduced))
+        axes = axes - reduced
+    return pvary_p.bind(x, axes=_in_order(axes)) if axes else x
+
+
+def _in_order(axes: frozenset[Any]) -> tuple[Any, ...]:
+    return tuple(axes) if len(axes) == 1 else tuple(sorted(axes, key=_order))
+
+
+def _order(name: Any) -> tuple[Any, Any]:
+    checked = manual_axes()
+    return (checked.index(name), "") if name in checked else (len(checked), str(name))
+
+
+hooks.pvary = _vary
+hooks.pvary_p = pvary_p

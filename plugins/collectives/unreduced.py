@@ -1,0 +1,225 @@
+"""Primitives between values that vary along axes of a mesh, those that are still to be summed, and those that are the
+same and whose cotangents are still to be summed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.extend import core
+from primax.extend.core import ShapedArray, get_aval
+from primax.extend.interpreters import ad
+from primax.extend.rule_types import Table
+from primax.extend.sharding import Division, ShardingTypeError, axes_of, axes_of_dims, current_scope, hooks, manual_axes
+from primax.plugins.collectives.lowerings import lower_all_gather, lower_reduce_scatter, lower_reduction
+from primax.plugins.collectives.mapped import index_along
+from primax.plugins.collectives.variance import axes_by_name, axes_of_params, mesh_batch, own_variance
+from primax.plugins.comparison import eq
+from primax.plugins.structural import repeat, select, zeros_like
+
+__all__ = [
+    "RULES",
+    "all_gather_reduced_p",
+    "pending_of",
+    "preduced_p",
+    "reduced_vary_cast_p",
+    "unreduced_along",
+    "unreduced_psum_p",
+    "unreduced_reduce_scatter_p",
+    "vary_unreduced_cast_p",
+]
+
+Names = frozenset[Any]
+_NONE: Names = frozenset()
+
+all_gather_reduced_p = core.Primitive("all_gather_reduced")
+preduced_p = core.Primitive("preduced")
+reduced_vary_cast_p = core.Primitive("reduced_vary_cast")
+unreduced_psum_p = core.Primitive("unreduced_psum")
+unreduced_reduce_scatter_p = core.Primitive("unreduced_reduce_scatter")
+vary_unreduced_cast_p = core.Primitive("vary_unreduced_cast")
+
+
+def pending_of(x: Any) -> tuple[Names, Names]:
+    """The axes along which a value is unreduced, and those along which it is reduced."""
+    division = getattr(get_aval(x), "division", None)
+    return (_NONE, _NONE) if division is None else (division.unreduced, division.reduced)
+
+
+def unreduced_along(function: str, x: Any, names: tuple[Any, ...]) -> bool:
+    """Whether a value is still to be summed along axes.
+
+    Raises:
+      ValueError: it is along some of them only.
+    """
+    found = pending_of(x)[0]
+    having = [name for name in names if name in found]
+    if having and len(having) < len(names):
+        others = [name for name in names if name not in found]
+        raise ValueError(
+            f"{function}: x must be still to be summed along all of the axes, or none, got type "
+            f"{get_aval(x).str_short()} for {names}; sum along {', '.join(map(repr, others))} in a call of its own"
+        )
+    return bool(having)
+
+
+def _changed(
+    x: ShapedArray,
+    names: Any,
+    *,
+    shape: tuple[int, ...] | None = None,
+    axes: Any = None,
+    varies: bool = False,
+    unreduced: bool = False,
+    reduced: bool = False,
+) -> ShapedArray:
+    """A type whose values are along axes of the mesh as told, and along others as before."""
+    its = frozenset(names)
+    division = x.division
+    if division is None:
+        scope = current_scope()
+        assert scope is not None  # of the shard_map around
+        division = Division(scope.abstract, axes_of_dims(x))
+    told = Division(division.mesh, division.axes if axes is None else axes)
+    pending = told.with_pending(
+        division.unreduced | its if unreduced else division.unreduced - its,
+        division.reduced | its if reduced else division.reduced - its,
+    )
+    return x.update(
+        shape=x.shape if shape is None else shape, vma=x.vma | its if varies else x.vma - its, division=pending
+    )
+
+
+def _typed(**state: Any) -> Callable[..., ShapedArray]:
+    def abstract_eval(x: ShapedArray, *, axes: Any) -> ShapedArray:
+        return _changed(x, axes, **state)
+
+    return abstract_eval
+
+
+def _gathered(x: ShapedArray, *, all_gather_dimension: int, axis_name: Any, axis_size: int, tiled: bool) -> ShapedArray:
+    shape, axes = list(x.shape), list(axes_of_dims(x))
+    if tiled:
+        shape[all_gather_dimension] *= axis_size
+    else:
+        shape.insert(all_gather_dimension, axis_size)
+        axes.insert(all_gather_dimension, ())
+    return _changed(x, axis_name, shape=tuple(shape), axes=tuple(axes), reduced=True)
+
+
+def _scattered(x: ShapedArray, *, scatter_dimension: int, axis_name: Any, axis_size: int, tiled: bool) -> ShapedArray:
+    shape, axes = list(x.shape), list(axes_of_dims(x))
+    length = shape[scatter_dimension]
+    if length % axis_size if tiled else length != axis_size:
+        must = f"a multiple of {axis_size}" if tiled else f"{axis_size}, the number of devices along {axis_name}"
+        raise ValueError(f"psum_scatter: axis {scatter_dimension} of x must be of length {must}, got {x.str_short()}")
+    if tiled:
+        shape[scatter_dimension] //= axis_size
+    else:
+        del shape[scatter_dimension], axes[scatter_dimension]
+    return _changed(x, axis_name, shape=tuple(shape), axes=tuple(axes), varies=True)
+
+
+def _rules(
+    primitive: core.Primitive, abstract_eval: Any, transpose: Any, lowering: Any, named: Any, *positions: str
+) -> Any:
+    def told(x: ShapedArray, **params: Any) -> list[Any]:
+        return [abstract_eval(x, **params).division]
+
+    told.tells_division = True  # type: ignore[attr-defined]
+    return {
+        "abstract_eval": abstract_eval,
+        "jvp": ad.linear_jvp(primitive),
+        "transpose": ad.linear_transpose(primitive, transpose),
+        "axis_batch": mesh_batch(primitive, *positions),
+        "lowering": lowering,
+        "named_axes": named,
+        "variance": own_variance,
+        "sharding": told,
+    }
+
+
+def _same(ctx: Any, x: Any, *, axes: Any) -> list[Any]:
+    return [x]
+
+
+def _bound(primitive: core.Primitive) -> Callable[..., list[Any]]:
+    return lambda ct, **params: [primitive.bind(ct, **params)]
+
+
+def _gather_transpose(ct: Any, *, all_gather_dimension: int, **params: Any) -> list[Any]:
+    return [unreduced_reduce_scatter_p.bind(ct, scatter_dimension=all_gather_dimension, **params)]
+
+
+def _scatter_transpose(ct: Any, *, scatter_dimension: int, **params: Any) -> list[Any]:
+    return [all_gather_reduced_p.bind(ct, all_gather_dimension=scatter_dimension, **params)]
+
+
+def _scatter_lowering(ctx: Any, x: Any, **params: Any) -> Any:
+    return lower_reduce_scatter(ctx, x, axis_index_groups=None, **params)
+
+
+def _recast(x: Any, unreduced: Names, reduced: Names) -> Any:
+    """A value with other sums still to be taken along axes that `shard_map` maps.
+
+    Raises:
+      ShardingTypeError: the value cannot be brought there.
+    """
+    mapped = frozenset(manual_axes())
+    open_now, same_now = (each & mapped for each in pending_of(x))
+    summed = open_now - unreduced
+    if summed:
+        x = unreduced_psum_p.bind(x, axes=_ordered(summed))
+    lost = same_now - reduced - unreduced
+    wrong = lost | (reduced & axes_of(x))
+    if wrong:
+        raise ShardingTypeError(
+            f"a value of type {get_aval(x).str_short()} cannot be brought where it is "
+            f"{'the same' if lost else 'reduced'} along {', '.join(sorted(map(repr, wrong)))}; lax.psum sums what "
+            "varies, and lax.pcast(x, axis, to='varying') makes what is reduced vary"
+        )
+    added = reduced - same_now
+    if added:
+        x = preduced_p.bind(x, axes=_ordered(added))
+    opened = unreduced - open_now
+    return _opened(x, opened) if opened else x
+
+
+def _opened(x: Any, names: Names) -> Any:
+    """A value as the sum of what the devices along axes have: the first has it, and others have zero."""
+    varying = names & axes_of(x)
+    x = hooks.pvary(x, names - varying) if names - varying else x
+    first = names - varying
+    if first:
+        here = eq(index_along(_ordered(first)), np.int32(0))
+        x = select(repeat(here, get_aval(x).shape), x, zeros_like(x))
+    return vary_unreduced_cast_p.bind(x, axes=_ordered(names))
+
+
+def _ordered(names: Names) -> tuple[Any, ...]:
+    return tuple([name for name in manual_axes() if name in names])
+
+
+hooks.recast = _recast
+
+
+RULES: Table = {
+    preduced_p: _rules(preduced_p, _typed(reduced=True), _bound(unreduced_psum_p), _same, axes_of_params),
+    unreduced_psum_p: _rules(
+        unreduced_psum_p, _typed(), _bound(preduced_p), lower_reduction("stablehlo.add"), axes_of_params
+    ),
+    vary_unreduced_cast_p: _rules(
+        vary_unreduced_cast_p, _typed(unreduced=True), _bound(reduced_vary_cast_p), _same, axes_of_params
+    ),
+    reduced_vary_cast_p: _rules(
+        reduced_vary_cast_p, _typed(varies=True), _bound(vary_unreduced_cast_p), _same, axes_of_params
+    ),
+    all_gather_reduced_p: _rules(
+        all_gather_reduced_p, _gathered, _gather_transpose, lower_all_gather, axes_by_name, "all_gather_dimension"
+    ),
+    unreduced_reduce_scatter_p: _rules(
+        unreduced_reduce_scatter_p, _scattered, _scatter_transpose, _scatter_lowering, axes_by_name, "scatter_dimension"
+    ),
+}
