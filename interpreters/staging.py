@@ -229,7 +229,7 @@ def _literal(x: Any) -> Literal | None:
         aval = get_aval(x)
         same = kind is not np.ndarray and x.dtype == aval.dtype
         return Literal(x if same else np.asarray(x, aval.dtype)[()], aval)
-    if kind is Array and not x.aval.shape and isinstance(x.aval.dtype, np.dtype):
+    if kind is Array and not x.aval.shape and isinstance(x.aval.dtype, np.dtype) and x.aval.division is None:
         value = x._host()[()]
         if x.aval.weak_type:
             value = value.item()
@@ -267,6 +267,7 @@ def trace_to_jaxpr(
     before = enter(trace)
     source, thread.source = thread.source, None
     scope, thread.scope = thread.scope, ""
+    opened, thread.opened = thread.opened, ()  # which is of the calls of this trace alone
     try:
         with deeper(), sparing(), TracebackScope():
             outs = fun(*tracers)
@@ -279,5 +280,6 @@ def trace_to_jaxpr(
     finally:
         thread.source = source
         thread.scope = scope
+        thread.opened = opened
         enter(before)
         trace.end()

@@ -40,7 +40,7 @@ def one_program(static: int, named: str | None = None) -> Callable[[Function], F
 
         @wraps(function)
         def call(*args: Any) -> Array | list[Array]:
-            if named is None and core.thread.trace.tracing:
+            if core.thread.opened or (named is None and core.thread.trace.tracing):
                 return function(*args)
             try:
                 return program(*args)

@@ -631,3 +631,28 @@ def test_a_linear_primitive_of_a_third_party_takes_summands(mesh):
     value, aval = on(twice.bind)
     assert aval.str_short() == "f32[4,4]{U:x}"
     np.testing.assert_allclose(value, 2 * (A @ B), rtol=1e-5)
+
+
+def test_what_is_left_open_in_one_call_is_not_in_others(mesh):
+    a, b = factors()
+    multiplied = px.jit(lax.dot_general, static_argnums=(2, 3, 4))
+
+    def product_by(x, y, numbers, precision=None, preferred_element_type=None):
+        return multiplied(x, y, numbers, precision, preferred_element_type)
+
+    for _ in range(2):
+        for f in (pnp.matmul, pnp.dot, lambda a, b, **kw: pnp.tensordot(a, b, 1, **kw)):
+            with pytest.raises(ShardingTypeError, match="ambiguous"):
+                f(a, b)
+            assert px.typeof(f(a, b, out_sharding=U)).str_short() == "f32[4,4]{U:x}"
+            assert px.typeof(f(a, b, out_sharding=P())).str_short() == "f32[4,4]"
+        with pytest.raises(ShardingTypeError, match="ambiguous"):
+            pnp.einsum("ij,jk->ik", a, b, _dot_general=product_by, out_sharding=U)
+    assert core.thread.opened == ()
+
+
+def test_programs_close_over_scalars_that_are_still_to_be_summed(mesh):
+    x = reshard(np.float32(3), P(unreduced={"x"}))
+    closed = px.make_jaxpr(lambda: x + x)()
+    assert closed.out_avals[0].str_short() == "f32[]{U:x}"
+    assert float(reshard(px.jit(lambda: x + x)(), P())) == 6
