@@ -7,10 +7,11 @@ import re
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
+from types import ModuleType
 
 from primax.core.config import config
 from primax.porting.edits import Edits
-from primax.porting.lookup import is_module, ported_path, stands_in
+from primax.porting.lookup import find, is_module, ported_path, stands_in
 from primax.porting.names import Use, is_jax, uses_of
 from primax.porting.table import table
 
@@ -88,6 +89,12 @@ def _parsed(text: str) -> ast.Module:
             raise SyntaxError(str(error) or type(error).__name__) from error
 
 
+def _is_object(name: str) -> bool:
+    """Whether a module of JAX is in primax, and no module there, as distributions are."""
+    path = ported_path(name) if is_jax(name) and is_module(name) else None
+    return path is not None and not isinstance(find(path), ModuleType)
+
+
 def _as(path: str, name: str) -> str:
     """One item of an import, which binds a name."""
     return path if path == name else f"{path} as {name}"
@@ -114,24 +121,42 @@ class _Rewriter:
     def plain_import(self, node: ast.Import) -> None:
         """Rewrite `import jax`, `import jax.numpy as jnp` and the like, item by item."""
         bound: set[str] = set()
-        for alias in node.names:
-            if not is_jax(alias.name):
-                continue
-            path = ported_path(alias.name) if is_module(alias.name) else None
-            if path is None:
-                self.tell_absent(alias, alias.name)
-                continue
-            items = [f"{path} as {alias.asname}"] if alias.asname else ["primax as jax"]
-            if not alias.asname and not path.startswith("primax"):
-                items.append(path)
-            new = ", ".join(item for item in items if item not in bound)
-            bound.update(items)
-            # An item that the statement has already is said twice rather than taken out: it does no harm.
-            self.edits.replace(self.edits.start(alias), self.edits.end(alias), new or items[0])
+        texts = [self._item(alias, bound) for alias in node.names]
+        objects = [alias for alias in node.names if alias.asname and _is_object(alias.name)]
+        if objects:
+            others = [text for alias, text in zip(node.names, texts, strict=True) if alias not in objects]
+            lines = [f"import {', '.join(others)}"] if others else []
+            for alias in objects:  # modules in JAX
+                assert alias.asname is not None
+                module, _, name = str(ported_path(alias.name)).rpartition(".")
+                lines.append(f"from {module} import {_as(name, alias.asname)}")
+            self._replace_whole(node, lines)
+            return
+        for alias, text in zip(node.names, texts, strict=True):
+            self.edits.replace(self.edits.start(alias), self.edits.end(alias), text)
+
+    def _item(self, alias: ast.alias, bound: set[str]) -> str:
+        """One item of an `import`, rewritten. What such items bind is entered into `bound`."""
+        before = self.edits.between(self.edits.start(alias), self.edits.end(alias))
+        if not is_jax(alias.name):
+            return before
+        path = ported_path(alias.name) if is_module(alias.name) else None
+        if path is None:
+            self.tell_absent(alias, alias.name)
+            return before
+        items = [f"{path} as {alias.asname}"] if alias.asname else ["primax as jax"]
+        if not alias.asname and not path.startswith("primax"):
+            items.append(path)
+        new = ", ".join(item for item in items if item not in bound)
+        bound.update(items)
+        return new or items[0]  # an item that the statement has already is said twice: it does no harm
 
     def from_import(self, node: ast.ImportFrom) -> None:
         """Rewrite `from jax... import ...`; what has no counterpart stays, in a statement of its own."""
         assert node.module is not None
+        if _is_object(node.module):
+            self._from_object(node)
+            return
         if node.names[0].name == "*":
             path = ported_path(node.module) if is_module(node.module) else None
             if path is None:
@@ -150,6 +175,33 @@ class _Rewriter:
                 module, _, name = path.rpartition(".")
                 homes[at] = (module, name) if module else ("", name)
         self._divide(node, homes)
+
+    def _from_object(self, node: ast.ImportFrom) -> None:
+        """Bind names of what is a module in JAX and an object in primax."""
+        assert node.module is not None
+        if node.names[0].name == "*":
+            text = "it is an object in primax, which no `*` imports from; name what is used"
+            self.absent.append(Remark(node.lineno, node.module, text))
+            return
+        there = [alias for alias in node.names if ported_path(f"{node.module}.{alias.name}") is not None]
+        left = [alias for alias in node.names if alias not in there]
+        lines = []
+        if left:
+            for alias in left:
+                self.tell_absent(alias, f"{node.module}.{alias.name}")
+            lines.append(f"from {node.module} import {', '.join(_as(x.name, x.asname or x.name) for x in left)}")
+        if there:
+            module, _, name = str(ported_path(node.module)).rpartition(".")
+            lines.append(f"from {module} import {name} as _{name}")
+            bound = ", ".join(alias.asname or alias.name for alias in there)
+            lines.append(f"{bound} = {', '.join(f'_{name}.{alias.name}' for alias in there)}")
+        self._replace_whole(node, lines)
+
+    def _replace_whole(self, node: ast.stmt, statements: list[str]) -> None:
+        indentation = self.edits.indentation(node)
+        glue = "; " if indentation is None else self.edits.newline() + indentation
+        start, end = self.edits.start(node), self.edits.end(node)
+        self.edits.replace(start, end, glue.join(statements))
 
     def _divide(self, node: ast.ImportFrom, homes: dict[int, tuple[str, str]]) -> None:
         """Rewrite a statement whose items come from one or more modules now."""

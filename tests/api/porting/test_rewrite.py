@@ -6,7 +6,9 @@ import textwrap
 
 import pytest
 
+from primax.porting.lookup import find, ported_path
 from primax.porting.rewrite import rewrite
+from primax.porting.table import public_names
 
 
 def rewritten(text: str) -> str:
@@ -53,6 +55,14 @@ CASES = {
         "from jaxtyping import Array\nfrom .jax import x\nfrom . import jax\njax.core"
     ),
     "import jaxlib, jaxtyping": "import jaxlib, jaxtyping",
+    "import jax.scipy.stats.norm as n\nn.pdf": "from primax.scipy.stats import norm as n\nn.pdf",
+    "import os, jax.scipy.stats.norm as norm, jax as j": (
+        "import os, primax as j\nfrom primax.scipy.stats import norm"
+    ),
+    "if x: from jax.scipy.stats.norm import cdf, pdf as p": (
+        "if x: from primax.scipy.stats import norm as _norm; cdf, p = _norm.cdf, _norm.pdf"
+    ),
+    "import jax.scipy.stats.norm\njax.scipy.stats.norm.pdf": "import primax as jax\njax.scipy.stats.norm.pdf",
 }
 
 
@@ -139,6 +149,33 @@ def test_what_has_no_counterpart_stays_and_is_listed_with_what_to_do() -> None:
     assert reasons["jax.core.max_dim"] == "shapes are static; use `max`"
     assert reasons["jax._src.core.trace_state_clean"].endswith("`primax as-jax` has it")
     assert "JAX 0.12 does not have it" in reasons["jax.numpy.nonsense"]
+
+
+def test_modules_of_jax_that_are_objects_are_imported_from_what_they_lie_in() -> None:
+    text = """\
+        def f():
+            from jax.scipy.stats.poisson import pmf, entropy
+            from jax.scipy.stats.norm import *
+        """
+    done = rewrite(textwrap.dedent(text))
+    assert done.text == textwrap.dedent(
+        """\
+        def f():
+            from jax.scipy.stats.poisson import entropy
+            from primax.scipy.stats import poisson as _poisson
+            pmf = _poisson.pmf
+            from jax.scipy.stats.norm import *
+        """
+    )
+    assert [each.name for each in done.absent] == ["jax.scipy.stats.poisson.entropy", "jax.scipy.stats.norm"]
+
+
+def test_what_imports_of_modules_become_can_be_run() -> None:
+    for module in public_names():
+        if ported_path(module) is not None:
+            bound: dict[str, object] = {}
+            exec(rewrite(f"import {module} as it\n").text, bound)
+            assert bound["it"] is find(str(ported_path(module)))
 
 
 def test_names_with_two_underscores_are_looked_for_where_they_lie() -> None:
