@@ -112,6 +112,7 @@ array_result_handler = _jax.array_result_handler
 if "_skip_checks" in array_result_handler.__nb_signature__[0][0]:
     array_result_handler = functools.partial(array_result_handler, _skip_checks=True)
 batched_copy_array_to_devices_with_sharding = _jax.batched_copy_array_to_devices_with_sharding
+batched_block_until_ready = _jax.batched_block_until_ready
 batched_device_put = _jax.batched_device_put
 buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor
 dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer

@@ -111,6 +111,20 @@ class Array(Operand, metaclass=_ArrayType):
             raise
         return self
 
+    @staticmethod
+    def _await_all(arrays: list[Array]) -> None:
+        """Wait until the values of several arrays have been computed.
+
+        Raises:
+          XlaError: a computation failed.
+        """
+        try:
+            fork.await_buffers([x._b for x in arrays])
+        except XlaError:
+            for x in arrays:
+                x.block_until_ready()
+            raise
+
     def is_ready(self) -> bool:
         """Whether the value has been computed."""
         return self._asked("is_ready")  # type: ignore[no-any-return]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from primax.core._jaxlib import ArrayImpl, Config
+from primax.core._jaxlib import ArrayImpl, Config, batched_block_until_ready
 
-__all__ = ["await_buffer", "note_threads", "require_own_process"]
+__all__ = ["await_buffer", "await_buffers", "note_threads", "require_own_process"]
 
 # Part of the key of jaxlib's dispatch cache, so that in a forked process every call comes to Python first.
 _forked = Config("primax_forked", False, include_in_jit_key=True, include_in_trace_context=False)
@@ -15,6 +15,17 @@ _has_threads = False
 
 await_buffer: Any = ArrayImpl.block_until_ready
 """Waits until a buffer is computed; raises in a forked process if it is not."""
+
+_by_xla = await_buffer
+
+
+def await_buffers(buffers: list[Any]) -> None:
+    """Wait until several buffers are computed, at once where XLA alone waits."""
+    if await_buffer is _by_xla:
+        batched_block_until_ready(buffers)
+    else:
+        for b in buffers:
+            await_buffer(b)
 
 
 def note_threads() -> None:

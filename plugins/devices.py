@@ -278,9 +278,13 @@ def block_until_ready(x: Any) -> Array:
     >>> px.block_until_ready(px.jit(lambda x: x + 1.0)(1.0))
     Array(2., dtype=float32, weak_type=True)
     """
+    arrays = []
     for leaf in tree.tree_leaves(x):
-        if type(leaf) is core.Array or type(leaf) is core.ExtendedArray:
+        if type(leaf) is core.Array:
+            arrays.append(leaf)
+        elif type(leaf) is core.ExtendedArray:
             leaf.block_until_ready()
+    core.Array._await_all(arrays)
     return x
 
 
