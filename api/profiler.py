@@ -64,6 +64,18 @@ class StepTraceAnnotation(TraceAnnotation):
         super().__init__(name, _r=1, **metadata)
 
 
+def _port(function: str, port: Any) -> int:
+    port = integer(function, "port", port)
+    if not 0 < port < 2**16:
+        raise ValueError(f"{function}: port must be in [1, 65535], got {port}")
+    return port
+
+
+def _check_path(function: str, argument: str, path: Any) -> None:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{function}: {argument} must be a path, got {path!r}")
+
+
 def register_subprocess(pid: int, port: int) -> Any:
     """Let traces of this process show another one, whose server `start_server` has begun.
 
@@ -75,11 +87,9 @@ def register_subprocess(pid: int, port: int) -> Any:
       TypeError: one of them is no integer.
       ValueError: `pid` is not positive, or `port` is none.
     """
-    pid, port = integer("register_subprocess", "pid", pid), integer("register_subprocess", "port", port)
+    pid, port = integer("register_subprocess", "pid", pid), _port("register_subprocess", port)
     if not 0 < pid < 2**31:
         raise ValueError(f"register_subprocess: pid must be the number of a process, got {pid}")
-    if not 0 < port < 2**16:
-        raise ValueError(f"register_subprocess: port must be in [1, 65535], got {port}")
     return _jaxlib.profiler.register_subprocess(pid, port)
 
 
@@ -115,6 +125,7 @@ class ProfileSession:
       profiler_options: what is traced, a `ProfileOptions`.
 
     Raises:
+      TypeError: `log_dir` is no path, or `profiler_options` are none.
       NotImplementedError: a link for Perfetto is asked for.
       ValueError: a file for Perfetto is asked for, and there is no folder to write it to.
     """
@@ -131,6 +142,12 @@ class ProfileSession:
             raise NotImplementedError(f"ProfileSession: {rule}, got {create_perfetto_link!r}")
         if create_perfetto_trace and log_dir is None:
             raise ValueError("ProfileSession: log_dir must be a folder where create_perfetto_trace is, got None")
+        if log_dir is not None:
+            _check_path("ProfileSession", "log_dir", log_dir)
+        if not isinstance(profiler_options, ProfileOptions | None):
+            raise TypeError(
+                f"ProfileSession: profiler_options must be a ProfileOptions, got {profiler_options!r}"
+            )
         self.log_dir = log_dir
         self._perfetto = create_perfetto_trace
         self.profile_data: Any = None
@@ -229,10 +246,12 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
       requires_backend: whether devices are started first, so that traces have them.
 
     Raises:
-      ValueError: a server is at work already.
+      TypeError: `port` is no integer.
+      ValueError: `port` is no port, or a server is at work already.
     """
     if "server" in _at_work:
         raise ValueError("start_server: one server must be at work at a time, and one is; call stop_server first")
+    port = _port("start_server", port)
     if requires_backend:
         get_backend()
     server = _at_work["server"] = _jaxlib.profiler.start_server(port)
@@ -260,5 +279,10 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
 
 def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | None = None) -> None:
-    """Write `device_memory_profile` to a file."""
+    """Write `device_memory_profile` to a file.
+
+    Raises:
+      TypeError: `filename` is no path.
+    """
+    _check_path("save_device_memory_profile", "filename", filename)
     Path(filename).write_bytes(device_memory_profile(backend))

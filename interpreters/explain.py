@@ -68,7 +68,7 @@ def _paths(in_tree: Any) -> list[str]:
 def _static(record: Any) -> str:
     if record == ():
         return "none"
-    return ", ".join(f"{where}={shorten(value)}" for where, value in (*record.positional, *record.keywords))
+    return ", ".join(f"{where}={shorten(value)}" for where, value in (*record.positional, *record.keywords)) or "none"
 
 
 def _changed_option(new: tuple[Any, ...], old: tuple[Any, ...]) -> str:

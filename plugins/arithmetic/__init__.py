@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
+from primax.extend.api_util import numpy_dtype
 from primax.extend.core import Array, ShapedArray, dtypes
 from primax.extend.elementwise import (
     ANY,
@@ -132,7 +133,8 @@ def sub(x: Any, y: Any) -> Array:
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     """Elementwise x * y, for numbers of one dtype and of shapes as in `add`; computed in `out_dtype` if given."""
     if out_dtype is not None:
-        x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
+        dtype = numpy_dtype("mul", "out_dtype", out_dtype)
+        x, y = convert_element_type(x, dtype), convert_element_type(y, dtype)
     return mul_p.bind(x, y)
 
 

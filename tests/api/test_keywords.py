@@ -47,6 +47,9 @@ def test_mul_multiplies_in_a_wider_dtype():
     assert out.dtype == "float32"
     assert out.tolist() == [90000.0, 4.0]
     assert px.grad(lambda x: lax.mul(x, x, out_dtype="float32"))(pnp.float16(3.0)) == 6.0
+    assert lax.mul(x, x, out_dtype=pnp.bfloat16).dtype == pnp.bfloat16
+    with pytest.raises(TypeError, match=r"mul: out_dtype must be .*'moon'"):
+        lax.mul(x, x, out_dtype="moon")
 
 
 def test_debug_log_writes_to_a_log(caplog):

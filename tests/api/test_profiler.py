@@ -58,6 +58,22 @@ def test_files_for_perfetto_are_written_and_links_refused(tmp_path):
         profiler.ProfileSession(create_perfetto_link=True)
 
 
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: profiler.start_trace(3), TypeError, "ProfileSession: log_dir must be a path, got 3"),
+        (lambda: profiler.trace(profiler_options=3).__enter__(), TypeError, "profiler_options must be a ProfileOptions"),
+        (lambda: profiler.start_server("a"), TypeError, "start_server: port must be an integer, got 'a'"),
+        (lambda: profiler.start_server(-1), ValueError, r"start_server: port must be in \[1, 65535\], got -1"),
+        (lambda: profiler.save_device_memory_profile(3), TypeError, "filename must be a path, got 3"),
+    ],
+)
+def test_wrong_arguments_are_named_and_nothing_is_begun(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+    assert not profiler._at_work
+
+
 def test_memory_is_profiled(tmp_path):
     kept = pnp.ones(1000)
     profiler.save_device_memory_profile(tmp_path / "memory.prof")

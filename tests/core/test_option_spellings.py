@@ -289,3 +289,11 @@ def test_new_values_are_given_by_the_keywords_of_jax():
 def test_the_flag_of_xla_gives_the_host_devices_unless_the_option_is_set(variables, count):
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", **variables}
     assert in_new_process("import primax as px; print(len(px.devices()))", **flags) == f"{count}\n"
+
+
+def test_a_static_argument_that_was_not_given_before_is_told(caplog):
+    f = px.jit(lambda x, flag=False: x, static_argnames="flag")
+    f(1.0)
+    with px.explain_cache_misses(), caplog.at_level(logging.WARNING, "primax"):
+        f(1.0, flag=True)
+    assert caplog.messages[-1].endswith("the static arguments are flag=True, before none")
