@@ -145,9 +145,7 @@ class ProfileSession:
         if log_dir is not None:
             _check_path("ProfileSession", "log_dir", log_dir)
         if not isinstance(profiler_options, ProfileOptions | None):
-            raise TypeError(
-                f"ProfileSession: profiler_options must be a ProfileOptions, got {profiler_options!r}"
-            )
+            raise TypeError(f"ProfileSession: profiler_options must be a ProfileOptions, got {profiler_options!r}")
         self.log_dir = log_dir
         self._perfetto = create_perfetto_trace
         self.profile_data: Any = None

@@ -62,7 +62,7 @@ def test_files_for_perfetto_are_written_and_links_refused(tmp_path):
     ("call", "error", "message"),
     [
         (lambda: profiler.start_trace(3), TypeError, "ProfileSession: log_dir must be a path, got 3"),
-        (lambda: profiler.trace(profiler_options=3).__enter__(), TypeError, "profiler_options must be a ProfileOptions"),
+        (lambda: profiler.trace(profiler_options=3).__enter__(), TypeError, "profiler_options must be a Prof"),
         (lambda: profiler.start_server("a"), TypeError, "start_server: port must be an integer, got 'a'"),
         (lambda: profiler.start_server(-1), ValueError, r"start_server: port must be in \[1, 65535\], got -1"),
         (lambda: profiler.save_device_memory_profile(3), TypeError, "filename must be a path, got 3"),
