@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
+from primax.extend import core
 from primax.extend.api_util import aval_of, sequence
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.held_programs import reordered
@@ -19,6 +19,7 @@ from primax.plugins.comparison import ne
 from primax.plugins.control_flow.cond_rules import cond_p
 from primax.plugins.control_flow.staging import (
     Staged,
+    as_result,
     converted_outputs,
     flatten_operands,
     require_function,
@@ -162,13 +163,8 @@ def choose(what: str, index: Any, functions: Sequence[Callable[..., Any]], names
     consts, (programs, passed) = _joined(staged, axes_of(index))
     operands = (*consts, *leaves)
     found = iter(cond_p.bind(index, *operands, branches=programs))
-    outs = [next(found) if place is None else _as_array(operands[place]) for place in passed]
+    outs = [next(found) if place is None else as_result(operands[place]) for place in passed]
     return tree.unflatten(first.out_tree, outs)
-
-
-def _as_array(x: Any) -> Any:
-    """An operand as a result: a number of Python or NumPy as an array."""
-    return x if isinstance(x, core.Tracer | core.Array) else backend.put_value(x, get_aval(x).weak_type)
 
 
 Programs = tuple[core.ClosedJaxpr, ...]

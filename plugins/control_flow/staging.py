@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from primax.extend import core
+from primax.extend import backend, core
 from primax.extend.api_util import avals_of, name_of
 from primax.extend.core import tree
 from primax.extend.programs import stage
 
 __all__ = [
     "Staged",
+    "as_result",
     "converted_outputs",
     "flatten_operands",
     "refuse_effects",
@@ -38,6 +39,11 @@ class Staged(NamedTuple):
 def require_function(what: str, name: str, fun: Any) -> None:
     if not callable(fun):
         raise TypeError(f"{what}: {name} must be a function, got {fun!r}")
+
+
+def as_result(x: Any) -> Any:
+    """An operand as a result: a number of Python or NumPy as an array."""
+    return x if isinstance(x, core.Tracer | core.Array) else backend.put_value(x, core.get_aval(x).weak_type)
 
 
 def flatten_operands(what: str, name: str, operands: Any) -> tuple[list[Any], Any, list[Any]]:

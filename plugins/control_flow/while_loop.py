@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,10 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import name_of
 from primax.extend.core import ShapedArray, tree
+from primax.extend.held_programs import reordered, trimmed
 from primax.extend.sharding import vary
 from primax.plugins.control_flow.carry import stage_carrying
-from primax.plugins.control_flow.staging import flatten_operands, require_function, stage_function
+from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function, stage_function
 from primax.plugins.control_flow.variance import hoisted
 from primax.plugins.control_flow.while_rules import while_p
 
@@ -23,7 +26,8 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     """Apply `body_fun` to a value as long as `cond_fun` of it holds.
 
     It differentiates in forward mode only: in reverse, every step's values would have to be kept, of a number of
-    steps that nobody knows beforehand. Use `scan` or `fori_loop` there.
+    steps that nobody knows beforehand. Use `scan` or `fori_loop` there. Parts of the value that `body_fun` returns as
+    they came, and `cond_fun` does not read, have derivatives in reverse mode too.
 
     Args:
       cond_fun: from the value to a boolean of rank 0.
@@ -65,14 +69,55 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
         # Who takes more steps than others has other values.
         leaves = [vary(x, axes) for x in leaves]
         return while_loop(cond_fun, body_fun, tree.unflatten(in_tree.children()[0], leaves))
-    program, consts, _ = hoisted(body.program, body.consts, len(leaves), [])
-    outs = while_p.bind(
-        *cond.consts,
-        *consts,
-        *leaves,
-        cond_nconsts=len(cond.consts),
-        cond_jaxpr=cond.program,
-        body_nconsts=len(consts),
-        body_jaxpr=program,
+    body_program, consts, _ = hoisted(body.program, body.consts, len(leaves), [])
+    body_program, cond_program, passed = _without_passed(body_program, len(consts), cond.program, len(cond.consts))
+    consts = [*consts, *compress(leaves, passed)]
+    found = iter(
+        while_p.bind(
+            *cond.consts,
+            *consts,
+            *compress(leaves, map(operator.not_, passed)),
+            cond_nconsts=len(cond.consts),
+            cond_jaxpr=cond_program,
+            body_nconsts=len(consts),
+            body_jaxpr=body_program,
+        )
     )
+    outs = [as_result(x) if same else next(found) for x, same in zip(leaves, passed, strict=True)]
     return tree.unflatten(body.out_tree, outs)
+
+
+def _without_passed(
+    body: core.ClosedJaxpr, body_nconsts: int, cond: core.ClosedJaxpr, cond_nconsts: int
+) -> tuple[core.ClosedJaxpr, core.ClosedJaxpr, tuple[bool, ...]]:
+    """A loop in which carries that every step returns as they came, and the condition does not read, are constants.
+
+    So they have derivatives in reverse mode too, if the steps do not depend on what is differentiated otherwise.
+
+    Args:
+      body: takes constants and the carry.
+      body_nconsts: how many constants it takes.
+      cond: takes constants and the carry.
+      cond_nconsts: how many constants it takes.
+
+    Returns:
+      The body, which takes these carries after its constants and does not return them; the condition without them; for
+      each carry whether it is one of them.
+    """
+    carry = body.jaxpr.invars[body_nconsts:]
+    passed = tuple(v is out for v, out in zip(carry, body.jaxpr.outvars, strict=True))
+    if any(passed):
+        passed = tuple(map(operator.gt, passed, trimmed(cond, [True])[1][cond_nconsts:]))
+    if not any(passed):
+        return body, cond, passed
+
+    def make() -> tuple[core.ClosedJaxpr, core.ClosedJaxpr]:
+        kept = [not same for same in passed]
+        consts, others = body.jaxpr.invars[:body_nconsts], compress(carry, kept)
+        cond_consts, cond_carry = cond.jaxpr.invars[:cond_nconsts], cond.jaxpr.invars[cond_nconsts:]
+        return (
+            reordered(body, [*consts, *compress(carry, passed), *others], compress(body.jaxpr.outvars, kept)),
+            reordered(cond, [*cond_consts, *compress(cond_carry, kept)]),
+        )
+
+    return *core.cached(body, ("without passed", cond, body_nconsts, cond_nconsts), make), passed

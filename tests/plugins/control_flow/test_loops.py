@@ -359,3 +359,43 @@ def test_the_memory_of_a_reverse_scan_is_what_its_steps_need():
     x = np.ones(16, np.float32)
     used = px.jit(px.grad(f)).lower(x).compile().memory_analysis().temp_size_in_bytes
     assert used <= 1.1 * (1000 * 16 * 4)
+
+
+def _counted(step, /, **carry):
+    """The carry after three steps, which count them."""
+    out = lax.while_loop(lambda c: c["n"] < 3, lambda c: {**step(c), "n": c["n"] + 1}, {**carry, "n": 0})
+    return {name: out[name] for name in carry}
+
+
+def test_what_a_while_loop_passes_on_has_a_derivative_in_reverse():
+    def f(x):
+        out = _counted(lambda c: {"kept": c["kept"], "scaled": 2 * c["scaled"]}, kept=pnp.sin(x), scaled=1.0)
+        return out["kept"] * out["scaled"]
+
+    np.testing.assert_allclose(px.grad(f)(0.5), 8 * np.cos(0.5), rtol=1e-6)
+    np.testing.assert_allclose(px.jit(px.hessian(f))(0.5), -8 * np.sin(0.5), rtol=1e-6)
+    np.testing.assert_allclose(px.vmap(px.grad(f))(pnp.arange(2.0)), 8 * np.cos([0.0, 1.0]), rtol=1e-6)
+    assert px.grad(lambda x: lax.while_loop(lambda x: False, lambda x: x, x))(3.0) == 1.0
+
+
+def test_what_a_while_loop_passes_on_is_an_array_and_used_by_its_steps():
+    out = _counted(lambda c: {"step": c["step"], "sum": c["sum"] + c["step"]}, step=2, sum=1.0)
+    assert isinstance(out["step"], px.Array)
+    assert (out["step"].tolist(), out["sum"].tolist()) == (2, 7.0)
+    value, change = px.jvp(
+        lambda x: _counted(lambda c: {"x": c["x"], "y": c["y"] * c["x"]}, x=x, y=1.0)["y"], (2.0,), (1.0,)
+    )
+    assert (value, change) == (8.0, 12.0)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: lax.while_loop(lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1]), (0.0, x))[1],
+        lambda x: _counted(lambda c: {"x": c["y"], "y": c["x"]}, x=x, y=x)["x"],
+    ],
+    ids=["read by the condition", "exchanged"],
+)
+def test_what_a_while_loop_reads_or_moves_has_none(fun):
+    with pytest.raises(ValueError, match="while_loop cannot be differentiated in reverse mode"):
+        px.grad(fun)(2.0)
