@@ -12,7 +12,7 @@ from primax.core.avals import NO_VALUE, get_aval
 from primax.core.divided import axes_of_dims
 from primax.core.division import Division
 from primax.core.errors import ShardingTypeError
-from primax.interpreters.batching import AxisData, batch_flat, broadcast, stacked
+from primax.interpreters.batching import AxisData, batch_flat, stacked
 from primax.interpreters.signature import avals_of, check_outputs
 
 __all__ = ["vmap"]
@@ -180,4 +180,4 @@ def _to_out(x: Any, dim: int | None, want: Any, axis: AxisData, sum_match: bool)
     if not -rank <= want < rank:
         raise ValueError(f"vmap: out_axes has axis {want} for a result that has {rank} axes with the mapped one")
     want %= rank
-    return broadcast(x, axis.size, want) if dim is None else stacked(axis, x, dim, want)
+    return stacked(axis, x, dim, want)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypedDict, Unpack
 
 from primax.extend.arguments import index_dtype
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.numpy.brackets import Index, read_entries, resolve
 from primax.numpy.creation import asarray, constant, ones_like
 from primax.numpy.division import power
@@ -115,11 +115,12 @@ class Reference:
         >>> px.numpy.arange(3.0).at[px.numpy.array([1, 7])].get(mode="fill")
         Array([ 1., nan], dtype=float32)
         """
-        x = self.array
+        x, entries = self.array, self.index
         if out_sharding is not None:
             x = forgotten(x)
+            entries = tree.tree_map(lambda i: forgotten(i) if isinstance(i, Array) else i, entries)
         found = _PROMISE if mode is None else GatherScatterMode.from_any(mode)
-        index = resolve(get_aval(x).shape, read_entries(self.index))
+        index = resolve(get_aval(x).shape, read_entries(entries))
         out = read(x, index, found, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
         return out if out_sharding is None else resharded("at[...].get", out, out_sharding)
 

@@ -591,3 +591,20 @@ def test_shard_map_refuses_explicit_arrays_that_are_divided_otherwise_along_its_
     f = px.shard_map(lambda x: x, mesh=mesh, in_specs=px.P(), out_specs=px.P(), axis_names={"x"})
     with pytest.raises(ValueError, match=r"in_specs of argument 0 is P\(\), .* is divided otherwise; bring it there"):
         f(x)
+
+
+def test_results_that_do_not_depend_on_a_mapped_axis_are_divided_along_it(mesh):
+    with px.set_mesh(mesh):
+        x = reshard(np.ones((8, 4), np.float32), px.P(NAMES[0]))
+        out = px.vmap(lambda row: pnp.ones(3))(x)
+        assert tuple(px.typeof(out).sharding.spec) == (NAMES[0], None)
+        np.testing.assert_array_equal(np.asarray(out), np.ones((8, 3), np.float32))
+
+
+def test_indices_that_are_divided_are_left_to_xla_where_the_result_is_told(mesh):
+    with px.set_mesh(mesh):
+        x = reshard(np.arange(32, dtype=np.float32).reshape(8, 4), px.P(None, NAMES[1]))
+        index = reshard(np.arange(8, dtype=np.int32)[::-1], px.P(NAMES[0]))
+        out = px.jit(lambda x, i: x.at[i, :].get(out_sharding=px.P(*NAMES)))(x, index)
+        assert tuple(px.typeof(out).sharding.spec) == NAMES
+        np.testing.assert_array_equal(np.asarray(out), np.asarray(x)[::-1])
