@@ -367,4 +367,4 @@ def test_wheels_of_primax_and_of_the_example_work_in_a_fresh_environment(tmp_pat
     run([python, "-m", "pytest", "-q"], cwd=tests)
     installed = run([python, "-m", "pip", "list", "--format=freeze"], cwd=tmp_path).stdout.splitlines()
     assert not [line for line in installed if line.startswith("jax==")]
-    run([python, ROOT / "examples" / "demo.py"], cwd=tmp_path)
+    run([python, ROOT / "examples" / "inverse.py"], cwd=tmp_path)
