@@ -109,9 +109,10 @@ surface: $(VENV)/.dev
 	$(BIN)/python tests/support/families.py
 	$(BIN)/python tests/support/lines.py
 
-# PACKAGES="optax chex" are some of the packages. tests/ecosystem/run.py tells more.
+# PACKAGES="optax chex" are some of the packages, RESUME=1 goes on with a run. tests/ecosystem/run.py tells more.
 ecosystem: $(VENV)/.dev
-	$(BIN)/python tests/ecosystem/run.py $(PACKAGES) --seconds $(SECONDS) --seed $(SEED)
+	$(BIN)/python tests/ecosystem/run.py $(PACKAGES) --seed $(SEED) $(if $(RESUME),--resume) \
+	  $(if $(filter command line,$(origin SECONDS)),--seconds $(SECONDS))
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compare.py --a primax --b jax

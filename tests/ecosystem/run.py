@@ -247,12 +247,16 @@ def page(found: dict[str, dict[str, Any]]) -> str:
     rows = []
     for name in PACKAGES:
         if name not in found:
+            rows.append(f"| {name} | not run | not run | {PACKAGES[name].get('why', PACKAGES[name].get('note', ''))} |")
             continue
         entry, why = found[name], PACKAGES[name].get("why", "")
         tests = entry["tests"]
         if not PACKAGES[name].get("tests"):
             share = "the sdist has none"
-        elif not tests or not tests["reached"]:
+        elif not tests:
+            share = "not run"
+            why = why or PACKAGES[name].get("note", "")
+        elif not tests["reached"]:
             share = "none passes with jax"
         else:
             good = tests["reached"] - len(tests["failed"])

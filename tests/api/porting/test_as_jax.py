@@ -464,6 +464,7 @@ with warnings.catch_warnings(record=True) as found:
     warnings.simplefilter("always")
     batching.register_vmappable(Boxed, int, int, None, None, None)
 assert "primax.vmap maps over axes of the leaves of a Boxed" in str(found[0].message)
+assert jax.api_util.safe_map(lambda x, y: x + y, (1, 2), [3, 4]) == [4, 6]
 
 def parameters(f, numbers, names):
     return infer_argnums_and_argnames(inspect.signature(f), numbers, names)
