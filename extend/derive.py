@@ -149,12 +149,17 @@ def by(factory: Rule, *args: Any, **options: Any) -> Derivation:
     return _ByFactory(factory, args, options)
 
 
+def _undivided(aval: Any) -> Any:
+    """A type that does not tell how its values are divided: of results the sharding rule tells it."""
+    return aval if getattr(aval, "division", None) is None else aval.update(division=None)
+
+
 def _abstract_eval_from(primitive: Any, impl: Rule) -> Rule:
     program = ImplProgram(primitive, impl)
 
     def rule(*avals: Any, **params: Any) -> Any:
         with program.explained("abstract_eval"):
-            closed = trace_to_jaxpr(program.on(params), avals)
+            closed = trace_to_jaxpr(program.on(params), list(map(_undivided, avals)))
         if closed.effects:
             raise RuleError(
                 f"the abstract_eval rule of {primitive} cannot be derived from its impl, which has effects "
@@ -170,7 +175,7 @@ def _effectful_abstract_eval_from(primitive: Any, impl: Rule) -> Rule:
 
     def rule(*avals: Any, **params: Any) -> Any:
         with program.explained("effectful_abstract_eval"):
-            closed = trace_to_jaxpr(program.on(params), avals)
+            closed = trace_to_jaxpr(program.on(params), list(map(_undivided, avals)))
         return program.returned(closed.out_avals), closed.effects
 
     return rule

@@ -16,7 +16,7 @@ import primax.nn.initializers
 import primax.numpy as pnp
 import primax.random
 from primax import lax
-from primax.extend import core, define_primitive
+from primax.extend import core, define_primitive, derive
 from primax.sharding import AxisType, auto_axes, explicit_axes, reshard
 
 ShardingTypeError = core.ShardingTypeError
@@ -608,3 +608,20 @@ def test_indices_that_are_divided_are_left_to_xla_where_the_result_is_told(mesh)
         out = px.jit(lambda x, i: x.at[i, :].get(out_sharding=px.P(*NAMES)))(x, index)
         assert tuple(px.typeof(out).sharding.spec) == NAMES
         np.testing.assert_array_equal(np.asarray(out), np.asarray(x)[::-1])
+
+
+def test_a_derived_type_is_divided_as_the_sharding_rule_says_and_not_the_impl(mesh):
+    product = define_primitive(
+        "product_of_test",
+        impl=lambda a, b: (a.reshape(2, 4, 4) @ b).reshape(8, 4),
+        abstract_eval=derive.from_impl,
+        lowering=derive.from_impl,
+        sharding="i k:sum, k j -> i j",
+    )
+    first, second = NAMES
+    with px.set_mesh(mesh):
+        x, y = np.ones((8, 4), np.float32), np.ones((4, 4), np.float32)
+        out = px.eval_shape(product.bind, reshard(x, px.P(first)), reshard(y, px.P(None, second)))
+        assert tuple(out.sharding.spec) == (first, second)
+        with pytest.raises(ShardingTypeError, match=r"product_of_test: operands of types .* contracted"):
+            px.eval_shape(product.bind, reshard(x, px.P(None, second)), reshard(y, px.P(second)))
