@@ -46,7 +46,8 @@ def einsum(
       operands: the arrays.
       out: None.
       optimize: False to multiply from left to right; a list of pairs of positions, as `einsum_path` returns it;
-        anything else to take the cheapest pair first.
+        "greedy" to take the cheapest pair first; anything else for the order of the fewest operations, which is
+        looked for among up to 6 operands, and among up to 10 for "optimal": of more the cheapest pair comes first.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
       _dot_general: what multiplies pairs, a function with the parameters of `lax.dot_general`; that itself if None.
@@ -365,6 +366,9 @@ def _path(inputs: list[Labels], output: Labels, sizes: dict[str, int], optimize:
         if len(steps) != len(rooms) or not all(map(_names_two, steps, rooms)):
             raise ValueError(f"einsum: optimize must be {len(inputs) - 1} pairs of positions, got {optimize!r}")
         return [(min(step), max(step)) for step in steps]
+    few = 0 if optimize in (False, "greedy") else _MOST_FOR_OPTIMAL if optimize == "optimal" else _MOST
+    if 2 < len(inputs) <= few:
+        return _cheapest(inputs, output, sizes)
     items = list(inputs)
     path: list[tuple[int, int]] = []
     while len(items) > 1:
@@ -377,6 +381,52 @@ def _path(inputs: list[Labels], output: Labels, sizes: dict[str, int], optimize:
         rest = [labels for k, labels in enumerate(items) if k not in best]
         items = [*rest, _kept(items[i], items[j], [*rest, output])]
         path.append(best)
+    return path
+
+
+_MOST, _MOST_FOR_OPTIMAL = 6, 10
+
+
+def _cheapest(inputs: list[Labels], output: Labels, sizes: dict[str, int]) -> list[tuple[int, int]]:
+    """The order of the fewest operations: for each set of operands the best of all ways to multiply two parts of it."""
+    every = (1 << len(inputs)) - 1
+    kept: dict[int, frozenset[str]] = {}
+    best: dict[int, tuple[int, int]] = {}  # for a set the operations that its product takes, and one of the last parts
+    for members in sorted(range(1, every + 1), key=int.bit_count):
+        inside, outside = set[str](), set(output)
+        for i, labels in enumerate(inputs):
+            (inside if members >> i & 1 else outside).update(labels)
+        if members.bit_count() == 1:
+            kept[members], best[members] = frozenset(inside), (0, 0)
+            continue
+        kept[members] = frozenset(inside & outside)
+        ways = []
+        part = (members - 1) & members
+        while part:
+            rest = members ^ part
+            if part > rest:
+                together = kept[part] | kept[rest]
+                cost = _operations(together, together != kept[members], 2, sizes)
+                ways.append((best[part][0] + best[rest][0] + cost, part))
+            part = (part - 1) & members
+        best[members] = min(ways)
+
+    items = [1 << i for i in range(len(inputs))]
+    path: list[tuple[int, int]] = []
+
+    def multiply(members: int) -> None:
+        part = best[members][1]
+        if not part:
+            return
+        parts = part, members ^ part
+        for each in parts:
+            multiply(each)
+        i, j = sorted(map(items.index, parts))
+        del items[j], items[i]
+        items.append(members)
+        path.append((i, j))
+
+    multiply(every)
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -206,6 +207,31 @@ def test_dtypes_of_results_that_are_told_are_strong_and_compared_with_those_of_o
     calls["dot of numbers"] = lambda m: m.dot(2.0, 3.0, preferred_element_type="float32")
     calls["einsum"] = lambda m: m.einsum("i,i", m.asarray([2.0]), m.asarray([3.0]), preferred_element_type="float32")
     compare(calls)
+
+
+def test_the_optimal_order_takes_the_fewest_operations() -> None:
+    arrays = [np.ones(shape, np.float32) for shape in ((2, 8), (8, 2), (2, 16), (16, 3))]
+    subscripts = "ij,jk,kl,lm->im"
+    orders = [[(i, j), (k, m), (0, 1)] for j in range(4) for i in range(j) for m in range(3) for k in range(m)]
+    costs = [pnp.einsum_path(subscripts, *arrays, optimize=order)[1].opt_cost for order in orders]
+    for optimize in ("optimal", "auto", True):
+        assert pnp.einsum_path(subscripts, *arrays, optimize=optimize)[1].opt_cost == min(costs) < max(costs)
+    many = [np.ones((2, 3) if i % 2 == 0 else (3, 2), np.float32) for i in range(11)]
+    letters = ",".join("abcdefghijkl"[i : i + 2] for i in range(11))
+    assert len(pnp.einsum_path(letters, *many, optimize="optimal")[0]) == 10
+
+
+def test_optimal_orders_cost_no_more_than_those_of_jax() -> None:
+    jnp = pytest.importorskip("jax.numpy")
+    rng = random.Random(0)
+    sizes = {label: rng.choice([2, 3, 5, 10]) for label in "abcdefgh"}
+    for _ in range(30):
+        terms = ["".join(rng.sample("abcdefgh", rng.randint(1, 3))) for _ in range(rng.randint(3, 6))]
+        output = "".join(rng.sample(sorted(set("".join(terms))), rng.randint(0, 2)))
+        subscripts = f"{','.join(terms)}->{output}"
+        arrays = [np.ones([sizes[label] for label in term], np.float32) for term in terms]
+        ours, theirs = (m.einsum_path(subscripts, *arrays, optimize="optimal")[1] for m in (pnp, jnp))
+        assert ours.opt_cost <= theirs.opt_cost, subscripts
 
 
 def test_einsum_path_refuses_axes_of_different_lengths() -> None:
