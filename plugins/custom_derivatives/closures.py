@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     Args:
       fun: returns `(value, vjp)`, where `vjp(ct)` is the tuple of cotangents of its arguments, or the cotangent of
-        its only argument.
+        its only argument, or as many arrays in other containers.
 
     Returns:
       A function of the same arguments that returns the value.
@@ -137,15 +138,23 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     def forward(*args: Any) -> tuple[Any, Any]:
         value, vjp = _pair(fun, fun(*args))
         converted, consts = convert(vjp, (value,), lambda aval: True)
-        return value, (tree.Partial(converted), consts, len(args))
+        return value, (tree.Partial(converted), consts, tree.Partial(partial(_arranged, tree.tree_structure(args))))
 
     def backward(residuals: Any, ct: Any) -> tuple[Any, ...]:
-        vjp, consts, count = residuals
-        cts = vjp(ct, *consts)
-        return cts if isinstance(cts, tuple) and (count != 1 or len(cts) == 1) else (cts,)
+        vjp, consts, arranged = residuals
+        return arranged(vjp(ct, *consts))
 
     function.defvjp(forward, backward)
     return function
+
+
+def _arranged(structure: Any, cts: Any) -> tuple[Any, ...]:
+    """Cotangents in the structure of the arguments: as many may come in other containers, as in jax."""
+    leaves, found = tree.flatten(cts)
+    if found != structure and len(leaves) == structure.num_leaves:
+        cts = tree.unflatten(structure, leaves)
+    count = len(tree.treedef_children(structure))
+    return cts if isinstance(cts, tuple) and (count != 1 or len(cts) == 1) else (cts,)
 
 
 def _pair(fun: Callable[..., Any], returned: Any) -> tuple[Any, Any]:

@@ -549,3 +549,21 @@ def test_cotangents_of_another_type_are_refused_as_in_jax(jax):
             m.linearize(m.numpy.sin, x)[1](np.ones(4, np.float32))
         assert float(with_rule(m, 2)) == 2.0
     assert issubclass(px.errors.TangentTypeError, TypeError)
+
+
+@pytest.mark.parametrize(
+    "args, vjp",
+    [
+        (((2.0,),), lambda ct: (3 * ct,)),
+        (([2.0],), lambda ct: (3 * ct,)),
+        (([2.0],), lambda ct: ([3 * ct],)),
+        (({"a": 2.0},), lambda ct: {"a": 3 * ct}),
+        (((2.0,), (5.0,)), lambda ct: (3 * ct, 4 * ct)),
+        (((2.0, 5.0),), lambda ct: (3 * ct, 4 * ct)),
+    ],
+)
+def test_cotangents_of_custom_gradient_come_in_any_containers(args, vjp):
+    f = px.custom_gradient(lambda *args: (sum(px.tree.leaves(args)), vjp))
+    found = px.jit(px.grad(f, tuple(range(len(args)))))(*args)
+    assert px.tree.structure(found) == px.tree.structure(args)
+    assert [float(x) for x in px.tree.leaves(found)] == [3.0, 4.0][: len(px.tree.leaves(args))]
