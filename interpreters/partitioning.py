@@ -60,6 +60,8 @@ def mesh_symbol(module: Any, mesh: Any) -> str:
 def sharding_attribute(module: Any, mesh: Any, spec: PartitionSpec, ndim: int, open_axes: bool = False) -> Any:
     """The attribute that tells Shardy how a value of that many axes lies.
 
+    Along axes of open sums it is whole: Shardy refuses to hand summands to the program of one device since jaxlib 0.12.
+
     Args:
       module: the module.
       mesh: the mesh.
@@ -73,9 +75,6 @@ def sharding_attribute(module: Any, mesh: Any, spec: PartitionSpec, ndim: int, o
         free = open_axes or (i < len(spec) and spec[i] is PartitionSpec.UNCONSTRAINED)
         refs = [sdy.AxisRefAttr.get(str(name)) for name in spec.along(i)]
         dims.append(sdy.DimensionShardingAttr.get(refs, is_closed=not free))
-    if spec.unreduced:
-        refs = [sdy.AxisRefAttr.get(str(name)) for name in mesh.axis_names if name in spec.unreduced]
-        return sdy.TensorShardingAttr.get(mesh_symbol(module, mesh), dims, unreduced_axes=refs)
     return sdy.TensorShardingAttr.get(mesh_symbol(module, mesh), dims)
 
 
