@@ -433,7 +433,7 @@ REFUSED = [
     ),
     (lambda s: s(lambda x: lax.psum(x, "k")), NameError, "axis_name must name an axis"),
     (lambda s: s(lambda x: lax.pcast(x, "x", to="varying")), ValueError, "must be 'invarying' or 'reduced' along 'x'"),
-    (lambda s: s(lambda x: lax.pcast(x, "y", to="reduced")), NameError, "axis_name must name"),
+    (lambda s: s(lambda x: lax.pcast(x, "y", to="reduced")), ValueError, "which must be reduced along"),
     (
         lambda s: s(lambda x: lax.scan(lambda c, a: (c + a, None), pnp.zeros(4), x)[0][None]),
         TypeError,
