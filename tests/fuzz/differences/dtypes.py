@@ -160,6 +160,12 @@ DTYPES: tuple[Meant, ...] = (
         message="primax: float64, of jax: float32",
     ),
     Meant(
+        r"scipy\.cluster\.vq\.vq",
+        "dtype",
+        "The numbers of codes are int32, as SciPy's, which takes no bfloat16.",
+        message="primax: int32, of jax: int64",
+    ),
+    Meant(
         r"tree_util\.treedef_is_leaf",
         "value",
         "A structure without leaves is no leaf.",
