@@ -14,7 +14,7 @@ import primax as px
 jax = pytest.importorskip("jax")
 
 from fuzz.meshes.generate import Program, mesh_line, random_program  # noqa: E402
-from fuzz.meshes.kind import difference, execute  # noqa: E402
+from fuzz.meshes.kind import difference, execute, is_ill_conditioned  # noqa: E402
 from fuzz.runner import Job, run  # noqa: E402
 
 
@@ -71,6 +71,18 @@ def test_the_sort_of_a_difference_is_named(doubled, change, sort, in_32_bits):
     changed = dataclasses.replace(doubled, lines=tuple(line.replace(*change) for line in doubled.lines))
     found = difference(doubled, result_of(changed, px), result_of(doubled, jax))
     assert (found and found[0]) == sort
+
+
+def test_differences_of_rounding_where_rounding_decides_are_none(doubled, in_32_bits):
+    wrong, steep = (
+        dataclasses.replace(doubled, lines=tuple(line.replace("x * 2", text) for line in doubled.lines))
+        for text in ("x * 2.01", "px.numpy.sin(1e8 * x)")
+    )
+    assert not is_ill_conditioned(doubled, result_of(wrong, px), result_of(doubled, jax))
+    moved = dataclasses.replace(steep, lines=tuple(line.replace("1e8", "1.000001e8") for line in steep.lines))
+    found, wanted = result_of(moved, px), result_of(steep, jax)
+    assert difference(steep, found, wanted)[0] == "value"
+    assert is_ill_conditioned(steep, found, wanted)
 
 
 def test_what_must_be_refused_is_a_finding_where_it_is_not(doubled, in_32_bits):
