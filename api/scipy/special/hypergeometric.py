@@ -54,7 +54,7 @@ def _series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = 
             factor = factor * (each + k)
         for each in below:
             factor = factor / pnp.where(each + k == 0, 1.0, each + k)
-        term = term * factor
+        term = pnp.where(factor == 0, 0.0, term * factor)  # a sum that has overflown may end, too
         return k + 1, term, total + term
 
     one = pnp.ones_like(x)
@@ -167,6 +167,9 @@ def _hyp2f1_of(a: Any, b: Any, c: Any, x: Any) -> Array:
     usable = (x == x) & ~pole
     # A polynomial, or Gauss's series; for negative x by Pfaff's transformation.
     by_polynomial = _series((a, b), (c,), pnp.where(ends & usable, x, 0.0))
+    by_euler = ~ends & usable & (_is_pole(c - a) | _is_pole(c - b)) & ((x < 0) | ((x > 1) & (s == pnp.round(s))))
+    other_polynomial = _series((c - a, c - b), (c,), pnp.where(by_euler, x, 0.0))
+    other_polynomial = other_polynomial * pnp.power(pnp.where(by_euler, 1 - x, 1.0), pnp.where(by_euler, s, 1.0))
     negative = x < 0
     moved = pnp.where(negative, x / (x - 1), x)
     a, b = pnp.maximum(a, b), pnp.minimum(a, b)
@@ -183,7 +186,7 @@ def _hyp2f1_of(a: Any, b: Any, c: Any, x: Any) -> Array:
         (pnp.where(at_one, c - a, 1.0), pnp.where(at_one, c - b, 1.0)),
     )
     out = pnp.where(at_one, sign * pnp.exp(logarithm), pnp.where(x >= 1, np.inf, out))
-    out = pnp.where(ends, by_polynomial, out)
+    out = pnp.where(ends, by_polynomial, pnp.where(by_euler, other_polynomial, out))
     out = pnp.where((a == 0) | (b == 0) | (x == 0), 1.0, pnp.where(pole, np.inf, out))
     return pnp.where((a != a) | (b != b) | (c != c) | (x != x), np.nan, out)
 
@@ -221,7 +224,7 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     Raises:
       TypeError: an argument is complex or no array; the shapes do not broadcast.
 
-    Source: NIST DLMF 15.2.1, 15.8.1 for negative x, 15.8.4 near 1 and 15.4.20 at 1.
+    Source: NIST DLMF 15.2.1, 15.8.1 for negative x and for polynomials above 1, 15.8.4 near 1 and 15.4.20 at 1.
 
     >>> import primax as px
     >>> round(float(px.scipy.special.hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)

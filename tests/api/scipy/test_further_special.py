@@ -117,6 +117,16 @@ def test_a_series_that_ends_has_no_poles():
     assert [float(special.hyp2f1(0.5, b, -2.0, 0.5)) for b in (1.0, -3.0, -1.0)] == [INF, INF, 1.125]
 
 
+def test_hyp2f1_is_a_polynomial_times_a_power_where_c_is_less_than_a_or_b_by_a_whole_number():
+    places = [(61, 3, 45, -6), (2, 2, 1, 6), (2, 0.5, 1, -85), (3, 7, 0.5, -6), (7, 2, 3, 2), (61, 2, 7, -0.5)]
+    a, b, c, x = np.float32(places).T
+    wanted = scipy_special.hyp2f1(*(v.astype(float) for v in (a, b, c, x)))
+    close(special.hyp2f1(a, b, c, x), wanted, 1e-4)
+    with px.enable_x64(True):
+        close(special.hyp2f1(*(v.astype(float) for v in (a, b, c, x))), wanted, 1e-11)
+    assert float(special.hyp2f1(np.float32(58), np.float32(-28), np.float32(61), np.float32(-85))) == INF
+
+
 def test_bessel_functions_and_harmonics_are_those_of_scipy():
     z = np.array([0, 1e-3, -1e-3, 0.1, 1, -2, 5, 10, 20])
     with px.enable_x64(True):

@@ -179,7 +179,7 @@ DTYPES: tuple[Meant, ...] = (
         message="primax: float32, of jax: float64",
     ),
     Meant(
-        r"numpy\.(add|multiply)\.reduceat",
+        r"numpy\.((add|multiply)\.reduceat|cumulative_prod)",
         "dtype",
         "Sums and products of narrow integers and booleans are of default width, as those of reduce and NumPy's are.",
         message=r"primax: u?int(32|64), of jax: (bool|u?int(2|4|8|16))\b",

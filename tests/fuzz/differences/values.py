@@ -118,6 +118,13 @@ VALUES: tuple[Meant, ...] = (
         text=r"^m\.live_arrays\(",
     ),
     Meant(
+        r"scipy\.special\.hyp2f1",
+        "nan|value",
+        "Where a or b is c, and no positive number, the series has ended before its pole; jax has a pole. Polynomials of "
+        "large degree are their sums, where jax overflows.",
+        message=r"jax: (np\.\w+\()?-?inf",
+    ),
+    Meant(
         r"numpy\.einsum_path",
         "value",
         "Which order is chosen among those of one cost is nobody's promise.",
