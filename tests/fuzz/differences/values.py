@@ -120,8 +120,8 @@ VALUES: tuple[Meant, ...] = (
     Meant(
         r"scipy\.special\.hyp2f1",
         "nan|value",
-        "Where a or b is c, and not positive, the series has ended before its pole; jax has a pole. Polynomials of large "
-        "degree are their sums, where jax overflows.",
+        "Where a or b is c, and not positive, the series has ended before its pole; jax has a pole. Large polynomials "
+        "are their sums, where jax overflows.",
         message=r"jax: (np\.\w+\()?-?inf",
     ),
     Meant(
