@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, overload
 
+import numpy as np
+
 from primax.extend.api_util import among, integer
 from primax.extend.arguments import canonical_axes, canonical_axis, integers, listed
 from primax.extend.core import Array, get_aval
@@ -48,10 +50,13 @@ def permuted(a: Any, order: tuple[int, ...]) -> Array:
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
     """The elements of an array, in order, under another shape.
 
+    An array of NumPy stays one, of its own dtype, inside `jit` as well, as in JAX: its elements are known there.
+
     Args:
       a: an array or a number.
       shape: a sequence of sizes, or one size; one of them may be -1, and follows from the others.
-      order: "C" to read and fill the last axis fastest, "F" the first.
+      order: "C" to read and fill the last axis fastest, "F" the first; "A" is "C", but for arrays of NumPy, for which
+        it is "F" if their first axis is the fastest in memory.
       copy: True to have a copy in any case; otherwise there is no telling, since arrays are never written to.
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
@@ -65,7 +70,18 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
            [3, 4, 5]], dtype=int32)
     """
     if out_sharding is not None:
-        return with_out_sharding("reshape", lambda a: reshape(a, shape, order, copy=copy), (a,), out_sharding)
+        return with_out_sharding("reshape", lambda a: _reshape(a, shape, order, copy), (a,), out_sharding)
+    if not isinstance(a, np.ndarray | np.generic):
+        return _reshape(a, shape, order, copy)
+    sizes = _resolved(aval_of("reshape", a, "a").shape, shape)
+    if not among(order, ("C", "F", "A")):
+        raise ValueError(f"reshape: order must be 'C' or 'F', got {order!r}")
+    found: Any = a.copy() if copy else a
+    return found.reshape(sizes, order=order)
+
+
+def _reshape(a: Any, shape: Any, order: str, copy: bool | None) -> Array:
+    """`reshape`, to an array of primax for one of NumPy too."""
     own = aval_of("reshape", a, "a").shape
     if copy:
         a = asarray(a, copy=True)
@@ -103,7 +119,9 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
 def reshape_method(x: Any, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Array:
     """`reshape`, with the sizes as one argument or several."""
     sizes = shape[0] if len(shape) == 1 else shape
-    return reshape(x, sizes, order, copy=copy, out_sharding=out_sharding)
+    if out_sharding is not None:
+        return with_out_sharding("reshape", lambda x: _reshape(x, sizes, order, copy), (x,), out_sharding)
+    return _reshape(x, sizes, order, copy)
 
 
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
@@ -118,7 +136,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
         return with_out_sharding("ravel", lambda a: ravel(a, order), (a,), out_sharding)
     if among(order, ("K",)):
         raise NotImplementedError("ravel: order must be 'C' or 'F': arrays have no memory order, got 'K'")
-    return reshape(a, (aval_of("ravel", a, "a").size,), order)
+    return _reshape(a, (aval_of("ravel", a, "a").size,), order, None)
 
 
 def transpose(a: Any, axes: Any = None) -> Array:

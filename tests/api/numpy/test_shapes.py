@@ -8,6 +8,7 @@ from numpycheck import compare, refuses, sample
 
 import primax as px
 import primax.numpy as pnp
+from primax.extend.core import Tracer
 
 
 def test_shapes_agree_with_jax() -> None:
@@ -201,6 +202,48 @@ def test_shapes_take_few_equations() -> None:
     assert names(lambda x: pnp.split(x, 3, 1), x) == ["split"]
     assert names(lambda x: pnp.pad(x, 1), x) == ["pad"]
     assert names(lambda x: pnp.concatenate([x]), x) == []
+
+
+def test_reshape_keeps_arrays_of_numpy() -> None:
+    import jax
+    import jax.numpy as jnp
+
+    def kinds(m, jit):  # type: ignore[no-untyped-def]
+        whole, wide = np.arange(6.0), np.asfortranarray(np.arange(6).reshape(2, 3))
+        found = []
+
+        def run(one):  # type: ignore[no-untyped-def]
+            found.append(m.reshape(whole, (2, -1)))
+            found.append(m.reshape(np.float32(1), (1, 1)))
+            found.append(m.reshape(np.float32(1), ()))
+            found.extend(m.reshape(wide, 6, order=order) for order in "CFA")
+            found.append(m.reshape(whole, 6, copy=True))
+            assert not isinstance(m.ravel(whole), np.ndarray)
+            assert not isinstance(m.reshape(one, (1,)), np.ndarray)
+            return one
+
+        jit(run)(m.float32(1))
+        return [(type(x), x.dtype, x.tolist()) for x in found]
+
+    assert kinds(pnp, px.jit) == kinds(jnp, jax.jit)
+    assert kinds(pnp, lambda f: f) == kinds(jnp, lambda f: f)
+    whole = np.arange(6.0)
+    assert np.shares_memory(pnp.reshape(whole, (2, 3)), whole)
+    assert not np.shares_memory(pnp.reshape(whole, (2, 3), copy=True), whole)
+    refuses(TypeError, "reshape: shape must have as many elements as a, got 4 in (4,)", pnp.reshape, whole, 4)
+    refuses(ValueError, "reshape: order must be 'C' or 'F', got 'K'", pnp.reshape, whole, 6, "K")
+
+
+def test_what_is_known_of_arrays_of_numpy_is_known_in_programs() -> None:
+    known = []
+
+    def inside(x):  # type: ignore[no-untyped-def]
+        mask = pnp.reshape(np.array([1.0, np.nan]) == np.array([1.0, np.nan]), (1, -1)).all(-1)
+        known.extend(() if isinstance(mask, Tracer) else [bool(mask)])
+        return pnp.where(mask, x, -pnp.inf)
+
+    assert px.jit(inside)(2.0) == -np.inf
+    assert known == [False]
 
 
 def test_messages_name_function_argument_and_numbers() -> None:
