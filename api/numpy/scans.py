@@ -115,7 +115,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
       append: what is put after it, likewise.
 
     Raises:
-      ValueError: n is negative, `a` of rank 0, or the axis out of range.
+      ValueError: n is negative; or not 0, and `a` of rank 0 or the axis out of range.
 
     >>> import primax as px
     >>> px.numpy.diff(px.numpy.array([1, 4, 9]))
@@ -125,11 +125,11 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     n = integer("diff", "n", n)
     if n < 0:
         raise ValueError(f"diff: n must not be negative, got {n}")
+    if n == 0:
+        return asarray(a)
     if not shape:
         raise ValueError("diff: a must be of rank 1 or more, got rank 0")
     axis = canonical_axis(axis, len(shape), "diff")
-    if n == 0:
-        return asarray(a)
     parts = [a]
     for place, part in ((0, prepend), (len(parts) + 1, append)):
         if part is not None:

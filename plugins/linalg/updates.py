@@ -102,7 +102,11 @@ def _rotate_rows(r: Any, w: Any) -> Array:
         row, place = row_and_place
         x, y = (_element(v, place) for v in (row, w))
         length = exponential.sqrt_p.bind(arithmetic.add(arithmetic.square(x), arithmetic.square(y)))
-        c, s = (_repeated(arithmetic.div(v, length), get_aval(w).shape) for v in (x, y))
+        nothing = comparison.eq(length, structural.zeros_like(length))  # to turn, so that the angle is 0
+        one = structural.ones_like(length)
+        length = structural.select(nothing, one, length)
+        c, s = structural.select(nothing, one, arithmetic.div(x, length)), arithmetic.div(y, length)
+        c, s = (_repeated(v, get_aval(w).shape) for v in (c, s))
         turned = arithmetic.add(arithmetic.mul(c, row), arithmetic.mul(s, w))
         left = arithmetic.sub(arithmetic.mul(c, w), arithmetic.mul(s, row))
         return left, turned

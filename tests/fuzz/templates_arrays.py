@@ -238,7 +238,7 @@ def factors(d: Draw, f: str) -> str:
     reals = dtype if dtype != "complex64" else "float32"
     flag = d.one(True, False)
     texts = {
-        "cholesky_update": f"{f}(A({d.values.matrix((3, 3), reals, 'upper')}), {d.of((3,), reals, 'plain')})",
+        "cholesky_update": f"{f}(A({d.values.matrix((3, 3), reals, 'factor')}), {d.of((3,), reals, 'plain')})",
         "householder_product": f"{f}({arr(3, 2)}, {arr(2)})",
         "ormqr": f"{f}({arr(3, 3)}, {arr(3)}, {arr(3, 2)}, left=True, transpose={flag})",
         "lu_pivots_to_permutation": f"{f}(A([{d.one('2, 1, 2', '0, 1, 2', '1, 2, 2')}], 'int32'), {d.one(3, 4)})",

@@ -129,7 +129,10 @@ class Values:
         return f"{text}, {dtype!r}"
 
     def matrix(self, shape: Shape, dtype: str, form: str) -> str:
-        """The arguments of `A` for matrices of form "any", "spd" (positive definite), "lower", "upper", "symmetric"."""
+        """The arguments of `A` for matrices of form "any", "spd" (positive definite), "lower", "upper", "symmetric".
+
+        "factor" is "upper" with a diagonal that is not negative.
+        """
         if form == "any" or len(shape) < 2 or 0 in shape or shape[-1] != shape[-2] or kind_of(dtype) == "bool":
             return self.data(shape, dtype)
         *batch, n, _ = shape
@@ -140,13 +143,15 @@ class Values:
             return "[" + ", ".join(self._batched(batch[1:], n, dtype, form) for _ in range(batch[0])) + "]"
         rows = [[self.number(dtype) for _ in range(n)] for _ in range(n)]
         for i, j in itertools.product(range(n), range(n)):
-            if (form == "lower" and j > i) or (form == "upper" and j < i):
+            if (form == "lower" and j > i) or (form in ("upper", "factor") and j < i):
                 rows[i][j] = 0
             if form in ("spd", "symmetric") and j < i:
                 other = rows[j][i]
                 rows[i][j] = other.conjugate() if isinstance(other, complex) else other
             if form == "symmetric" and i == j:
                 rows[i][i] = rows[i][i].real
+            if form == "factor" and i == j:
+                rows[i][i] = abs(rows[i][i])
             if form == "spd" and i == j:
                 rows[i][i] = 9 + n + 2 * i if kind_of(dtype) in ("int", "uint") else 9.5 + n + 2 * i
         return "[" + ", ".join("[" + ", ".join(map(literal, row)) + "]" for row in rows) + "]"

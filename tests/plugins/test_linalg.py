@@ -217,6 +217,8 @@ def test_qr_of_narrow_dtypes_is_differentiated():
 def test_updates_and_symmetric_products_are_what_they_are_called():
     r, w, c = np.triu(general((3, 3))), general((3, 3))[0], definite((3, 3))
     close(linalg.cholesky_update(r, w), np.linalg.cholesky(r.T @ r + np.outer(w, w)).T)
+    singular, left = np.float32([[0, 2], [0, 3]]), np.float32([0, 4])
+    close(linalg.cholesky_update(singular, left), np.float32([[0, 2], [0, 5]]))
     close(linalg.symmetric_product(r[:, :2], c, alpha=2.0, beta=-0.5), 2 * r[:, :2] @ r[:, :2].T - 0.5 * c)
     skewed = np.asarray(linalg.symmetric_product(r, np.triu(c), beta=1.0, symmetrize_output=True))
     close(skewed, skewed.T)

@@ -142,6 +142,7 @@ def test_differences_and_integrals_agree_with_jax() -> None:
         "prepend": lambda m, x: m.diff(x, prepend=0, append=x[:, :1]),
         "bool": lambda m, x: m.diff(x > 0),
         "too often": lambda m, x: m.diff(x, n=9),
+        "never": lambda m, x: m.diff(x.ravel()[0], n=0),
         "ediff1d": lambda m, x: m.ediff1d(x, to_end=1, to_begin=m.array([2, 3])),
         "gradient": lambda m, x: m.gradient(x),
         "spacing": lambda m, x: m.gradient(x, 0.5, axis=1),

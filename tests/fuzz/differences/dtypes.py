@@ -9,7 +9,7 @@ DTYPES: tuple[Meant, ...] = (
         r"scipy\.special\.(owens_t|sph_harm_y)",
         "dtype",
         "The dtype is that of the operands that are no orders, as of all functions there.",
-        message="primax: (b?float16|complex64), of jax: (float32|complex128)",
+        message="primax: (b?float16|complex64), of jax: (float32|float64|complex128)",
     ),
     Meant(
         r"scipy\.interpolate\.RegularGridInterpolator",
@@ -164,6 +164,12 @@ DTYPES: tuple[Meant, ...] = (
         "dtype",
         "The numbers of codes are int32, as SciPy's, which takes no bfloat16.",
         message="primax: int32, of jax: int64",
+    ),
+    Meant(
+        r"experimental\.multihost_utils\.\w+",
+        "dtype",
+        "Numbers of Python have the default width here, too.",
+        message=r"primax: (float|int)32, of jax: (float|int)64",
     ),
     Meant(
         r"tree_util\.treedef_is_leaf",

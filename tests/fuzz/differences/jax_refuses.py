@@ -18,6 +18,12 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message=r"The ratio of \w+ contracting dim \d+ to its scale's dim size \(1\) must be at least 2",
     ),
     Meant(
+        r"scipy\.linalg\.polar",
+        "jax raises",
+        "Integers become floats, as in all decompositions.",
+        message=r"data type <class 'numpy\.u?int\d+'> not inexact",
+    ),
+    Meant(
         r"no_execution",
         "jax raises",
         "Constants are placed without a program that is executed.",
