@@ -16,6 +16,7 @@ from primax.extend.core import dtypes, get_aval
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
 _STEP = 1e-4
+_MOST_ORDERS = 16  # each doubles the work
 # What a value, and what a derivative by differences, may be off, relative to what is expected and in any case.
 _VALUES = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6, "float64": 1e-15, "complex128": 1e-15}
 _GRADIENTS = {
@@ -222,13 +223,15 @@ def check_grads(
 
     Raises:
       AssertionError: a derivative differs.
-      ValueError: a mode is another one.
+      ValueError: a mode is another one, or the order above 16.
 
     >>> import primax as px
     >>> px.test_util.check_grads(lambda x, y: px.numpy.sin(x) * y, (0.5, 2.0), order=2)
     """
     check_function("check_grads", "f", f)
     order = integer("check_grads", "order", order)
+    if order > _MOST_ORDERS:
+        raise ValueError(f"check_grads: order must be at most {_MOST_ORDERS}, got {order}")
     modes = (modes,) if isinstance(modes, str) else tuple(sequence("check_grads", "modes", modes))
     for mode in modes:
         if mode not in ("fwd", "rev"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from primax.extend import backend
-from primax.extend.api_util import among, integer
+from primax.extend.api_util import among, integer, sequence
 from primax.extend.core import Array, tree
 from primax.extend.sharding import Mesh, named_from_hlo, to_hlo
 from primax.plugins.calls import flat_arguments
@@ -244,7 +244,9 @@ def export(
     """
     if not hasattr(fun_jit, "trace"):
         raise TypeError(f"export: fun_jit must be a function returned by jit, got {fun_jit!r}")
-    if not all(isinstance(check, DisabledSafetyCheck) for check in disabled_checks):
+    if not all(
+        isinstance(check, DisabledSafetyCheck) for check in sequence("export", "disabled_checks", disabled_checks)
+    ):
         raise TypeError(f"export: disabled_checks must be DisabledSafetyChecks, got {disabled_checks!r}")
 
     def make(*args: Any, **kwargs: Any) -> Exported:

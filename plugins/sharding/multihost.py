@@ -30,6 +30,8 @@ _AXIS = "processes"
 def _host_value(function: str, x: Any) -> np.ndarray[Any, Any]:
     """The value of an array that this process has, in primax's dtype."""
     aval = core.get_aval(x)
+    if isinstance(x, core.ShapeDtypeStruct):
+        raise TypeError(f"{function}: arrays must have values, got {x!r}")
     if not isinstance(aval.dtype, np.dtype):
         raise TypeError(f"{function}: arrays must be of numbers, got {aval.str_short()}; pass random.key_data of keys")
     return np.asarray(x, aval.dtype)

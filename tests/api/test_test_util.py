@@ -61,5 +61,7 @@ def test_wrong_values_fail():
 def test_wrong_arguments_are_refused():
     with pytest.raises(ValueError, match='check_grads: modes must be "fwd" and "rev", got \'back\''):
         test_util.check_grads(pnp.sin, (0.5,), 1, modes=("back",))
+    with pytest.raises(ValueError, match="check_grads: order must be at most 16, got 18446744073709551616"):
+        test_util.check_grads(pnp.sin, (0.5,), 2**64)
     with pytest.raises(TypeError, match="check_jvp: f must be callable"):
         test_util.check_jvp(1.0, pnp.sin, (0.5,))

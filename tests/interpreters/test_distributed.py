@@ -280,6 +280,8 @@ def test_what_initialize_cannot_use_is_refused():
     assert px.multihost.process_allgather({"x": np.arange(3)})["x"].tolist() == [[0, 1, 2]]
     assert px.multihost.process_allgather(np.arange(3), tiled=True).tolist() == [0, 1, 2]
     assert px.multihost.broadcast_one_to_all([1, 2.5])[1].dtype == px.typeof(2.5).dtype
+    with pytest.raises(TypeError, match="arrays must have values, got ShapeDtypeStruct"):
+        px.multihost.broadcast_one_to_all(px.ShapeDtypeStruct((2,), "float32"))
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,8 @@ def test_arguments_of_other_types_are_refused() -> None:
 def test_what_cannot_be_exported_is_refused() -> None:
     with pytest.raises(TypeError, match="fun_jit must be a function returned by jit"):
         export(lambda x: x)
+    with pytest.raises(TypeError, match="export: disabled_checks must be a sequence, got 2"):
+        export(px.jit(lambda x: x), disabled_checks=2)
     with pytest.raises(ValueError, match="platforms must be a sequence of names"):
         export(px.jit(lambda x: x), platforms="cpu")(1.0)
     p = core.Primitive("calls_python")
