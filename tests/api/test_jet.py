@@ -8,7 +8,6 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax import lax
-from primax.experimental import sparse
 from primax.experimental.jet import jet, jet2, jet_rules
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
@@ -155,15 +154,8 @@ def test_rules_may_be_added():
         (lambda: jet(pnp.sin, (1.0,), (2.0,)), TypeError, r"jet: series\[0\] must be a list of terms"),
         (lambda: jet(pnp.sin, (1.0,), ([pnp.ones(2)],)), ValueError, r"series\[0\]\[0\] must have the shapes of"),
         (lambda: jet(pnp.sin, (1.0,), ([{"a": 1.0}],)), ValueError, r"series\[0\]\[0\] must have the structure of"),
-        (lambda: sparse.BCOO, ImportError, "primax.experimental.sparse.BCOO is not there yet: sparse arrays come in"),
-        (lambda: sparse.nothing, AttributeError, "has no attribute 'nothing'"),
     ],
 )
 def test_wrong_arguments_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
-
-
-def test_sparse_arrays_are_said_to_come_later():
-    with pytest.raises(ImportError, match="bcoo_fromdense is not there yet"):
-        from primax.experimental.sparse import bcoo_fromdense  # noqa: F401

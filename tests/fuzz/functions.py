@@ -42,7 +42,7 @@ NOT_LOADED = (
     "scipy.signal scipy.stats scipy.fft scipy.interpolate scipy.optimize scipy.ndimage scipy.sparse.linalg "
     "scipy.spatial.transform scipy.cluster.vq scipy.integrate export image ops flatten_util test_util experimental.jet "
     "experimental.checkify experimental.mesh_utils experimental.serialize_executable experimental.multihost_utils "
-    "experimental.compute_on experimental.custom_partitioning experimental.scheduling_groups "
+    "experimental.compute_on experimental.sparse experimental.custom_partitioning experimental.scheduling_groups "
     "example_libraries.stax example_libraries.optimizers"
 ).split()
 ENOUGH = 5  # calls of each function that must succeed in both

@@ -21,7 +21,10 @@ _INNER = (
     "primax.__main__",
 )
 # Folders that are the code of a package, whose names are its own, but for packages among them.
-_PART = re.compile(r"primax\.(numpy|nn|random|lax|scipy\.\w+)\.(?!(fft|linalg|initializers|vq|transform)$)\w+(\.\w+)*")
+_PART = re.compile(
+    r"primax\.(numpy|nn|random|lax|scipy\.\w+|experimental\.sparse)"
+    r"\.(?!(fft|linalg|initializers|vq|transform)$)\w+(\.\w+)*"
+)
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 # What is not called, and why.

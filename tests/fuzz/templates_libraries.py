@@ -195,6 +195,50 @@ def others(d: Draw, f: str) -> str:
     return texts[f.rpartition(".")[2]]
 
 
+def sparse_arrays(d: Draw, f: str) -> str:
+    """Sparse arrays, as the dense ones that they stand for."""
+    m = "m.experimental.sparse"
+    batch, dense = d.rng.choice([(0, 0), (1, 0), (0, 1), (1, 1)])
+    values = [[[d.rng.choice([0, 0, 1, -2, 3]) for _ in range(4)] for _ in range(3)] for _ in range(2)]
+    x, y, v = f"A({values}, 'float32')", d.of((2, 3, 4), "float32"), d.floats((4,), "plain")
+    mat = f"{m}.bcoo_fromdense({x}, nse={d.one(9, 12)}, n_batch={batch}, n_dense={dense})"
+    flat = f"{m}.bcoo_fromdense({x}[0])"
+    axis = d.rng.randrange(3 - dense)
+    squared = f"lambda s, w: {'((s @ w) ** 2).sum()' if 'grad' in f else 's @ w'}"
+    slope = f"{f}({squared}, {d.one(0, 1)})({flat}, {v})"
+    made = {
+        "BCOO": f"{f}((A([1.0, 2.0], 'float32'), A([[0, {d.one(1, 9)}], [2, 3]], 'int32')), shape=(3, 4))",
+        "bcoo_broadcast_in_dim": f"{f}({mat}, shape=(5, 2, 3, 4), broadcast_dimensions=(1, 2, 3))",
+        "bcoo_concatenate": f"{f}([{mat}, {mat}], dimension={axis})",
+        "bcoo_dot_general": f"{f}({flat}, {d.one(v, flat + '.T')}, dimension_numbers=(((1,), (0,)), ((), ())))",
+        "bcoo_dynamic_slice": f"{f}({mat}, ({d.one(0, 1)}, {d.one(0, -1, 2)}, 1), (1, 2, {d.one(2, 3)}))",
+        "bcoo_extract": f"{f}({mat}, {y})",
+        "bcoo_fromdense": mat,
+        "bcoo_multiply_sparse": f"{f}({mat}, {mat})",
+        "bcoo_reduce_sum": f"{f}({mat}, axes=({axis},))",
+        "bcoo_reshape": f"{f}({flat}, new_sizes={d.one((4, 3), (12,), (2, 6), (2, 5))})",
+        "bcoo_rev": f"{f}({mat}, ({axis},))",
+        "bcoo_slice": f"{f}({mat}, start_indices=(0, 1, {d.one(0, 1)}), limit_indices=(2, 3, 4), strides=(1, {d.one(1, 2)}, 1))",
+        "bcoo_squeeze": f"{f}({mat}[:1], dimensions=({d.one(0, 0, 1)},))",
+        "bcoo_transpose": f"{f}({flat}, permutation={d.one((1, 0), (0, 1))})",
+        "bcoo_update_layout": f"{f}({mat}, n_batch={d.one(0, 1, 2)}, n_dense={d.one(0, 1)}, on_inefficient={d.one('None', repr('error'))})",
+        "empty": f"{f}({d.one((2, 3), (4,))}, nse={d.one(0, 2)})",
+        "eye": f"{f}({d.one(3, 2)}, {d.one('None', 4)}, {d.one(0, 1, -1)})",
+        **dict.fromkeys(("bcoo_sort_indices", "bcoo_sum_duplicates", "bcoo_todense", "todense"), f"{f}({mat})"),
+    }
+    name = f.rpartition(".")[2]
+    if name in made:
+        return f"{m}.todense({made[name]})"
+    texts = {
+        "JAXSparse": f"isinstance({mat}, {f})",
+        "bcoo_dot_general_sampled": f"{f}({x}[0], {y}[0].T, A([[0, 1], [2, {d.one(0, 2)}]], 'int32'), dimension_numbers=(((1,), (0,)), ((), ())))",
+        "bcoo_multiply_dense": f"{f}({mat}, {d.one(y, v, 2.0)})",
+        "value_and_grad": f"[(out, {m}.todense(by)) for out, by in [{slope}]]",
+        **dict.fromkeys(("grad", "jacfwd", "jacrev", "jacobian"), f"{m}.todense({slope})"),
+    }
+    return texts[name]
+
+
 def hosts(d: Draw, f: str) -> str:
     """Exchanges between processes, of which there is one."""
     y, mesh = d.of((4, 2)), "m.make_mesh((1,), ('x',), (m.sharding.AxisType.Auto,))"
@@ -309,6 +353,7 @@ LIBRARIES: dict[str, Template] = {
     r"scipy\.(cluster\.vq|integrate|interpolate|ndimage|optimize|sparse\.linalg|spatial\.transform)\.\w+": numeric,
     rf"example_libraries\.stax\.({'|'.join(LAYERS)})": layer,
     r"example_libraries\.optimizers\.\w+": optimizer,
+    r"experimental\.sparse\.\w+": sparse_arrays,
     r"experimental\.(checkify\.\w+|io_callback)|live_arrays|print_environment_info": others,
     r"experimental\.jet\.jet2?|flatten_util\.\w+|test_util\.check_\w+|named_call|profiler\.\w+|lax\.composite|fwd_and_bwd|"
     r"custom_derivatives\.custom_vjp_primal_tree_values|experimental\.layout\.\w+": others,

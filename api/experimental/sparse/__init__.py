@@ -1,0 +1,86 @@
+"""Sparse arrays: elements and their indices, with the operations of arrays; docs/sparse.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.experimental.sparse.arrays import BCOO, bcoo_fromdense, empty, eye, todense
+from primax.experimental.sparse.coordinates import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning
+from primax.experimental.sparse.derivatives import grad, jacfwd, jacobian, jacrev, value_and_grad
+from primax.experimental.sparse.products import (
+    bcoo_dot_general,
+    bcoo_dot_general_sampled,
+    bcoo_multiply_dense,
+    bcoo_multiply_sparse,
+)
+from primax.experimental.sparse.shapes import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
+    bcoo_reduce_sum,
+    bcoo_reshape,
+    bcoo_squeeze,
+    bcoo_transpose,
+)
+from primax.experimental.sparse.slices import bcoo_dynamic_slice, bcoo_rev, bcoo_slice
+from primax.experimental.sparse.storage import (
+    bcoo_extract,
+    bcoo_sort_indices,
+    bcoo_sum_duplicates,
+    bcoo_todense,
+    bcoo_update_layout,
+)
+
+__all__ = [
+    "BCOO",
+    "JAXSparse",
+    "SparseEfficiencyError",
+    "SparseEfficiencyWarning",
+    "bcoo_broadcast_in_dim",
+    "bcoo_concatenate",
+    "bcoo_dot_general",
+    "bcoo_dot_general_sampled",
+    "bcoo_dynamic_slice",
+    "bcoo_extract",
+    "bcoo_fromdense",
+    "bcoo_multiply_dense",
+    "bcoo_multiply_sparse",
+    "bcoo_reduce_sum",
+    "bcoo_reshape",
+    "bcoo_rev",
+    "bcoo_slice",
+    "bcoo_sort_indices",
+    "bcoo_squeeze",
+    "bcoo_sum_duplicates",
+    "bcoo_todense",
+    "bcoo_transpose",
+    "bcoo_update_layout",
+    "empty",
+    "eye",
+    "grad",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "todense",
+    "value_and_grad",
+]
+
+_ABSENT = frozenset(
+    "BCSR COO CSC CSR CuSparseEfficiencyWarning SparseTracer load_npz random_bcoo save_npz sparsify sparsify_raw "
+    "todense_p bcoo_conv_general_dilated bcoo_gather".split()
+)
+_PREFIXES = ("bcsr", "coo", "csr")
+
+
+def __getattr__(name: str) -> Any:
+    """Say of JAX's other names that they are not here.
+
+    Raises:
+      ImportError: the name is one of JAX's; `from ... import` would hide what an AttributeError says.
+      AttributeError: it is none.
+    """
+    if name in _ABSENT or name.startswith(_PREFIXES) or (name.startswith("bcoo_") and name.endswith("_p")):
+        raise ImportError(
+            f"primax.experimental.sparse.{name} is not there: sparse arrays are BCOO arrays here, with functions of "
+            "their own; docs/sparse.md tells more, and docs/porting.md why"
+        )
+    raise AttributeError(f"module 'primax.experimental.sparse' has no attribute {name!r}")

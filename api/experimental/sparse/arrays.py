@@ -1,0 +1,363 @@
+"""BCOO arrays: their class, with operators, and what makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from primax import numpy as pnp
+from primax import tree_util
+from primax.experimental.sparse import products, shapes, slices, storage
+from primax.experimental.sparse.coordinates import Coordinates, JAXSparse, as_array, axes_of, shape_of
+from primax.extend.api_util import integer, numpy_dtype
+from primax.extend.core import Array
+
+__all__ = ["BCOO", "bcoo_fromdense", "empty", "eye", "todense"]
+
+
+@tree_util.register_pytree_node_class
+class BCOO(Coordinates):
+    """A sparse array: elements and their indices, with leading batch dimensions and trailing dense ones. A pytree.
+
+    Args:
+      args: (data, indices): `data` of shape (*batch, nse, *dense), and integers of shape (*batch, nse, n_sparse).
+        Elements with the same indices add up, and those whose indices are out of range count for nothing. Batch
+        dimensions of size 1 stand for all.
+      shape: the sizes of batch, sparse and dense dimensions.
+      indices_sorted: a promise that the indices are sorted.
+      unique_indices: a promise that no indices come twice.
+
+    Raises:
+      TypeError: an argument is no array, or the indices are no integers.
+      ValueError: the shapes do not fit.
+
+    >>> import primax.numpy as pnp
+    >>> from primax.experimental.sparse import BCOO
+    >>> mat = BCOO.fromdense(pnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> mat
+    BCOO(float32[2, 2], nse=2)
+    >>> (mat @ pnp.array([1.0, 10.0])).tolist()
+    [20.0, 3.0]
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        if not all(hasattr(x, "dtype") and hasattr(x, "ndim") for x in (self.data, self.indices)):
+            return f"BCOO(data={self.data!r}, indices={self.indices!r}, shape={self.shape})"
+        kinds = "".join(f", {name}={getattr(self, name)}" for name in ("n_batch", "n_dense") if getattr(self, name))
+        return f"BCOO({self.dtype}{list(self.shape)}, nse={self.nse}{kinds})"
+
+    @classmethod
+    def fromdense(
+        cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
+    ) -> BCOO:
+        """Make it of a dense array; see `bcoo_fromdense`."""
+        return bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
+
+    @classmethod
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCOO:
+        """Make it of a sparse array of SciPy.
+
+        Args:
+          mat: what has SciPy's method `tocoo`.
+          index_dtype: the dtype of the indices; int32 if None.
+          n_dense: 0; `update_layout` changes it.
+          n_batch: 0; `update_layout` changes it.
+
+        Raises:
+          TypeError: `mat` is no sparse array of SciPy.
+          NotImplementedError: `n_dense` or `n_batch` is not 0.
+        """
+        name = "BCOO.from_scipy_sparse"
+        if not hasattr(mat, "tocoo"):
+            raise TypeError(f"{name}: mat must be a sparse array of SciPy, got {mat!r}")
+        if n_dense or n_batch:
+            raise NotImplementedError(
+                f"{name}: n_dense and n_batch must be 0, got {n_dense!r} and {n_batch!r}; use update_layout afterwards"
+            )
+        kind = numpy_dtype(name, "index_dtype", np.int32 if index_dtype is None else index_dtype)
+        coo = mat.tocoo()
+        indices = np.stack([coo.row, coo.col], axis=-1).astype(kind)
+        return cls((pnp.asarray(coo.data), indices), shape=coo.shape)
+
+    @property
+    def T(self) -> BCOO:
+        """The array with its dimensions in reverse order."""
+        return self.transpose()
+
+    def todense(self) -> Array:
+        """The dense array; see `bcoo_todense`."""
+        return storage.bcoo_todense(self)
+
+    def block_until_ready(self) -> BCOO:
+        """Wait until the arrays are computed, and return this one."""
+        for x in (self.data, self.indices):
+            x.block_until_ready()
+        return self
+
+    def astype(self, dtype: Any) -> BCOO:
+        """The array with elements of another dtype."""
+        return self.remade(self.data.astype(numpy_dtype("BCOO.astype", "dtype", dtype)))
+
+    def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
+        """The array with its dimensions in another order, in reverse if `axes` is None; see `bcoo_transpose`."""
+        return shapes.bcoo_transpose(self, permutation=range(self.ndim)[::-1] if axes is None else axes)
+
+    def reshape(self, *shape: Any, order: str = "C") -> BCOO:
+        """The elements in another shape, of which one size may be -1; see `bcoo_reshape`.
+
+        Args:
+          shape: the sizes, or one sequence of them.
+          order: "C".
+
+        Raises:
+          NotImplementedError: `order` is another.
+          ValueError: see `bcoo_reshape`.
+        """
+        if order != "C":
+            raise NotImplementedError(f'BCOO.reshape: order must be "C", got {order!r}; use transpose')
+        given = shape[0] if len(shape) == 1 and np.ndim(shape[0]) else shape
+        sizes = [integer("BCOO.reshape", f"shape[{i}]", size) for i, size in enumerate(given)]
+        if sizes.count(-1) == 1:
+            rest = prod(size for size in sizes if size != -1)
+            if not rest or self.size % rest:
+                raise ValueError(f"BCOO.reshape: shape must have {self.size} elements as {self.shape} has, got {sizes}")
+            sizes[sizes.index(-1)] = self.size // rest
+        return shapes.bcoo_reshape(self, new_sizes=sizes)
+
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+        """Sums over dimensions: a sparse array, or a dense one of shape () if nothing is left.
+
+        Args:
+          axis: a dimension or several; all if None.
+          dtype: the dtype of the sums; by default that of the elements.
+          keepdims: whether summed dimensions stay, with size 1.
+        """
+        axes = tuple(range(self.ndim)) if axis is None else axes_of("BCOO.sum", "axis", axis, self.ndim)
+        mat = self if dtype is None else self.astype(dtype)
+        out = shapes.bcoo_reduce_sum(mat, axes=axes)
+        if keepdims:
+            places = [i for i in range(self.ndim) if i not in axes]
+            shape = [1 if i in axes else size for i, size in enumerate(self.shape)]
+            return shapes.bcoo_broadcast_in_dim(out, shape=shape, broadcast_dimensions=places)
+        return out if out.ndim else out.todense()
+
+    def sort_indices(self) -> BCOO:
+        """The same array with its elements in the order of their indices."""
+        return storage.bcoo_sort_indices(self)
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
+        """The same array with its indices sorted, each once; see `bcoo_sum_duplicates`.
+
+        Args:
+          nse: how many elements the result stores; as many as there are if None.
+          remove_zeros: whether elements that are 0 go.
+        """
+        return storage.without_duplicates("BCOO.sum_duplicates", self, nse, remove_zeros)
+
+    def update_layout(
+        self, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
+    ) -> BCOO:
+        """The same array with other numbers of batch and dense dimensions; see `bcoo_update_layout`."""
+        return storage.bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
+
+    def __getitem__(self, index: Any) -> BCOO:
+        return slices.indexed(self, index)
+
+    def __iter__(self) -> Iterator[BCOO]:
+        return iter([self[i] for i in range(len(self))])
+
+    def __pos__(self) -> BCOO:
+        return self
+
+    def __neg__(self) -> BCOO:
+        return self.remade(-self.data)
+
+    def __abs__(self) -> BCOO:
+        return self._without_duplicates().remade(abs(self._without_duplicates().data))
+
+    def _without_duplicates(self) -> BCOO:
+        """An array with each of its indices once, as functions of elements want that are not linear."""
+        if self.unique_indices:
+            return self
+        return storage.without_duplicates("BCOO.sum_duplicates", self, self.nse, False)
+
+    def __add__(self, other: Any) -> Any:
+        return products.added(self, other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return products.added(self, other, -1)
+
+    def __rsub__(self, other: Any) -> Any:
+        return products.added(-self, other, 1)
+
+    def __mul__(self, other: Any) -> BCOO:
+        if isinstance(other, Coordinates):
+            return products.bcoo_multiply_sparse(self, other)
+        return self.remade(products.bcoo_multiply_dense(self, other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> BCOO:
+        if isinstance(other, JAXSparse):
+            raise NotImplementedError(f"divide: a divisor must be dense, got {other!r}; use its .todense()")
+        if np.ndim(other) == 0:
+            return self.remade(self.data / other)
+        return self.remade(products.bcoo_multiply_dense(self, 1 / as_array("divide", "the divisor", other)))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        raise NotImplementedError(f"divide: a divisor must be dense, got {self!r}; use its .todense()")
+
+    def __pow__(self, other: Any) -> BCOO:
+        if not isinstance(other, (int, np.integer)) or other < 1:
+            raise NotImplementedError(
+                f"power: the exponent of {self!r} must be a positive int, got {other!r}; use .todense()"
+            )
+        mat = self._without_duplicates()
+        return mat.remade(mat.data**other)
+
+    def __matmul__(self, other: Any) -> Any:
+        return products.matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return products.matmul(other, self)
+
+    def __eq__(self, other: object) -> Any:
+        raise NotImplementedError(f"equal: the result for {self!r} is dense; compare the dense arrays, .todense()")
+
+    def __ne__(self, other: object) -> Any:
+        raise NotImplementedError(f"not_equal: the result for {self!r} is dense; compare the dense arrays, .todense()")
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"the truth of {self!r} is not defined; use .todense()")
+
+
+def bcoo_fromdense(
+    mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
+) -> BCOO:
+    """A sparse array of the elements of a dense one that are not 0.
+
+    Args:
+      mat: an array.
+      nse: how many elements are stored for each element of the batch, with zeros and indices out of range for those
+        that there are not, and without those past it; as many as there are if None, which a compiled function cannot
+      know. n_batch: how many leading dimensions are batch dimensions.
+      n_dense: how many trailing dimensions are dense.
+      index_dtype: the dtype of the indices.
+
+    Raises:
+      TypeError: `mat` is no array, or an argument no integer.
+      ValueError: a number is out of range, or `nse` is None where `mat` is traced.
+    """
+    parts = storage.parts_of_dense("bcoo_fromdense", mat, nse, n_batch, n_dense, index_dtype)
+    return BCOO(parts, shape=np.shape(mat), indices_sorted=True, unique_indices=True)
+
+
+def empty(
+    shape: Sequence[int],
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    sparse_format: str = "bcoo",
+    *,
+    nse: int = 0,
+    n_batch: int = 0,
+    n_dense: int = 0,
+) -> BCOO:
+    """A sparse array of zeros.
+
+    Args:
+      shape: the shape.
+      dtype: the dtype; that of `primax.numpy.zeros` if None.
+      index_dtype: the dtype of the indices.
+      sparse_format: "bcoo".
+      nse: how many elements can be stored.
+      n_batch: how many leading dimensions are batch dimensions.
+      n_dense: how many trailing dimensions are dense.
+
+    Raises:
+      ValueError: a number is out of range.
+      NotImplementedError: there is no such format.
+    """
+    sizes = shape_of("empty", "shape", shape)
+    _check_format("empty", sparse_format)
+    n, dense, nse = (integer("empty", k, x) for k, x in (("n_batch", n_batch), ("n_dense", n_dense), ("nse", nse)))
+    if min(n, dense, nse) < 0 or n + dense > len(sizes):
+        raise ValueError(
+            f"empty: n_batch, n_dense and nse must be at least 0, and n_batch + n_dense at most {len(sizes)}, got {n}, "
+            f"{dense} and {nse}"
+        )
+    kind = numpy_dtype("empty", "index_dtype", index_dtype)
+    middle = sizes[n : len(sizes) - dense]
+    data = pnp.zeros((*sizes[:n], nse, *sizes[len(sizes) - dense :]), dtype)
+    indices = pnp.broadcast_to(pnp.array(middle, kind), (*sizes[:n], nse, len(middle)))
+    return BCOO((data, indices), shape=sizes, indices_sorted=True, unique_indices=True)
+
+
+def eye(
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    sparse_format: str = "bcoo",
+    *,
+    n_batch: int = 0,
+    n_dense: int = 0,
+) -> BCOO:
+    """A sparse matrix with ones on a diagonal.
+
+    Args:
+      N: how many rows it has.
+      M: how many columns; N if None.
+      k: which diagonal: above the main one if positive, below it if negative.
+      dtype: the dtype; that of `primax.numpy.eye` if None.
+      index_dtype: the dtype of the indices.
+      sparse_format: "bcoo".
+      n_batch: how many leading dimensions are batch dimensions.
+      n_dense: how many trailing dimensions are dense.
+
+    Raises:
+      TypeError: a size is no integer.
+      ValueError: a number is out of range.
+      NotImplementedError: there is no such format.
+    """
+    _check_format("eye", sparse_format)
+    rows = integer("eye", "N", N)
+    columns = rows if M is None else integer("eye", "M", M)
+    place = integer("eye", "k", k)
+    if min(rows, columns) < 0:
+        raise ValueError(f"eye: N and M must be at least 0, got {rows} and {columns}")
+    kind = numpy_dtype("eye", "index_dtype", index_dtype)
+    count = max(min(rows + min(place, 0), columns - max(place, 0)), 0)
+    steps = pnp.arange(count, dtype=kind)
+    indices = pnp.stack([steps + max(-place, 0), steps + max(place, 0)], axis=1)
+    mat = BCOO((pnp.ones(count, dtype), indices), shape=(rows, columns), indices_sorted=True, unique_indices=True)
+    if not (n_batch or n_dense):
+        return mat
+    return bcoo_fromdense(mat.todense(), n_batch=n_batch, n_dense=n_dense, index_dtype=kind)
+
+
+def _check_format(function: str, sparse_format: Any) -> None:
+    if sparse_format != "bcoo":
+        raise NotImplementedError(f'{function}: sparse_format must be "bcoo", got {sparse_format!r}')
+
+
+def todense(arr: Any) -> Array:
+    """The dense array of a sparse one; a dense one as it is.
+
+    Args:
+      arr: a sparse array, or an array.
+
+    Raises:
+      TypeError: it is none.
+    """
+    if isinstance(arr, BCOO):
+        return arr.todense()
+    out: Array = as_array("todense", "arr", arr)
+    return out

@@ -1,0 +1,304 @@
+"""What sparse arrays hold, and how their functions read their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, TypeVar
+
+import numpy as np
+
+from primax import numpy as pnp
+from primax.extend.api_util import integer, sequence
+from primax.extend.core import dtypes
+from primax.interpreters.vectorize import vmap
+
+__all__ = [
+    "Coordinates",
+    "JAXSparse",
+    "SparseEfficiencyError",
+    "SparseEfficiencyWarning",
+    "as_array",
+    "axes_of",
+    "check_none",
+    "check_sparse",
+    "over_batch",
+    "scattered",
+    "shape_of",
+    "taken",
+    "with_full_batch",
+    "within",
+]
+
+_T = TypeVar("_T", bound="Coordinates")
+
+
+class SparseEfficiencyError(ValueError):
+    """A layout would store more than the one before."""
+
+
+class SparseEfficiencyWarning(UserWarning):
+    """A layout stores more than the one before."""
+
+
+class JAXSparse:
+    """The base of sparse arrays: what they have in common with arrays."""
+
+    __slots__ = ("shape",)
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None  # arrays of NumPy leave operators to sparse arrays
+
+    shape: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions there are."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements there are, those that are not stored too."""
+        return prod(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"len() of {self!r}, which has no dimensions")
+        return self.shape[0]
+
+
+class Coordinates(JAXSparse):
+    """The parts of a BCOO array, in terms of which functions of such arrays are written."""
+
+    __slots__ = ("data", "indices", "indices_sorted", "unique_indices")
+
+    data: Any
+    indices: Any
+    indices_sorted: bool
+    unique_indices: bool
+
+    def __init__(
+        self, args: Any, *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False
+    ) -> None:
+        name = type(self).__name__
+        parts = sequence(name, "args", args)
+        if len(parts) != 2:
+            raise ValueError(f"{name}: args must be (data, indices), got {len(parts)} values")
+        self.data, self.indices = (as_array(name, part, x) for part, x in zip(("data", "indices"), parts, strict=True))
+        self.shape = shape_of(name, "shape", shape)
+        self.indices_sorted = bool(indices_sorted)
+        self.unique_indices = bool(unique_indices)
+        _check_parts(self)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self.data.dtype
+
+    @property
+    def nse(self) -> int:
+        """How many elements, or blocks of dense dimensions, are stored for each element of the batch."""
+        return int(self.indices.shape[-2])
+
+    @property
+    def n_batch(self) -> int:
+        """How many leading dimensions have indices of their own for each element."""
+        return self.indices.ndim - 2
+
+    @property
+    def n_sparse(self) -> int:
+        """How many dimensions are stored as indices."""
+        return int(self.indices.shape[-1])
+
+    @property
+    def n_dense(self) -> int:
+        """How many trailing dimensions are stored whole."""
+        return self.data.ndim - 1 - self.n_batch
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The sizes of the batch dimensions."""
+        return self.shape[: self.n_batch]
+
+    @property
+    def sparse_shape(self) -> tuple[int, ...]:
+        """The sizes of the sparse dimensions."""
+        return self.shape[self.n_batch : self.n_batch + self.n_sparse]
+
+    @property
+    def dense_shape(self) -> tuple[int, ...]:
+        """The sizes of the dense dimensions."""
+        return self.shape[self.n_batch + self.n_sparse :]
+
+    def remade(self: _T, data: Any, indices: Any = None, shape: Any = None, **flags: bool) -> _T:
+        """An array of the same class with other parts; of new indices nothing is promised.
+
+        Args:
+          data: the elements.
+          indices: their indices; those of this array, with their flags, if None.
+          shape: the shape; that of this array if None.
+          flags: `indices_sorted` and `unique_indices`.
+        """
+        if indices is None:
+            indices = self.indices
+            flags = {"indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices} | flags
+        return type(self)((data, indices), shape=self.shape if shape is None else shape, **flags)
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
+        """The arrays, which are the leaves, and the rest."""
+        return (self.data, self.indices), (self.shape, self.indices_sorted, self.unique_indices)
+
+    @classmethod
+    def tree_unflatten(cls: type[_T], aux: tuple[Any, ...], children: Sequence[Any]) -> _T:
+        """Make it of leaves; the shape gets their batch dimensions, of which `vmap` and `scan` have more or fewer."""
+        out = object.__new__(cls)
+        out.data, out.indices = children
+        out.shape, out.indices_sorted, out.unique_indices = aux
+        dims = [getattr(x, "ndim", None) for x in children]
+        if None not in dims and out.indices.ndim >= 2 and out.data.ndim >= out.indices.ndim - 1:
+            out.shape = _shape_for(out.shape, out)
+        return out
+
+
+def _shape_for(shape: tuple[int, ...], parts: Coordinates) -> tuple[int, ...]:
+    n_batch, others = parts.n_batch, parts.n_sparse + parts.n_dense
+    if len(shape) == n_batch + others or len(shape) < others:
+        return shape
+    kept = shape[len(shape) - others :] if others else ()
+    known = (1,) * n_batch + shape[: len(shape) - others]
+    pairs = zip(parts.data.shape[:n_batch], parts.indices.shape[:n_batch], strict=True)
+    batch = [max(pair) if min(pair) else 0 for pair in pairs]
+    known = known[len(known) - n_batch :] if n_batch else ()
+    return (*(own if size == 1 else size for size, own in zip(batch, known, strict=True)), *kept)
+
+
+def as_array(function: str, argument: str, value: Any) -> Any:
+    """An array of a value.
+
+    Raises:
+      TypeError: the value is sparse, or none of numbers.
+    """
+    if isinstance(value, JAXSparse):
+        raise TypeError(f"{function}: {argument} must be a dense array, got {value!r}; use its .todense()")
+    try:
+        return pnp.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{function}: {argument} must be an array, got {value!r}") from error
+
+
+def shape_of(function: str, argument: str, shape: Any) -> tuple[int, ...]:
+    """A shape that a user gives.
+
+    Raises:
+      TypeError: it is no sequence of integers.
+      ValueError: a size is negative.
+    """
+    sizes = tuple(integer(function, f"{argument}[{i}]", n) for i, n in enumerate(sequence(function, argument, shape)))
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"{function}: {argument} must have no negative size, got {sizes}")
+    return sizes
+
+
+def axes_of(function: str, argument: str, axes: Any, ndim: int) -> tuple[int, ...]:
+    """Axes that a user gives, counted from the front.
+
+    Raises:
+      TypeError: they are no integers.
+      ValueError: one is out of range, or comes twice.
+    """
+    given = [axes] if np.ndim(axes) == 0 and not isinstance(axes, str) else sequence(function, argument, axes)
+    numbers = [integer(function, f"{argument}[{i}]", axis) for i, axis in enumerate(given)]
+    if any(not -ndim <= axis < ndim for axis in numbers):
+        raise ValueError(f"{function}: {argument} must be in range of {ndim} dimensions, got {tuple(numbers)}")
+    positive = tuple(axis % ndim for axis in numbers)
+    if len(set(positive)) < len(positive):
+        raise ValueError(f"{function}: {argument} must name each dimension once, got {tuple(numbers)}")
+    return positive
+
+
+def check_sparse(function: str, argument: str, value: Any) -> None:
+    """Refuse what is no BCOO array.
+
+    Raises:
+      TypeError: it is none.
+    """
+    if not isinstance(value, Coordinates):
+        raise TypeError(f"{function}: {argument} must be a BCOO, got {value!r}; BCOO.fromdense makes one of an array")
+
+
+def check_none(function: str, argument: str, value: Any) -> None:
+    """Refuse an argument that only dense arrays take.
+
+    Raises:
+      NotImplementedError: it is not None.
+    """
+    if value is not None:
+        raise NotImplementedError(f"{function}: {argument} must be None, got {value!r}; constrain the dense arrays")
+
+
+def _check_parts(mat: Coordinates) -> None:
+    name, data, indices = type(mat).__name__, mat.data, mat.indices
+    if not dtypes.is_integer(indices.dtype):
+        raise TypeError(f"{name}: indices must be integers, got {indices.dtype}")
+    if indices.ndim < 2:
+        raise ValueError(f"{name}: indices must have shape (*batch, nse, n_sparse), got {indices.shape}")
+    if data.ndim < indices.ndim - 1:
+        raise ValueError(
+            f"{name}: data must have shape (*batch, nse, *dense), so {indices.ndim - 1} dimensions or more for indices "
+            f"of shape {indices.shape}, got {data.shape}"
+        )
+    n = mat.n_batch
+    if mat.ndim != n + mat.n_sparse + mat.n_dense:
+        raise ValueError(
+            f"{name}: shape must have n_batch + n_sparse + n_dense = {n} + {mat.n_sparse} + {mat.n_dense} dimensions "
+            f"for data of shape {data.shape} and indices of shape {indices.shape}, got {mat.shape}"
+        )
+    if data.shape[n] != mat.nse or data.shape[n + 1 :] != mat.dense_shape:
+        wanted = (*mat.batch_shape, mat.nse, *mat.dense_shape)
+        raise ValueError(f"{name}: data must have shape {wanted} for indices of {indices.shape}, got {data.shape}")
+    most = dtypes.iinfo(indices.dtype).max
+    if any(size > most for size in mat.sparse_shape):
+        raise ValueError(f"{name}: shape must have sparse sizes that {indices.dtype} indices hold, got {mat.shape}")
+    for part, value in (("data", data), ("indices", indices)):
+        if any(size not in (1, own) for size, own in zip(value.shape[:n], mat.batch_shape, strict=True)):
+            raise ValueError(
+                f"{name}: {part} must have batch dimensions of {mat.batch_shape}, or of 1, got {value.shape[:n]}"
+            )
+
+
+def over_batch(function: Callable[..., Any], n_batch: int) -> Callable[..., Any]:
+    """A function of one element of the batch as one of all."""
+    for _ in range(n_batch):
+        function = vmap(function)
+    return function
+
+
+def with_full_batch(mat: Coordinates) -> tuple[Any, Any]:
+    """The data and indices with all their batch dimensions, where sizes of 1 stand for others."""
+    n, batch = mat.n_batch, mat.batch_shape
+    return tuple(
+        x if x.shape[:n] == batch else pnp.broadcast_to(x, batch + x.shape[n:]) for x in (mat.data, mat.indices)
+    )  # type: ignore[return-value]
+
+
+def within(indices: Any, sizes: Sequence[int]) -> tuple[Any, Any]:
+    """Indices counted from the front, and which of them are in range in all dimensions."""
+    bounds = np.array(sizes, indices.dtype)
+    positive = pnp.where(indices < 0, indices + bounds, indices) if len(sizes) else indices
+    return positive, pnp.all((positive >= 0) & (positive < bounds), axis=-1)
+
+
+def scattered(sizes: Sequence[int], rows: Any, data: Any) -> Any:
+    """The array of blocks `data`, of shape (nse, *dense), added where `rows`, of shape (nse, len(sizes)), say."""
+    zeros = pnp.zeros((*sizes, *data.shape[1:]), data.dtype)
+    if not sizes:
+        return pnp.any(data, axis=0) if data.dtype == np.bool_ else pnp.sum(data, axis=0, dtype=data.dtype)
+    return zeros.at[tuple(rows[:, i] for i in range(len(sizes)))].add(data, mode="drop") if prod(sizes) else zeros
+
+
+def taken(x: Any, rows: Any) -> Any:
+    """The blocks of an array where `rows`, of shape (nse, count), say, and zeros for rows out of range."""
+    count = rows.shape[1]
+    if not (count and prod(x.shape[:count])):
+        shape = (len(rows), *x.shape[count:])
+        return pnp.zeros(shape, x.dtype) if count else pnp.broadcast_to(x, shape)
+    return x.at[tuple(rows[:, i] for i in range(count))].get(mode="fill", fill_value=0)

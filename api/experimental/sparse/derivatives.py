@@ -1,0 +1,137 @@
+"""Derivatives of functions of BCOO arrays, with respect to the elements that they store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax import numpy as pnp
+from primax import tree_util
+from primax.experimental.sparse.coordinates import Coordinates, JAXSparse
+from primax.extend.api_util import check_function, one_or_several, wraps
+from primax.interpreters import differentiate, jacobians
+
+__all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
+
+
+def _is_sparse(x: Any) -> bool:
+    return isinstance(x, JAXSparse)
+
+
+def _data(tree: Any) -> Any:
+    return tree_util.tree_map(lambda x: x.data if isinstance(x, Coordinates) else x, tree, is_leaf=_is_sparse)
+
+
+def _with_data(tree: Any, data: Any) -> Any:
+    """The tree with other data in its sparse arrays; leaves of `data` may have dimensions before their own."""
+    leaves, structure = tree_util.tree_flatten(tree, is_leaf=_is_sparse)
+    parts = structure.flatten_up_to(data)
+    return structure.unflatten(
+        [_like(x, part) if isinstance(x, Coordinates) else part for x, part in zip(leaves, parts, strict=True)]
+    )
+
+
+def _like(mat: Coordinates, data: Any) -> Any:
+    before = data.shape[: data.ndim - mat.data.ndim]
+    indices = pnp.broadcast_to(mat.indices, before + mat.indices.shape) if before else mat.indices
+    flags = {"indices_sorted": mat.indices_sorted, "unique_indices": mat.unique_indices}
+    return mat.remade(data, indices, before + mat.shape, **flags)
+
+
+def _transformed(
+    name: str,
+    transform: Callable[..., Any],
+    fun: Any,
+    argnums: Any,
+    has_aux: Any,
+    has_value: bool,
+    keywords: dict[str, Any],
+) -> Callable[..., Any]:
+    check_function(name, "fun", fun)
+    numbers = one_or_several(name, "argnums", argnums, int)
+    single = isinstance(argnums, int)
+
+    @wraps(fun)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        for number in numbers:
+            if not -len(args) <= number < len(args):
+                raise ValueError(f"{name}: argnums must name one of {len(args)} positional arguments, got {argnums!r}")
+        places = [number % len(args) for number in numbers]
+
+        def of_data(*data: Any) -> Any:
+            new = list(args)
+            for place, part in zip(places, data, strict=True):
+                new[place] = _with_data(args[place], part)
+            return fun(*new, **kwargs)
+
+        derivative = transform(of_data, argnums=tuple(range(len(places))), has_aux=has_aux, **keywords)
+        out = derivative(*(_data(args[place]) for place in places))
+        first, rest = out if has_value or has_aux else (out, None)
+        value, slopes = (first, rest) if has_value else (rest, first)
+        slopes = _rebuilt(slopes, [args[place] for place in places])
+        slopes = slopes[0] if single else slopes
+        if has_value:
+            return value, slopes
+        return (slopes, value) if has_aux else slopes
+
+    return transformed
+
+
+def _rebuilt(slopes: Any, args: list[Any]) -> Any:
+    return tuple(_with_data(arg, slope) for arg, slope in zip(args, slopes, strict=True))
+
+
+_ARGS = """
+
+    Args:
+      fun: a function{of}.
+      argnums: which positional arguments, arrays or trees of sparse and dense arrays; one, or several.
+      has_aux: whether `fun` returns a pair whose second part is not differentiated.
+      kwargs: other options, those of `primax.{name}`.
+
+    Returns:
+      A function whose result has a BCOO array with the same indices for each sparse array of an argument.
+
+    Raises:
+      TypeError: `fun` is not callable.
+      ValueError: there is no such argument.
+    """
+
+
+def grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
+    """Make a function of the gradient with respect to what sparse arrays store, and to dense arrays."""
+    return _transformed("grad", differentiate.grad, fun, argnums, has_aux, False, kwargs)
+
+
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
+    """Make a function of the value and of the gradient; see `grad`."""
+    return _transformed("value_and_grad", differentiate.value_and_grad, fun, argnums, has_aux, True, kwargs)
+
+
+def jacfwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
+    """Make a function of the derivatives of an array with respect to what sparse arrays store, in forward mode."""
+    return _transformed("jacfwd", jacobians.jacfwd, fun, argnums, has_aux, False, kwargs)
+
+
+def jacrev(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
+    """Make a function of the derivatives of an array with respect to what sparse arrays store, in reverse mode."""
+    return _transformed("jacrev", jacobians.jacrev, fun, argnums, has_aux, False, kwargs)
+
+
+jacobian = jacrev
+
+for _function, _of in (
+    (grad, " of a real number"),
+    (value_and_grad, " of a real number"),
+    (jacfwd, " of one array"),
+    (jacrev, " of one array"),
+):
+    _function.__doc__ = f"{_function.__doc__}{_ARGS.format(of=_of, name=_function.__name__)}"

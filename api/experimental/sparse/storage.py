@@ -1,0 +1,328 @@
+"""How BCOO arrays are stored: made of dense arrays and made dense, sorted, without duplicates, in other layouts."""
+
+from __future__ import annotations
+
+import warnings
+from math import prod
+from typing import Any, TypeVar
+
+import numpy as np
+
+from primax import numpy as pnp
+from primax.experimental.sparse.coordinates import (
+    Coordinates,
+    SparseEfficiencyError,
+    SparseEfficiencyWarning,
+    as_array,
+    check_sparse,
+    over_batch,
+    scattered,
+    taken,
+    with_full_batch,
+    within,
+)
+from primax.extend.api_util import integer, numpy_dtype
+from primax.extend.core import Array, Tracer, dtypes
+
+__all__ = [
+    "bcoo_extract",
+    "bcoo_sort_indices",
+    "bcoo_sum_duplicates",
+    "bcoo_todense",
+    "bcoo_update_layout",
+    "capped",
+    "cleared",
+    "parts_of_dense",
+    "rows_of",
+    "without_duplicates",
+]
+
+_T = TypeVar("_T", bound=Coordinates)
+
+
+def cleared(data: Any, mask: Any) -> Any:
+    """The blocks of `data`, of shape (nse, *dense), with zeros where `mask`, of shape (nse,), is false."""
+    return pnp.where(pnp.expand_dims(mask, tuple(range(1, data.ndim))), data, pnp.zeros((), data.dtype))
+
+
+def parts_of_dense(function: str, mat: Any, nse: Any, n_batch: Any, n_dense: Any, index_dtype: Any) -> tuple[Any, Any]:
+    """The data and indices of a dense array; see `bcoo_fromdense`."""
+    mat = as_array(function, "mat", mat)
+    n_batch, n_dense = integer(function, "n_batch", n_batch), integer(function, "n_dense", n_dense)
+    if min(n_batch, n_dense) < 0 or n_batch + n_dense > mat.ndim:
+        raise ValueError(
+            f"{function}: n_batch and n_dense must be at least 0 and at most {mat.ndim} together, the number of "
+            f"dimensions, got {n_batch} and {n_dense}"
+        )
+    kind = numpy_dtype(function, "index_dtype", index_dtype)
+    if not dtypes.is_integer(kind):
+        raise TypeError(f"{function}: index_dtype must be one of integers, got {kind}")
+    if any(size > dtypes.iinfo(kind).max for size in mat.shape[n_batch : mat.ndim - n_dense]):
+        raise ValueError(f"{function}: index_dtype must hold the sizes {mat.shape} of mat, got {kind}")
+    mask = mat != 0
+    if n_dense:
+        mask = pnp.any(mask, axis=tuple(range(-n_dense, 0)))
+    nse = _count(function, nse, pnp.sum(mask, axis=tuple(range(n_batch, mask.ndim))))
+    sizes = mask.shape[n_batch:]
+    total = prod(sizes)
+
+    def of_one(x: Any, nonzero: Any) -> tuple[Any, Any]:
+        flat = pnp.nonzero(nonzero.reshape(-1), size=nse, fill_value=total)[0]
+        data = taken(x.reshape(total, *x.shape[len(sizes) :]), flat[:, None])
+        return data, rows_of(flat, sizes, kind)
+
+    return over_batch(of_one, n_batch)(mat, mask)
+
+
+def rows_of(flat: Any, sizes: tuple[int, ...], dtype: Any) -> Any:
+    """The indices, of shape (nse, len(sizes)), of elements of an array in order; past the end they are `sizes`."""
+    inside = flat < prod(sizes)
+    columns = []
+    rest = flat
+    for size in reversed(sizes):
+        columns.append(pnp.where(inside, rest % max(size, 1), size).astype(dtype))
+        rest = rest // max(size, 1)
+    return pnp.stack(columns[::-1], axis=-1) if columns else pnp.zeros((*flat.shape, 0), dtype)
+
+
+def _count(function: str, nse: Any, counts: Any) -> int:
+    if nse is not None:
+        nse = integer(function, "nse", nse)
+        if nse < 0:
+            raise ValueError(f"{function}: nse must be at least 0, got {nse}")
+        return nse
+    if isinstance(counts, Tracer):
+        raise ValueError(f"{function}: nse must be given where the array is traced, as in jit and vmap, got None")
+    return int(np.max(np.asarray(counts), initial=0))
+
+
+def bcoo_todense(mat: Coordinates) -> Array:
+    """The dense array; elements with the same indices add up, and those out of range count for nothing.
+
+    Args:
+      mat: a BCOO array.
+
+    Raises:
+      TypeError: it is none.
+    """
+    check_sparse("bcoo_todense", "mat", mat)
+    sizes = mat.sparse_shape
+
+    def of_one(data: Any, indices: Any) -> Any:
+        return scattered(sizes, indices, data)
+
+    out: Array = over_batch(of_one, mat.n_batch)(*with_full_batch(mat))
+    return out
+
+
+def bcoo_extract(sparr: _T, arr: Any, *, assume_unique: bool | None = None) -> _T:
+    """The elements of a dense array at the indices of a sparse one.
+
+    Args:
+      sparr: a BCOO array, whose data are not used.
+      arr: an array of its shape.
+      assume_unique: whether each index counts for itself. If False, only the first of several that are the same gets
+        the element, and the others get 0, so that `todense` gives the elements of `arr`. By default
+        `sparr.unique_indices`.
+
+    Raises:
+      TypeError: `sparr` is no BCOO array.
+      ValueError: the shapes differ.
+    """
+    check_sparse("bcoo_extract", "sparr", sparr)
+    dense = as_array("bcoo_extract", "arr", arr)
+    if dense.shape != sparr.shape:
+        raise ValueError(f"bcoo_extract: arr must have the shape {sparr.shape} of sparr, got {dense.shape}")
+    unique = sparr.unique_indices if assume_unique is None else bool(assume_unique)
+    sizes = sparr.sparse_shape
+
+    def of_one(indices: Any, x: Any) -> Any:
+        data = taken(x, indices)
+        return data if unique else cleared(data, _first_of_each(indices, sizes))
+
+    _, indices = with_full_batch(sparr)
+    return sparr.remade(over_batch(of_one, sparr.n_batch)(indices, dense))
+
+
+def _order(indices: Any) -> Any:
+    keys = tuple(indices[:, i] for i in reversed(range(indices.shape[1])))
+    return pnp.lexsort(keys) if keys else pnp.arange(len(indices))
+
+
+def _differ_from_before(rows: Any) -> Any:
+    return pnp.concatenate([pnp.ones(min(len(rows), 1), bool), pnp.any(rows[1:] != rows[:-1], axis=1)])
+
+
+def _first_of_each(indices: Any, sizes: tuple[int, ...]) -> Any:
+    rows, _ = within(indices, sizes)
+    order = _order(rows)
+    return pnp.zeros(len(rows), bool).at[order].set(_differ_from_before(rows[order]))
+
+
+def bcoo_sort_indices(mat: _T) -> _T:
+    """The same array with its elements in the order of their indices.
+
+    Args:
+      mat: a BCOO array.
+
+    Raises:
+      TypeError: it is none.
+    """
+    check_sparse("bcoo_sort_indices", "mat", mat)
+
+    def of_one(data: Any, indices: Any) -> tuple[Any, Any]:
+        order = _order(indices)
+        return data[order], indices[order]
+
+    data, indices = over_batch(of_one, mat.n_batch)(*with_full_batch(mat))
+    return mat.remade(data, indices, indices_sorted=True, unique_indices=mat.unique_indices)
+
+
+def bcoo_sum_duplicates(mat: _T, nse: int | None = None) -> _T:
+    """The same array with its indices sorted, each once, and elements with the same indices added.
+
+    Elements that are 0 go, and those out of range; an element that is a sum of 0 stays.
+
+    Args:
+      mat: a BCOO array.
+      nse: how many elements the result stores; those past it are left out. As many as there are if None, which a
+        compiled function cannot know.
+
+    Raises:
+      TypeError: `mat` is no BCOO array.
+      ValueError: `nse` is negative, or None where the array is traced.
+    """
+    return without_duplicates("bcoo_sum_duplicates", mat, nse, True)
+
+
+def without_duplicates(function: str, mat: _T, nse: Any, remove_zeros: Any) -> _T:
+    """`bcoo_sum_duplicates`, which keeps zeros if `remove_zeros` is false."""
+    check_sparse(function, "mat", mat)
+    sizes = mat.sparse_shape
+
+    def sort(data: Any, indices: Any) -> tuple[Any, ...]:
+        _, valid = within(indices, sizes)
+        if remove_zeros:
+            valid &= pnp.any(data != 0, axis=tuple(range(1, data.ndim)))
+        indices = pnp.where(valid[:, None], indices, np.array(sizes, indices.dtype))
+        order = _order(indices) if sizes else pnp.argsort(~valid)
+        rows, valid = indices[order], valid[order]
+        first = _differ_from_before(rows) & valid
+        return cleared(data[order], valid), rows, pnp.where(valid, pnp.cumsum(first) - 1, len(rows)), pnp.sum(first)
+
+    data, rows, places, counts = over_batch(sort, mat.n_batch)(*with_full_batch(mat))
+    size = _count(function, nse, counts)
+
+    def gather(data: Any, rows: Any, places: Any) -> tuple[Any, Any]:
+        summed = scattered((size,), places[:, None], data)
+        padding = pnp.broadcast_to(np.array(sizes, rows.dtype), (size, len(sizes)))
+        return summed, padding.at[places].set(rows, mode="drop") if size else padding
+
+    data, rows = over_batch(gather, mat.n_batch)(data, rows, places)
+    return mat.remade(data, rows, indices_sorted=True, unique_indices=True)
+
+
+def capped(mat: _T) -> _T:
+    """The array itself, or one without duplicates if it stores more elements than it has."""
+    most = prod(mat.sparse_shape)
+    return mat if mat.nse <= most else without_duplicates("bcoo_sum_duplicates", mat, most, False)
+
+
+def bcoo_update_layout(
+    mat: _T, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
+) -> _T:
+    """The same array with other numbers of batch and dense dimensions.
+
+    Args:
+      mat: a BCOO array.
+      n_batch: how many leading dimensions are batch dimensions; as many as now if None.
+      n_dense: how many trailing dimensions are dense; as many as now if None.
+      on_inefficient: what happens if batch or dense dimensions are added and the result stores more elements: "error",
+        "warn", or None for nothing.
+
+    Raises:
+      TypeError: `mat` is no BCOO array.
+      ValueError: the numbers do not fit the shape, or `on_inefficient` is unknown.
+      SparseEfficiencyError: the result stores more elements and `on_inefficient` is "error".
+    """
+    name = "bcoo_update_layout"
+    check_sparse(name, "mat", mat)
+    if on_inefficient not in ("error", "warn", None):
+        raise ValueError(f'{name}: on_inefficient must be "error", "warn" or None, got {on_inefficient!r}')
+    batch = mat.n_batch if n_batch is None else integer(name, "n_batch", n_batch)
+    dense = mat.n_dense if n_dense is None else integer(name, "n_dense", n_dense)
+    if min(batch, dense) < 0 or batch + dense > mat.ndim:
+        raise ValueError(
+            f"{name}: n_batch and n_dense must be at least 0 and at most {mat.ndim} together, the number of "
+            f"dimensions, got {batch} and {dense}"
+        )
+    if (batch, dense) == (mat.n_batch, mat.n_dense):
+        return mat
+    out = mat
+    for _ in range(mat.n_dense - dense):
+        out = _dense_to_sparse(out)
+    for _ in range(mat.n_batch - batch):
+        out = _batch_to_sparse(out)
+    stored = out.data.size
+    for _ in range(dense - mat.n_dense):
+        out = _sparse_to_dense(out)
+    for _ in range(batch - mat.n_batch):
+        out = _sparse_to_batch(out)
+    if out.data.size > stored and on_inefficient is not None:
+        text = (
+            f"{name}: n_batch={batch}, n_dense={dense} store {out.data.size} elements where {stored} are stored now, "
+            f"of an array of shape {mat.shape}; on_inefficient=None allows it"
+        )
+        if on_inefficient == "error":
+            raise SparseEfficiencyError(text)
+        warnings.warn(text, SparseEfficiencyWarning, stacklevel=2)
+    return out
+
+
+def _dense_to_sparse(mat: _T) -> _T:
+    size = mat.dense_shape[0]
+
+    def of_one(data: Any, indices: Any) -> tuple[Any, Any]:
+        column = pnp.tile(pnp.arange(size, dtype=indices.dtype), len(indices))[:, None]
+        rows = pnp.concatenate([pnp.repeat(indices, size, axis=0), column], axis=1)
+        return data.reshape(-1 if data.size else len(rows), *data.shape[2:]), rows
+
+    return mat.remade(*over_batch(of_one, mat.n_batch)(*with_full_batch(mat)))
+
+
+def _batch_to_sparse(mat: _T) -> _T:
+    size = mat.batch_shape[-1]
+
+    def of_one(data: Any, indices: Any) -> tuple[Any, Any]:
+        nse = indices.shape[1]
+        column = pnp.repeat(pnp.arange(size, dtype=indices.dtype), nse)[:, None]
+        rows = pnp.concatenate([column, indices.reshape(size * nse, indices.shape[2])], axis=1)
+        return data.reshape(size * nse, *data.shape[2:]), rows
+
+    return mat.remade(*over_batch(of_one, mat.n_batch - 1)(*with_full_batch(mat)))
+
+
+def _selected(data: Any, column: Any, size: int) -> Any:
+    """Blocks for each index of a dimension, of shape (size, nse, *dense), with zeros at other indices."""
+    rows, _ = within(column[:, None], (size,))
+    mask = pnp.arange(size, dtype=rows.dtype)[:, None] == rows[:, 0]
+    return pnp.where(pnp.expand_dims(mask, tuple(range(2, data.ndim + 1))), data, pnp.zeros((), data.dtype))
+
+
+def _sparse_to_dense(mat: _T) -> _T:
+    size = mat.sparse_shape[-1]
+
+    def of_one(data: Any, indices: Any) -> tuple[Any, Any]:
+        return pnp.moveaxis(_selected(data, indices[:, -1], size), 0, 1), indices[:, :-1]
+
+    return mat.remade(*over_batch(of_one, mat.n_batch)(*with_full_batch(mat)))
+
+
+def _sparse_to_batch(mat: _T) -> _T:
+    size = mat.sparse_shape[0]
+
+    def of_one(data: Any, indices: Any) -> tuple[Any, Any]:
+        rows = pnp.broadcast_to(indices[:, 1:], (size, len(indices), indices.shape[1] - 1))
+        return _selected(data, indices[:, 0], size), rows
+
+    return mat.remade(*over_batch(of_one, mat.n_batch)(*with_full_batch(mat)))
