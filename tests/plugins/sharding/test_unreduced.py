@@ -656,3 +656,15 @@ def test_programs_close_over_scalars_that_are_still_to_be_summed(mesh):
     closed = px.make_jaxpr(lambda: x + x)()
     assert closed.out_avals[0].str_short() == "f32[]{U:x}"
     assert float(reshard(px.jit(lambda: x + x)(), P())) == 6
+
+
+def test_an_artifact_holds_no_sums_still_to_be_taken(mesh):
+    a, b = factors()
+    makes = px.jit(product)
+    for function, args in ((makes, (a, b)), (px.jit(lambda u: reshard(u, P())), (makes(a, b),))):
+        with pytest.raises(
+            ValueError, match=r"export: .* takes or returns a value of type f32\[4,4\]\{U:x\}.* sum inside"
+        ):
+            px.export.export(function)(*args)
+    exported = px.export.export(px.jit(lambda a, b: reshard(product(a, b), P())))(a, b)
+    np.testing.assert_allclose(px.export.deserialize(exported.serialize()).call(a, b), A @ B, rtol=1e-5)
