@@ -26,6 +26,13 @@ RELEASES: tuple[Meant, ...] = (
         r"random\.multinomial", "shape|.* raises", "The shape leaves out the outcomes.", text="shape=", before=(0, 12)
     ),
     Meant(
+        r"experimental\.compute_on\.compute_on",
+        "jax raises",
+        "It takes the kind of computation by its place, as before.",
+        message="missing 2 required keyword-only arguments",
+        since=(0, 11),
+    ),
+    Meant(
         r"numpy\.polyfit",
         "jax raises",
         "Integers are converted to floats.",
