@@ -116,6 +116,7 @@ def test_an_installed_primax_runs_from_anywhere(form: str, built: Built, tmp_pat
         "--python",
         python,
         "install",
+        "--force-reinstall",  # also where this environment, which the fresh one sees, has this release
         "--no-deps",
         "--no-build-isolation",
     )
