@@ -205,8 +205,8 @@ def test_shapes_take_few_equations() -> None:
 
 
 def test_reshape_keeps_arrays_of_numpy() -> None:
-    import jax
-    import jax.numpy as jnp
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
 
     def kinds(m, jit):  # type: ignore[no-untyped-def]
         whole, wide = np.arange(6.0), np.asfortranarray(np.arange(6).reshape(2, 3))
