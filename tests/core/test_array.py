@@ -555,9 +555,9 @@ def test_primax_never_imports_jax_behind_ones_back() -> None:
 
 
 def test_a_tree_is_waited_for_at_once_and_names_the_array_that_is_gone() -> None:
-    x, y, key = px.numpy.arange(3.0), px.numpy.ones(2), px.random.key(0)
+    x, y, key = px.numpy.arange(3.0), px.numpy.ones(2, "int32"), px.random.key(0)
     tree = {"a": [x, 1, None], "b": (y, key)}
     assert px.block_until_ready(tree) is tree
     y.delete()
-    with pytest.raises(DeletedArrayError, match=r"the array of type f32\[2\] was deleted"):
+    with pytest.raises(DeletedArrayError, match=r"the array of type i32\[2\] was deleted"):
         px.block_until_ready(tree)
