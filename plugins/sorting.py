@@ -301,11 +301,11 @@ def _compare(direction: str, x: Any, y: Any, kind: str) -> mlir.ir.Value:
 
 def _is_less(pairs: Sequence[tuple[Any, Any, str]]) -> mlir.ir.Value:
     """Whether the first scalars come before the second ones, lexicographically."""
-    (x, y, kind), *rest = pairs
-    less = _compare("LT", x, y, kind)
-    if not rest:
-        return less
-    return mlir.hlo.or_(less, mlir.hlo.and_(_compare("EQ", x, y, kind), _is_less(rest)))
+    *first, last = pairs
+    less = _compare("LT", *last)
+    for pair in reversed(first):
+        less = mlir.hlo.or_(_compare("LT", *pair), mlir.hlo.and_(_compare("EQ", *pair), less))
+    return less
 
 
 # CPUs sort integers alone much faster than anything else; below this many elements that does not pay.

@@ -39,7 +39,8 @@ def _parts(function: str, arrays: Any, dtype: Any, at_least: int = 1) -> list[An
     if isinstance(arrays, Array | Tracer | np.ndarray):
         if not aval_of(function, arrays, "arrays").shape:
             raise TypeError(f"{function}: arrays must be a sequence of arrays, got an array of rank 0")
-        parts = list(unstack(arrays)) if isinstance(arrays, Array | Tracer) else list(arrays)
+        # As a whole, an array of NumPy that is too large for memory is refused before any part of it is copied.
+        parts = list(unstack(arrays if isinstance(arrays, Array | Tracer) else asarray(arrays)))
     elif isinstance(arrays, list | tuple):
         parts = list(arrays)
     else:

@@ -25,7 +25,7 @@ from primax.extend.rule_types import Table
 from primax.plugins.structural.conversion import host_scalar
 from primax.plugins.structural.creation import zero_of, zeros_of
 from primax.plugins.structural.selection import select, select_n_p
-from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum, squeeze_p
+from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum, reshape, squeeze_p, transpose
 
 __all__ = [
     "concatenate",
@@ -175,6 +175,9 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     >>> px.lax.concatenate([px.numpy.array([1, 2]), px.numpy.array([3])], 0)
     Array([1, 2, 3], dtype=int32)
     """
+    together: Any = operands
+    if (type(together) is np.ndarray or is_value(together)) and _has_rows(get_aval(together).shape):
+        return _concatenate_rows(together, dimension)
     operands = sequence("concatenate", "operands", operands)
     if not operands:
         raise TypeError("concatenate: operands must be one array or more, got none")
@@ -185,6 +188,18 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     if type(axis) is not int or axis < 0:
         axis = canonical_axis(axis, len(get_aval(operands[0]).shape), "concatenate", "dimension")
     return concatenate_p.bind(*operands, dimension=axis)
+
+
+def _has_rows(shape: tuple[int, ...]) -> bool:
+    return len(shape) > 1 and shape[0] > 0
+
+
+def _concatenate_rows(x: Any, dimension: int) -> Array:
+    """The rows of an array one after the other: a reshape. As many operands would take the compiler long."""
+    count, *row = get_aval(x).shape
+    axis = canonical_axis(dimension, len(row), "concatenate", "dimension")
+    beside = transpose(x, inserted(tuple(range(1, 1 + len(row))), axis, 0))
+    return reshape(beside, (*row[:axis], count * row[axis], *row[axis + 1 :]))
 
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:

@@ -208,3 +208,9 @@ def test_candidates_are_as_many_as_in_jax(length: int, recall: float, override: 
 def test_approx_max_k_names_what_it_refuses(arguments: Any, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"approx_max_k: .*{message}"):
         px.lax.approx_max_k(*arguments, **options)
+
+
+def test_many_keys_lower_without_recursion() -> None:
+    keys = [np.zeros(2, np.float32)] * 1500
+    lowered = px.jit(lambda *keys: S.sort(keys, num_keys=len(keys))).lower(*keys)
+    assert lowered.as_text().count("stablehlo.compare  LT") >= len(keys)

@@ -669,3 +669,28 @@ def test_the_derivative_along_an_axis_of_size_1_is_a_sum() -> None:
 def test_a_barrier_gives_each_operand_at_its_place():
     found = px.jit(px.lax.optimization_barrier)({"a": np.float32(1), "b": [np.float32(2), np.float32(3)]})
     assert px.tree.map(float, found) == {"a": 1.0, "b": [2.0, 3.0]}
+
+
+@pytest.mark.parametrize("dimension", [0, 1, -1])
+@pytest.mark.parametrize("shape", [(3, 2, 4), (1, 2, 2), (2, 0, 3)])
+def test_the_rows_of_one_array_are_concatenated_as_a_sequence_of_them(shape: Any, dimension: int) -> None:
+    whole = array(*shape)
+    for of_rows in (whole, px.numpy.asarray(whole)):
+        np.testing.assert_array_equal(S.concatenate(of_rows, dimension), np.concatenate(list(whole), dimension))
+    check_grad(lambda x: S.concatenate(x, dimension), [whole])
+
+
+def test_rows_of_one_array_are_refused_as_a_sequence_of_them_is() -> None:
+    with pytest.raises(TypeError, match="concatenate: operands must be one array or more, got none"):
+        S.concatenate(np.ones((0, 2)), 0)
+    with pytest.raises(TypeError, match="concatenate: operands must have rank 1 or more"):
+        S.concatenate(np.ones(2), 0)
+    with pytest.raises(ValueError, match=r"concatenate: dimension must be in \[-1, 1\), got 1|in \[0, 1\), got 1"):
+        S.concatenate(np.ones((2, 2)), 1)
+
+
+@pytest.mark.parametrize("join", [S.concatenate, S.stack])
+def test_rows_too_large_for_memory_are_refused_before_one_is_copied(join: Any) -> None:
+    terabytes = np.broadcast_to(np.float32(1), (2**12, 2**30))
+    with pytest.raises(RuntimeError, match="RESOURCE_EXHAUSTED"):
+        join(terabytes, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpycheck import compare, refuses, sample
@@ -264,3 +266,10 @@ def test_messages_name_function_argument_and_numbers() -> None:
 def test_repeats_must_be_known() -> None:
     with pytest.raises(px.errors.TracerIntegerConversionError):
         px.jit(lambda x, n: pnp.repeat(x, n))(pnp.ones(2), 2)
+
+
+@pytest.mark.parametrize("join", [pnp.concatenate, pnp.stack, pnp.vstack, pnp.hstack, pnp.dstack, pnp.column_stack])
+def test_an_array_of_numpy_too_large_for_memory_is_refused_before_its_rows_are_copied(join: Any) -> None:
+    terabytes = np.broadcast_to(np.float32(1), (2**12, 2**30))
+    with pytest.raises(RuntimeError, match="RESOURCE_EXHAUSTED"):
+        join(terabytes)
