@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -213,4 +214,4 @@ def test_approx_max_k_names_what_it_refuses(arguments: Any, options: Any, messag
 def test_many_keys_lower_without_recursion() -> None:
     keys = [np.zeros(2, np.float32)] * 1500
     lowered = px.jit(lambda *keys: S.sort(keys, num_keys=len(keys))).lower(*keys)
-    assert lowered.as_text().count("stablehlo.compare  LT") >= len(keys)
+    assert len(re.findall("stablehlo.compare +LT", lowered.as_text())) == len(keys)
