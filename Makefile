@@ -142,12 +142,17 @@ $(VENV)/.sources: $(VENV)/.python force
 .PHONY: force
 force:
 
+# pip compiles the modules that it copies, not those behind links: a Python that writes no bytecode would start slowly.
+COMPILE = $(BIN)/python -m compileall -q build/__editable__.*
+
 $(VENV)/.dev: $(VENV)/.sources pyproject.toml
 	$(PIP) install --no-build-isolation --editable ".[test,oracle,lint,demo]"
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.sources pyproject.toml $(wildcard examples/primax-swish/pyproject.toml)
 	$(PIP) install --no-build-isolation --editable ".[demo]" --editable examples/primax-swish
+	@$(COMPILE)
 	@touch $@
 
 # An environment without jax for the packages that were written for it.

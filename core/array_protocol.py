@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from primax.core.diagnostics import user_line
 from primax.core.errors import PluginError
@@ -13,8 +12,7 @@ from primax.core.withheld import Withheld
 __all__ = ["ArrayProtocol", "install_protocol", "protocol_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayProtocol:
+class ArrayProtocol(NamedTuple):
     """The operations on values of one kind of aval that interpreters need.
 
     Attributes:
@@ -34,7 +32,7 @@ class ArrayProtocol:
     broadcast: Callable[[Any, int, int], Any]
     moveaxis: Callable[[Any, int, int], Any]
     convert: Callable[[Any, Any], Any]
-    index: Callable[[Any, int, int], Any]
+    index: Callable[[Any, int, int], Any]  # type: ignore[assignment]  # in place of that of tuples
     stack: Callable[[Sequence[Any], int], Any]
     loop: Callable[[Callable[..., list[Any]], Sequence[Any]], list[Any]] | None = None
 

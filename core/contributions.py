@@ -1,11 +1,17 @@
-"""Functions that plugins offer to users in a namespace of their own."""
+"""What plugins contribute beside rules: functions for users, in a namespace of their own, and samples of primitives."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["contributions"]
+if TYPE_CHECKING:
+    from primax.core.samples import SampleSource
+
+__all__ = ["contributions", "sample_sources"]
 
 # By the plugin's name and the function's.
 contributions: dict[tuple[str, str], Callable[..., Any]] = {}
+
+# By the primitive: samples, functions that make some, and where to find them.
+sample_sources: dict[Any, list[SampleSource]] = {}

@@ -20,7 +20,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from importlib.machinery import PathFinder
 from typing import Any, NamedTuple
@@ -37,8 +36,7 @@ Version = tuple[int, int]
 Read = Callable[[str], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class ApiRange:
+class ApiRange(NamedTuple):
     """The API versions a plugin can work with: `first` and later ones, before `end`."""
 
     first: Version
@@ -59,7 +57,8 @@ class ApiRange:
         end = (first[0] + 1, 0) if end_major is None else (int(end_major), int(end_minor or 0))
         return cls(first, end)
 
-    def __contains__(self, version: Version) -> bool:
+    def admits(self, version: Version) -> bool:
+        """Whether a version is one of them."""
         return self.first <= version < self.end
 
     def __str__(self) -> str:

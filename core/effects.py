@@ -38,9 +38,10 @@ class OperandEffect(Effect):
     operand: int
 
 
-@dataclass(frozen=True, slots=True)
 class Mutates(OperandEffect):
     """Writing to what one operand refers to."""
+
+    __slots__ = ()
 
 
 Effects = frozenset[Effect]

@@ -265,14 +265,14 @@ class ClosedJaxpr:
         return self.pretty_print()
 
 
-_KEYWORD: Final = re.compile(r"(?<=\{ )lambda(?= )|(?<=\. )let(?=\s)|(?<=[\s;])in(?= \()")
-_TYPE: Final = re.compile(r":[a-z]\w*(?:<\w+>)?\[[^\]\s]*\](?:\{[^}]*\})?")
+_KEYWORD: Final = r"(?<=\{ )lambda(?= )|(?<=\. )let(?=\s)|(?<=[\s;])in(?= \()"
+_TYPE: Final = r":[a-z]\w*(?:<\w+>)?\[[^\]\s]*\](?:\{[^}]*\})?"
 
 
 def _colored(text: str) -> str:
     """A text with keywords in bold blue and types in magenta."""
-    text = _TYPE.sub(lambda found: f"\x1b[35m{found[0]}\x1b[39m", text)
-    return _KEYWORD.sub(lambda found: f"\x1b[34;1m{found[0]}\x1b[39;22m", text)
+    text = re.sub(_TYPE, lambda found: f"\x1b[35m{found[0]}\x1b[39m", text)
+    return re.sub(_KEYWORD, lambda found: f"\x1b[34;1m{found[0]}\x1b[39;22m", text)
 
 
 class _Formatter:

@@ -142,7 +142,7 @@ class PluginCatalog:
                 needed = ApiRange.parse(record.api)
             except ValueError as error:
                 return str(error)
-            if hookspec.API_VERSION not in needed:
+            if not needed.admits(hookspec.API_VERSION):
                 return (
                     f"it needs plugin API {needed}, but this primax has plugin API {show_version(hookspec.API_VERSION)}"
                 )

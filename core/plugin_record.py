@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import traceback
-from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from primax.core.registry import Entry, Registry
@@ -13,7 +12,6 @@ __all__ = ["PluginRecord"]
 _HOST_CODE = ("primax.core.", "primax.extend.", "pluggy", "importlib", "_frozen_importlib")
 
 
-@dataclass(slots=True, eq=False)
 class PluginRecord:
     """What the host knows of one plugin.
 
@@ -33,19 +31,33 @@ class PluginRecord:
       error: the exception, until it has been reported.
     """
 
-    name: str
-    source: str
-    distribution: str = ""
-    version: str = ""
-    entry_point: str = ""
-    api: str = ""
-    state: str = "discovered"
-    reason: str = ""
-    traceback: str = ""
-    registry: Registry | None = None
-    plugin: Any = field(default=None, repr=False)
-    unreadable: str = ""
-    error: BaseException | None = field(default=None, repr=False)
+    def __init__(
+        self,
+        name: str,
+        source: str,
+        distribution: str = "",
+        version: str = "",
+        entry_point: str = "",
+        api: str = "",
+        *,
+        unreadable: str = "",
+    ) -> None:
+        self.name = name
+        self.source = source
+        self.distribution = distribution
+        self.version = version
+        self.entry_point = entry_point
+        self.unreadable = unreadable
+        self.api = api
+        self.state = "discovered"
+        self.reason = ""
+        self.traceback = ""
+        self.registry: Registry | None = None
+        self.plugin: Any = None
+        self.error: BaseException | None = None
+
+    def __repr__(self) -> str:
+        return f"<plugin {self.describe()}, {self.state}>"
 
     @property
     def module(self) -> str:
@@ -117,7 +129,7 @@ class PluginRecord:
         self.reason = f"plugin {self.describe()} {reason}"
         if error is not None:
             self.error = error
-            self.traceback = "".join(traceback.format_exception(error))
+            self.traceback = "".join(import_module("traceback").format_exception(error))
             self.reason += self._place(error)
 
     def _place(self, error: BaseException) -> str:
@@ -126,7 +138,7 @@ class PluginRecord:
             return f", at {error.filename}:{error.lineno}"
         in_plugin = ""
         elsewhere = ""
-        for frame, line in traceback.walk_tb(error.__traceback__):
+        for frame, line in import_module("traceback").walk_tb(error.__traceback__):
             module = frame.f_globals.get("__name__") or ""
             place = f", at {frame.f_code.co_filename}:{line}"
             if self.match(module):

@@ -63,7 +63,7 @@ def shown_params(eqn: JaxprEqn) -> dict[str, Any] | PrintedCall:
 
 
 _HOISTED_FROM: Final = 11
-_ADDRESS: Final = re.compile(r" at 0x([0-9a-fA-F]+)")
+_ADDRESS: Final = r" at 0x([0-9a-fA-F]+)"
 
 
 class Shown(NamedTuple):
@@ -311,7 +311,7 @@ class _Writer:
         elif isinstance(value, frozenset):
             put(f"frozenset({{{', '.join(sorted(map(repr, value)))}}})")
         else:
-            put(_ADDRESS.sub(lambda found: " at 0x" + "X" * len(found[1]), str(value)))
+            put(re.sub(_ADDRESS, lambda found: " at 0x" + "X" * len(found[1]), str(value)))
 
     def _held(self, jaxpr: Jaxpr) -> None:
         name = self._shared.get(jaxpr)

@@ -6,8 +6,8 @@ import re
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from primax.core import journal, rules
 from primax.core.arguments import nearest
@@ -16,7 +16,7 @@ from primax.core.author import author, is_surface
 from primax.core.avals import AbstractValue, register_aval
 from primax.core.cache import epoch
 from primax.core.consent import Consents
-from primax.core.contributions import contributions
+from primax.core.contributions import contributions, sample_sources
 from primax.core.diagnostics import name_of_key
 from primax.core.dimension_rules import implied_rule
 from primax.core.effects import Effect, register_effect
@@ -25,14 +25,15 @@ from primax.core.experimental import experimental
 from primax.core.operand import install_operators, operator_names
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, RuleTable, rule_tables
-from primax.core.samples import Sample, SampleSource, sample_sources
 from primax.core.standing import belongs, built_in
 from primax.core.withheld import Table, Withheld, held_tables
 
+if TYPE_CHECKING:
+    from primax.core.samples import SampleSource
+
 __all__ = ["Entry", "Holding", "RefusedError", "Registry", "not_entered"]
 
-_PROTOCOL = tuple(field.name for field in fields(ArrayProtocol))
-_REQUIRED = tuple(field.name for field in fields(ArrayProtocol) if field.default is MISSING)
+_REQUIRED = tuple(name for name in ArrayProtocol._fields if name not in ArrayProtocol._field_defaults)
 
 
 # Primitives that wait to be entered, since a module has defined them for its plugin.
@@ -203,7 +204,7 @@ class Registry:
         where = "registry.array_protocol"
         if not (isinstance(aval_type, type) and issubclass(aval_type, AbstractValue)):
             raise TypeError(f"{where}: aval_type must be a subclass of AbstractValue, got {aval_type!r}")
-        _require_known(f"{where}: functions", functions, _PROTOCOL)
+        _require_known(f"{where}: functions", functions, ArrayProtocol._fields)
         missing = [name for name in _REQUIRED if name not in functions]
         if missing:
             raise TypeError(f"{where}({aval_type.__name__}): {', '.join(missing)} must be given")
@@ -581,7 +582,7 @@ def rules_to_enter(
     return found
 
 
-_PLACE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+_PLACE = r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*"
 
 
 def require_samples(where: str, samples: Iterable[Any]) -> None:
@@ -592,9 +593,9 @@ def require_samples(where: str, samples: Iterable[Any]) -> None:
     """
     for sample in samples:
         if isinstance(sample, str):
-            if not _PLACE.fullmatch(sample):
+            if not re.fullmatch(_PLACE, sample):
                 raise TypeError(f"{where}: samples must say where they are as 'module:attribute', got {sample!r}")
-        elif not (isinstance(sample, Sample) or callable(sample)):
+        elif not (callable(sample) or isinstance(sample, import_module("primax.core.samples").Sample)):
             raise TypeError(f"{where}: samples must be Samples or functions that return some, got {sample!r}")
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from primax.core.contributions import sample_sources
 from primax.core.diagnostics import shorten
 
-__all__ = ["Sample", "SampleSource", "sample_sources", "samples_of"]
+__all__ = ["Sample", "SampleSource", "samples_of"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,8 +80,6 @@ def _require(rule: str, value: Any, holds: bool) -> None:
 
 
 SampleSource = Sample | Callable[[], Iterable[Sample]] | str
-
-sample_sources: dict[Any, list[SampleSource]] = {}
 
 
 def samples_of(primitive: Any) -> list[Sample]:

@@ -6,6 +6,7 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from math import prod
 from typing import Any
 
@@ -23,7 +24,6 @@ from primax.core.extended import ExtendedArray, physical
 from primax.core.mesh import PartitionSpec
 from primax.core.option import Guard
 from primax.core.trace import Tracer, escaped
-from primax.interpreters import gpus
 from primax.interpreters.platforms import default_device, joined
 from primax.interpreters.shardings import devices_of, on_one_device, placed, sharding_of
 
@@ -55,8 +55,10 @@ def compile_options(devices: Sequence[Any], overrides: Sequence[tuple[str, Any]]
     build = options.executable_build_options
     build.use_spmd_partitioning = True
     build.use_shardy_partitioner = True
-    if gpus.is_cuda(devices[0]) and gpus.cuda_folder() is not None:
-        build.debug_options.xla_gpu_cuda_data_dir = gpus.cuda_folder()
+    if devices[0].client.platform == "cuda":
+        folder = import_module("primax.interpreters.gpus").cuda_folder()
+        if folder is not None:
+            build.debug_options.xla_gpu_cuda_data_dir = folder
     if overrides:
         options.env_option_overrides = [(str(name), value) for name, value in overrides]
     return options

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,6 @@ _has_external_rule = ExternalRules(rules.batch_rules)
 not_mapped = None
 
 
-@dataclass(frozen=True, slots=True)
 class AxisData:
     """The axis being mapped over: its name (None if it has none) and its length.
 
@@ -53,17 +51,28 @@ class AxisData:
       TypeError: the name is not hashable.
     """
 
-    name: Any
-    size: int
-    spmd: tuple[Any, ...] = ()
-    tag: Any = field(default=None, compare=False, repr=False)
-    division: Division | None = None
+    __slots__ = ("division", "name", "size", "spmd", "tag")
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self, name: Any, size: int, spmd: tuple[Any, ...] = (), tag: Any = None, division: Division | None = None
+    ) -> None:
+        self.name, self.size, self.spmd, self.tag, self.division = name, size, spmd, tag, division
         try:
-            hash(self.name)
+            hash(name)
         except TypeError:
-            raise TypeError(f"the name of a mapped axis must be hashable, got axis_name={self.name!r}") from None
+            raise TypeError(f"the name of a mapped axis must be hashable, got axis_name={name!r}") from None
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.name, self.size, self.spmd, self.division
+
+    def __eq__(self, other: object) -> bool:
+        return self._parts() == other._parts() if type(other) is AxisData else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def __repr__(self) -> str:
+        return f"AxisData(name={self.name!r}, size={self.size!r}, spmd={self.spmd!r}, division={self.division!r})"
 
 
 class BatchTracer(Tracer):
@@ -94,7 +103,7 @@ class BatchTrace(Trace):
 
     def __init__(self, parent: Any, axis: AxisData) -> None:
         super().__init__(parent)
-        self.axis = replace(axis, tag=object())
+        self.axis = AxisData(axis.name, axis.size, axis.spmd, object(), axis.division)
 
     def provenance(self, tracer: Any) -> str:
         value = tracer.value

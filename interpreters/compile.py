@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import re
 import threading
 import time
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import _jaxlib, config, fork
+from primax.core import _jaxlib, config, fork, log
 from primax.core._jaxlib import DeviceList, array_result_handler
 from primax.core.array import Array, deleted
 from primax.core.avals import abstract_token
@@ -35,8 +34,6 @@ from primax.interpreters.shardings import devices_of, named_from_hlo, placed, sh
 from primax.interpreters.sites import Site, one_device, site_of
 
 __all__ = ["Executable", "executable_for"]
-
-_log = logging.getLogger("primax")
 
 
 class Executable:
@@ -482,10 +479,10 @@ def _compile(lowered: Lowered, options: Any, site: Site, name: str) -> Any:
 
 
 def _report(text: str, *values: Any) -> None:
-    _log.log(logging.WARNING if config.log_compiles.value else logging.DEBUG, text, *values)
+    (log.warning if config.log_compiles.value else log.debug)(text, *values)
 
 
-_LINE = re.compile(r'"([^"]+)":(\d+):')
+_LINE = r'"([^"]+)":(\d+):'
 
 
 def _suspect(lowered: Lowered, message: str) -> str:
@@ -495,7 +492,7 @@ def _suspect(lowered: Lowered, message: str) -> str:
 
     def visit(operation: Any) -> Any:
         nonlocal first, named
-        found = _LINE.search(str(operation.location))
+        found = re.search(_LINE, str(operation.location))
         if found is not None:
             line = f"{found[1]}:{found[2]}"
             first = first or f"\nThe program begins at {line}."

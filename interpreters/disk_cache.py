@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import logging
 import os
 import platform
 import stat
@@ -20,13 +19,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from primax.core import _jaxlib, config
+from primax.core import _jaxlib, config, log
 from primax.interpreters.modules import Lowered
 from primax.interpreters.platforms import platform_of
 
 __all__ = ["clear", "contents", "discard", "key_of", "prune", "read", "write"]
-
-_log = logging.getLogger("primax")
 
 _MAGIC = b"primax executable 2\n"
 _DIGEST = hashlib.sha256
@@ -108,7 +105,7 @@ def read(folder: str, key: str) -> bytes | None:
     try:
         os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))  # the time of its last use
     except OSError as error:
-        _log.debug("%s cannot be marked as used: %s", path, error)
+        log.debug("%s cannot be marked as used: %s", path, error)
     return body
 
 
@@ -212,4 +209,4 @@ def _warn(folder: str, what: str, always: bool = False) -> None:
     if always or folder != config.compilation_cache_dir.default:
         warnings.warn(f"compilation cache: {what}. primax goes on without it", UserWarning, stacklevel=3)
     else:
-        _log.debug("compilation cache: %s", what)
+        log.debug("compilation cache: %s", what)

@@ -15,7 +15,7 @@ from primax.core import _jaxlib
 from primax.core.discovery import installed_version
 from primax.core.errors import XlaError
 
-__all__ = ["Family", "cuda_folder", "family_of", "hint", "is_cuda", "missing"]
+__all__ = ["Family", "cuda_folder", "family_of", "hint", "missing"]
 
 
 class Library(NamedTuple):
@@ -183,12 +183,12 @@ class Family(NamedTuple):
         return found
 
 
-_MODULE = re.compile(r"xla_(cuda|rocm)(\d+)")
+_MODULE = r"xla_(cuda|rocm)(\d+)"
 
 
 def family_of(module: str) -> Family | None:
     """The family of the plugin in a module such as `jax_plugins.xla_cuda12`; None if it is another."""
-    match = _MODULE.fullmatch(module.rpartition(".")[2])
+    match = re.fullmatch(_MODULE, module.rpartition(".")[2])
     return None if match is None else Family(match[1], int(match[2]))
 
 
@@ -202,11 +202,6 @@ def _nvidia() -> list[str]:
     """The folders of NVIDIA's packages."""
     spec = PathFinder.find_spec("nvidia")
     return [] if spec is None else list(spec.submodule_search_locations or ())
-
-
-def is_cuda(device: Any) -> bool:
-    """Whether a device is one of NVIDIA's."""
-    return str(device.client.platform) == "cuda"
 
 
 @functools.cache

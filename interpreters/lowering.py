@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -162,6 +161,7 @@ def _located(function: Callable[..., Any], source: Any) -> Callable[..., Any]:
         try:
             return function(*args)
         except Exception as error:
+            traceback = import_module("traceback")
             text = f"{type(error).__name__}: {error}\nThe callback was made at {summarize(source)}."
             frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_internal(frame.filename)]
             if frames:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from primax.core import _jaxlib, config, fork, journal, mesh
 from primax.core.arguments import check_function, integer
 from primax.core.errors import XlaError
-from primax.interpreters import gpus
 
 if TYPE_CHECKING:
     from primax.interpreters import pjrt
@@ -145,7 +144,7 @@ def _why_not(name: str) -> str:
     """Why there is no platform of a name, for the end of a message."""
     problems = [f"; the plugin {each.source} cannot be used: {each.problem}" for each in plugins() if each.name == name]
     if name in ("gpu", *_FAMILIES["gpu"]) and not problems:
-        problems = [f"; {gpus.missing(name)}"]
+        problems = [f"; {import_module('primax.interpreters.gpus').missing(name)}"]
     return "".join(problems) or "; `primax devices` tells more"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -18,7 +19,6 @@ from primax.core._jaxlib import DeviceList, GSPMDSharding, Sharding
 from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
 from primax.core.divided import divide, explicit_part
-from primax.core.layout import Format, Layout, Space
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
 from primax.interpreters.platforms import devices, platform_of
 
@@ -571,15 +571,16 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
                 f"with primax.set_mesh, or pass NamedSharding(mesh, {value})"
             )
         return NamedSharding(scope.mesh, value)
-    if isinstance(value, Format):
-        if isinstance(value.layout, Layout) and not value.layout.is_plain:
+    layout = import_module("primax.core.layout")
+    if isinstance(value, layout.Format):
+        if isinstance(value.layout, layout.Layout) and not value.layout.is_plain:
             raise ValueError(
                 f"{function}: {argument} must have a layout row by row, as all arrays have that programs take and "
                 f"return, got {value.layout!r}"
             )
         return canonical_sharding(function, argument, value.sharding)
-    if isinstance(value, Space):
-        if value is Space.Host:
+    if isinstance(value, layout.Space):
+        if value is layout.Space.Host:
             raise ValueError(
                 f"{function}: {argument} must not be Space.Host: arrays lie in the memory of devices; "
                 "primax.device_get brings them to the host, as NumPy arrays"

@@ -10,7 +10,7 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.core.samples import sample_sources
+from primax.core.contributions import sample_sources
 from primax.extend import core, define_primitive, derive
 from primax.extend.effects import Mutates, OperandEffect, register_effect
 from primax.extend.interpreters import ad, batching, mlir

@@ -9,7 +9,7 @@ import pytest
 from distributions import Site
 
 import primax as px
-from primax.core.samples import sample_sources
+from primax.core.contributions import sample_sources
 from primax.extend import Definitions, core, define_primitive, derive, hookimpl
 from primax.extend.interpreters import ad, batching, mlir
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primax.core.samples import sample_sources
+from primax.core.contributions import sample_sources
 from primax.extend import core, define_primitive, derive
 from primax.extend.core import primitives
 from primax.extend.testing import Outcome, Sample, iter_checks

@@ -16,7 +16,7 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.core.samples import sample_sources
+from primax.core.contributions import sample_sources
 from primax.extend import Definitions, core, define_primitive, derive, hookimpl, plugins
 from primax.extend.effects import Effect, OperandEffect, register_effect
 from primax.extend.interpreters import ad, batching, mlir

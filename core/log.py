@@ -1,0 +1,24 @@
+"""Messages to the logger `primax`. `logging` is imported only when a message is to be shown, since that takes time."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+__all__ = ["debug", "warning"]
+
+
+def debug(text: str, *values: Any) -> None:
+    """Log a message at level DEBUG. Without `logging` in the process no handler can show it, so it is skipped."""
+    if "logging" in sys.modules:
+        _logger().debug(text, *values)
+
+
+def warning(text: str, *values: Any) -> None:
+    """Log a message at level WARNING."""
+    _logger().warning(text, *values)
+
+
+def _logger() -> Any:
+    return import_module("logging").getLogger("primax")
