@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import enum
 import importlib
 import inspect
 import pkgutil
@@ -65,7 +66,7 @@ def _kind(value: Any) -> str:
 def _signature(value: Any) -> str:
     """The names of parameters, and which have defaults; types and values of defaults may change."""
     function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-    if not callable(function) or (inspect.isclass(function) and issubclass(function, BaseException)):
+    if not callable(function) or not _is_ours(function):
         return ""
     try:
         signature = inspect.signature(function)
@@ -76,6 +77,13 @@ def _signature(value: Any) -> str:
         for parameter in signature.parameters.values()
     ]
     return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+
+
+def _is_ours(function: Any) -> bool:
+    """Whether primax decides the signature. That of enums and exceptions is Python's, others are jaxlib's or typing's."""
+    if inspect.isclass(function) and issubclass(function, BaseException | enum.Enum):
+        return False
+    return str(getattr(function, "__module__", None)).startswith("primax.")
 
 
 class _Mark:
