@@ -80,7 +80,7 @@ def _signature(value: Any) -> str:
 
 
 def _is_ours(function: Any) -> bool:
-    """Whether primax decides the signature. That of enums and exceptions is Python's, others are jaxlib's or typing's."""
+    """Whether primax decides on the signature: not on those of enums, exceptions, jaxlib and typing."""
     if inspect.isclass(function) and issubclass(function, BaseException | enum.Enum):
         return False
     return str(getattr(function, "__module__", None)).startswith("primax.")
