@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core, hookimpl
+from primax.extend.api_util import among
 from primax.extend.core import Array, tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
@@ -46,9 +47,7 @@ sharding_constraint_p = core.Primitive("sharding_constraint")
 layout_constraint_p = core.Primitive("layout_constraint")
 
 
-def device_put(
-    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: bool | None = None
-) -> Array:
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Array:
     """Place the arrays of a tree on devices.
 
     Args:
@@ -57,14 +56,15 @@ def device_put(
         prefix of `x`. None leaves arrays where they are, and puts the rest uncommitted on the default device.
       src: where the arrays are; not looked at, since they say so.
       donate: whether arrays that lie elsewhere are deleted; a bool, or a tree of bools that is a prefix of `x`.
-      may_alias: whether the result may share memory with `x`; False makes copies.
+      may_alias: whether the result may share memory with `x`; False makes copies. None, a bool, or a tree of these that
+        is a prefix of `x`.
 
     Returns:
       The same structure, with an `Array` for each leaf.
 
     Raises:
-      TypeError: `device` is none of these, or a leaf of `x` is not an array.
-      ValueError: an array cannot be divided so; both `donate` and `may_alias` are True.
+      TypeError: `device` is none of these, a leaf of `x` is not an array, or `donate` or `may_alias` holds no bool.
+      ValueError: an array cannot be divided so; both `donate` and `may_alias` are True for a leaf.
 
     >>> import primax as px
     >>> px.device_put([1.0, 2])
@@ -77,26 +77,36 @@ def device_put(
         given = tree.flatten_axes("device_put device", structure, device)
         targets = [canonical_sharding("device_put", "device", each) for each in given]
 
-    donated = [donate] * len(leaves)
-    if not isinstance(donate, bool):
-        donated = tree.flatten_axes("device_put donate", structure, donate)
-    if may_alias and any(donated):
+    donated = _of_leaves("donate", donate, structure)
+    aliased = _of_leaves("may_alias", may_alias, structure)
+    if any(alias and gone for alias, gone in zip(aliased, donated, strict=True)):
         raise ValueError("device_put: may_alias must not be True where donate is, got both")
 
-    def put(leaf: Any, target: Any, given: bool) -> Array:
+    def put(leaf: Any, target: Any, given: bool, alias: bool | None) -> Array:
         aval = core.get_aval(leaf)
         if aval.dtype == core.dtypes.float0:
             return leaf
         if (aval.division is not None and aval.division.unreduced) or _takes_summands(target):
             leaf = _summed(leaf, aval, target)
         out = device_put_p.bind(leaf, device=target)
-        if may_alias is False and type(out) in (core.Array, core.ExtendedArray):
+        if alias is not None and not alias and type(out) in (core.Array, core.ExtendedArray):
             return backend.spare(out, constant=True)
         if given and type(leaf) is core.Array and out is not leaf and leaf.sharding != out.sharding:
             leaf.delete()
         return out
 
-    return tree.unflatten(structure, map(put, leaves, targets, donated))
+    return tree.unflatten(structure, map(put, leaves, targets, donated, aliased))
+
+
+def _of_leaves(argument: str, given: Any, structure: Any) -> list[Any]:
+    """The bool, or None, of each leaf."""
+    if given is None or isinstance(given, bool):
+        return [given] * structure.num_leaves
+    found = tree.flatten_axes(f"device_put {argument}", structure, given)
+    for each in found:
+        if not among(each, (False, True, None)):
+            raise TypeError(f"device_put: {argument} must be a bool or a tree of bools, got {each!r}")
+    return found
 
 
 def _takes_summands(target: Any) -> bool:

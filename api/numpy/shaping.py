@@ -96,7 +96,7 @@ def _reshape(a: Any, shape: Any, order: str, copy: bool | None) -> Array:
 def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
     if type(shape) is int or not hasattr(shape, "__iter__"):
         shape = (shape,)
-    sizes = integers(shape, "reshape", "shape")
+    sizes = given = integers(shape, "reshape", "shape")
     total = math.prod(own)
     if -1 in sizes:
         if sizes.count(-1) > 1:
@@ -110,6 +110,8 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
             )
         sizes = tuple([missing if size == -1 else size for size in sizes])
     if math.prod(sizes) != total or min(sizes, default=0) < 0:
+        if min(sizes, default=0) < 0:
+            raise TypeError(f"reshape: shape must consist of non-negative integers but for one -1, got {given}")
         raise TypeError(
             f"reshape: shape must have as many elements as a, got {math.prod(sizes)} in {sizes} and {total} in {own}"
         )

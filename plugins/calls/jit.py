@@ -11,6 +11,7 @@ from primax.extend import backend as runtime
 from primax.extend import core
 from primax.extend.api_util import (
     StaticArguments,
+    among,
     avals_of,
     check_function,
     name_of,
@@ -57,8 +58,15 @@ class Inline(enum.Enum):
     AUTO = "auto"
 
 
-def _is_inlined(inline: bool | Inline) -> bool:
-    return inline is Inline.JAX_EARLY if isinstance(inline, Inline) else bool(inline)
+def _is_inlined(inline: bool | Inline | None) -> bool:
+    if isinstance(inline, Inline):
+        return inline is Inline.JAX_EARLY
+    if not among(inline, _OPTIONAL_BOOLS):
+        raise TypeError(f"jit: inline must be a bool or an Inline, got {inline!r}")
+    return bool(inline)
+
+
+_OPTIONAL_BOOLS = (False, True, None)
 
 
 class Jitted:
@@ -311,7 +319,8 @@ def jit(
       A function of the same arguments, with methods `trace`, `lower` and `eval_shape`.
 
     Raises:
-      TypeError: `fun` is not callable, an argument is neither static nor an array, or `device` is no device.
+      TypeError: `fun` is not callable, an argument is neither static nor an array, `device` is no device, or
+        `keep_unused` or `inline` is no bool.
       ValueError: a static position or name is not an argument of `fun`, both `device` and `backend` are given, a
         sharding does not fit an argument, or, when called inside of another program, there are `compiler_options`.
       XlaError: there is no such platform, or, when called, XLA does not know an option.
@@ -337,6 +346,9 @@ def jit(
             compiler_options=compiler_options,
         )
     check_function("jit", "fun", fun)
+    inlined = _is_inlined(inline)
+    if not among(keep_unused, _OPTIONAL_BOOLS):
+        raise TypeError(f"jit: keep_unused must be a bool, got {keep_unused!r}")
     static = StaticArguments((), ())
     donate = StaticArguments((), ())
     if static_argnums is not None or static_argnames is not None:
@@ -356,9 +368,9 @@ def jit(
             raise ValueError("jit: device and backend must be None where in_shardings or out_shardings are given")
         device = devices_of(canonical_sharding("jit", "device", device))[0]
     overrides = read_options("jit", compiler_options)
-    jitted = Jitted(fun, static, donate, keep_unused, _is_inlined(inline), device, overrides, spread)
+    jitted = Jitted(fun, static, donate, keep_unused, inlined, device, overrides, spread)
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
-    how = (keep_unused, _is_inlined(inline), device, overrides, spread and spread.key)
+    how = (keep_unused, inlined, device, overrides, spread and spread.key)
     key = (static.positions, static_names, donate.positions, donate_names, *how)
     function: Any
     wide = not jitted.special and _takes_many(fun)

@@ -22,8 +22,35 @@ def test_device_put_takes_a_source_and_may_copy_or_give_away():
     assert put["a"].tolist() == [0.0, 1.0, 2.0]
     assert not x.is_deleted()
     assert px.jit(lambda x: px.device_put(x, may_alias=False) * 2.0)(3.0) == 6.0
-    with pytest.raises(ValueError, match="device_put: may_alias must not be True where donate is"):
-        px.device_put(x, donate=True, may_alias=True)
+    for both in ({"donate": True, "may_alias": True}, {"donate": [True, False], "may_alias": [True, None]}):
+        with pytest.raises(ValueError, match="device_put: may_alias must not be True where donate is"):
+            px.device_put([x, x], **both)
+
+
+def test_device_put_copies_those_leaves_that_may_not_be_shared():
+    x, y = pnp.arange(3.0), pnp.ones(2)
+    same, copy = px.device_put([x, y], may_alias=[True, False], donate=(np.False_))
+    assert same is x
+    assert copy.tolist() == y.tolist()
+    assert copy._b.unsafe_buffer_pointer() != y._b.unsafe_buffer_pointer()
+
+
+@pytest.mark.parametrize("argument", ["donate", "may_alias"])
+@pytest.mark.parametrize("value", ["a", 3, 0.5, [1.5, True]])
+def test_device_put_refuses_what_is_no_bool(argument, value):
+    with pytest.raises(
+        TypeError, match=f"device_put: {argument} must be a bool or a tree of bools, got ('a'|3|0.5|1.5)$"
+    ):
+        px.device_put([1.0, 2.0], **{argument: value})
+
+
+@pytest.mark.parametrize("value", ["a", 3, 0.5, [1]])
+def test_jit_refuses_flags_that_are_no_bools(value):
+    with pytest.raises(TypeError, match="jit: inline must be a bool or an Inline, got "):
+        px.jit(lambda x: x, inline=value)
+    with pytest.raises(TypeError, match="jit: keep_unused must be a bool, got "):
+        px.jit(lambda x: x, keep_unused=value)
+    assert px.jit(lambda x: x, inline=np.True_, keep_unused=None)(1.0) == 1.0
 
 
 @pytest.mark.skipif(len(px.devices()) < 2, reason="there is one device")

@@ -232,6 +232,9 @@ def test_reshape_keeps_arrays_of_numpy() -> None:
     whole = np.arange(6.0)
     assert np.shares_memory(pnp.reshape(whole, (2, 3)), whole)
     assert not np.shares_memory(pnp.reshape(whole, (2, 3), copy=True), whole)
+    for shape in ((-3,), (-2, -1), (-2, -3)):
+        message = f"reshape: shape must consist of non-negative integers but for one -1, got {shape}"
+        refuses(TypeError, message, pnp.reshape, whole, shape)
     refuses(TypeError, "reshape: shape must have as many elements as a, got 4 in (4,)", pnp.reshape, whole, 4)
     refuses(ValueError, "reshape: order must be 'C' or 'F', got 'K'", pnp.reshape, whole, 6, "K")
 
