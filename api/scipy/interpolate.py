@@ -106,27 +106,24 @@ class RegularGridInterpolator:
         if not xi.ndim or xi.shape[-1] != rank:
             raise ValueError(f"{_NAME}: xi must have {rank} coordinates along its last axis, got shape {xi.shape}")
         shape = xi.shape[:-1]
-        # All is computed in the widest of the dtypes.
-        real = max(
-            (dtypes.finfo(x.dtype).dtype for x in (self.values, *self.grid, xi)), key=lambda dtype: dtype.itemsize
-        )
-        wide = np.complex128 if real.itemsize == 8 else np.complex64
-        values = self.values.astype(wide if dtypes.is_complex(self.values.dtype) else real)
+        # Weights are computed in the dtype to which all promote; what is nearest keeps its own.
+        real = dtypes.result_type(*(dtypes.finfo(x.dtype).dtype for x in (self.values, *self.grid, xi)))
         grid = [line.astype(real) for line in self.grid]
         columns = list(xi.astype(real).reshape(-1, rank).T)
         found = [self._place(line, x) for line, x in zip(grid, columns, strict=True)]
-        out = (self._nearest if method == "nearest" else self._linear)(values, found)
+        out = self._nearest(found) if method == "nearest" else self._linear(real, found)
         if self.fill_value is not None:
             outside = reduce(or_, [(x < line[0]) | (x > line[-1]) for line, x in zip(grid, columns, strict=True)])
             out = pnp.where(outside.reshape(-1, *(1,) * (out.ndim - 1)), self.fill_value, out)
-        return out.reshape(*shape, *values.shape[rank:])
+        return out.reshape(*shape, *self.values.shape[rank:])
 
     def _place(self, line: Any, x: Any) -> tuple[Any, Any]:
         """The line below each position, and how far from it to the next the position is."""
         below = pnp.clip(pnp.searchsorted(line, x, side="right") - 1, 0, line.shape[0] - 2)
         return below, (x - line[below]) / (line[below + 1] - line[below])
 
-    def _linear(self, values: Any, found: Any) -> Array:
+    def _linear(self, real: Any, found: Any) -> Array:
+        values = self.values.astype(dtypes.result_type(self.values.dtype, real))
         total: Any = 0
         for corner in product(*([(0, 1)] * len(found))):
             weight: Any = 1
@@ -136,5 +133,5 @@ class RegularGridInterpolator:
             total = total + value * weight.reshape(-1, *(1,) * (value.ndim - 1))
         return total
 
-    def _nearest(self, values: Any, found: Any) -> Array:
-        return values[tuple(pnp.where(part <= 0.5, below, below + 1) for below, part in found)]
+    def _nearest(self, found: Any) -> Array:
+        return self.values[tuple(pnp.where(part <= 0.5, below, below + 1) for below, part in found)]

@@ -50,6 +50,18 @@ def test_interpolation_on_grids_is_differentiated_and_compiled():
     assert RegularGridInterpolator((np.arange(2),), np.int32([1, 3]))(np.float32([0.5])).tolist() == [2.0]
 
 
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+@pytest.mark.parametrize("dtypes", [("float16", "float32"), ("float32", "float16"), ("bfloat16", "float16")])
+def test_interpolated_values_have_the_dtype_of_those_in_jax(jax, method, dtypes):
+    of_jax = pytest.importorskip("jax.scipy.interpolate").RegularGridInterpolator
+    of_values, of_points = map(jax.numpy.dtype, dtypes)
+    got, want = (
+        of(GRID, VALUES.astype(of_values), method)(POINTS.astype(of_points)) for of in (RegularGridInterpolator, of_jax)
+    )
+    assert got.dtype == want.dtype
+    np.testing.assert_allclose(np.float32(got), np.float32(want), rtol=1e-5)
+
+
 @pytest.mark.parametrize("mode", ["constant", "nearest", "mirror", "wrap", "reflect"])
 @pytest.mark.parametrize("order", [0, 1])
 def test_coordinates_are_mapped_as_in_jax(jax, mode, order):
