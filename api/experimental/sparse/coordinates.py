@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any, TypeVar
 
@@ -11,7 +11,6 @@ import numpy as np
 from primax import numpy as pnp
 from primax.extend.api_util import integer, sequence
 from primax.extend.core import dtypes
-from primax.interpreters.vectorize import vmap
 
 __all__ = [
     "Coordinates",
@@ -22,12 +21,8 @@ __all__ = [
     "axes_of",
     "check_none",
     "check_sparse",
-    "over_batch",
-    "scattered",
     "shape_of",
-    "taken",
     "with_full_batch",
-    "within",
 ]
 
 _T = TypeVar("_T", bound="Coordinates")
@@ -265,40 +260,9 @@ def _check_parts(mat: Coordinates) -> None:
             )
 
 
-def over_batch(function: Callable[..., Any], n_batch: int) -> Callable[..., Any]:
-    """A function of one element of the batch as one of all."""
-    for _ in range(n_batch):
-        function = vmap(function)
-    return function
-
-
 def with_full_batch(mat: Coordinates) -> tuple[Any, Any]:
     """The data and indices with all their batch dimensions, where sizes of 1 stand for others."""
     n, batch = mat.n_batch, mat.batch_shape
     return tuple(
         x if x.shape[:n] == batch else pnp.broadcast_to(x, batch + x.shape[n:]) for x in (mat.data, mat.indices)
     )  # type: ignore[return-value]
-
-
-def within(indices: Any, sizes: Sequence[int]) -> tuple[Any, Any]:
-    """Indices counted from the front, and which of them are in range in all dimensions."""
-    bounds = np.array(sizes, indices.dtype)
-    positive = pnp.where(indices < 0, indices + bounds, indices) if len(sizes) else indices
-    return positive, pnp.all((positive >= 0) & (positive < bounds), axis=-1)
-
-
-def scattered(sizes: Sequence[int], rows: Any, data: Any) -> Any:
-    """The array of blocks `data`, of shape (nse, *dense), added where `rows`, of shape (nse, len(sizes)), say."""
-    zeros = pnp.zeros((*sizes, *data.shape[1:]), data.dtype)
-    if not sizes:
-        return pnp.any(data, axis=0) if data.dtype == np.bool_ else pnp.sum(data, axis=0, dtype=data.dtype)
-    return zeros.at[tuple(rows[:, i] for i in range(len(sizes)))].add(data, mode="drop") if prod(sizes) else zeros
-
-
-def taken(x: Any, rows: Any) -> Any:
-    """The blocks of an array where `rows`, of shape (nse, count), say, and zeros for rows out of range."""
-    count = rows.shape[1]
-    if not (count and prod(x.shape[:count])):
-        shape = (len(rows), *x.shape[count:])
-        return pnp.zeros(shape, x.dtype) if count else pnp.broadcast_to(x, shape)
-    return x.at[tuple(rows[:, i] for i in range(count))].get(mode="fill", fill_value=0)

@@ -15,14 +15,11 @@ from primax.experimental.sparse.coordinates import (
     axes_of,
     check_none,
     check_sparse,
-    over_batch,
-    scattered,
-    taken,
     with_full_batch,
-    within,
 )
+from primax.experimental.sparse.rows import cleared, over_batch, scattered, taken, within
 from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim
-from primax.experimental.sparse.storage import bcoo_todense, capped, cleared
+from primax.experimental.sparse.storage import bcoo_todense, capped
 from primax.extend.api_util import numpy_dtype, sequence
 from primax.extend.core import Array
 from primax.interpreters.vectorize import vmap

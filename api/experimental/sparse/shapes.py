@@ -15,12 +15,10 @@ from primax.experimental.sparse.coordinates import (
     axes_of,
     check_none,
     check_sparse,
-    over_batch,
     shape_of,
     with_full_batch,
-    within,
 )
-from primax.experimental.sparse.storage import cleared, rows_of
+from primax.experimental.sparse.rows import cleared, over_batch, rows_of, within
 from primax.extend.api_util import integer, sequence
 
 __all__ = [

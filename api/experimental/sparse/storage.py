@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from math import prod
 from typing import Any, TypeVar
 
@@ -15,12 +16,9 @@ from primax.experimental.sparse.coordinates import (
     SparseEfficiencyWarning,
     as_array,
     check_sparse,
-    over_batch,
-    scattered,
-    taken,
     with_full_batch,
-    within,
 )
+from primax.experimental.sparse.rows import cleared, over_batch, rows_of, scattered, taken, within
 from primax.extend.api_util import integer, numpy_dtype
 from primax.extend.core import Array, Tracer, dtypes
 
@@ -31,18 +29,11 @@ __all__ = [
     "bcoo_todense",
     "bcoo_update_layout",
     "capped",
-    "cleared",
     "parts_of_dense",
-    "rows_of",
     "without_duplicates",
 ]
 
 _T = TypeVar("_T", bound=Coordinates)
-
-
-def cleared(data: Any, mask: Any) -> Any:
-    """The blocks of `data`, of shape (nse, *dense), with zeros where `mask`, of shape (nse,), is false."""
-    return pnp.where(pnp.expand_dims(mask, tuple(range(1, data.ndim))), data, pnp.zeros((), data.dtype))
 
 
 def parts_of_dense(function: str, mat: Any, nse: Any, n_batch: Any, n_dense: Any, index_dtype: Any) -> tuple[Any, Any]:
@@ -74,17 +65,6 @@ def parts_of_dense(function: str, mat: Any, nse: Any, n_batch: Any, n_dense: Any
     return over_batch(of_one, n_batch)(mat, mask)
 
 
-def rows_of(flat: Any, sizes: tuple[int, ...], dtype: Any) -> Any:
-    """The indices, of shape (nse, len(sizes)), of elements of an array in order; past the end they are `sizes`."""
-    inside = flat < prod(sizes)
-    columns = []
-    rest = flat
-    for size in reversed(sizes):
-        columns.append(pnp.where(inside, rest % max(size, 1), size).astype(dtype))
-        rest = rest // max(size, 1)
-    return pnp.stack(columns[::-1], axis=-1) if columns else pnp.zeros((*flat.shape, 0), dtype)
-
-
 def _count(function: str, nse: Any, counts: Any) -> int:
     if nse is not None:
         nse = integer(function, "nse", nse)
@@ -105,14 +85,14 @@ def bcoo_todense(mat: Coordinates) -> Array:
     Raises:
       TypeError: it is none.
     """
-    check_sparse("bcoo_todense", "mat", mat)
-    sizes = mat.sparse_shape
-
-    def of_one(data: Any, indices: Any) -> Any:
-        return scattered(sizes, indices, data)
-
-    out: Array = over_batch(of_one, mat.n_batch)(*with_full_batch(mat))
+    out: Array = _of_each("bcoo_todense", mat, lambda data, rows: scattered(mat.sparse_shape, rows, data))
     return out
+
+
+def _of_each(function: str, mat: Any, of_one: Callable[[Any, Any], Any]) -> Any:
+    """A function of the data and indices of one element of the batch, of all."""
+    check_sparse(function, "mat", mat)
+    return over_batch(of_one, mat.n_batch)(*with_full_batch(mat))
 
 
 def bcoo_extract(sparr: _T, arr: Any, *, assume_unique: bool | None = None) -> _T:
@@ -168,13 +148,12 @@ def bcoo_sort_indices(mat: _T) -> _T:
     Raises:
       TypeError: it is none.
     """
-    check_sparse("bcoo_sort_indices", "mat", mat)
 
-    def of_one(data: Any, indices: Any) -> tuple[Any, Any]:
+    def in_order(data: Any, indices: Any) -> tuple[Any, Any]:
         order = _order(indices)
         return data[order], indices[order]
 
-    data, indices = over_batch(of_one, mat.n_batch)(*with_full_batch(mat))
+    data, indices = _of_each("bcoo_sort_indices", mat, in_order)
     return mat.remade(data, indices, indices_sorted=True, unique_indices=mat.unique_indices)
 
 

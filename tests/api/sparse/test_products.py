@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 
 import numpy as np
 import pytest
+from sparsecheck import agrees, dense, elements, in_jax, layouts, made, wild
 
 import primax as px
 import primax.numpy as pnp
@@ -15,74 +17,68 @@ jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.experimental.sparse")
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-
-
-def dense(shape, seed=0, dtype="float32"):
-    """An array of which most elements are 0."""
-    rng = np.random.default_rng(seed)
-    return np.where(rng.random(shape) < 0.5, rng.integers(-4, 5, shape), 0).astype(dtype)
-
-
-def layouts(ndim):
-    return [(n, d) for n in range(ndim + 1) for d in range(ndim + 1 - n)]
-
-
-def made(x, n=0, d=0, nse=None):
-    return sparse.BCOO.fromdense(x, nse=nse, n_batch=n, n_dense=d)
-
-
-def wild():
-    indices = np.array([[0, 1], [0, 1], [9, 1], [-1, 2], [1, 9]])
-    return sparse.BCOO((np.array([1.0, 2, 3, 4, 5], "f4"), indices), shape=(3, 4))
+OPERATIONS = operator.add, operator.sub, operator.mul
 
 
 @pytest.mark.parametrize("n, d", layouts(3))
 def test_sums_and_products_of_elements(n, d):
     x, y = dense((2, 3, 4)), dense((2, 3, 4), seed=1)
-    a, b = made(x, n, d, nse=24), made(y, n, d, nse=24)
-    for operation in (operator.add, operator.sub, operator.mul):
-        for function in (operation, px.jit(operation)):
-            out = function(a, b)
-            assert isinstance(out, sparse.BCOO)
-            np.testing.assert_array_equal(out.todense(), operation(x, y))
-            dense_out = function(a, pnp.asarray(y))
-            assert isinstance(dense_out, sparse.BCOO) == (operation is operator.mul)
-            np.testing.assert_array_equal(sparse.todense(dense_out), operation(x, y))
-            np.testing.assert_array_equal(sparse.todense(function(pnp.asarray(x), b)), operation(x, y))
-            np.testing.assert_array_equal(sparse.todense(operation(x, b)), operation(x, y))
-    for out, wanted in (
-        (-a, -x),
-        (+a, x),
-        (abs(a), abs(x)),
-        (a**2, x**2),
-        (a * 2, x * 2),
-        (2 * a, 2 * x),
-        (a / 2, x / 2),
-        (a / (abs(y) + 1), x / (abs(y) + 1)),
-        (a * y[0], x * y[0]),
-        (a * y[:, :1], x * y[:, :1]),
-        (a * pnp.asarray(y[:1, :, :1]), x * y[:1, :, :1]),
-    ):
-        np.testing.assert_array_equal(out.todense(), wanted)
+
+    @px.jit
+    def pairs(a, b, left, right):
+        both = [(operation(a, b), operation(a, right), operation(left, b)) for operation in OPERATIONS]
+        return both, [
+            (-a, -left),
+            (+a, left),
+            (abs(a), abs(left)),
+            (a**2, left**2),
+            (a * 2, left * 2),
+            (2 * a, 2 * left),
+            (a / 2, left / 2),
+            (a / (abs(y) + 1), left / (abs(y) + 1)),
+            (a * y[0], left * y[0]),
+            (a * y[:, :1], left * y[:, :1]),
+            (a * right[:1, :, :1], left * right[:1, :, :1]),
+        ]
+
+    both, others = pairs(made(x, n, d, nse=24), made(y, n, d, nse=24), x, y)
+    for operation, (of_sparse, of_dense, turned) in zip(OPERATIONS, both, strict=True):
+        for out in (of_sparse, of_dense, turned):
+            agrees(out, operation(x, y))
+        assert isinstance(of_sparse, sparse.BCOO)
+        assert isinstance(of_dense, sparse.BCOO) == (operation is operator.mul)
+    for out, wanted in others:
+        agrees(out, wanted)
+        assert isinstance(out, sparse.BCOO)
         assert out.dtype == np.float32
+
+
+def test_arrays_of_numpy_leave_operators_to_sparse_arrays():
+    x, y = dense((3, 4)), dense((3, 4), seed=1)
+    for operation in OPERATIONS:
+        agrees(operation(x, made(y)), operation(x, y))
 
 
 def test_duplicates_and_indices_out_of_range_in_products():
     mat = wild()
-    x, y = np.asarray(mat.todense()), dense((3, 4), seed=3)
-    for out, wanted in (
-        (mat * mat, x * x),
-        (mat * y, x * y),
-        (mat + y, x + y),
-        (mat**2, x**2),
-        (abs(-mat), abs(x)),
-        (mat @ y.T, x @ y.T),
-        (y.T @ mat, y.T @ x),
-        (mat @ mat.T, x @ x.T),
-        (mat.T @ mat, x.T @ x),
-        (mat @ y[0], x @ y[0]),
-    ):
-        np.testing.assert_array_equal(sparse.todense(out), wanted)
+    x, y = elements(mat), dense((3, 4), seed=3)
+    mine = px.jit(
+        lambda m: [
+            m * m,
+            m * y,
+            m + y,
+            m**2,
+            abs(-m),
+            m @ y.T,
+            y.T @ m,
+            m @ m.T,
+            m.T @ m,
+            m @ y[0],
+        ]
+    )(mat)
+    wanted = x * x, x * y, x + y, x**2, abs(x), x @ y.T, y.T @ x, x @ x.T, x.T @ x, x @ y[0]
+    for out, array in zip(mine, wanted, strict=True):
+        agrees(out, array)
 
 
 DOTS = [
@@ -98,30 +94,47 @@ DOTS = [
 ]
 
 
-@pytest.mark.parametrize("numbers", DOTS, ids=str)
-@pytest.mark.parametrize("n, d", layouts(3))
-def test_products_with_dense_arrays(n, d, numbers):
+def turned(numbers):
+    """The dimensions of a product whose operands are swapped."""
+    return tuple(pair[::-1] for pair in numbers)
+
+
+@functools.cache
+def products():
+    """Two arrays, and all products of both in both orders."""
     x, y = dense((2, 3, 4)), dense((2, 4, 3), seed=1)
-    (xc, yc), (xb, yb) = numbers
-    allowed = all(axis < 3 - d for axis in xc) and all(axis < n for axis in xb)
-    a = made(x, n, d)
-    if not allowed:
-        with pytest.raises(NotImplementedError, match=r"bcoo_dot_general: .* dimensions"):
-            sparse.bcoo_dot_general(a, y, dimension_numbers=numbers)
-        return
-    wanted = jax.lax.dot_general(x, y, numbers)
-    out = sparse.bcoo_dot_general(a, y, dimension_numbers=numbers)
-    np.testing.assert_allclose(out, wanted, rtol=1e-6)
-    np.testing.assert_allclose(
-        px.jit(lambda m, v: sparse.bcoo_dot_general(m, v, dimension_numbers=numbers))(a, y), wanted, rtol=1e-6
+    out = jax.jit(lambda v, w: [(jax.lax.dot_general(v, w, k), jax.lax.dot_general(w, v, turned(k))) for k in DOTS])(
+        x, y
     )
-    swapped = ((yc, xc), (yb, xb))
-    np.testing.assert_allclose(
-        sparse.bcoo_dot_general(y, a, dimension_numbers=swapped), jax.lax.dot_general(y, x, swapped), rtol=1e-6
-    )
-    np.testing.assert_allclose(
-        sparse.bcoo_dot_general(x, y, dimension_numbers=numbers), jax.lax.dot_general(x, y, numbers), rtol=1e-6
-    )
+    return x, y, out
+
+
+@pytest.mark.parametrize("n, d", layouts(3))
+def test_products_with_dense_arrays(n, d):
+    x, y, wanted = products()
+    mat = made(x, n, d)
+    dot = sparse.bcoo_dot_general
+    known = []
+    for numbers, pair in zip(DOTS, wanted, strict=True):
+        (contracted, _), (batch, _) = numbers
+        if all(axis < 3 - d for axis in contracted) and all(axis < n for axis in batch):
+            known.append((numbers, pair))
+        else:
+            with pytest.raises(NotImplementedError, match=r"bcoo_dot_general: .* dimensions"):
+                dot(mat, y, dimension_numbers=numbers)
+    mine = px.jit(
+        lambda m, v: [(dot(m, v, dimension_numbers=k), dot(v, m, dimension_numbers=turned(k))) for k, _ in known]
+    )(mat, y)
+    for (one, other), (_, (first, second)) in zip(mine, known, strict=True):
+        np.testing.assert_allclose(one, first, rtol=1e-6)
+        np.testing.assert_allclose(other, second, rtol=1e-6)
+
+
+def test_products_of_dense_arrays():
+    x, y, wanted = products()
+    mine = px.jit(lambda v, w: [sparse.bcoo_dot_general(v, w, dimension_numbers=k) for k in DOTS])(x, y)
+    for out, (array, _) in zip(mine, wanted, strict=True):
+        np.testing.assert_allclose(out, array, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -140,68 +153,81 @@ def test_products_with_dense_arrays(n, d, numbers):
 )
 def test_products_of_sparse_arrays(numbers, n, m):
     x, y = dense((2, 3, 4)), dense((2, 3, 4), seed=1)
-    out = sparse.bcoo_dot_general(made(x, n), made(y, m), dimension_numbers=numbers)
-    np.testing.assert_array_equal(out.todense(), jax.lax.dot_general(x, y, numbers))
-    other = [theirs.BCOO.fromdense(jax.numpy.asarray(v), n_batch=k) for v, k in ((x, n), (y, m))]
-    wanted = theirs.bcoo_dot_general(*other, dimension_numbers=numbers)
-    assert (out.shape, out.nse, out.n_batch) == (wanted.shape, wanted.nse, wanted.n_batch)
-    compiled = px.jit(lambda *v: sparse.bcoo_dot_general(*v, dimension_numbers=numbers))(made(x, n), made(y, m))
-    np.testing.assert_array_equal(compiled.todense(), out.todense())
+    mats = [made(x, n), made(y, m)]
+    like = jax.eval_shape(lambda *v: theirs.bcoo_dot_general(*v, dimension_numbers=numbers), *map(in_jax, mats))
+    out = px.jit(lambda *v: sparse.bcoo_dot_general(*v, dimension_numbers=numbers))(*mats)
+    agrees(out, jax.lax.dot_general(x, y, numbers), like)
 
 
-@pytest.mark.parametrize(
-    "shape, n, other",
-    [
-        ((3, 4), 0, (4,)),
-        ((3, 4), 0, (4, 2)),
-        ((3, 4), 1, (4, 2)),
-        ((3, 4), 0, (2, 4, 3)),
-        ((2, 3, 4), 1, (4,)),
-        ((2, 3, 4), 1, (4, 2)),
-        ((2, 3, 4), 1, (2, 4, 2)),
-        ((2, 3, 4), 1, (1, 4, 2)),
-        ((2, 3, 4), 1, (5, 1, 4, 2)),
-        ((1, 3, 4), 1, (2, 4, 2)),
-        ((4,), 0, (4,)),
-        ((4,), 0, (4, 2)),
-        ((4,), 0, (3, 4, 2)),
-    ],
-)
+MATRICES = [
+    ((3, 4), 0, (4,)),
+    ((3, 4), 0, (4, 2)),
+    ((3, 4), 1, (4, 2)),
+    ((3, 4), 0, (2, 4, 3)),
+    ((2, 3, 4), 1, (4,)),
+    ((2, 3, 4), 1, (4, 2)),
+    ((2, 3, 4), 1, (2, 4, 2)),
+    ((2, 3, 4), 1, (1, 4, 2)),
+    ((2, 3, 4), 1, (5, 1, 4, 2)),
+    ((1, 3, 4), 1, (2, 4, 2)),
+    ((4,), 0, (4,)),
+    ((4,), 0, (4, 2)),
+    ((4,), 0, (3, 4, 2)),
+]
+
+
+@pytest.mark.parametrize("shape, n, other", MATRICES)
 def test_products_of_matrices(shape, n, other):
     x, y = dense(shape), dense(other, seed=1)
-    out = made(x, n) @ y
-    assert isinstance(out, px.Array)
-    np.testing.assert_array_equal(out, x @ y)
     transposed = np.moveaxis(y, -1, -2) if y.ndim > 1 else y
     back = np.moveaxis(x, -1, -2) if x.ndim > 1 else x
-    np.testing.assert_array_equal(transposed @ made(back, n), transposed @ back)
-    np.testing.assert_array_equal(pnp.asarray(transposed) @ made(back, n), transposed @ back)
+    out, before = px.jit(lambda a, b, v, w: (a @ v, w @ b))(made(x, n), made(back, n), y, transposed)
+    assert isinstance(out, px.Array)
+    np.testing.assert_array_equal(out, x @ y)
+    np.testing.assert_array_equal(before, transposed @ back)
     if n == 0 and len(other) < 3:
-        np.testing.assert_array_equal(sparse.todense(made(x) @ made(y)), x @ y)
+        agrees(px.jit(operator.matmul)(made(x), made(y)), x @ y)
+
+
+def test_products_with_arrays_of_numpy():
+    x, y = dense((3, 4)), dense((4, 2), seed=1)
+    np.testing.assert_array_equal(made(x) @ y, x @ y)
+    np.testing.assert_array_equal(y.T @ made(x.T), y.T @ x.T)
 
 
 def test_products_of_batches_of_sparse_matrices():
     x, y = dense((2, 3, 4)), dense((2, 4, 2), seed=1)
-    np.testing.assert_array_equal((made(x, 1) @ made(y, 1)).todense(), x @ y)
-    np.testing.assert_array_equal((made(x, 1) @ made(y[:1], 1)).todense(), x @ y[:1])
+    both = px.jit(lambda a, b, c: (a @ b, a @ c))(made(x, 1), made(y, 1), made(y[:1], 1))
+    for out, wanted in zip(both, (x @ y, x @ y[:1]), strict=True):
+        agrees(out, wanted)
 
 
 def test_dtypes_of_products():
     x, y = dense((3, 4)), dense((4, 2), dtype="int32")
     numbers = (((1,), (0,)), ((), ()))
-    other = theirs.BCOO.fromdense(jax.numpy.asarray(x))
-    for kind in (None, "float16"):
-        out = sparse.bcoo_dot_general(made(x), y, dimension_numbers=numbers, preferred_element_type=kind)
-        wanted = theirs.bcoo_dot_general(other, y, dimension_numbers=numbers, preferred_element_type=kind)
-        assert out.dtype == wanted.dtype
-        np.testing.assert_array_equal(out, wanted)
-    assert (made(x) * 2).dtype == (other * 2).dtype == np.float32
-    assert (made(y) * np.float32(2)).dtype == np.float32
-    assert (made(y) * made(y).astype("float32")).dtype == np.float32
-    both = sparse.bcoo_dot_general(
-        made(y), made(y), dimension_numbers=(((0,), (0,)), ((), ())), preferred_element_type="f4"
+    other = in_jax(made(x))
+
+    def dots(module):
+        return lambda m: [
+            module.bcoo_dot_general(m, y, dimension_numbers=numbers, preferred_element_type=kind)
+            for kind in (None, "float16")
+        ]
+
+    for out, wanted in zip(px.jit(dots(sparse))(made(x)), jax.jit(dots(theirs))(other), strict=True):
+        agrees(out, wanted, wanted)
+    inner = (((0,), (0,)), ((), ()))
+    kinds = px.eval_shape(
+        lambda a, b: (
+            a * 2,
+            b * np.float32(2),
+            b * b.astype("float32"),
+            sparse.bcoo_dot_general(b, b, dimension_numbers=inner, preferred_element_type="f4"),
+        ),
+        made(x),
+        made(y),
     )
-    assert both.dtype == np.float32
+    assert [mat.dtype for mat in kinds] == [np.float32] * 4
+    assert jax.eval_shape(lambda m: m * 2, other).dtype == np.float32
 
 
 def test_elements_of_products():
@@ -243,33 +269,40 @@ def test_derivatives_are_those_of_the_data(name):
     def of(data, w):
         return function(mat.remade(data), w)
 
-    px.test_util.check_grads(of, (mat.data, pnp.asarray(v)), order=1, atol=0.1, rtol=0.1)
-    by_data = px.grad(lambda data: of(data, v).sum())(mat.data)
-    by_mat = sparse.grad(lambda m: function(m, v).sum())(mat)
+    px.test_util.check_grads(px.jit(of), (mat.data, pnp.asarray(v)), order=1, atol=0.1, rtol=0.1)
+
+    @px.jit
+    def several(data):
+        by_mat = sparse.grad(lambda m: function(m, v).sum())(mat.remade(data))
+        return by_mat, px.grad(lambda x: of(x, v).sum())(data), px.vmap(lambda x: of(x, v))(pnp.stack([data, 2 * data]))
+
+    by_mat, by_data, stacked = several(mat.data)
     assert isinstance(by_mat, sparse.BCOO)
     np.testing.assert_allclose(by_mat.data, by_data, rtol=1e-6)
     np.testing.assert_array_equal(by_mat.indices, mat.indices)
-    stacked = px.vmap(lambda data: of(data, v))(pnp.stack([mat.data, 2 * mat.data]))
-    np.testing.assert_allclose(stacked[1], of(2 * mat.data, v), rtol=1e-6)
+    np.testing.assert_allclose(stacked[1], px.jit(of)(2 * mat.data, v), rtol=1e-6)
 
 
 def test_gradients_and_jacobians_are_those_of_jax():
     x, v = dense((3, 4)), np.linspace(-1, 1, 4, dtype="float32")
-    mine, other = made(x), theirs.BCOO.fromdense(jax.numpy.asarray(x))
+    mine = made(x)
 
-    def square(m, w):
-        return ((m @ w) ** 2).sum()
+    def derivatives(module):
+        def square(m, w):
+            return ((m @ w) ** 2).sum()
 
-    value, (slope, by_vector) = sparse.value_and_grad(square, argnums=(0, 1))(mine, v)
-    wanted, (their_slope, their_vector) = theirs.value_and_grad(square, argnums=(0, 1))(other, v)
+        return lambda m: (
+            module.value_and_grad(square, argnums=(0, 1))(m, v),
+            [getattr(module, name)(lambda n: n @ v)(m) for name in ("jacfwd", "jacrev", "jacobian")],
+        )
+
+    (value, (slope, by_vector)), mats = px.jit(derivatives(sparse))(mine)
+    (wanted, (their_slope, their_vector)), others = jax.jit(derivatives(theirs))(in_jax(mine))
     np.testing.assert_allclose(value, wanted, rtol=1e-6)
     np.testing.assert_allclose(slope.data, their_slope.data, rtol=1e-5)
     np.testing.assert_allclose(by_vector, their_vector, rtol=1e-5)
-    for name in ("jacfwd", "jacrev", "jacobian"):
-        out = getattr(sparse, name)(lambda m: m @ v)(mine)
-        same = getattr(theirs, name)(lambda m: m @ v)(other)
-        assert (out.shape, out.n_batch, out.nse) == (same.shape, same.n_batch, same.nse)
-        np.testing.assert_allclose(out.todense(), same.todense(), rtol=1e-6)
+    for mat, same in zip(mats, others, strict=True):
+        agrees(mat, elements(same), same)
     slope, rest = sparse.grad(lambda tree: (tree["a"].sum() * 2, "aux"), has_aux=True)({"a": mine})
     np.testing.assert_array_equal(slope["a"].data, 2 * np.ones(mine.nse))
     assert rest == "aux"
@@ -280,9 +313,7 @@ def test_gradients_and_jacobians_are_those_of_jax():
     np.testing.assert_array_equal(px.jit(sparse.grad(lambda m: m.sum()))(mine).data, np.ones(mine.nse))
 
 
-M = sparse.BCOO.fromdense(dense((3, 4)))
-B = sparse.BCOO.fromdense(dense((2, 3, 4)), n_batch=1)
-D = sparse.BCOO.fromdense(dense((2, 3, 4)), n_dense=1)
+M, B, D = made(dense((3, 4))), made(dense((2, 3, 4)), 1), made(dense((2, 3, 4)), 0, 1)
 NUMBERS = (((1,), (0,)), ((), ()))
 
 
