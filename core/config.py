@@ -104,18 +104,18 @@ debug_key_reuse = _switch(
     "Raise KeyReuseError where a random key is used twice; the message names both lines. Programs run slower.",
     jit_key=True,
 )
-strict_plugins = _switch("strict_plugins", "Raise when a plugin fails to load, rather than warn and go on without it.")
+strict_plugins = _switch("strict_plugins", "Raise when a plugin fails to load, instead of a warning.")
 compilation_cache_dir = Option(
     "compilation_cache_dir",
     _user_cache(),
     PATH,
-    "The directory that keeps compiled programs between processes; None, or an empty variable, keeps nothing.",
+    "The directory of the persistent compilation cache; None, or an empty variable, turns the cache off.",
 )
 compilation_cache_max_size = Option(
     "compilation_cache_max_size",
     2**30,
     BYTES,
-    "How large that directory may grow, in bytes; beyond, programs go that were not used for longest.",
+    "The maximal size of that directory, in bytes; beyond it the least recently used programs are deleted.",
 )
 persistent_cache_min_compile_time_secs = Option(
     "persistent_cache_min_compile_time_secs",
@@ -134,75 +134,75 @@ default_device = Option(
     "default_device",
     None,
     DEVICE,
-    "The device, or the platform, that computations run on when nothing else is said; None leaves it to priorities.",
+    "The default device, or platform, of computations; None chooses the platform by priority.",
     tracing=True,
 )
 default_matmul_precision = Option(
     "default_matmul_precision",
     None,
     choice(None, *MATMUL_PRECISIONS),
-    "The precision of products and convolutions that do not ask for one; None leaves it to the platform.",
+    "The default precision of matrix products and convolutions; None leaves it to the platform.",
     tracing=True,
 )
 default_prng_impl = Option(
     "default_prng_impl",
     "threefry2x32",
     NAME,
-    "The generator of keys that do not name one.",
+    "The default generator of random keys.",
     tracing=True,
 )
 threefry_partitionable = Option(
     "threefry_partitionable",
     True,
     BOOL,
-    "Draw each number of threefry2x32 by itself, as JAX does since 0.5; False gives the numbers of before.",
+    "Draw each number of threefry2x32 independently, as JAX does since 0.5; False gives the numbers of older releases.",
     tracing=True,
     shorthand=True,
 )
-log_compiles = _switch("log_compiles", "Log each compilation as a warning, rather than at debug level.")
+log_compiles = _switch("log_compiles", "Log each compilation as a warning instead of at debug level.")
 numpy_rank_promotion = Option(
     "numpy_rank_promotion",
     "allow",
     choice("allow", "warn", "raise"),
-    "What functions of several arrays do if these have axes and differ in how many: go on, warn, or raise.",
+    "Whether functions of arrays of different ranks go on, warn, or raise; scalars are always allowed.",
     tracing=True,
 )
 check_tracer_leaks = _switch(
     "check_tracer_leaks",
-    "Raise where a traced function keeps tracers, and say what holds them. Tracing takes longer.",
+    "Raise if a traced function leaks tracers, and say which objects hold them. Tracing takes longer.",
     tracing=True,
 )
-enable_checks = _switch("enable_checks", "Check the types of every program that is made.", tracing=True)
+enable_checks = _switch("enable_checks", "Check the types of every program.", tracing=True)
 check_rules = _switch(
-    "check_rules", "Check all that every rule returns, at every use. Everything takes longer.", tracing=True
+    "check_rules", "Check all results of every rule, at every use. Programs run slower.", tracing=True
 )
 no_tracing = _switch(
-    "no_tracing", "Raise where a function would be traced: everything should have been compiled before."
+    "no_tracing", "Raise where a function would be traced, to check that all functions were compiled before."
 )
 no_execution = _switch("no_execution", "Raise where a compiled program would be run.", jit_key=True)
 explain_cache_misses = _switch(
     "explain_cache_misses",
-    "Log one line wherever a jitted function is traced, which says what differs from the calls before.",
+    "Log one line whenever a jitted function is traced, with the differences from earlier calls.",
 )
 platforms = Option(
     "platforms",
     None,
     NAMES,
-    "The platforms to use, with commas between; computations run on the first. None goes by priorities.",
+    "The platforms to use, separated by commas; computations run on the first. None chooses by priority.",
     jit_key=True,
 )
 num_cpu_devices = Option(
     "num_cpu_devices",
     -1,
     COUNT,
-    "How many devices the host counts as; -1 for what XLA_FLAGS says (--xla_force_host_platform_device_count), else 1.",
+    "The number of CPU devices; -1 for the number in XLA_FLAGS (--xla_force_host_platform_device_count), or else 1.",
 )
-_GUARD = "What to do where a value moves unasked for from {}; those that end in `explicit` mean calls that ask, too."
+_GUARD = "What an implicit transfer from {} does; the values that end in `explicit` cover explicit transfers too."
 transfer_guard_host_to_device = Guard(
     "transfer_guard_host_to_device", _GUARD.format("the host to a device"), "host_to_device"
 )
 transfer_guard_device_to_device = Guard(
-    "transfer_guard_device_to_device", _GUARD.format("a device to another"), "device_to_device"
+    "transfer_guard_device_to_device", _GUARD.format("one device to another"), "device_to_device"
 )
 transfer_guard_device_to_host = Guard(
     "transfer_guard_device_to_host", _GUARD.format("a device to the host"), "device_to_host"
