@@ -75,3 +75,12 @@ def test_a_number_is_its_own_transform_and_an_array(name):
     out = getattr(px.scipy.fft, name)(np.uint8(2))
     assert isinstance(out, px.Array)
     assert out.item() == 2.0
+
+
+@pytest.mark.parametrize("name", ["dctn", "idctn"])
+@pytest.mark.parametrize("dtype", ["float16", "int32", "bool", "complex64"])
+def test_without_axes_nothing_is_transformed_and_the_dtype_stays(name: str, dtype: str) -> None:
+    x = X[0].astype(dtype)
+    out = getattr(px.scipy.fft, name)(x, axes=())
+    assert out.dtype == x.dtype == getattr(scipy.fft, name)(x, axes=()).dtype
+    np.testing.assert_array_equal(out, x)
