@@ -26,7 +26,7 @@ class Module:
       stand_ins: names that something else stands for where primax stands in for JAX, and its path.
       notes: what to know of names that have a counterpart.
       absent: names without a counterpart, and what to do.
-      later: names that are not there yet.
+      later: names that primax does not have yet.
       inert: names without a counterpart that may be imported all the same: they raise where they are used.
     """
 
@@ -112,7 +112,7 @@ class Table:
             return reason
         for row, rest in self._above(name):
             if rest.partition(".")[0] in row.later:
-                return "it is not there yet"
+                return "primax does not have it yet"
         if self.is_public(name):
             return f"JAX {self.newest} has it, primax does not"
         if "._" in name:

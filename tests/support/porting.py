@@ -54,7 +54,7 @@ def _names() -> Iterator[str]:
 
 def _rows(module: Module) -> Iterator[str]:
     if module.why is not None:
-        yield f"| all of it | | {module.why} |"
+        yield f"| (the whole module) | | {module.why} |"
     to = table().counterpart(module.name)
     for name in sorted({*module.names, *module.notes}):
         path = module.names.get(name, f"{to}.{name}")
@@ -65,7 +65,7 @@ def _rows(module: Module) -> Iterator[str]:
     for why, names in sorted(reasons.items(), key=lambda row: row[1]):
         yield f"| {_listed(names)} | | {why} |"
     if module.later:
-        yield f"| {_listed(sorted(module.later))} | | not there yet |"
+        yield f"| {_listed(sorted(module.later))} | | not in primax yet |"
 
 
 def _listed(names: list[str]) -> str:

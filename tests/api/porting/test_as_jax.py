@@ -63,7 +63,7 @@ def message(program, kind):
     except kind as error:
         return str(error)
     raise AssertionError(program)
-assert "jax.tree_map is not in primax: gone from JAX" in message("jax.tree_map", AttributeError)
+assert "jax.tree_map is not in primax: removed in JAX" in message("jax.tree_map", AttributeError)
 assert "JAX 0.12 does not have it either" in message("jax.nonsense", AttributeError)
 assert "Pallas" in message("from jax.extend import pallas", ImportError)
 assert "Pallas" in message("import jax.extend.pallas", ModuleNotFoundError)
@@ -368,7 +368,7 @@ def test_the_report_counts_absent_names_and_says_where_and_why(tmp_path: Path) -
     program = "import jax\nfor _ in range(5):\n    hasattr(jax, 'tree_map')\nhasattr(jax.lax, 'nonsense')\n"
     (tmp_path / "asks.py").write_text(program, encoding="utf-8")
     expected = [
-        ["5", "jax.tree_map", "asks.py:3", "gone from JAX 0.10; use `primax.tree_util`"],
+        ["5", "jax.tree_map", "asks.py:3", "removed in JAX 0.10; use `primax.tree_util`"],
         ["1", "jax.lax.nonsense", "asks.py:4", "JAX 0.12 does not have it either"],
     ]
     run("-m", "primax", "as-jax", "--report", "absent.txt", "asks.py", folder=tmp_path)

@@ -63,7 +63,7 @@ def test_names_without_counterpart_are_listed_with_their_lines(
     Path("a.py").write_text("import jax\n\njax.tree_map\n'jax.numpy'\n", encoding="utf-8")
     assert port("a.py") == 1
     printed = capsys.readouterr().out.splitlines()
-    assert "a.py:3: jax.tree_map is not in primax: gone from JAX 0.10; use `primax.tree_util`" in printed
+    assert "a.py:3: jax.tree_map is not in primax: removed in JAX 0.10; use `primax.tree_util`" in printed
     assert "a.py:4: note: a string is left as it is: jax.numpy" in printed
     assert port("--json", "a.py") == 1
     (file,) = json.loads(capsys.readouterr().out)
