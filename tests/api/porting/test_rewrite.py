@@ -185,7 +185,7 @@ def test_names_with_two_underscores_are_looked_for_where_they_lie() -> None:
     reasons = {(each.line, each.name): each.text for each in done.absent}
     assert list(reasons) == [(2, "jax.version"), (4, "jax.lax.linear_solve_p"), (4, "jax.lib")]
     assert reasons[2, "jax.version"].endswith("`primax.__version__` is that of primax; `primax as-jax` has it")
-    assert reasons[4, "jax.lax.linear_solve_p"].startswith("programs have the equations of the solver here")
+    assert reasons[4, "jax.lax.linear_solve_p"].startswith("programs contain the equations of the solver")
 
 
 def test_releases_that_programs_compare_are_noted() -> None:
