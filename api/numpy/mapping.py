@@ -145,10 +145,9 @@ def _check_results(out: Any, wanted: Dimensions) -> None:
     if len(results) != len(wanted):
         raise TypeError(f"vectorize: the function must return {len(wanted)} arrays, got {len(results)}")
     for x, names in zip(results, wanted, strict=True):
-        if len(get_aval(x).shape) != len(names):
-            raise TypeError(
-                f"vectorize: the function must return an array with the axes {names}, got {get_aval(x).str_short()}"
-            )
+        shape = tuple(x.shape if hasattr(x, "shape") else get_aval(x).shape)  # structures may have one, too
+        if len(shape) != len(names):
+            raise TypeError(f"vectorize: the function must return an array with the axes {names}, got shape {shape}")
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
@@ -15,6 +14,7 @@ from primax.plugins.bitwise import bitwise_and
 from primax.plugins.exponential import log
 from primax.plugins.linalg.gauss import lu_p
 from primax.plugins.linalg.householder import geqrf_p
+from primax.plugins.linalg.in_parts import InParts
 from primax.plugins.linalg.matrices import (
     along_rows,
     as_complex,
@@ -33,8 +33,8 @@ from primax.plugins.reductions import reduce_prod_p
 
 __all__ = ["RULES", "det_p", "slogdet_p"]
 
-det_p = core.Primitive("det")
-slogdet_p = core.Primitive("slogdet", multiple_results=True)
+det_p = InParts("det")
+slogdet_p = InParts("slogdet", multiple_results=True)
 
 
 def _sum(x: Any) -> Array:

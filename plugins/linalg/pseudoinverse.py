@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
+from primax.plugins.linalg.in_parts import InParts
 from primax.plugins.linalg.matrices import (
     adjoint,
     along_rows,
@@ -34,7 +34,7 @@ from primax.plugins.sorting import sort_p
 
 __all__ = ["RULES", "hermitian_svd", "pinv_p"]
 
-pinv_p = core.Primitive("pinv")
+pinv_p = InParts("pinv")
 
 
 def hermitian_svd(a: Any) -> tuple[Any, Any, Any]:

@@ -12,6 +12,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
 from primax.plugins.linalg.gauss import lu_p
+from primax.plugins.linalg.in_parts import InParts
 from primax.plugins.linalg.matrices import columns_merged, conj, matmul, mt, require_square, rows_at, rows_to
 from primax.plugins.linalg.positive import cholesky_p
 from primax.plugins.linalg.triangular import triangular_solve_p
@@ -20,7 +21,7 @@ from primax.plugins.structural import stop_gradient
 __all__ = ["RULES", "by_cholesky", "by_lu", "solve_p"]
 
 # The solution x of a x = b, by factors of a; its derivatives are those of a function of a and b.
-solve_p = core.Primitive("solve")
+solve_p = InParts("solve")
 
 
 def _constant(x: Any) -> Any:

@@ -12,7 +12,8 @@ released wheels of the packages, without their dependencies, and what these need
 
 What it finds is kept in the folder as it comes, a file for each package, and written to docs/ecosystem.md. What came
 of the tests with jax is kept too, and taken again as long as the package, jax, the seed and the seconds are the same;
-`--resume` leaves alone what this primax has been tried on already.
+`--resume` leaves alone what this primax has been tried on already. Limits are of the processor's time, so that what
+else the machine does changes nothing; several processes may share the packages, with `--prepared` from the second on.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ import hashlib
 import json
 import math
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
-import time
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ PACKAGES: dict[str, dict[str, Any]] = DATA["package"]
 JAX, PRIMAX = "jax", "primax"
 TOLERANCE = 1e-4
 COLLECTION = 240  # seconds for finding the tests of a package, beside those for running them
+PROGRAM = 300  # seconds
+WAITING = 10  # times as long as its limit of the processor's time may a process take by the clock
 
 
 class Environments:
@@ -122,6 +125,11 @@ def settings(**more: str) -> dict[str, str]:
     return {**kept, "JAX_PLATFORMS": "cpu", "PYTHONPATH": paths, **more}
 
 
+def limited(seconds: int) -> Callable[[], None]:
+    """What a process calls before it starts, to have that many seconds of the processor's time."""
+    return lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 10))
+
+
 def outcomes(path: Path) -> dict[str, tuple[str, str]]:
     """What came of each test, the worst if there are several lines; "started" if it did not come to an end."""
     found: dict[str, tuple[str, str]] = {}
@@ -155,9 +163,10 @@ def run_tests(at: Environments, name: str, which: str, seconds: int, seed: int, 
             stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=limited(seconds + COLLECTION),
         )
         try:
-            process.wait(seconds + COLLECTION)
+            process.wait(WAITING * (seconds + COLLECTION))
         except subprocess.TimeoutExpired:
             file.write("\nstopped: it took too long\n")
             os.killpg(process.pid, signal.SIGKILL)  # with what the tests have started
@@ -211,11 +220,12 @@ def compare_program(at: Environments, name: str) -> str:
                 env=settings(),
                 capture_output=True,
                 text=True,
-                timeout=300,
+                timeout=WAITING * PROGRAM,
                 check=False,
+                preexec_fn=limited(PROGRAM),
             )
         except subprocess.TimeoutExpired:
-            return f"takes more than 300 s with {which}"
+            return f"takes more than {WAITING * PROGRAM} s with {which}"
         if done.returncode:
             last = done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else "no message"
             return f"fails with {which}: {last}"
@@ -273,7 +283,6 @@ def numbers(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
     reached = sum(each["reached"] for each in tests)
     good = reached - sum(len(each["failed"]) for each in tests)
     entry = next(iter(found.values()))
-    times = sum(each["minutes"] for each in found.values())
     same = len({each["primax"] for each in found.values()}) == 1
     return {
         "reached": reached,
@@ -285,13 +294,12 @@ def numbers(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "release": entry["jax"],
         "seed": entry["seed"],
         "seconds": entry["seconds"],
-        "runs": f"one run of {times:.0f} minutes" if same else "several runs, of different states of primax",
+        "runs": "one run" if same else "several runs, of different states of primax",
     }
 
 
 def try_package(at: Environments, name: str, options: argparse.Namespace) -> dict[str, Any]:
     """What comes of one package; an error of the run itself is no result, and goes on to the caller."""
-    began = time.monotonic()
     program = compare_program(at, name)
     tests = compare_tests(at, name, options.seconds, options.seed)
     return {
@@ -300,7 +308,6 @@ def try_package(at: Environments, name: str, options: argparse.Namespace) -> dic
         "primax": fingerprint(at),
         "seed": options.seed,
         "seconds": options.seconds,
-        "minutes": (time.monotonic() - began) / 60,
         "program": program,
         "tests": tests,
     }

@@ -70,6 +70,34 @@ def test_it_composes_with_other_transformations(transform):
     assert px.vmap(negated(f))(pnp.ones(2)).shape == (2,)
 
 
+@pytest.mark.parametrize(
+    "fun",
+    [
+        pnp.linalg.det,
+        lambda a: pnp.linalg.slogdet(a).logabsdet,
+        lambda a: pnp.linalg.slogdet(a, method="qr")[1],
+        lambda a: pnp.linalg.solve(a, a @ a),
+        pnp.linalg.pinv,
+    ],
+)
+def test_a_trace_written_for_jax_is_given_primitives_that_jax_has(fun):
+    met = set()
+
+    class Listing(NegatingTrace):
+        def process_primitive(self, primitive, tracers, params):
+            met.add(primitive.name)
+            return super().process_primitive(primitive, tracers, params)
+
+    a = np.diag(np.arange(1.0, 5.0, dtype=np.float32)) + 0.1
+    with core.take_current_trace() as parent:
+        trace = Listing(parent, core.TraceTag())
+        with core.set_current_trace(trace), px.disable_jit():
+            out = trace.lower(fun(DualTracer(trace, pnp.asarray(a))))
+    assert not met & {"det", "slogdet", "solve", "pinv"}
+    assert met & {"lu", "geqrf", "svd"}
+    assert np.shape(out) == fun(a).shape
+
+
 def test_a_trace_without_a_method_says_what_is_missing():
     class Empty(core.Trace):
         pass

@@ -39,6 +39,30 @@ def test_vectorized_functions_are_transformed() -> None:
     assert np.allclose(px.jit(px.vmap(f))(x), (np.asarray(x) ** 2).sum(1), rtol=1e-5)
 
 
+def test_results_of_vectorized_functions_may_be_structures_with_a_shape() -> None:
+    @px.tree_util.register_pytree_node_class
+    class Doubled:
+        def __init__(self, half):
+            self.half = half
+
+        @property
+        def shape(self):
+            return self.half.shape
+
+        def tree_flatten(self):
+            return (self.half,), None
+
+        @classmethod
+        def tree_unflatten(cls, _, children):
+            return cls(*children)
+
+    out = pnp.vectorize(lambda v: (Doubled(v / 2), v.sum()), signature="(n)->(n),()")(pnp.ones((3, 2)))
+    assert isinstance(out[0], Doubled)
+    assert out[0].half.tolist() == [[0.5, 0.5]] * 3
+    with pytest.raises(TypeError, match=r"must return an array with the axes \(\), got shape \(2,\)"):
+        pnp.vectorize(Doubled, signature="(n)->()")(pnp.ones((3, 2)))
+
+
 def test_vectorize_says_what_does_not_fit() -> None:
     refuses(ValueError, "vectorize: signature must be like", pnp.vectorize, pnp.dot, signature="n->n")
     refuses(TypeError, "excluded must consist of", pnp.vectorize, pnp.dot, excluded={1.5})

@@ -81,6 +81,8 @@ class Variable(HiType):
 assert not hasattr(Variable, "anything") and "hijax.HiType" in message("Variable()", AttributeError)
 import jax.experimental.colocated_python as colocated
 assert colocated.serialization.DeviceList | None
+from jax.experimental.array_serialization.serialization import GlobalAsyncCheckpointManager
+assert GlobalAsyncCheckpointManager | None
 
 # Private names are there where packages use them.
 assert jnp.ndarray is jax.Array and isinstance(jnp.ones(2), jnp.ndarray)

@@ -1,0 +1,23 @@
+"""Primitives that JAX does not have, and what traces written for JAX are given of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primax.extend import core
+from primax.extend.interpreters import mlir
+
+__all__ = ["InParts"]
+
+
+class InParts(core.Primitive):
+    """A primitive that is lowered by `mlir.lower_fun`; a trace written for JAX gets the operations of that function.
+
+    Such a trace knows the primitives that JAX has, and has rules for those at most.
+    """
+
+    def handed_to(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
+        """Apply the function under the trace."""
+        parts: Any = mlir.lowering_rules[self]
+        with core.set_current_trace(trace):
+            return parts.func(*args, **params)
