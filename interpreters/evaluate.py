@@ -27,7 +27,7 @@ from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace,
 from primax.core.tree import dispatch_registry, flatten, result_registry
 from primax.core.tree_flatten import TOO_DEEP, too_deep
 from primax.interpreters import backend
-from primax.interpreters.compile import Executable, executable_for, is_committed
+from primax.interpreters.compile import Executable, executable_for, is_committed, used_inputs
 from primax.interpreters.key_reuse import watched_keys
 from primax.interpreters.nonfinite import refuse, refuses_nonfinite
 from primax.interpreters.promise import promised
@@ -264,9 +264,10 @@ def first_call(
     where = site_of(site) or choose_site(closed, args)
     watched = refuses_nonfinite()
     note = watched_keys(closed, args)
+    operands = _with_large_ones_put(closed, args, where)
     # What is watched may be run again, for which its arguments must be there.
     executable = executable_for(closed, name, where, () if watched else donated, keep_unused, overrides)
-    outs = executable(args)
+    outs = executable(operands)
     if watched:
         look(outs)
     if note is not None:
@@ -274,6 +275,24 @@ def first_call(
     # Whoever names one device may pass arrays of others, which jaxlib would not move.
     left = watched or note is not None or (site is not None and where.mesh is None)
     return outs, None if left else fast_path(executable, out_tree(outs), args)
+
+
+_LARGE = 2**32
+
+
+def _with_large_ones_put(closed: ClosedJaxpr, args: Sequence[Any], where: Site) -> Sequence[Any]:
+    """Arguments, of which those of many bytes that the program uses are on its device.
+
+    What memory cannot hold is refused so before XLA compiles a program for it, during which some releases crash.
+    """
+    large = [type(x) is np.ndarray and x.nbytes > _LARGE for x in args]
+    if where.mesh is not None or not any(large):
+        return args
+    _, used = used_inputs(closed)
+    return [
+        Array(backend.put_host(x, get_aval(x), where.replicated)) if put and kept else x
+        for x, put, kept in zip(args, large, used, strict=True)
+    ]
 
 
 def leaves_tree(outs: Sequence[Any]) -> Any:

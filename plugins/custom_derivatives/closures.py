@@ -73,7 +73,7 @@ def convert(
         rest, hoists = iter(kept), iter(given)
         values = [next(hoists) if m else next(rest) for m in moved]
         outs = core.eval_jaxpr(closed.jaxpr, values, *xs)
-        return tree.unflatten(out_trees[0], outs if core.thread.trace.tracing else map(as_array, outs))
+        return tree.unflatten(out_trees[0], map(as_array, outs))
 
     return converted, consts
 

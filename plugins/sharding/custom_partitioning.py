@@ -8,6 +8,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.api_util import avals_of, check_function, check_hashable, name_of, wraps
+from primax.extend.arguments import integers, listed
 from primax.extend.core import tree
 from primax.extend.interpreters import mlir
 from primax.extend.programs import new_programs, programs_of, remember, stage, surroundings
@@ -51,7 +52,7 @@ class custom_partitioning:
     def __init__(self, fun: Callable[..., Any], static_argnums: Sequence[int] = ()) -> None:
         check_function("custom_partitioning", "fun", fun)
         self.fun = fun
-        self.static_argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+        self.static_argnums = integers(listed(static_argnums), "custom_partitioning", "static_argnums")
         self._told: dict[str, Any] | None = None
         shared = programs_of(fun)
         self._programs = new_programs() if shared is None else shared

@@ -183,3 +183,25 @@ def test_a_process_that_is_forked_before_anything_is_computed_works() -> None:
         FORKED
         + "assert in_child(lambda: px.jit(lambda x: x + 1)(1.0) == 2.0) and in_child(lambda: pnp.ones(2)[0] == 1)"
     )
+
+
+def test_an_argument_too_large_for_memory_is_refused_before_xla_compiles_for_it() -> None:
+    run("""
+terabytes = np.broadcast_to(np.float32(1), (2**12, 2**30))
+for call in (pnp.transpose, px.jit(pnp.transpose), px.jit(lambda x: pnp.flip(x).sum())):
+    assert "RESOURCE_EXHAUSTED" in str(error_of(call, terabytes))
+assert px.jit(lambda x, y: y + x.shape[0])(terabytes, 1.0) == 2**12 + 1
+""")
+
+
+def test_an_argument_of_many_bytes_is_computed_with() -> None:
+    run("""
+from primax.interpreters import evaluate
+evaluate._LARGE = 8
+x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+for double in (lambda x, y: pnp.transpose(x) * y, px.jit(lambda x, y: pnp.transpose(x) * y, donate_argnums=0)):
+    for _ in range(2):
+        out = double(x, 2.0)
+        np.testing.assert_array_equal(out, 2 * x.T)
+        assert not out._b._committed
+""")

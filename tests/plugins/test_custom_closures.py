@@ -310,6 +310,10 @@ def test_constants_that_a_converted_function_returns_are_arrays():
     outs = converted(1.0, *consts)
     assert [type(x) for x in outs] == [type(pnp.ones(1))] * 3
     assert [x.weak_type for x in outs] == [True, False, True]
+    _, (constant,) = px.grad(lambda x: (x, converted(x)[2:]), has_aux=True)(1.0)
+    assert type(constant) is type(outs[2])
+    assert constant.weak_type
+    assert str(px.make_jaxpr(converted)(1.0)) == "{ lambda ; a:f32[]. let  in (a, 2.0:f32[], 3.0:f32[]) }"
 
 
 def test_a_batch_rule_resumes_the_vmap_that_applies_it():

@@ -95,6 +95,10 @@ def test_several_results_static_arguments_and_containers():
     assert told == [(3, (3,))]
     with pytest.raises(TypeError, match="f must have a partition, by def_partition, before it is called"):
         f(X, 3)
+    assert custom_partitioning(lambda n, x: x, static_argnums=np.int64(0)).static_argnums == (0,)
+    for wrong in (0.5, slice(None), ("n",)):
+        with pytest.raises(TypeError, match="custom_partitioning: static_argnums must be a sequence of integers, got "):
+            custom_partitioning(lambda n, x: x, static_argnums=wrong)
 
 
 def test_without_a_rule_operands_are_whole():
