@@ -300,6 +300,8 @@ def _spread(saveable: Any, node: Any, path: str) -> Iterator[bool]:
         return
     if not isinstance(saveable, tuple | list | dict):
         raise TypeError(f"vjp: saveable_args{path} must be a bool or a tuple of such, got {saveable!r}")
+    if node.node_data() is None:
+        raise ValueError(f"vjp: saveable_args{path} must be a bool, which stands for one array, got {saveable!r}")
     entries = [(i, saveable[i]) for i in (sorted(saveable) if isinstance(saveable, dict) else range(len(saveable)))]
     children = node.children()
     if len(entries) != len(children):

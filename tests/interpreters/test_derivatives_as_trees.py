@@ -174,7 +174,8 @@ def test_restored_values_have_the_types_and_the_structure_of_the_arguments():
         ((1, 0), TypeError, r"saveable_args\[0\] must be a bool"),
         ("no", TypeError, "saveable_args must be a bool"),
         ((True,), ValueError, "as many entries as there are in its place, 2, got 1"),
-        ((True, (False,)), ValueError, r"saveable_args\[1\] must be a bool, or have as many entries"),
+        ((True, (False,)), ValueError, r"saveable_args\[1\] must be a bool, which stands for one array"),
+        ((True, ()), ValueError, r"saveable_args\[1\] must be a bool, which stands for one array, got \(\)"),
         (((True,), True), ValueError, r"saveable_args\[0\] must be a bool, or have as many entries"),
     ],
 )
