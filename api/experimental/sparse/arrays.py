@@ -11,8 +11,16 @@ import numpy as np
 from primax import numpy as pnp
 from primax import tree_util
 from primax.experimental.sparse import products, shapes, slices, storage
-from primax.experimental.sparse.coordinates import Coordinates, JAXSparse, as_array, axes_of, shape_of
-from primax.extend.api_util import integer, numpy_dtype
+from primax.experimental.sparse.coordinates import (
+    Coordinates,
+    JAXSparse,
+    as_array,
+    axes_of,
+    check_index_dtype,
+    is_single,
+    shape_of,
+)
+from primax.extend.api_util import among, integer, numpy_dtype, sequence
 from primax.extend.core import Array
 
 __all__ = ["BCOO", "bcoo_fromdense", "empty", "eye", "todense"]
@@ -118,9 +126,9 @@ class BCOO(Coordinates):
           NotImplementedError: `order` is another.
           ValueError: see `bcoo_reshape`.
         """
-        if order != "C":
+        if not among(order, ("C",)):
             raise NotImplementedError(f'BCOO.reshape: order must be "C", got {order!r}; use transpose')
-        given = shape[0] if len(shape) == 1 and np.ndim(shape[0]) else shape
+        given = shape if len(shape) != 1 or is_single(shape[0]) else sequence("BCOO.reshape", "shape", shape[0])
         sizes = [integer("BCOO.reshape", f"shape[{i}]", size) for i, size in enumerate(given)]
         if sizes.count(-1) == 1:
             rest = prod(size for size in sizes if size != -1)
@@ -207,7 +215,7 @@ class BCOO(Coordinates):
     def __truediv__(self, other: Any) -> BCOO:
         if isinstance(other, JAXSparse):
             raise NotImplementedError(f"divide: a divisor must be dense, got {other!r}; use its .todense()")
-        if np.ndim(other) == 0:
+        if is_single(other):
             return self.remade(self.data / other)
         return self.remade(products.bcoo_multiply_dense(self, 1 / as_array("divide", "the divisor", other)))
 
@@ -294,6 +302,7 @@ def empty(
         )
     kind = numpy_dtype("empty", "index_dtype", index_dtype)
     middle = sizes[n : len(sizes) - dense]
+    check_index_dtype("empty", "index_dtype", kind, middle)
     data = pnp.zeros((*sizes[:n], nse, *sizes[len(sizes) - dense :]), dtype)
     indices = pnp.broadcast_to(pnp.array(middle, kind), (*sizes[:n], nse, len(middle)))
     return BCOO((data, indices), shape=sizes, indices_sorted=True, unique_indices=True)
@@ -330,21 +339,21 @@ def eye(
     _check_format("eye", sparse_format)
     rows = integer("eye", "N", N)
     columns = rows if M is None else integer("eye", "M", M)
-    place = integer("eye", "k", k)
+    place = min(max(integer("eye", "k", k), -rows), columns)
+    n, dense = integer("eye", "n_batch", n_batch), integer("eye", "n_dense", n_dense)
     if min(rows, columns) < 0:
         raise ValueError(f"eye: N and M must be at least 0, got {rows} and {columns}")
     kind = numpy_dtype("eye", "index_dtype", index_dtype)
+    check_index_dtype("eye", "index_dtype", kind, (rows, columns))
     count = max(min(rows + min(place, 0), columns - max(place, 0)), 0)
     steps = pnp.arange(count, dtype=kind)
     indices = pnp.stack([steps + max(-place, 0), steps + max(place, 0)], axis=1)
     mat = BCOO((pnp.ones(count, dtype), indices), shape=(rows, columns), indices_sorted=True, unique_indices=True)
-    if not (n_batch or n_dense):
-        return mat
-    return bcoo_fromdense(mat.todense(), n_batch=n_batch, n_dense=n_dense, index_dtype=kind)
+    return bcoo_fromdense(mat.todense(), n_batch=n, n_dense=dense, index_dtype=kind) if n or dense else mat
 
 
 def _check_format(function: str, sparse_format: Any) -> None:
-    if sparse_format != "bcoo":
+    if not among(sparse_format, ("bcoo",)):
         raise NotImplementedError(f'{function}: sparse_format must be "bcoo", got {sparse_format!r}')
 
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, TypeVar
 
-import numpy as np
-
 from primax import numpy as pnp
 from primax.extend.api_util import integer, sequence
 from primax.extend.core import dtypes
@@ -19,8 +17,10 @@ __all__ = [
     "SparseEfficiencyWarning",
     "as_array",
     "axes_of",
+    "check_index_dtype",
     "check_none",
     "check_sparse",
+    "is_single",
     "shape_of",
     "with_full_batch",
 ]
@@ -175,9 +175,17 @@ def as_array(function: str, argument: str, value: Any) -> Any:
     if isinstance(value, JAXSparse):
         raise TypeError(f"{function}: {argument} must be a dense array, got {value!r}; use its .todense()")
     try:
-        return pnp.asarray(value)
+        array = pnp.asarray(value)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{function}: {argument} must be an array, got {value!r}") from error
+    if dtypes.is_extended(array.dtype):
+        raise TypeError(f"{function}: {argument} must be an array of numbers, got one of dtype {array.dtype}")
+    return array
+
+
+def is_single(value: Any) -> bool:
+    """Whether a value is a number, or an array without dimensions."""
+    return isinstance(value, (bool, int, float, complex)) or getattr(value, "ndim", None) == 0
 
 
 def shape_of(function: str, argument: str, shape: Any) -> tuple[int, ...]:
@@ -200,7 +208,7 @@ def axes_of(function: str, argument: str, axes: Any, ndim: int) -> tuple[int, ..
       TypeError: they are no integers.
       ValueError: one is out of range, or comes twice.
     """
-    given = [axes] if np.ndim(axes) == 0 and not isinstance(axes, str) else sequence(function, argument, axes)
+    given = [axes] if is_single(axes) else sequence(function, argument, axes)
     numbers = [integer(function, f"{argument}[{i}]", axis) for i, axis in enumerate(given)]
     if any(not -ndim <= axis < ndim for axis in numbers):
         raise ValueError(f"{function}: {argument} must be in range of {ndim} dimensions, got {tuple(numbers)}")
@@ -220,6 +228,19 @@ def check_sparse(function: str, argument: str, value: Any) -> None:
         raise TypeError(f"{function}: {argument} must be a BCOO, got {value!r}; BCOO.fromdense makes one of an array")
 
 
+def check_index_dtype(function: str, argument: str, dtype: Any, sizes: Sequence[int]) -> None:
+    """Refuse a dtype of indices.
+
+    Raises:
+      TypeError: it is none of integers.
+      ValueError: it does not hold the sizes.
+    """
+    if not dtypes.is_integer(dtype):
+        raise TypeError(f"{function}: {argument} must be integers, got {dtype}")
+    if any(size > dtypes.iinfo(dtype).max for size in sizes):
+        raise ValueError(f"{function}: {argument} must hold the sparse sizes {tuple(sizes)}, got {dtype}")
+
+
 def check_none(function: str, argument: str, value: Any) -> None:
     """Refuse an argument that only dense arrays take.
 
@@ -232,8 +253,7 @@ def check_none(function: str, argument: str, value: Any) -> None:
 
 def _check_parts(mat: Coordinates) -> None:
     name, data, indices = type(mat).__name__, mat.data, mat.indices
-    if not dtypes.is_integer(indices.dtype):
-        raise TypeError(f"{name}: indices must be integers, got {indices.dtype}")
+    check_index_dtype(name, "indices", indices.dtype, ())
     if indices.ndim < 2:
         raise ValueError(f"{name}: indices must have shape (*batch, nse, n_sparse), got {indices.shape}")
     if data.ndim < indices.ndim - 1:
@@ -250,9 +270,7 @@ def _check_parts(mat: Coordinates) -> None:
     if data.shape[n] != mat.nse or data.shape[n + 1 :] != mat.dense_shape:
         wanted = (*mat.batch_shape, mat.nse, *mat.dense_shape)
         raise ValueError(f"{name}: data must have shape {wanted} for indices of {indices.shape}, got {data.shape}")
-    most = dtypes.iinfo(indices.dtype).max
-    if any(size > most for size in mat.sparse_shape):
-        raise ValueError(f"{name}: shape must have sparse sizes that {indices.dtype} indices hold, got {mat.shape}")
+    check_index_dtype(name, "indices", indices.dtype, mat.sparse_shape)
     for part, value in (("data", data), ("indices", indices)):
         if any(size not in (1, own) for size, own in zip(value.shape[:n], mat.batch_shape, strict=True)):
             raise ValueError(

@@ -15,6 +15,7 @@ from primax.experimental.sparse.coordinates import (
     axes_of,
     check_none,
     check_sparse,
+    is_single,
     with_full_batch,
 )
 from primax.experimental.sparse.rows import cleared, over_batch, scattered, taken, within
@@ -51,7 +52,7 @@ def bcoo_multiply_dense(sp_mat: Coordinates, v: Any) -> Array:
     """
     name = "bcoo_multiply_dense"
     check_sparse(name, "sp_mat", sp_mat)
-    if np.ndim(v) == 0 and not isinstance(v, Coordinates):
+    if is_single(v) and not isinstance(v, Coordinates):
         v = v if isinstance(v, (bool, int, float, complex)) else as_array(name, "v", v)
         out: Array = pnp.multiply(sp_mat.data, v)
         return out

@@ -14,6 +14,7 @@ from primax.experimental.sparse.rows import cleared, over_batch, within
 from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_squeeze
 from primax.experimental.sparse.storage import capped
 from primax.extend.api_util import sequence
+from primax.extend.core import dtypes
 
 __all__ = ["bcoo_dynamic_slice", "bcoo_rev", "bcoo_slice", "indexed"]
 
@@ -202,4 +203,4 @@ def _is_integer(item: Any) -> bool:
     if isinstance(item, (int, np.integer)):
         return True
     dtype = getattr(item, "dtype", None)
-    return dtype is not None and getattr(item, "ndim", None) == 0 and np.issubdtype(dtype, np.integer)
+    return dtype is not None and getattr(item, "ndim", None) == 0 and dtypes.is_integer(dtype)

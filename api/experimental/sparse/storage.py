@@ -15,12 +15,13 @@ from primax.experimental.sparse.coordinates import (
     SparseEfficiencyError,
     SparseEfficiencyWarning,
     as_array,
+    check_index_dtype,
     check_sparse,
     with_full_batch,
 )
 from primax.experimental.sparse.rows import cleared, over_batch, rows_of, scattered, taken, within
 from primax.extend.api_util import integer, numpy_dtype
-from primax.extend.core import Array, Tracer, dtypes
+from primax.extend.core import Array, Tracer
 
 __all__ = [
     "bcoo_extract",
@@ -46,10 +47,7 @@ def parts_of_dense(function: str, mat: Any, nse: Any, n_batch: Any, n_dense: Any
             f"dimensions, got {n_batch} and {n_dense}"
         )
     kind = numpy_dtype(function, "index_dtype", index_dtype)
-    if not dtypes.is_integer(kind):
-        raise TypeError(f"{function}: index_dtype must be one of integers, got {kind}")
-    if any(size > dtypes.iinfo(kind).max for size in mat.shape[n_batch : mat.ndim - n_dense]):
-        raise ValueError(f"{function}: index_dtype must hold the sizes {mat.shape} of mat, got {kind}")
+    check_index_dtype(function, "index_dtype", kind, mat.shape[n_batch : mat.ndim - n_dense])
     mask = mat != 0
     if n_dense:
         mask = pnp.any(mask, axis=tuple(range(-n_dense, 0)))
@@ -180,7 +178,7 @@ def without_duplicates(function: str, mat: _T, nse: Any, remove_zeros: Any) -> _
     sizes = mat.sparse_shape
 
     def sort(data: Any, indices: Any) -> tuple[Any, ...]:
-        _, valid = within(indices, sizes)
+        indices, valid = within(indices, sizes)
         if remove_zeros:
             valid &= pnp.any(data != 0, axis=tuple(range(1, data.ndim)))
         indices = pnp.where(valid[:, None], indices, np.array(sizes, indices.dtype))
