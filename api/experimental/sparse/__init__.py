@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.experimental.sparse.arrays import BCOO, bcoo_fromdense, empty, eye, todense
+from primax.experimental.sparse.arrays import BCOO, bcoo_fromdense
+from primax.experimental.sparse.compressed import (
+    BCSR,
+    bcsr_broadcast_in_dim,
+    bcsr_concatenate,
+    bcsr_dot_general,
+    bcsr_extract,
+    bcsr_fromdense,
+    bcsr_sum_duplicates,
+    bcsr_todense,
+)
 from primax.experimental.sparse.coordinates import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning
+from primax.experimental.sparse.create import empty, eye, todense
 from primax.experimental.sparse.derivatives import grad, jacfwd, jacobian, jacrev, value_and_grad
 from primax.experimental.sparse.products import (
     bcoo_dot_general,
@@ -32,6 +43,7 @@ from primax.experimental.sparse.storage import (
 
 __all__ = [
     "BCOO",
+    "BCSR",
     "JAXSparse",
     "SparseEfficiencyError",
     "SparseEfficiencyWarning",
@@ -54,6 +66,13 @@ __all__ = [
     "bcoo_todense",
     "bcoo_transpose",
     "bcoo_update_layout",
+    "bcsr_broadcast_in_dim",
+    "bcsr_concatenate",
+    "bcsr_dot_general",
+    "bcsr_extract",
+    "bcsr_fromdense",
+    "bcsr_sum_duplicates",
+    "bcsr_todense",
     "empty",
     "eye",
     "grad",
@@ -65,10 +84,10 @@ __all__ = [
 ]
 
 _ABSENT = frozenset(
-    "BCSR COO CSC CSR CuSparseEfficiencyWarning SparseTracer load_npz random_bcoo save_npz sparsify sparsify_raw "
+    "COO CSC CSR CuSparseEfficiencyWarning SparseTracer load_npz random_bcoo save_npz sparsify sparsify_raw "
     "todense_p bcoo_conv_general_dilated bcoo_gather".split()
 )
-_PREFIXES = ("bcsr", "coo", "csr")
+_PREFIXES = ("coo_", "csr_")
 
 
 def __getattr__(name: str) -> Any:
@@ -78,9 +97,9 @@ def __getattr__(name: str) -> Any:
       ImportError: the name is one of JAX's; `from ... import` would hide what an AttributeError says.
       AttributeError: it is none.
     """
-    if name in _ABSENT or name.startswith(_PREFIXES) or (name.startswith("bcoo_") and name.endswith("_p")):
+    if name in _ABSENT or name.startswith(_PREFIXES) or (name.startswith(("bcoo_", "bcsr_")) and name.endswith("_p")):
         raise ImportError(
-            f"primax.experimental.sparse.{name} is not there: sparse arrays are BCOO arrays here, with functions of "
-            "their own; docs/sparse.md tells more, and docs/porting.md why"
+            f"primax.experimental.sparse.{name} is not there: sparse arrays are BCOO and BCSR arrays here, with "
+            "functions of their own; docs/sparse.md tells more, and docs/porting.md why"
         )
     raise AttributeError(f"module 'primax.experimental.sparse' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""BCOO arrays: their class, with operators, and what makes them."""
+"""BCOO arrays: their class, with operators, and what makes one of a dense array."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from primax.experimental.sparse.coordinates import (
     JAXSparse,
     as_array,
     axes_of,
-    check_index_dtype,
     is_single,
-    shape_of,
 )
 from primax.extend.api_util import among, integer, numpy_dtype, sequence
 from primax.extend.core import Array
+from primax.numpy.reductions import wide_integer
 
-__all__ = ["BCOO", "bcoo_fromdense", "empty", "eye", "todense"]
+__all__ = ["BCOO", "bcoo_fromdense"]
 
 
 @tree_util.register_pytree_node_class
@@ -109,7 +108,8 @@ class BCOO(Coordinates):
 
     def astype(self, dtype: Any) -> BCOO:
         """The array with elements of another dtype."""
-        return self.remade(self.data.astype(numpy_dtype("BCOO.astype", "dtype", dtype)))
+        kind = numpy_dtype("BCOO.astype", "dtype", dtype)
+        return self if kind == self.dtype else self.remade(self.data.astype(kind))
 
     def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
         """The array with its dimensions in another order, in reverse if `axes` is None; see `bcoo_transpose`."""
@@ -142,11 +142,12 @@ class BCOO(Coordinates):
 
         Args:
           axis: a dimension or several; all if None.
-          dtype: the dtype of the sums; by default that of the elements.
+          dtype: the dtype of the sums; by default that of the elements, but at least of the default width for integers
+            and booleans.
           keepdims: whether summed dimensions stay, with size 1.
         """
         axes = tuple(range(self.ndim)) if axis is None else axes_of("BCOO.sum", "axis", axis, self.ndim)
-        mat = self if dtype is None else self.astype(dtype)
+        mat = self.astype(wide_integer(self.dtype) if dtype is None else dtype)
         out = shapes.bcoo_reduce_sum(mat, axes=axes)
         if keepdims:
             places = [i for i in range(self.ndim) if i not in axes]
@@ -265,108 +266,3 @@ def bcoo_fromdense(
     """
     parts = storage.parts_of_dense("bcoo_fromdense", mat, nse, n_batch, n_dense, index_dtype)
     return BCOO(parts, shape=np.shape(mat), indices_sorted=True, unique_indices=True)
-
-
-def empty(
-    shape: Sequence[int],
-    dtype: Any = None,
-    index_dtype: Any = "int32",
-    sparse_format: str = "bcoo",
-    *,
-    nse: int = 0,
-    n_batch: int = 0,
-    n_dense: int = 0,
-) -> BCOO:
-    """A sparse array of zeros.
-
-    Args:
-      shape: the shape.
-      dtype: the dtype; that of `primax.numpy.zeros` if None.
-      index_dtype: the dtype of the indices.
-      sparse_format: "bcoo".
-      nse: how many elements can be stored.
-      n_batch: how many leading dimensions are batch dimensions.
-      n_dense: how many trailing dimensions are dense.
-
-    Raises:
-      ValueError: a number is out of range.
-      NotImplementedError: there is no such format.
-    """
-    sizes = shape_of("empty", "shape", shape)
-    _check_format("empty", sparse_format)
-    n, dense, nse = (integer("empty", k, x) for k, x in (("n_batch", n_batch), ("n_dense", n_dense), ("nse", nse)))
-    if min(n, dense, nse) < 0 or n + dense > len(sizes):
-        raise ValueError(
-            f"empty: n_batch, n_dense and nse must be at least 0, and n_batch + n_dense at most {len(sizes)}, got {n}, "
-            f"{dense} and {nse}"
-        )
-    kind = numpy_dtype("empty", "index_dtype", index_dtype)
-    middle = sizes[n : len(sizes) - dense]
-    check_index_dtype("empty", "index_dtype", kind, middle)
-    data = pnp.zeros((*sizes[:n], nse, *sizes[len(sizes) - dense :]), dtype)
-    indices = pnp.broadcast_to(pnp.array(middle, kind), (*sizes[:n], nse, len(middle)))
-    return BCOO((data, indices), shape=sizes, indices_sorted=True, unique_indices=True)
-
-
-def eye(
-    N: int,
-    M: int | None = None,
-    k: int = 0,
-    dtype: Any = None,
-    index_dtype: Any = "int32",
-    sparse_format: str = "bcoo",
-    *,
-    n_batch: int = 0,
-    n_dense: int = 0,
-) -> BCOO:
-    """A sparse matrix with ones on a diagonal.
-
-    Args:
-      N: how many rows it has.
-      M: how many columns; N if None.
-      k: which diagonal: above the main one if positive, below it if negative.
-      dtype: the dtype; that of `primax.numpy.eye` if None.
-      index_dtype: the dtype of the indices.
-      sparse_format: "bcoo".
-      n_batch: how many leading dimensions are batch dimensions.
-      n_dense: how many trailing dimensions are dense.
-
-    Raises:
-      TypeError: a size is no integer.
-      ValueError: a number is out of range.
-      NotImplementedError: there is no such format.
-    """
-    _check_format("eye", sparse_format)
-    rows = integer("eye", "N", N)
-    columns = rows if M is None else integer("eye", "M", M)
-    place = min(max(integer("eye", "k", k), -rows), columns)
-    n, dense = integer("eye", "n_batch", n_batch), integer("eye", "n_dense", n_dense)
-    if min(rows, columns) < 0:
-        raise ValueError(f"eye: N and M must be at least 0, got {rows} and {columns}")
-    kind = numpy_dtype("eye", "index_dtype", index_dtype)
-    check_index_dtype("eye", "index_dtype", kind, (rows, columns))
-    count = max(min(rows + min(place, 0), columns - max(place, 0)), 0)
-    steps = pnp.arange(count, dtype=kind)
-    indices = pnp.stack([steps + max(-place, 0), steps + max(place, 0)], axis=1)
-    mat = BCOO((pnp.ones(count, dtype), indices), shape=(rows, columns), indices_sorted=True, unique_indices=True)
-    return bcoo_fromdense(mat.todense(), n_batch=n, n_dense=dense, index_dtype=kind) if n or dense else mat
-
-
-def _check_format(function: str, sparse_format: Any) -> None:
-    if not among(sparse_format, ("bcoo",)):
-        raise NotImplementedError(f'{function}: sparse_format must be "bcoo", got {sparse_format!r}')
-
-
-def todense(arr: Any) -> Array:
-    """The dense array of a sparse one; a dense one as it is.
-
-    Args:
-      arr: a sparse array, or an array.
-
-    Raises:
-      TypeError: it is none.
-    """
-    if isinstance(arr, BCOO):
-        return arr.todense()
-    out: Array = as_array("todense", "arr", arr)
-    return out

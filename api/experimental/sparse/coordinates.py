@@ -21,6 +21,8 @@ __all__ = [
     "check_none",
     "check_sparse",
     "is_single",
+    "known_shape",
+    "operand",
     "shape_of",
     "with_full_batch",
 ]
@@ -44,6 +46,14 @@ class JAXSparse:
     __array_ufunc__ = None  # arrays of NumPy leave operators to sparse arrays
 
     shape: tuple[int, ...]
+
+    def to_bcoo(self) -> Any:
+        """The same array as a BCOO array.
+
+        Raises:
+          NotImplementedError: the class does not say how.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.to_bcoo: the class must define it")
 
     @property
     def ndim(self) -> int:
@@ -150,11 +160,12 @@ class Coordinates(JAXSparse):
         out.shape, out.indices_sorted, out.unique_indices = aux
         dims = [getattr(x, "ndim", None) for x in children]
         if None not in dims and out.indices.ndim >= 2 and out.data.ndim >= out.indices.ndim - 1:
-            out.shape = _shape_for(out.shape, out)
+            out.shape = known_shape(out.shape, out)
         return out
 
 
-def _shape_for(shape: tuple[int, ...], parts: Coordinates) -> tuple[int, ...]:
+def known_shape(shape: tuple[int, ...], parts: Any) -> tuple[int, ...]:
+    """The shape of a sparse array whose parts may have more or fewer batch dimensions than its shape had."""
     n_batch, others = parts.n_batch, parts.n_sparse + parts.n_dense
     if len(shape) == n_batch + others or len(shape) < others:
         return shape
@@ -186,6 +197,13 @@ def as_array(function: str, argument: str, value: Any) -> Any:
 def is_single(value: Any) -> bool:
     """Whether a value is a number, or an array without dimensions."""
     return isinstance(value, (bool, int, float, complex)) or getattr(value, "ndim", None) == 0
+
+
+def operand(function: str, argument: str, value: Any) -> Any:
+    """A BCOO array of a sparse array, and an array of another value; see `as_array`."""
+    if isinstance(value, JAXSparse):
+        return value if isinstance(value, Coordinates) else value.to_bcoo()
+    return as_array(function, argument, value)
 
 
 def shape_of(function: str, argument: str, shape: Any) -> tuple[int, ...]:

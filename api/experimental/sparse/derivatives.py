@@ -1,4 +1,4 @@
-"""Derivatives of functions of BCOO arrays, with respect to the elements that they store."""
+"""Derivatives of functions of sparse arrays, with respect to the elements that they store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from primax import numpy as pnp
 from primax import tree_util
-from primax.experimental.sparse.coordinates import Coordinates, JAXSparse
+from primax.experimental.sparse.coordinates import JAXSparse
 from primax.extend.api_util import check_function, one_or_several, wraps
 from primax.interpreters import differentiate, jacobians
 
@@ -19,7 +19,7 @@ def _is_sparse(x: Any) -> bool:
 
 
 def _data(tree: Any) -> Any:
-    return tree_util.tree_map(lambda x: x.data if isinstance(x, Coordinates) else x, tree, is_leaf=_is_sparse)
+    return tree_util.tree_map(lambda x: x.data if _is_sparse(x) else x, tree, is_leaf=_is_sparse)
 
 
 def _with_data(tree: Any, data: Any) -> Any:
@@ -27,15 +27,16 @@ def _with_data(tree: Any, data: Any) -> Any:
     leaves, structure = tree_util.tree_flatten(tree, is_leaf=_is_sparse)
     parts = structure.flatten_up_to(data)
     return structure.unflatten(
-        [_like(x, part) if isinstance(x, Coordinates) else part for x, part in zip(leaves, parts, strict=True)]
+        [_like(x, part) if _is_sparse(x) else part for x, part in zip(leaves, parts, strict=True)]
     )
 
 
-def _like(mat: Coordinates, data: Any) -> Any:
+def _like(mat: Any, data: Any) -> Any:
     before = data.shape[: data.ndim - mat.data.ndim]
-    indices = pnp.broadcast_to(mat.indices, before + mat.indices.shape) if before else mat.indices
+    (_, *others), _ = mat.tree_flatten()
     flags = {"indices_sorted": mat.indices_sorted, "unique_indices": mat.unique_indices}
-    return mat.remade(data, indices, before + mat.shape, **flags)
+    parts = [pnp.broadcast_to(x, before + x.shape) if before else x for x in others]
+    return type(mat)((data, *parts), shape=before + mat.shape, **flags)
 
 
 def _transformed(
@@ -90,7 +91,7 @@ _ARGS = """
       kwargs: other options, those of `primax.{name}`.
 
     Returns:
-      A function whose result has a BCOO array with the same indices for each sparse array of an argument.
+      A function whose result has one with the same indices for each sparse array of an argument.
 
     Raises:
       TypeError: `fun` is not callable.

@@ -16,6 +16,7 @@ from primax.experimental.sparse.coordinates import (
     check_none,
     check_sparse,
     is_single,
+    operand,
     with_full_batch,
 )
 from primax.experimental.sparse.rows import cleared, over_batch, scattered, taken, within
@@ -219,9 +220,7 @@ def bcoo_dot_general(
     kind = (
         None if preferred_element_type is None else numpy_dtype(name, "preferred_element_type", preferred_element_type)
     )
-    lhs, rhs = (
-        x if isinstance(x, Coordinates) else as_array(name, side, x) for side, x in (("lhs", lhs), ("rhs", rhs))
-    )
+    lhs, rhs = (operand(name, side, x) for side, x in (("lhs", lhs), ("rhs", rhs)))
     lc, rc, lb, rb = _numbers(name, lhs, rhs, dimension_numbers)
     sparse = [isinstance(x, Coordinates) for x in (lhs, rhs)]
     if not any(sparse):
@@ -386,9 +385,7 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
 
 def matmul(lhs: Any, rhs: Any) -> Any:
     """What `lhs @ rhs` is, of arrays of which one is sparse, or both are."""
-    lhs, rhs = (
-        x if isinstance(x, Coordinates) else as_array("matmul", side, x) for side, x in (("lhs", lhs), ("rhs", rhs))
-    )
+    lhs, rhs = (operand("matmul", side, x) for side, x in (("lhs", lhs), ("rhs", rhs)))
     for side, x in (("lhs", lhs), ("rhs", rhs)):
         if not x.ndim:
             raise ValueError(f"matmul: {side} must have one dimension or more, got shape ()")

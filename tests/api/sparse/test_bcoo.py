@@ -363,6 +363,9 @@ def test_dtypes():
     mat = made(dense((3, 4))).astype("int32")
     assert mat.dtype == np.int32
     agrees(mat, dense((3, 4)))
+    for kind in ("int8", "uint8", "bool", "float16"):
+        assert made(dense((3, 4), dtype=kind)).sum().dtype == pnp.sum(pnp.ones(3, kind)).dtype
+        assert made(dense((3, 4), dtype=kind)).sum(0).dtype == pnp.sum(pnp.ones(3, kind)).dtype
     truth = sparse.BCOO.fromdense(dense((3, 4), dtype="bool"), n_batch=1)
     np.testing.assert_array_equal(truth.todense(), dense((3, 4), dtype="bool"))
     assert truth.update_layout(n_batch=0, n_dense=2, on_inefficient=None).todense().dtype == bool
@@ -512,7 +515,8 @@ M, B, D = made(dense((3, 4))), made(dense((2, 3, 4)), 1, nse=9), made(dense((2, 
         (lambda: sparse.eye(-1), ValueError, "N and M must be at least 0"),
         (lambda: len(M[0, 0]), TypeError, "no dimensions"),
         (lambda: bool(M), TypeError, "truth of BCOO"),
-        (lambda: sparse.bcsr_fromdense, ImportError, "primax.experimental.sparse.bcsr_fromdense is not there"),
+        (lambda: sparse.csr_fromdense, ImportError, "primax.experimental.sparse.csr_fromdense is not there"),
+        (lambda: sparse.bcsr_todense_p, ImportError, "primax.experimental.sparse.bcsr_todense_p is not there"),
         (lambda: sparse.nothing, AttributeError, "has no attribute 'nothing'"),
     ],
 )

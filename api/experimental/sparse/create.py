@@ -1,0 +1,126 @@
+"""Sparse arrays of zeros, ones and random numbers, and dense ones of sparse ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax import numpy as pnp
+from primax.experimental.sparse.arrays import BCOO, bcoo_fromdense
+from primax.experimental.sparse.compressed import BCSR, compressed
+from primax.experimental.sparse.coordinates import as_array, check_index_dtype, shape_of
+from primax.extend.api_util import among, integer, numpy_dtype
+from primax.extend.core import Array
+
+__all__ = ["empty", "eye", "todense"]
+
+
+def empty(
+    shape: Sequence[int],
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    sparse_format: str = "bcoo",
+    *,
+    nse: int = 0,
+    n_batch: int = 0,
+    n_dense: int = 0,
+) -> BCOO | BCSR:
+    """A sparse array of zeros.
+
+    Args:
+      shape: the shape.
+      dtype: the dtype; that of `primax.numpy.zeros` if None.
+      index_dtype: the dtype of the indices.
+      sparse_format: "bcoo" or "bcsr".
+      nse: how many elements can be stored.
+      n_batch: how many leading dimensions are batch dimensions.
+      n_dense: how many trailing dimensions are dense.
+
+    Raises:
+      ValueError: a number is out of range.
+      NotImplementedError: there is no such format.
+    """
+    sizes = shape_of("empty", "shape", shape)
+    _check_format("empty", sparse_format)
+    n, dense, nse = (integer("empty", k, x) for k, x in (("n_batch", n_batch), ("n_dense", n_dense), ("nse", nse)))
+    if min(n, dense, nse) < 0 or n + dense > len(sizes):
+        raise ValueError(
+            f"empty: n_batch, n_dense and nse must be at least 0, and n_batch + n_dense at most {len(sizes)}, got {n}, "
+            f"{dense} and {nse}"
+        )
+    kind = numpy_dtype("empty", "index_dtype", index_dtype)
+    middle = sizes[n : len(sizes) - dense]
+    check_index_dtype("empty", "index_dtype", kind, middle)
+    data = pnp.zeros((*sizes[:n], nse, *sizes[len(sizes) - dense :]), dtype)
+    indices = pnp.broadcast_to(pnp.array(middle, kind), (*sizes[:n], nse, len(middle)))
+    return _as_format(BCOO((data, indices), shape=sizes, indices_sorted=True, unique_indices=True), sparse_format)
+
+
+def eye(
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    sparse_format: str = "bcoo",
+    *,
+    n_batch: int = 0,
+    n_dense: int = 0,
+) -> BCOO | BCSR:
+    """A sparse matrix with ones on a diagonal.
+
+    Args:
+      N: how many rows it has.
+      M: how many columns; N if None.
+      k: which diagonal: above the main one if positive, below it if negative.
+      dtype: the dtype; that of `primax.numpy.eye` if None.
+      index_dtype: the dtype of the indices.
+      sparse_format: "bcoo" or "bcsr".
+      n_batch: how many leading dimensions are batch dimensions.
+      n_dense: how many trailing dimensions are dense.
+
+    Raises:
+      TypeError: a size is no integer.
+      ValueError: a number is out of range.
+      NotImplementedError: there is no such format.
+    """
+    _check_format("eye", sparse_format)
+    rows = integer("eye", "N", N)
+    columns = rows if M is None else integer("eye", "M", M)
+    place = min(max(integer("eye", "k", k), -rows), columns)
+    n, dense = integer("eye", "n_batch", n_batch), integer("eye", "n_dense", n_dense)
+    if min(rows, columns) < 0:
+        raise ValueError(f"eye: N and M must be at least 0, got {rows} and {columns}")
+    kind = numpy_dtype("eye", "index_dtype", index_dtype)
+    check_index_dtype("eye", "index_dtype", kind, (rows, columns))
+    count = max(min(rows + min(place, 0), columns - max(place, 0)), 0)
+    steps = pnp.arange(count, dtype=kind)
+    indices = pnp.stack([steps + max(-place, 0), steps + max(place, 0)], axis=1)
+    mat = BCOO((pnp.ones(count, dtype), indices), shape=(rows, columns), indices_sorted=True, unique_indices=True)
+    if n or dense:
+        mat = bcoo_fromdense(mat.todense(), n_batch=n, n_dense=dense, index_dtype=kind)
+    return _as_format(mat, sparse_format)
+
+
+def _check_format(function: str, sparse_format: Any) -> None:
+    if not among(sparse_format, ("bcoo", "bcsr")):
+        raise NotImplementedError(f'{function}: sparse_format must be "bcoo" or "bcsr", got {sparse_format!r}')
+
+
+def _as_format(mat: BCOO, sparse_format: str) -> BCOO | BCSR:
+    return compressed(mat) if sparse_format == "bcsr" else mat
+
+
+def todense(arr: Any) -> Array:
+    """The dense array of a sparse one; a dense one as it is.
+
+    Args:
+      arr: a sparse array, or an array.
+
+    Raises:
+      TypeError: it is none.
+    """
+    if isinstance(arr, (BCOO, BCSR)):
+        return arr.todense()
+    out: Array = as_array("todense", "arr", arr)
+    return out
