@@ -202,12 +202,13 @@ def sparse_arrays(d: Draw, f: str) -> str:
     values = [[[d.rng.choice([0, 0, 1, -2, 3]) for _ in range(4)] for _ in range(3)] for _ in range(2)]
     x, y, v = f"A({values}, 'float32')", f"A({values[::-1]}, 'float32')", f"A({values[0][0]}, 'float32')"
     mat = f"{m}.bcoo_fromdense({x}, nse={d.one(9, 12)}, n_batch={batch}, n_dense={dense})"
-    flat = f"{m}.bcoo_fromdense({x}[0])"
+    flat, rows = f"{m}.bcoo_fromdense({x}[0])", f"{m}.bcsr_fromdense({x}[0], nse={d.one(12, 9)})"
     axis = d.rng.randrange(3 - dense)
     squared = f"lambda s, w: {'((s @ w) ** 2).sum()' if 'grad' in f else 's @ w'}"
     slope = f"{f}({squared}, {d.one(0, 1)})({flat}, {v})"
     made = {
         "BCOO": f"{f}((A([1.0, 2.0], 'float32'), A([[0, {d.one(1, 9)}], [2, 3]], 'int32')), shape=(3, 4))",
+        "BCSR": f"{f}((A([1.0, 2.0, 3.0], 'float32'), A([0, {d.one(1, 3)}, 2], 'int32'), A([0, 1, {d.one(1, 2, 3)}, 3], 'int32')), shape=(3, 4))",
         "bcoo_broadcast_in_dim": f"{f}({mat}, shape=(5, 2, 3, 4), broadcast_dimensions=(1, 2, 3))",
         "bcoo_concatenate": f"{f}([{mat}, {mat}], dimension={axis})",
         "bcoo_dot_general": f"{f}({flat}, {d.one(v, flat + '.T')}, dimension_numbers=(((1,), (0,)), ((), ())))",
@@ -222,8 +223,15 @@ def sparse_arrays(d: Draw, f: str) -> str:
         "bcoo_squeeze": f"{f}({mat}[:1], dimensions=({d.one(0, 0, 1)},))",
         "bcoo_transpose": f"{f}({flat}, permutation={d.one((1, 0), (0, 1))})",
         "bcoo_update_layout": f"{f}({mat}, n_batch={d.one(0, 1, 2)}, n_dense={d.one(0, 1)}, on_inefficient=None)",
+        "bcsr_broadcast_in_dim": f"{f}({rows}, shape=({d.one(1, 5)}, 3, 4), broadcast_dimensions=(1, 2))",
+        "bcsr_concatenate": f"{f}([{rows}, {rows}], dimension={d.one(0, 1)})",
+        "bcsr_dot_general": f"{f}({rows}, {v}, dimension_numbers=(((1,), (0,)), ((), ())))",
+        "bcsr_fromdense": rows,
+        "random_bcoo": f"{f}(m.random.key({d.one(0, 7)}), (3, 4), nse={d.one(0.3, 4, 0)}, n_dense={d.one(0, 1)}, dtype='float32')",
+        "sparsify": f"{f}(lambda s: {d.one('2 * s.T', 's[1:] - s[:2]', 'm.numpy.tanh(s) * s', 's @ s.T', 's.sum(0)')})({flat})",
         "empty": f"{f}({d.one((2, 3), (4,))}, nse={d.one(0, 2)})",
         "eye": f"{f}({d.one(3, 2)}, {d.one('None', 4)}, {d.one(0, 1, -1)})",
+        **dict.fromkeys(("bcsr_sum_duplicates", "bcsr_todense"), f"{f}({rows})"),
         **dict.fromkeys(("bcoo_sort_indices", "bcoo_sum_duplicates", "bcoo_todense", "todense"), f"{f}({mat})"),
     }
     name = f.rpartition(".")[2]
@@ -232,6 +240,7 @@ def sparse_arrays(d: Draw, f: str) -> str:
     texts = {
         "JAXSparse": f"isinstance({mat}, {f})",
         "bcoo_dot_general_sampled": f"{f}({x}[0], {y}[0].T, A([[0, 1], [2, {d.one(0, 2)}]], 'int32'), dimension_numbers=(((1,), (0,)), ((), ())))",
+        "bcsr_extract": f"{f}({rows}.indices, {rows}.indptr, {y}[0])",
         "bcoo_multiply_dense": f"{f}({mat}, {d.one(y, v, 2.0)})",
         "value_and_grad": f"[(out, {m}.todense(by)) for out, by in [{slope}]]",
         **dict.fromkeys(("grad", "jacfwd", "jacrev", "jacobian"), f"{m}.todense({slope})"),

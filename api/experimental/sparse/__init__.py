@@ -16,7 +16,7 @@ from primax.experimental.sparse.compressed import (
     bcsr_todense,
 )
 from primax.experimental.sparse.coordinates import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning
-from primax.experimental.sparse.create import empty, eye, todense
+from primax.experimental.sparse.create import empty, eye, random_bcoo, todense
 from primax.experimental.sparse.derivatives import grad, jacfwd, jacobian, jacrev, value_and_grad
 from primax.experimental.sparse.products import (
     bcoo_dot_general,
@@ -40,6 +40,7 @@ from primax.experimental.sparse.storage import (
     bcoo_todense,
     bcoo_update_layout,
 )
+from primax.experimental.sparse.transform import sparsify
 
 __all__ = [
     "BCOO",
@@ -79,12 +80,14 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "random_bcoo",
+    "sparsify",
     "todense",
     "value_and_grad",
 ]
 
 _ABSENT = frozenset(
-    "COO CSC CSR CuSparseEfficiencyWarning SparseTracer load_npz random_bcoo save_npz sparsify sparsify_raw "
+    "COO CSC CSR CuSparseEfficiencyWarning SparseTracer load_npz save_npz sparsify_raw "
     "todense_p bcoo_conv_general_dilated bcoo_gather".split()
 )
 _PREFIXES = ("coo_", "csr_")

@@ -187,13 +187,8 @@ class BCOO(Coordinates):
         return self.remade(-self.data)
 
     def __abs__(self) -> BCOO:
-        return self._without_duplicates().remade(abs(self._without_duplicates().data))
-
-    def _without_duplicates(self) -> BCOO:
-        """An array with each of its indices once, as functions of elements want that are not linear."""
-        if self.unique_indices:
-            return self
-        return storage.without_duplicates("BCOO.sum_duplicates", self, self.nse, False)
+        mat = storage.with_unique_indices(self)
+        return mat.remade(abs(mat.data))
 
     def __add__(self, other: Any) -> Any:
         return products.added(self, other, 1)
@@ -228,7 +223,7 @@ class BCOO(Coordinates):
             raise NotImplementedError(
                 f"power: the exponent of {self!r} must be a positive int, got {other!r}; use .todense()"
             )
-        mat = self._without_duplicates()
+        mat = storage.with_unique_indices(self)
         return mat.remade(mat.data**other)
 
     def __matmul__(self, other: Any) -> Any:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import ceil, prod
 from typing import Any
 
+import numpy as np
+
 from primax import numpy as pnp
+from primax import random
 from primax.experimental.sparse.arrays import BCOO, bcoo_fromdense
 from primax.experimental.sparse.compressed import BCSR, compressed
 from primax.experimental.sparse.coordinates import as_array, check_index_dtype, shape_of
-from primax.extend.api_util import among, integer, numpy_dtype
+from primax.experimental.sparse.rows import over_batch, rows_of
+from primax.extend.api_util import among, check_function, integer, numpy_dtype, real_number
 from primax.extend.core import Array
 
-__all__ = ["empty", "eye", "todense"]
+__all__ = ["empty", "eye", "random_bcoo", "todense"]
 
 
 def empty(
@@ -109,6 +114,74 @@ def _check_format(function: str, sparse_format: Any) -> None:
 
 def _as_format(mat: BCOO, sparse_format: str) -> BCOO | BCSR:
     return compressed(mat) if sparse_format == "bcsr" else mat
+
+
+def random_bcoo(
+    key: Any,
+    shape: Sequence[int],
+    *,
+    dtype: Any = float,
+    indices_dtype: Any = None,
+    nse: float = 0.2,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    unique_indices: bool = True,
+    sorted_indices: bool = False,
+    generator: Callable[..., Any] = random.uniform,
+    **kwds: Any,
+) -> BCOO:
+    """A BCOO array of random numbers at random indices.
+
+    Args:
+      key: a key of random numbers.
+      shape: the shape.
+      dtype: the dtype of the elements.
+      indices_dtype: the dtype of the indices; that of `primax.random.choice` if None.
+      nse: how many elements are stored for each element of the batch; or, if it is less than 1 and not 0, which part of
+        all.
+      n_batch: how many leading dimensions are batch dimensions.
+      n_dense: how many trailing dimensions are dense.
+      unique_indices: whether no indices come twice.
+      sorted_indices: whether the indices are sorted.
+      generator: makes the elements of a key, a shape and `dtype=`.
+      kwds: other arguments of `generator`.
+
+    Raises:
+      TypeError: an argument is of another kind.
+      ValueError: a number is out of range.
+
+    >>> import primax as px
+    >>> from primax.experimental.sparse import random_bcoo
+    >>> random_bcoo(px.random.key(0), (3, 4), nse=0.5)
+    BCOO(float32[3, 4], nse=6)
+    """
+    name = "random_bcoo"
+    sizes = shape_of(name, "shape", shape)
+    n, dense = integer(name, "n_batch", n_batch), integer(name, "n_dense", n_dense)
+    if min(n, dense) < 0 or n + dense > len(sizes):
+        raise ValueError(
+            f"{name}: n_batch and n_dense must be at least 0 and at most {len(sizes)} together, the number of "
+            f"dimensions, got {n} and {dense}"
+        )
+    batch, middle, tail = sizes[:n], sizes[n : len(sizes) - dense], sizes[len(sizes) - dense :]
+    total = prod(middle)
+    part = real_number(name, "nse", nse)
+    count = ceil(part * total) if 0 < part < 1 else integer(name, "nse", nse)
+    if not 0 <= count <= total:
+        raise ValueError(f"{name}: nse must be from 0 to {total}, the number of elements, got {nse}")
+    check_function(name, "generator", generator)
+    of_data, of_indices = random.split(key)
+    data = generator(of_data, shape=(*batch, count, *tail), dtype=dtype, **kwds)
+    kind = np.dtype(np.int32) if indices_dtype is None else numpy_dtype(name, "indices_dtype", indices_dtype)
+    check_index_dtype(name, "indices_dtype", kind, middle)
+
+    def places(single: Any) -> Any:
+        chosen = random.choice(single, max(total, 1), (count,), replace=not unique_indices)
+        return rows_of(chosen, middle, kind)
+
+    keys = random.split(of_indices, batch) if batch else of_indices
+    mat = BCOO((data, over_batch(places, n)(keys)), shape=sizes, unique_indices=bool(unique_indices))
+    return mat.sort_indices() if sorted_indices else mat
 
 
 def todense(arr: Any) -> Array:

@@ -31,6 +31,7 @@ __all__ = [
     "bcoo_update_layout",
     "capped",
     "parts_of_dense",
+    "with_unique_indices",
     "without_duplicates",
 ]
 
@@ -197,6 +198,11 @@ def without_duplicates(function: str, mat: _T, nse: Any, remove_zeros: Any) -> _
 
     data, rows = over_batch(gather, mat.n_batch)(data, rows, places)
     return mat.remade(data, rows, indices_sorted=True, unique_indices=True)
+
+
+def with_unique_indices(mat: _T) -> _T:
+    """An array with each of its indices once, as functions of elements want that are not linear."""
+    return mat if mat.unique_indices else without_duplicates("bcoo_sum_duplicates", mat, mat.nse, False)
 
 
 def capped(mat: _T) -> _T:

@@ -1,0 +1,196 @@
+"""Functions of dense arrays as functions of sparse ones: an interpreter of their programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import primax as px
+from primax import tree_util
+from primax.experimental.sparse import products, shapes, slices
+from primax.experimental.sparse.arrays import BCOO
+from primax.experimental.sparse.coordinates import JAXSparse, operand
+from primax.experimental.sparse.storage import with_unique_indices
+from primax.extend import Interpreter, replay
+from primax.extend.api_util import check_function, wraps
+from primax.extend.core import JaxprEqn, dtypes
+from primax.extend.core import primitives as prim
+
+__all__ = ["sparsify"]
+
+
+class _Sparsify(Interpreter):
+    """Computes with BCOO arrays where they are, and with dense arrays elsewhere."""
+
+    def equation(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+        """What the rules say where an operand is sparse, and what the equation says elsewhere."""
+        if any(isinstance(value, BCOO) for value in values):
+            return super().equation(eqn, values)
+        return replay(eqn, values)
+
+    def uniform(self, value: Any) -> Any:
+        """A sparse array without promises, which a turn of a loop or a branch may not keep."""
+        if not isinstance(value, BCOO):
+            return value
+        return BCOO((value.data, value.indices), shape=value.shape)
+
+    def unstack(self, value: Any) -> Any:
+        """The same array, whose first dimension must be one of the batch."""
+        if isinstance(value, BCOO) and not value.n_batch:
+            raise NotImplementedError(
+                f"sparsify: a loop along {value!r} must go along a batch dimension; use update_layout(n_batch=1) first"
+            )
+        return value
+
+    def default(self, eqn: JaxprEqn, *values: Any) -> Any:
+        """Refuse what has no rule."""
+        sparse = next(value for value in values if isinstance(value, BCOO))
+        raise NotImplementedError(
+            f"sparsify: {eqn.primitive} of {sparse!r} would be dense, or has no rule; use sparse.todense before it"
+        )
+
+    default_higher_order = default
+
+
+@_Sparsify.rule(prim.neg_p, prim.real_p, prim.imag_p, prim.conj_p, prim.copy_p, prim.stop_gradient_p, prim.device_put_p)
+def _of_each_element(self: _Sparsify, eqn: JaxprEqn, mat: BCOO) -> Any:
+    return mat.remade(replay(eqn, [mat.data])[0])
+
+
+_KEEP_ZERO = (
+    "abs asin asinh atan atanh cbrt ceil erf erf_inv expm1 floor log1p round sign sin sinh sqrt square tan tanh".split()
+)
+
+
+@_Sparsify.rule(*(getattr(prim, f"{name}_p") for name in _KEEP_ZERO))
+def _of_each_sum(self: _Sparsify, eqn: JaxprEqn, mat: BCOO) -> Any:
+    return _of_each_element(self, eqn, with_unique_indices(mat))
+
+
+@_Sparsify.rule(prim.convert_element_type_p)
+def _converted(self: _Sparsify, eqn: JaxprEqn, mat: BCOO) -> Any:
+    linear = dtypes.is_inexact(eqn.params["new_dtype"]) or eqn.params["new_dtype"] == mat.dtype
+    return (_of_each_element if linear else _of_each_sum)(self, eqn, mat)
+
+
+@_Sparsify.rule(prim.integer_pow_p)
+def _power(self: _Sparsify, eqn: JaxprEqn, mat: BCOO) -> Any:
+    return self.default(eqn, mat) if eqn.params["y"] < 1 else _of_each_sum(self, eqn, mat)
+
+
+def _share_indices(x: Any, y: Any) -> bool:
+    """Whether two operands are sparse arrays of one origin, whose elements belong together."""
+    return isinstance(x, BCOO) and isinstance(y, BCOO) and x.indices is y.indices and x.data.shape == y.data.shape
+
+
+@_Sparsify.rule(prim.add_p, prim.add_any_p)
+def _sum(self: _Sparsify, eqn: JaxprEqn, x: Any, y: Any) -> Any:
+    if _share_indices(x, y):
+        return x.remade(x.data + y.data)
+    return products.added(x, y, 1) if isinstance(x, BCOO) else products.added(y, x, 1)
+
+
+@_Sparsify.rule(prim.sub_p)
+def _difference(self: _Sparsify, eqn: JaxprEqn, x: Any, y: Any) -> Any:
+    if _share_indices(x, y):
+        return x.remade(x.data - y.data)
+    return products.added(x, y, -1) if isinstance(x, BCOO) else products.added(-y, x, 1)
+
+
+@_Sparsify.rule(prim.mul_p)
+def _product(self: _Sparsify, eqn: JaxprEqn, x: Any, y: Any) -> Any:
+    if _share_indices(x, y) and x.unique_indices:
+        return x.remade(x.data * y.data)
+    return x * y if isinstance(x, BCOO) else y * x
+
+
+@_Sparsify.rule(prim.div_p)
+def _quotient(self: _Sparsify, eqn: JaxprEqn, x: Any, y: Any) -> Any:
+    return x / y if isinstance(x, BCOO) and dtypes.is_inexact(x.dtype) else self.default(eqn, x, y)
+
+
+@_Sparsify.rule(prim.dot_general_p)
+def _dot(self: _Sparsify, eqn: JaxprEqn, x: Any, y: Any) -> Any:
+    return products.bcoo_dot_general(x, y, **eqn.params)
+
+
+@_Sparsify.rule(prim.reduce_sum_p)
+def _reduced(self: _Sparsify, eqn: JaxprEqn, mat: BCOO) -> Any:
+    out = shapes.bcoo_reduce_sum(mat, axes=eqn.params["axes"])
+    return out if out.ndim else out.todense()
+
+
+@_Sparsify.rule(prim.concatenate_p)
+def _joined(self: _Sparsify, eqn: JaxprEqn, *operands: Any) -> Any:
+    if not all(isinstance(each, BCOO) for each in operands):
+        raise NotImplementedError(f"sparsify: concatenate wants sparse arrays only, or dense ones only, got {operands}")
+    return shapes.bcoo_concatenate(operands, **eqn.params)
+
+
+@_Sparsify.rule(prim.dynamic_slice_p)
+def _moving_slice(self: _Sparsify, eqn: JaxprEqn, mat: Any, *starts: Any) -> Any:
+    return slices.bcoo_dynamic_slice(mat, starts, **eqn.params)
+
+
+def _by(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule that is a function of a sparse array with the parameters of the primitive."""
+    return lambda self, eqn, mat: function(mat, **eqn.params)
+
+
+for _primitive, _function in (
+    (prim.broadcast_in_dim_p, shapes.bcoo_broadcast_in_dim),
+    (prim.reshape_p, shapes.bcoo_reshape),
+    (prim.rev_p, slices.bcoo_rev),
+    (prim.slice_p, slices.bcoo_slice),
+    (prim.squeeze_p, shapes.bcoo_squeeze),
+    (prim.transpose_p, shapes.bcoo_transpose),
+):
+    _Sparsify.rule(_primitive)(_by(_function))
+
+
+def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
+    """Make a function of dense arrays take sparse ones, with which it computes.
+
+    Args:
+      f: a function of trees of arrays. It may multiply, add, negate, sum, transpose, reshape, slice and join, apply
+        functions that are 0 at 0, and hold calls, branches and loops of these.
+      use_tracer: either value; JAX has two ways to do this.
+
+    Returns:
+      A function whose arguments, and results, may hold BCOO arrays. BCSR arrays among the arguments become such.
+
+    Raises:
+      TypeError: `f` is not callable.
+      NotImplementedError: when called, `f` does with a sparse array what has no rule, such as `exp`.
+
+    >>> import primax.numpy as pnp
+    >>> from primax.experimental import sparse
+    >>> @sparse.sparsify
+    ... def energy(m, v):
+    ...     return pnp.sum(pnp.sin(2 * m.T @ v))
+    >>> mat = sparse.BCOO.fromdense(pnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> float(energy(mat, pnp.zeros(2)))
+    0.0
+    """
+    check_function("sparsify", "f", f)
+
+    @wraps(f)
+    def sparsified(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = tree_util.tree_flatten((args, kwargs), is_leaf=lambda x: isinstance(x, JAXSparse))
+        values = [operand("sparsify", "an argument", x) if isinstance(x, JAXSparse) else x for x in leaves]
+        out_trees: list[Any] = []
+
+        def of_leaves(*dense: Any) -> Any:
+            positional, named = tree_util.tree_unflatten(structure, dense)
+            outs, out_tree = tree_util.tree_flatten(f(*positional, **named))
+            out_trees.append(out_tree)
+            return outs
+
+        shaped = [px.ShapeDtypeStruct(x.shape, x.dtype) if isinstance(x, BCOO) else x for x in values]
+        closed = px.make_jaxpr(of_leaves)(*shaped)
+        outs = _Sparsify().interpret(closed, *(x if isinstance(x, BCOO) else np.asarray(x) for x in values))
+        return tree_util.tree_unflatten(out_trees[0], outs)
+
+    return sparsified
