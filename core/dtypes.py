@@ -384,7 +384,7 @@ def _dtype_and_weakness(x: Any) -> tuple[Any, bool]:
 def _dtype_of_object(x: Any) -> Any:
     if isinstance(x, ExtendedDType):
         return x
-    found = None if isinstance(x, type) else getattr(x, "dtype", None)
+    found = getattr(x, "dtype", None)  # of a class too: scalar types have one
     if isinstance(found, (np.dtype, ExtendedDType)):
         return found
     try:

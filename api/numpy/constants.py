@@ -66,65 +66,65 @@ __all__ = [
 ]
 
 
-class ScalarType:
-    """A dtype that makes arrays when it is called: `float32(3)` is an array of rank 0."""
+class ScalarType(type):
+    """A dtype as a class that makes arrays when it is called: `float32(3)` is an array of rank 0.
 
-    __slots__ = ("__name__", "dtype")
+    NumPy's scalars of the dtype are its instances. A subclass has the same dtype.
+    """
 
-    def __init__(self, name: str, dtype: Any) -> None:
-        self.__name__ = name
-        self.dtype = np.dtype(dtype)
+    dtype: np.dtype[Any]
 
-    def __call__(self, x: Any = 0) -> Array:
+    def __call__(cls, x: Any = 0) -> Array:
         """An array of this dtype with the value of `x`."""
-        return asarray(x, dtype=self.dtype)
+        return asarray(x, dtype=cls.dtype)
 
-    def __instancecheck__(self, x: Any) -> bool:
-        return isinstance(x, self.dtype.type)
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, cls.dtype.type)
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or self.dtype.type is other or (isinstance(other, np.dtype) and self.dtype == other)
+    def __eq__(cls, other: object) -> bool:
+        return cls is other or cls.dtype.type is other or (isinstance(other, np.dtype) and cls.dtype == other)
 
-    def __hash__(self) -> int:
-        return hash(self.dtype.type)
+    def __hash__(cls) -> int:
+        return hash(cls.dtype.type)
 
-    def __repr__(self) -> str:
-        return f"<scalar type {self.__name__}>"
-
-    def __reduce__(self) -> str:
-        return self.__name__
+    def __repr__(cls) -> str:
+        return f"<scalar type {cls.__name__}>"
 
 
-bool_ = ScalarType("bool_", np.bool_)
-int2 = ScalarType("int2", dtypes.int2)
-int4 = ScalarType("int4", dtypes.int4)
-int8 = ScalarType("int8", np.int8)
-int16 = ScalarType("int16", np.int16)
-int32 = ScalarType("int32", np.int32)
-int64 = ScalarType("int64", np.int64)
-uint2 = ScalarType("uint2", dtypes.uint2)
-uint4 = ScalarType("uint4", dtypes.uint4)
-uint8 = ScalarType("uint8", np.uint8)
-uint16 = ScalarType("uint16", np.uint16)
-uint32 = ScalarType("uint32", np.uint32)
-uint64 = ScalarType("uint64", np.uint64)
-bfloat16 = ScalarType("bfloat16", dtypes.bfloat16)
-float4_e2m1fn = ScalarType("float4_e2m1fn", dtypes.float4_e2m1fn)
-float6_e2m3fn = ScalarType("float6_e2m3fn", dtypes.float6_e2m3fn)
-float6_e3m2fn = ScalarType("float6_e3m2fn", dtypes.float6_e3m2fn)
-float8_e3m4 = ScalarType("float8_e3m4", dtypes.float8_e3m4)
-float8_e4m3 = ScalarType("float8_e4m3", dtypes.float8_e4m3)
-float8_e4m3b11fnuz = ScalarType("float8_e4m3b11fnuz", dtypes.float8_e4m3b11fnuz)
-float8_e4m3fn = ScalarType("float8_e4m3fn", dtypes.float8_e4m3fn)
-float8_e4m3fnuz = ScalarType("float8_e4m3fnuz", dtypes.float8_e4m3fnuz)
-float8_e5m2 = ScalarType("float8_e5m2", dtypes.float8_e5m2)
-float8_e5m2fnuz = ScalarType("float8_e5m2fnuz", dtypes.float8_e5m2fnuz)
-float8_e8m0fnu = ScalarType("float8_e8m0fnu", dtypes.float8_e8m0fnu)
-float16 = ScalarType("float16", np.float16)
-float32 = ScalarType("float32", np.float32)
-float64 = ScalarType("float64", np.float64)
-complex64 = ScalarType("complex64", np.complex64)
-complex128 = ScalarType("complex128", np.complex128)
+def _scalar_type(name: str, dtype: Any) -> ScalarType:
+    return ScalarType(name, (), {"dtype": np.dtype(dtype), "__module__": "primax.numpy"})
+
+
+bool_ = _scalar_type("bool_", np.bool_)
+int2 = _scalar_type("int2", dtypes.int2)
+int4 = _scalar_type("int4", dtypes.int4)
+int8 = _scalar_type("int8", np.int8)
+int16 = _scalar_type("int16", np.int16)
+int32 = _scalar_type("int32", np.int32)
+int64 = _scalar_type("int64", np.int64)
+uint2 = _scalar_type("uint2", dtypes.uint2)
+uint4 = _scalar_type("uint4", dtypes.uint4)
+uint8 = _scalar_type("uint8", np.uint8)
+uint16 = _scalar_type("uint16", np.uint16)
+uint32 = _scalar_type("uint32", np.uint32)
+uint64 = _scalar_type("uint64", np.uint64)
+bfloat16 = _scalar_type("bfloat16", dtypes.bfloat16)
+float4_e2m1fn = _scalar_type("float4_e2m1fn", dtypes.float4_e2m1fn)
+float6_e2m3fn = _scalar_type("float6_e2m3fn", dtypes.float6_e2m3fn)
+float6_e3m2fn = _scalar_type("float6_e3m2fn", dtypes.float6_e3m2fn)
+float8_e3m4 = _scalar_type("float8_e3m4", dtypes.float8_e3m4)
+float8_e4m3 = _scalar_type("float8_e4m3", dtypes.float8_e4m3)
+float8_e4m3b11fnuz = _scalar_type("float8_e4m3b11fnuz", dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn = _scalar_type("float8_e4m3fn", dtypes.float8_e4m3fn)
+float8_e4m3fnuz = _scalar_type("float8_e4m3fnuz", dtypes.float8_e4m3fnuz)
+float8_e5m2 = _scalar_type("float8_e5m2", dtypes.float8_e5m2)
+float8_e5m2fnuz = _scalar_type("float8_e5m2fnuz", dtypes.float8_e5m2fnuz)
+float8_e8m0fnu = _scalar_type("float8_e8m0fnu", dtypes.float8_e8m0fnu)
+float16 = _scalar_type("float16", np.float16)
+float32 = _scalar_type("float32", np.float32)
+float64 = _scalar_type("float64", np.float64)
+complex64 = _scalar_type("complex64", np.complex64)
+complex128 = _scalar_type("complex128", np.complex128)
 
 int_ = int64
 uint = uint64

@@ -100,7 +100,7 @@ class JaxFinder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         if fullname.partition(".")[0] != "jax":
             return None
-        if not is_module(fullname):
+        if not is_module(fullname) and not table().is_inert_module(fullname):
             raise AbsentModuleError(record(fullname), name=fullname)
         return ModuleSpec(fullname, self, origin=primax.__file__, is_package=True)
 

@@ -129,7 +129,12 @@ class Table:
         """Whether a name without a counterpart may be imported, and raises where it is used."""
         module, _, last = name.rpartition(".")
         row = self.modules.get(module)
-        return row is not None and (last in row.inert or "*" in row.inert)
+        return (row is not None and last in row.inert) or self.is_inert_module(module)
+
+    def is_inert_module(self, name: str) -> bool:
+        """Whether a module lies in one of which all names without a counterpart are inert, or is one."""
+        row, _ = next(self._above(f"{name}.x"), (None, ""))
+        return row is not None and "*" in row.inert
 
     def is_listed(self, name: str) -> bool:
         """Whether a name of a module has a row of its own, or is one of a module with private names."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from primax.core.extended import physical_aval
 from primax.extend import core
 from primax.extend.core.primitives import call_p, closed_call_p
@@ -15,6 +17,7 @@ __all__ = [
     "closed_call_p",
     "cur_qdd",
     "full_lower",
+    "is_constant_dim",
     "partial",
     "physical_aval",
     "safe_map",
@@ -55,6 +58,11 @@ class Trace(core.Trace, metaclass=_AnyTrace):
 def trace_state_clean() -> bool:
     """Whether operations are evaluated now, under no transformation."""
     return core.current_trace() is core.eval_trace
+
+
+def is_constant_dim(d: Any) -> bool:
+    """Whether the size of an axis is a number, as all sizes are here."""
+    return isinstance(d, int | np.integer)
 
 
 def full_lower(x: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import copy
+import pickle
 import warnings
 from typing import Any
 
@@ -230,6 +232,19 @@ def test_scalar_types_are_dtypes_and_make_arrays() -> None:
     assert pnp.finfo(pnp.bfloat16).bits == 16
     assert pnp.iinfo(pnp.int8).max == 127
     assert repr(pnp.int8) == "<scalar type int8>"
+
+
+def test_scalar_types_are_classes() -> None:
+    class Step(pnp.int8):  # type: ignore[misc]
+        FIRST = pnp.int8(0)
+
+    assert issubclass(Step, pnp.int8)
+    assert Step(3).dtype == pnp.zeros(2, Step).dtype == Step.FIRST.dtype == np.int8
+    assert isinstance(np.int8(3), pnp.int8)
+    assert not isinstance(np.int16(3), pnp.int8)
+    assert isinstance(None, pnp.float32 | None)
+    assert pnp.result_type(pnp.int8, pnp.bfloat16) == pnp.bfloat16
+    assert pickle.loads(pickle.dumps(pnp.bfloat16)) is copy.deepcopy(pnp.bfloat16) is pnp.bfloat16
 
 
 def test_questions_about_dtypes_agree_with_jax() -> None:
