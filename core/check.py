@@ -133,7 +133,7 @@ class CheckContext:
             if rule is None:
                 if eqn.params:
                     self._check_held(eqn)
-                out_avals, effects = eqn.primitive.abstract_eval(tuple([x.aval for x in eqn.invars]), eqn.params)
+                out_avals, effects = eqn.primitive.result_types(tuple([x.aval for x in eqn.invars]), eqn.params)
                 if eqn.params:
                     _require_effects(eqn, effects)
                 return out_avals, effects

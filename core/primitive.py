@@ -71,10 +71,12 @@ class Primitive(Generic[Result]):
     def __init__(self: Primitive[list[Array]], name: str, *, multiple_results: Literal[True]) -> None: ...
     @overload
     def __init__(self: Primitive[Any], name: str, *, multiple_results: bool) -> None: ...
-    def __init__(self, name: str, *, multiple_results: bool = False) -> None:
+    def __init__(self, name: str, *, multiple_results: bool | None = None) -> None:
         if not isinstance(name, str) or not name:
             raise TypeError(f"Primitive: name must be a non-empty string, got {name!r}")
         self.name = name
+        if multiple_results is None:  # a subclass may say it for all of its primitives
+            multiple_results = getattr(type(self), "multiple_results", None) is True
         self.multiple_results = multiple_results
         self.plugin: str | None = None
         self.full_name = ""  # as in `beta::scale`, where primitives of several plugins have one name
@@ -85,6 +87,16 @@ class Primitive(Generic[Result]):
         self._accepted = Cache(8192)  # hashes of signatures for which its rules were held to its types
         self.used = False  # whether any program may hold it
         rules.loader.primitives += 1
+        kind = type(self)
+        if kind is not Primitive:
+            self._take_rules_of(kind)
+
+    def _take_rules_of(self, kind: type[Primitive[Any]]) -> None:
+        """Take methods `impl` and `abstract_eval` of a subclass for rules, as JAX does."""
+        if kind.impl is not Primitive.impl:
+            rules.impl_rules[self] = self.impl
+        if kind.abstract_eval is not Primitive.abstract_eval:
+            rules.effectful_abstract_eval_rules[self] = self.abstract_eval
 
     def __repr__(self) -> str:
         return self.full_name or self.name
@@ -195,11 +207,17 @@ class Primitive(Generic[Result]):
           named: the parameters, in the latter case.
         """
         if len(given) == 2 and type(given[0]) is tuple and type(given[1]) is dict:
-            return self._types(*given)
-        outs, effects = self._types(given, named)
+            return self.result_types(*given)
+        outs, effects = self.result_types(given, named)
         return outs if self.multiple_results else outs[0], effects
 
-    def _types(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
+    def result_types(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
+        """The types of the outputs, a list whatever `multiple_results` says, and the effects. Cached.
+
+        Args:
+          avals: the types of the operands.
+          params: the parameters.
+        """
         if any(map(_holds_program, params.values())):
             return self._abstract_eval(avals, params)  # what it gives is as old as the program, and may keep it alive
         key: Any = (*avals, thread.config)

@@ -230,7 +230,7 @@ class _InJax:
                 "jax's transformations would not enter it"
             )
         with self.bridge.options():
-            outs, effects = self.given.abstract_eval(tuple(map(self.bridge.aval_of, avals)), params)
+            outs, effects = self.given.result_types(tuple(map(self.bridge.aval_of, avals)), params)
         if effects:
             text = ", ".join(sorted(map(str, effects)))
             raise NotImplementedError(f"to_jax: {self.given} must have no effects, got {text}")

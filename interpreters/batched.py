@@ -90,7 +90,7 @@ class BatchedPrimitive(Primitive):
         level, inner, own = self.peel(params)
         elements = tuple([a if d is None else a.mapped(level.size, d) for a, d in zip(avals, level.dims, strict=True)])
         with _named(level):
-            outs, effects = inner.abstract_eval(elements, own)
+            outs, effects = inner.result_types(elements, own)
         self.used = self.form_of.used = True
         return [a.unmapped(level.size, 0) for a in outs], effects
 

@@ -41,7 +41,7 @@ def loop_of(primitive: Any) -> Rule:
         each = tuple(a if dim is None else a.mapped(size, dim) for a, dim in zip(avals, dims, strict=True))
         loop = protocol_of(avals[mapped[0]]).loop
         if size == 0:
-            outs = [protocol_of(a).zeros(a.unmapped(0, 0)) for a in primitive.abstract_eval(each, params)[0]]
+            outs = [protocol_of(a).zeros(a.unmapped(0, 0)) for a in primitive.result_types(each, params)[0]]
         elif size > _FEW and loop is not None and _fits_in_a_program(primitive, each, params):
             outs = loop(one, [moveaxis(args[i], dims[i], 0) for i in mapped])
         else:
@@ -54,7 +54,7 @@ def loop_of(primitive: Any) -> Rule:
 
 def _fits_in_a_program(primitive: Any, avals: tuple[Any, ...], params: dict[str, Any]) -> bool:
     """Whether a loop of a program may hold the primitive; if nothing but evaluation is at work, it need not."""
-    return thread.trace.tracing and primitive in lowering_rules and not primitive.abstract_eval(avals, params)[1]
+    return thread.trace.tracing and primitive in lowering_rules and not primitive.result_types(avals, params)[1]
 
 
 def size_of(args: Any, dims: Any) -> int:

@@ -132,7 +132,7 @@ class LinearTrace(Trace):
             found = primitive.types.get(key)
         except TypeError:
             found = None
-        out_avals, _ = found or primitive.abstract_eval(tuple(avals), params)
+        out_avals, _ = found or primitive.result_types(tuple(avals), params)
         # `LinearTracer` and `TapeEqn` without calls of `__init__`: a tenth of the time of all this.
         outs: list[LinearTracer] = []
         for aval in out_avals:

@@ -60,7 +60,7 @@ def split_call(primitive: Any, avals: Sequence[Any], params: dict[str, Any], unk
     """
 
     def make() -> SplitCall:
-        out_avals, effects = primitive.abstract_eval(tuple(avals), params)
+        out_avals, effects = primitive.result_types(tuple(avals), params)
         eqn = JaxprEqn(primitive, list(map(Var, avals)), list(map(Var, out_avals)), params, effects)
         return split_equation(eqn, unknown_in)
 

@@ -137,7 +137,7 @@ def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: A
         signature = None
     if signature in primitive._accepted:
         return None
-    return Promise(primitive, primitive.abstract_eval(tuple(map(get_aval, args)), params)[0], signature)
+    return Promise(primitive, primitive.result_types(tuple(map(get_aval, args)), params)[0], signature)
 
 
 def require_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any], what: int) -> Any:
@@ -163,4 +163,4 @@ def check_results(table: Any, primitive: Any, args: Sequence[Any], params: dict[
     """
     if primitive.has_type_rule():
         avals = tuple(map(get_aval, args))
-        Promise(primitive, primitive.abstract_eval(avals, params)[0], None).keep(table, returned)
+        Promise(primitive, primitive.result_types(avals, params)[0], None).keep(table, returned)

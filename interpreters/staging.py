@@ -113,7 +113,7 @@ class StagingTrace(Trace):
             found = primitive.types.get(key)
         except TypeError:
             found = None
-        out_avals, effects = found or primitive.abstract_eval(tuple([atom.aval for atom in invars]), params)
+        out_avals, effects = found or primitive.result_types(tuple([atom.aval for atom in invars]), params)
         source = thread.source
         if source is None:
             source = _get_traceback()

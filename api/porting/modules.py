@@ -40,8 +40,18 @@ def _is_there(name: str) -> bool:
     return True
 
 
+_held_names: Any = vars(ModuleType)["__dict__"].__get__  # of a module, without looking up the others
+
+
 class JaxModule(ModuleType):
-    """A module of JAX: each name is looked up in the table when it is first used."""
+    """A module of JAX: each name is looked up in the table when it is first used, all of them when `vars` is asked."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """The names, all that are public: some packages copy those of `jax.numpy`."""
+        for name in self.__all__:
+            getattr(self, name)
+        return _held_names(self)
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
@@ -60,7 +70,7 @@ class JaxModule(ModuleType):
                 raise ImportError(record(path), name=self.__name__) from None
             else:
                 raise AbsentNameError(record(path), name=name, obj=self) from None
-        vars(self)[name] = value
+        _held_names(self)[name] = value
         return value
 
     def _value(self, path: str) -> Any:
@@ -69,7 +79,7 @@ class JaxModule(ModuleType):
         return resolve(path)
 
     def __dir__(self) -> list[str]:
-        return sorted({*vars(self), *self.__all__})
+        return sorted({*_held_names(self), *self.__all__})
 
     def __repr__(self) -> str:
         return f"<module {self.__name__!r} of primax {primax.__version__}>"
@@ -108,7 +118,7 @@ class JaxFinder(MetaPathFinder, Loader):
         return JaxModule(spec.name, f"{spec.name}, which primax stands in for.")
 
     def exec_module(self, module: ModuleType) -> None:
-        vars(module).update(__file__=primax.__file__, **_version_names(module.__name__))
+        _held_names(module).update(__file__=primax.__file__, **_version_names(module.__name__))
 
     def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterable[Distribution]:
         name = None if context is None else context.name

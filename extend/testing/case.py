@@ -198,7 +198,7 @@ class Case:
     def abstract_eval(self, avals: Sequence[Any]) -> tuple[list[Any], Effects]:
         """The promised types of the results, and the effects."""
         elements = tuple(map(self.element, avals))
-        outs, effects = self.primitive.abstract_eval(elements, dict(self.sample.params))
+        outs, effects = self.primitive.result_types(elements, dict(self.sample.params))
         for size in reversed(list(self.sample.axes.values())):
             outs = [aval.unmapped(size, 0) for aval in outs]
         return outs, effects

@@ -120,7 +120,7 @@ def _require_effects_of_programs(case: Case, kind: str) -> None:
         return
     params = {name: _with_effect(value) for name, value in case.sample.params.items()}
     try:
-        _, effects = case.primitive.abstract_eval(tuple(map(case.element, case.native.avals)), params)
+        _, effects = case.primitive.result_types(tuple(map(case.element, case.native.avals)), params)
     except Exception:  # it takes no program with such an effect
         return
     if not any(isinstance(effect, _Held) for effect in effects):

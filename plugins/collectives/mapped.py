@@ -136,7 +136,7 @@ def index_along(names: Sequence[Any]) -> Any:
 
 def bind_checked(primitive: core.Primitive, x: Any, **params: Any) -> Any:
     """Bind a collective to what its abstract evaluation accepts: where nothing is staged, nobody else would ask it."""
-    primitive.abstract_eval((get_aval(x),), params)
+    primitive.result_types((get_aval(x),), params)
     return primitive.bind(x, **params)
 
 

@@ -111,7 +111,7 @@ def ragged_all_to_all(
     groups = canonical_groups(axis_index_groups, names, "ragged_all_to_all")
     args = (operand, output, input_offsets, send_sizes, output_offsets, recv_sizes)
     params = {"axis_name": names, "axis_index_groups": groups, "axis_size": group_size(names, groups)}
-    ragged_all_to_all_p.abstract_eval(tuple(map(get_aval, args)), params)
+    ragged_all_to_all_p.result_types(tuple(map(get_aval, args)), params)
     return ragged_all_to_all_p.bind(*args, **params)
 
 

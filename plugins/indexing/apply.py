@@ -72,7 +72,7 @@ def scatter_apply(
         "mode": GatherScatterMode.from_any(mode),
     }
     updates = ShapedArray(canonical_shape(update_shape, "scatter_apply", "update_shape"), aval.dtype)
-    scatter_p.abstract_eval((aval, get_aval(indices), updates), params)
+    scatter_p.result_types((aval, get_aval(indices), updates), params)
     params["slice_sizes"] = window_sizes(params["dimension_numbers"], aval.shape, updates.shape)
     program = _stage(func, ShapedArray((), aval.dtype, aval.weak_type))
     if any(isinstance(x, core.Tracer) for x in program.consts):
@@ -128,7 +128,7 @@ def _in_turn(
 def _abstract_eval(
     operand: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, update_jaxpr: Any, **params: Any
 ) -> ShapedArray:
-    gather_p.abstract_eval((operand, indices), _gather_params(dimension_numbers, params))
+    gather_p.result_types((operand, indices), _gather_params(dimension_numbers, params))
     require_pure("scatter_apply", update_jaxpr)
     return ShapedArray(operand.shape, operand.dtype, operand.weak_type)
 
@@ -180,7 +180,7 @@ def _lowering(
     }
     if mode is GatherScatterMode.CLIP:
         return _clip(ctx, operand, indices, dimension_numbers=dimension_numbers, update_jaxpr=update_jaxpr, **params)
-    (windows,), _ = gather_p.abstract_eval(tuple(ctx.avals_in), _gather_params(dimension_numbers, params))
+    (windows,), _ = gather_p.result_types(tuple(ctx.avals_in), _gather_params(dimension_numbers, params))
     zero = mlir.ir_constant(np.zeros((), windows.dtype))
     return scatter_region(
         ctx,

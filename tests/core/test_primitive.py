@@ -104,6 +104,26 @@ def test_def_impl_and_its_kin_are_decorators():
     assert all(map(callable, (impl, abstract_eval, effectful)))
 
 
+def test_a_subclass_may_give_rules_as_methods_and_say_that_results_are_several():
+    class Ends(core.Primitive):
+        multiple_results = True
+
+        def impl(self, x, *, weight):
+            return [x[0] * weight, x[-1] * weight]
+
+        def abstract_eval(self, x, *, weight):
+            return [core.ShapedArray(x.shape[1:], x.dtype)] * 2, core.no_effects
+
+    ends_p = Ends("ends")
+    assert ends_p.multiple_results
+    x = np.arange(3.0, dtype=np.float32)
+    assert [float(y) for y in ends_p.bind(x, weight=2.0)] == [0.0, 4.0]
+    assert [str(aval) for aval in px.make_jaxpr(lambda x: ends_p.bind(x, weight=2.0))(x).out_avals] == ["float32[]"] * 2
+    outs, effects = ends_p.abstract_eval(core.get_aval(x), weight=2.0)
+    assert (len(outs), effects) == (2, core.no_effects)
+    assert Ends("one", multiple_results=False).multiple_results is False
+
+
 def test_without_an_impl_the_lowering_computes():
     p = core.Primitive("negated")
     p.def_abstract_eval(lambda x: x)

@@ -55,6 +55,13 @@ assert importlib.metadata.version("jaxlib") == __import__("jaxlib").__version__
 assert abs(float(normal.pdf(0.0)) - 0.3989423) < 1e-6
 assert pickle.loads(pickle.dumps(jnp.sin)) is primax.numpy.sin
 
+# `vars` has every public name: packages copy the functions of a module from there.
+assert vars(jnp)["tanh"] is primax.numpy.tanh and "jit" in jax.__dict__ and "tree_map" not in vars(jax)
+
+# A module below Pallas can be imported, as packages do that use it on TPUs alone.
+from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel
+assert "does not have" in repr(splash_attention_kernel)
+
 # An absent name raises where it is used, and says what it is.
 assert not hasattr(jax, "nonsense") and getattr(jax.lax, "nonsense", 3) == 3
 def message(program, kind):
