@@ -116,6 +116,26 @@ class Unhashable(Static):
         self.keywords = keywords
 
 
+class Exact:
+    """A static argument as jaxlib compares it: equal to others that are the same, where values alone may be equal."""
+
+    __slots__ = ("_hash", "_key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self._key = type(value), exact(value)
+        self._hash = hash(self._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Exact and self._key == other._key
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
 class StaticArguments:
     """Takes the static arguments out of a call."""
 
@@ -165,6 +185,25 @@ class StaticArguments:
             if i < len(args) and not equal_is_same(args[i]):
                 return False
         return not kwargs or all(equal_is_same(kwargs[name]) for name in self.names & kwargs.keys())
+
+    def told_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a call for jaxlib, which takes equal values of one type for the same.
+
+        Raises:
+          TypeError: a static argument has no hash.
+        """
+        told = list(args)
+        for i in self.positions:
+            if i < len(told):
+                told[i] = Exact(told[i])
+        return told, {name: Exact(x) if name in self.names else x for name, x in kwargs.items()} if kwargs else kwargs
+
+    @staticmethod
+    def as_given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """What `told_apart` was called with."""
+        return [x.value if type(x) is Exact else x for x in args], {
+            name: x.value if type(x) is Exact else x for name, x in kwargs.items()
+        }
 
     @staticmethod
     def merge(dynamic: Iterable[Any], kwargs: dict[str, Any], record: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -255,6 +255,11 @@ class Jitted:
         """`miss` for functions whose positional arguments are handed to the dispatcher as buffers."""
         return self.miss(*map(runtime.as_array, args), **kwargs)
 
+    def miss_of_told_apart(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        """`miss` for functions whose static arguments are handed to the dispatcher such as it can compare."""
+        given, keywords = self.static.as_given(args, kwargs)
+        return self.miss(*given, **keywords)
+
     def staged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         """The first of the stages that a program can be looked at in."""
         program, leaves = self.program(args, kwargs, shaped_abstractify)
@@ -378,14 +383,19 @@ def jit(
         fast = runtime.fast_function(jitted.name, None, jitted.miss_of_buffers, key=key)
         function = runtime.of_buffers(fast)
     else:
-        fast = function = runtime.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key)
+        miss = jitted.miss_of_told_apart if static.positions or static.names else jitted.miss
+        fast = function = runtime.fast_function(jitted.name, fun, miss, static.positions, static_names, key)
     if static.positions or static.names:
         dispatched = function
 
         def by_value(*args: Any, **kwargs: Any) -> Any:
             if static.equal_are_same(args, kwargs):
                 return dispatched(*args, **kwargs)
-            return jitted.miss(*args, **kwargs)[0]  # jaxlib takes equal values of one type for the same
+            try:
+                told, keywords = static.told_apart(args, kwargs)
+            except TypeError:
+                return jitted.miss(*args, **kwargs)[0]  # which says what has no hash
+            return dispatched(*told, **keywords)
 
         function = by_value
 
@@ -394,6 +404,8 @@ def jit(
 
         def giving_away(*args: Any, **kwargs: Any) -> Any:
             given = jitted.given_away(args, kwargs)
+            if not given:
+                return called(*args, **kwargs)
             runtime.refuse_repeats(jitted.name, given, tree.tree_leaves((args, kwargs)))
             try:
                 # A constant of a program is copied, which jaxlib does not do.

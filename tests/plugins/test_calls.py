@@ -748,7 +748,8 @@ def test_static_arguments_that_are_equal_but_not_the_same_share_no_program(one: 
 
 def test_static_arguments_are_left_to_jaxlib_where_equal_values_are_the_same(entries: list[str]) -> None:
     f = px.jit(lambda x, s: x, static_argnums=1)
-    statics = (3, "a", None, 0.5, (2, 3), True, np.dtype("float32"))
+    statics: tuple[Any, ...] = (3, "a", None, 0.5, (2, 3), True, np.dtype("float32"))
+    statics += (0.0, -0.0, (1.0, True), (1, 1), ((len,), px.tree.structure((1, None))))
     for value in statics:
         f(1.0, value)
     entries.clear()
