@@ -1,4 +1,4 @@
-"""Names for values, and a look at what is saved, for `checkpoint`."""
+"""Names for values in `checkpoint`, and lists of its saved residuals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importing this module, before jax, lets `import jax` mean primax in this process.
+"""Importing this module, before jax, makes `import jax` import primax in this process.
 
 A name of JAX that primax does not have raises where it is used, and says what it is. From the command line, programs
 stay as they are: `primax as-jax script.py`, `primax as-jax -m pytest`.

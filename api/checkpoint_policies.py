@@ -1,4 +1,4 @@
-"""What `checkpoint` may save."""
+"""Policies for `checkpoint`, which select the residuals to save."""
 
 from __future__ import annotations
 

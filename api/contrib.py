@@ -1,4 +1,4 @@
-"""Functions that plugins offer: those of plugin `kepler` are in `px.contrib.kepler`."""
+"""Functions that plugins offer: those of the plugin `kepler` are in `px.contrib.kepler`."""
 
 from __future__ import annotations
 

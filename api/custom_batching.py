@@ -1,4 +1,4 @@
-"""Functions that say themselves how they are mapped over an axis."""
+"""Functions with their own rules for `vmap`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that say themselves how they are differentiated, and what their rules are made of."""
+"""Functions with their own rules for derivatives, and tools for such rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking at values while a program runs, and at where arrays lie."""
+"""Inspection of values while a program runs, and of the shardings of arrays."""
 
 from __future__ import annotations
 

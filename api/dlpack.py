@@ -12,7 +12,7 @@ __all__ = ["from_dlpack", "is_supported_dtype"]
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Whether arrays of a dtype can be handed over.
+    """Whether DLPack supports arrays of a dtype.
 
     Args:
       dtype: a dtype, or what NumPy takes for one.

@@ -1,4 +1,4 @@
-"""What a program runs on, for reports; and the arrays that there are."""
+"""Information about the environment for reports, and the existing arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["live_arrays", "print_environment_info"]
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """The arrays that are on the devices of a platform now: those of programs and constants too.
+    """The arrays that are on the devices of a platform, including constants of programs.
 
     Args:
       platform: its name; by default, that on which computations run.
@@ -33,7 +33,7 @@ def live_arrays(platform: str | None = None) -> list[Any]:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print the versions of primax and what it rests on, and the devices: what belongs in a report.
+    """Print the versions of primax and its dependencies, and the devices, for a bug report.
 
     Args:
       return_string: whether to return the text rather than to print it.

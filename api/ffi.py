@@ -1,4 +1,4 @@
-"""Functions of other languages in programs; see `primax.extend.ffi`."""
+"""Foreign functions in programs; see `primax.extend.ffi`."""
 
 from __future__ import annotations
 

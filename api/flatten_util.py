@@ -1,4 +1,4 @@
-"""A tree of arrays as one vector."""
+"""Conversion of a pytree of arrays to one vector."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
 
 class ResizeMethod(Enum):
-    """How an image is resampled."""
+    """The interpolation method for resampling."""
 
     NEAREST = 0
     LINEAR = 1
@@ -33,7 +33,7 @@ class ResizeMethod(Enum):
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
-        """The method of a name.
+        """The method with a given name.
 
         Args:
           s: "nearest", "linear", "bilinear", "trilinear", "triangle", "cubic", "bicubic", "tricubic", "cubic-pytorch",
@@ -184,7 +184,7 @@ def _nearest(x: Any, shape: tuple[int, ...]) -> Array:
 def resize(
     image: Any, shape: Any, method: Any, antialias: bool = True, precision: Any = lax.Precision.HIGHEST
 ) -> Array:
-    """An image in another size.
+    """Resize an image.
 
     Args:
       image: an array of any rank; axes of channels and of batches are axes like others, whose size stays.
@@ -238,7 +238,7 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = lax.Precision.HIGHEST,
 ) -> Array:
-    """An image that is scaled and then moved along some of its axes.
+    """Scale and then translate an image along some of its axes.
 
     The pixel at position x of the image is at scale * x + translation of the result, where the middle of the first
     pixel is at 0.5. Results outside of the image are 0.

@@ -1,4 +1,4 @@
-"""Memory spaces: names for where arrays lie. Here they lie in the memory of devices."""
+"""Memory spaces. All arrays of primax are in device memory."""
 
 from __future__ import annotations
 

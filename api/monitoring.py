@@ -1,4 +1,4 @@
-"""Events of a process, for whoever listens: a library records them, and a program registers what is called."""
+"""Events of a process: libraries record events, and programs register listeners."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _scalars: list[Listener] = []
 
 
 def record_event(event: str, **metadata: str | int) -> None:
-    """Tell the listeners of events: each is called with `(event, **metadata)`.
+    """Record an event; listeners are called with `(event, **metadata)`.
 
     >>> seen = []
     >>> register_event_listener(lambda event, **metadata: seen.append((event, metadata)))
@@ -44,19 +44,19 @@ def record_event(event: str, **metadata: str | int) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float, **metadata: str | int) -> None:
-    """Tell how many seconds something took: listeners are called with `(event, duration, **metadata)`."""
+    """Record a duration in seconds; listeners are called with `(event, duration, **metadata)`."""
     for listener in tuple(_durations):
         listener(event, duration, **metadata)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **metadata: str | int) -> None:
-    """Tell when something began and ended: listeners are called with `(event, start_time, end_time, **metadata)`."""
+    """Record a time span; listeners are called with `(event, start_time, end_time, **metadata)`."""
     for listener in tuple(_spans):
         listener(event, start_time, end_time, **metadata)
 
 
 def record_scalar(event: str, value: float, **metadata: str | int) -> None:
-    """Tell a number: listeners are called with `(event, value, **metadata)`."""
+    """Record a number; listeners are called with `(event, value, **metadata)`."""
     for listener in tuple(_scalars):
         listener(event, value, **metadata)
 
@@ -98,7 +98,7 @@ def _unregister(where: str, listeners: list[Listener], callback: Listener) -> No
 
 
 def unregister_event_listener(callback: Listener) -> None:
-    """Call a function no more at `record_event`.
+    """Stop calling a function at `record_event`.
 
     Raises:
       ValueError: it was not registered; of the other functions likewise.
@@ -107,21 +107,21 @@ def unregister_event_listener(callback: Listener) -> None:
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """Call a function no more at `record_event_duration_secs`."""
+    """Stop calling a function at `record_event_duration_secs`."""
     _unregister("unregister_event_duration_listener", _durations, callback)
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """Call a function no more at `record_event_time_span`."""
+    """Stop calling a function at `record_event_time_span`."""
     _unregister("unregister_event_time_span_listener", _spans, callback)
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """Call a function no more at `record_scalar`."""
+    """Stop calling a function at `record_scalar`."""
     _unregister("unregister_scalar_listener", _scalars, callback)
 
 
 def clear_event_listeners() -> None:
-    """Forget all listeners of all kinds."""
+    """Remove all listeners of all kinds."""
     for listeners in (_events, _durations, _spans, _scalars):
         listeners.clear()

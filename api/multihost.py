@@ -1,4 +1,4 @@
-"""What processes tell each other, as `jax.experimental.multihost_utils` has it."""
+"""Communication between processes, as in `jax.experimental.multihost_utils`."""
 
 from __future__ import annotations
 

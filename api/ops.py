@@ -1,4 +1,4 @@
-"""Reductions of segments: elements of an array that have one number in common."""
+"""Segment reductions: sums, products and extrema of elements with the same segment number."""
 
 from __future__ import annotations
 

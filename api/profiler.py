@@ -1,4 +1,4 @@
-"""Traces of what programs do and when, and of the memory that they hold, for viewers of XLA's profiles."""
+"""Profiles of programs and of their memory, for viewers of XLA's profiles."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _at_work: dict[str, Any] = {}  # the server, and the session of `start_trace`
 
 
 class TraceAnnotation(_jaxlib.profiler.TraceMe):  # type: ignore[misc]
-    """A block that traces show by a name, with metadata: `with TraceAnnotation("load", batch=3):`.
+    """A named block in a trace, with metadata: `with TraceAnnotation("load", batch=3):`.
 
     Raises:
       TypeError: the name is no string.
@@ -58,7 +58,7 @@ class TraceAnnotation(_jaxlib.profiler.TraceMe):  # type: ignore[misc]
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """A block that is one step of a loop: `with StepTraceAnnotation("train", step_num=i):`."""
+    """A block for one step of a loop: `with StepTraceAnnotation("train", step_num=i):`."""
 
     def __init__(self, name: str, **metadata: Any) -> None:
         super().__init__(name, _r=1, **metadata)
@@ -77,7 +77,7 @@ def _check_path(function: str, argument: str, path: Any) -> None:
 
 
 def register_subprocess(pid: int, port: int) -> Any:
-    """Let traces of this process show another one, whose server `start_server` has begun.
+    """Include another process, which has called `start_server`, in traces of this process.
 
     Args:
       pid: the number of the process.
@@ -94,7 +94,7 @@ def register_subprocess(pid: int, port: int) -> Any:
 
 
 def annotate_function(func: Callable[..., Any], name: str | None = None, **metadata: Any) -> Callable[..., Any]:
-    """The function, whose calls traces show by its name.
+    """Annotate the calls of a function in traces with its name.
 
     Args:
       func: what is called.
@@ -116,7 +116,7 @@ def annotate_function(func: Callable[..., Any], name: str | None = None, **metad
 
 
 class ProfileSession:
-    """One trace, from when it is made until `stop` or the end of its block.
+    """A trace that runs from its creation until `stop` or the end of its block.
 
     Args:
       log_dir: the folder that it is written to, for TensorBoard or XProf; None if it is only returned.
@@ -160,7 +160,7 @@ class ProfileSession:
             self.stop()
 
     def stop(self) -> Any:
-        """End the trace and write it; the `ProfileData`.
+        """End the trace, write it, and return the `ProfileData`.
 
         Raises:
           RuntimeError: it has ended before.
@@ -193,7 +193,7 @@ def start_trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> ProfileSession:
-    """Begin a trace of the process, which `stop_trace` ends; see `ProfileSession`.
+    """Start a trace of the process, which `stop_trace` ends; see `ProfileSession`.
 
     Raises:
       RuntimeError: one is at work already.
@@ -206,7 +206,7 @@ def start_trace(
 
 
 def stop_trace() -> Any:
-    """End the trace that `start_trace` has begun and write it; its `ProfileData`.
+    """End the trace of `start_trace`, write it, and return its `ProfileData`.
 
     Raises:
       RuntimeError: there is none.
@@ -237,7 +237,7 @@ def trace(
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Serve traces of this process at a port, to viewers that ask; the server, which lives until `stop_server`.
+    """Serve traces of this process at a port, and return the server; `stop_server` ends it.
 
     Args:
       port: of this machine.
@@ -268,7 +268,7 @@ def stop_server() -> None:
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What memory of the devices is held by what, as a compressed profile that `pprof` reads.
+    """A compressed memory profile of the devices, which `pprof` reads.
 
     Args:
       backend: the platform, the default one if None.

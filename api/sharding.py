@@ -1,4 +1,4 @@
-"""Meshes of devices, and how arrays lie on them."""
+"""Meshes of devices and shardings of arrays."""
 
 from primax.core.mesh import AbstractMesh, AxisType, Mesh, PartitionSpec
 from primax.interpreters.meshes import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh

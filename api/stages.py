@@ -1,4 +1,4 @@
-"""The stages a jitted function goes through."""
+"""The stages of a jitted function: traced, lowered and compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pytrees, the longer list: registration of classes, key paths, and structures as objects."""
+"""Pytrees, the full API: registration of classes, key paths, and structures as objects."""
 
 from collections.abc import Hashable
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""Types for annotations: what functions of arrays take for an array, and for a dtype."""
+"""Types for annotations of arrays, array-like arguments and dtypes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ArrayLike", "DTypeLike"]
 
 @runtime_checkable
 class SupportsDType(Protocol):
-    """What has a dtype, such as an array or a scalar type."""
+    """An object with a dtype, such as an array or a scalar type."""
 
     @property
     def dtype(self) -> np.dtype[Any]: ...

@@ -1,8 +1,7 @@
-"""Every private jaxlib name that primax uses, and all that differs between jaxlib releases.
+"""All private jaxlib names that primax uses, and all differences between jaxlib releases.
 
-`CHANGES` is the table of what differs. The MLIR bindings, the XLA client module and the profiler are loaded on first
-use, through this module's `__getattr__`; the other names cost about 20 ms and are needed by any program.
-"""
+`CHANGES` is the table of the differences. The MLIR bindings, the XLA client module and the profiler are loaded on first
+use, through this module's `__getattr__`; the other names cost about 20 ms and are needed by any program."""
 
 from __future__ import annotations
 

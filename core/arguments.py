@@ -1,4 +1,4 @@
-"""How public functions read arguments that are no arrays; what they refuse, they name."""
+"""Validation of the non-array arguments of public functions, with errors that name the argument."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _F = TypeVar("_F")
 
 
 def check_function(function: str, argument: str, value: Any) -> None:
-    """Refuse what a transformation cannot call for a result.
+    """Raise an error unless a transformation can call the function for a result.
 
     Args:
       function: who asks, for messages.
@@ -53,7 +53,7 @@ def check_function(function: str, argument: str, value: Any) -> None:
 
 
 def name_of(fun: Any, otherwise: str | None = None) -> str:
-    """What messages and programs call a function: its `__name__`, if that is a string, or else its type's."""
+    """The name of a function in messages and programs: its `__name__`, or else the name of its type."""
     name = getattr(fun, "__name__", None)
     return name if isinstance(name, str) else type(fun).__name__ if otherwise is None else otherwise
 
@@ -114,7 +114,7 @@ def read_size(function: str, argument: str, value: Any, most: int = 2**59 - 1) -
 
 
 def sequence(function: str, argument: str, value: Any) -> list[Any]:
-    """The elements of what can be iterated over.
+    """The elements of an iterable.
 
     Raises:
       TypeError: `value` cannot be iterated over.
@@ -128,7 +128,7 @@ def sequence(function: str, argument: str, value: Any) -> list[Any]:
 
 
 def one_or_several(function: str, argument: str, value: Any, kind: type) -> tuple[Any, ...]:
-    """The ints or strs that are given as one of them or as a sequence.
+    """A list of ints or strs, from a single one or a sequence.
 
     Raises:
       TypeError: `value` is neither; bools are no ints.
@@ -166,7 +166,7 @@ def real_number(function: str, argument: str, value: Any) -> float:
 
 
 def among(value: Any, choices: Any) -> bool:
-    """Whether a value is one of some names; no to what cannot be looked up or compared, such as arrays."""
+    """Whether a value is one of some names; False for values that cannot be compared, such as arrays."""
     try:
         hash(value)
         return value in choices
@@ -175,7 +175,7 @@ def among(value: Any, choices: Any) -> bool:
 
 
 def check_hashable(function: str, argument: str, value: Any) -> None:
-    """Refuse what cannot be part of a key.
+    """Raise an error for a value that cannot be part of a key.
 
     Raises:
       TypeError: `value` is not hashable.
@@ -201,7 +201,7 @@ def numpy_dtype(function: str, argument: str, value: Any) -> np.dtype[Any]:
 
 
 class naming:
-    """A block whose errors are those of NumPy and Python for arguments of a function, which they do not name."""
+    """A block that adds the function's name to errors of NumPy and Python about its arguments."""
 
     __slots__ = ("function",)
 

@@ -130,7 +130,7 @@ class Array(Operand, metaclass=_ArrayType):
         return self._asked("is_ready")  # type: ignore[no-any-return]
 
     def copy_to_host_async(self) -> None:
-        """Start bringing the value to the host; where the device is the host there is nothing to do."""
+        """Start copying the value to the host; nothing happens if the device is the host."""
         if self.platform() == "cpu":
             self._alive()
         else:
@@ -147,7 +147,8 @@ class Array(Operand, metaclass=_ArrayType):
         return bool(self._b._sharding.is_fully_replicated)
 
     def addressable_data(self, index: int) -> Array:
-        """The part of the array on the device of that number, among those of this process that hold it."""
+        """The shard of the array on a device, given by its index among the devices of this process that hold the
+        array."""
         index = integer("addressable_data", "index", index)
         if len(self._b._sharding._internal_device_list) == 1 and index in (0, -1):
             return self
@@ -161,12 +162,12 @@ class Array(Operand, metaclass=_ArrayType):
 
     @property
     def addressable_shards(self) -> list[Shard]:
-        """The parts of the array on the devices of this process."""
+        """The shards of the array on the devices of this process."""
         return [shard for shard in self.global_shards if shard.data is not None]
 
     @property
     def global_shards(self) -> list[Shard]:
-        """The parts of the array on all devices; those on devices of other processes without their data."""
+        """The shards of the array on all devices; shards on devices of other processes have no data."""
         sharding = self._b._sharding
         own = sharding.addressable_devices
         data = iter(constructor.parts(self._b))
@@ -185,7 +186,8 @@ class Array(Operand, metaclass=_ArrayType):
         return platform_of(self._b)
 
     def delete(self) -> None:
-        """Free the buffer, as soon as no computation and no view of it on the host needs it; reading then raises."""
+        """Delete the array; reading it then raises an error. The buffer is freed when no computation or host view needs
+        it."""
         if not self._b.is_deleted():
             self._b = Gone(self._b, "was deleted (delete())")
 
@@ -260,7 +262,7 @@ class Array(Operand, metaclass=_ArrayType):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         if len(self.devices()) > 1:
-            raise BufferError("dlpack is for arrays on one device; take the addressable_shards of this one")
+            raise BufferError("dlpack is for arrays on one device; use the addressable_shards of this one")
         device = self.device
         kinds = {"cpu": 1, "cuda": 2, "gpu": 2, "rocm": 10}
         kind = kinds.get(device.platform)
@@ -297,7 +299,7 @@ class Array(Operand, metaclass=_ArrayType):
         return self._host().item()
 
     def item(self, *args: int) -> Any:
-        """The value as a Python scalar; with arguments, that of one element."""
+        """The value, or one element of it, as a Python scalar."""
         host = self._host()
         try:
             return host.item(*args)
@@ -447,7 +449,8 @@ def _capsule(b: Any) -> Any:
         raise deleted(b)
     if len(b._sharding._internal_device_list) > 1:
         raise BufferError(
-            f"an array of type {b.aval.str_short()} on several devices has no one address; take its addressable_shards"
+            f"an array of type {b.aval.str_short()} on several devices has no single address; use its "
+            f"addressable_shards"
         )
     try:
         fork.await_buffer(b)  # jaxlib aborts the process when memory is asked for that was never computed
@@ -503,7 +506,7 @@ constructor = _Constructor()
 
 
 def array_of(x: Any, aval: ShapedArray) -> Any:
-    """A scalar or NumPy array as an array of the dtype and weakness of a type, whatever `enable_x64` says."""
+    """A scalar or NumPy array as an array of the dtype and weak type of an aval, independent of `enable_x64`."""
     return constructor.put(np.asarray(x, aval.dtype), aval.weak_type)
 
 

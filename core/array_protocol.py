@@ -1,4 +1,4 @@
-"""What interpreters ask of array-like values, by the type of their avals, and supplied by plugins."""
+"""The operations that interpreters need on array-like values, by the type of their avals; plugins supply them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who calls: the innermost line outside the surface that a plugin or a user works with."""
+"""The caller: the innermost line outside primax, in a plugin or a user's program."""
 
 from __future__ import annotations
 

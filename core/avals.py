@@ -1,4 +1,4 @@
-"""Abstract values: what the kernel knows of a value before it has one."""
+"""Abstract values: the types of values in programs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class AbstractValue:
         raise TypeError(f"values of type {self.str_short()} cannot be stacked")
 
     def str_short(self) -> str:
-        """A few characters for jaxprs and messages."""
+        """A short text for jaxprs and messages."""
         return type(self).__name__
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class AbstractValue:
 
 
 class ShapedArray(AbstractValue):
-    """The type of an array: shape, dtype, weakness in promotion, and the mesh axes along which it varies.
+    """The type of an array: shape, dtype, weak type, and the mesh axes along which it varies.
 
     There is one object for each type: equal types are identical, so that keys with types in them are cheap.
     """
@@ -122,7 +122,7 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> Division:
-        """Which explicit axes of a mesh divide which dimensions: its `spec` and its `mesh`."""
+        """The sharding along explicit mesh axes, with `spec` and `mesh`."""
         return whole(len(self.shape)) if self.division is None else self.division
 
     def update(self, **changes: Any) -> ShapedArray:
@@ -158,7 +158,7 @@ class ShapedArray(AbstractValue):
         return ShapedArray(shape, self.dtype, self.weak_type, vma=self.vma, division=division)
 
     def str_short(self, short_dtypes: bool = True) -> str:
-        """A few characters for jaxprs and messages, such as `f32[3]`.
+        """A short text for jaxprs and messages, such as `f32[3]`.
 
         Args:
           short_dtypes: whether dtypes are abbreviated; `float32[3]` if they are not.
@@ -214,7 +214,7 @@ def _forget(key: Any, ended: weakref.ref[ShapedArray]) -> None:
 
 
 def same_type(one: AbstractValue, other: AbstractValue, ignoring: Collection[str] = ()) -> bool:
-    """Whether two types are the same, but for what is ignored.
+    """Whether two types are the same, apart from ignored attributes.
 
     Args:
       one: a type.
@@ -285,7 +285,7 @@ abstract_token = AbstractToken()
 
 
 class Token:
-    """A token where nothing is staged: all that it could wait for is done."""
+    """A token in eager mode, for which there is nothing to wait."""
 
     __slots__ = ()
 
@@ -315,7 +315,7 @@ held_handlers = Withheld("aval", aval_handlers, _asking)
 
 
 def register_aval(kind: type, handler: Callable[[Any], AbstractValue]) -> None:
-    """Say how the type of a program value is read off Python values of type `kind`."""
+    """Register the handler that gives the abstract value of Python values of type `kind`."""
     held_handlers.put(kind, handler)
 
 
@@ -351,7 +351,7 @@ def get_aval(x: Any) -> Any:
 
 
 def unwrap(x: Any) -> Any:
-    """The array that an object stands for, if it says so by `__jax_array__`; other values as they are."""
+    """The array of an object with `__jax_array__`; other values unchanged."""
     if type(x) in aval_handlers:
         return x
     convert = getattr(type(x), "__jax_array__", None)
@@ -414,7 +414,7 @@ for _kind in {np.dtype(code).type for code in "?bhilqBHILQefdFD"}:
 
 
 def typeof(x: Any) -> Any:
-    """The type of a value as programs have it: shape, dtype and weakness.
+    """The abstract value of a value: shape, dtype and weak type.
 
     Args:
       x: an array, a number, or a tracer of one.
@@ -453,7 +453,7 @@ class ShapeDtypeStruct:
 
     @staticmethod
     def like(x: Any) -> ShapeDtypeStruct:
-        """What stands for an array or a number.
+        """The ShapeDtypeStruct of an array or a number.
 
         Args:
           x: the array or number.

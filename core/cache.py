@@ -1,8 +1,7 @@
-"""What is derived from rules and remembered: one kind of cache, for types, programs and compiled programs alike.
+"""Caches of results that are derived from rules: one kind of cache for types, programs and compiled programs.
 
-A cache belongs to a primitive, a function or a program, and ends with it. It holds a bounded number of results, those
-that were asked for last. When a rule changes, a new epoch begins and all caches are emptied.
-"""
+A cache belongs to a primitive, a function or a program, and ends with it. It holds a bounded number of results, the
+most recently used ones. When a rule changes, a new epoch begins and all caches are emptied."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ __all__ = ["Cache", "Epoch", "epoch"]
 
 
 class Cache(dict[Any, Any]):
-    """Results by key, none of them None.
+    """A bounded cache of results by key; no result is None.
 
     Hot paths read it as a dict, by `cache.get(key)`; what that does not find, `find` may. When the dict has half of the
     results that the cache may hold, they become the older half: those that are asked for again return to the dict, the
@@ -51,7 +50,7 @@ class Cache(dict[Any, Any]):
         return found
 
     def put(self, key: Any, result: Any, begun: int | None = None) -> None:
-        """Remember a result, unless the epoch in which its making began has ended: it may rest on a rule of before."""
+        """Store a result, unless a rule has changed since its computation began."""
         with _lock:
             if begun is not None and begun != epoch.value:
                 return
@@ -63,7 +62,7 @@ class Cache(dict[Any, Any]):
             self[key] = result
 
     def get_or_make(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The result of a key, which `make` makes where there is none."""
+        """The result of a key, made by `make` if there is none."""
         found = self.find(key)
         if found is None:
             begun = epoch.value
@@ -82,7 +81,7 @@ class Cache(dict[Any, Any]):
         super().clear()
 
     def held(self) -> int:
-        """How many results there are."""
+        """The number of results."""
         return len(self) + len(self.older)
 
 

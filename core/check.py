@@ -1,4 +1,4 @@
-"""Checking that jaxprs are well-formed and that their types agree with their primitives' rules."""
+"""Checks that jaxprs are well-formed and that their types agree with their primitives' rules."""
 
 from __future__ import annotations
 

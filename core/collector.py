@@ -1,4 +1,4 @@
-"""Python's garbage collector, kept from looking through a growing program again and again."""
+"""Control of Python's garbage collector, so that it does not scan a growing program again and again."""
 
 from __future__ import annotations
 

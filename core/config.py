@@ -297,7 +297,7 @@ class Config:
 
 
 def make_user_context(default_value: Any = None) -> Context:
-    """A value of the user's that compiled functions depend on: they are traced anew where it is another.
+    """A user-defined context value: compiled functions are traced again if it changes.
 
     Args:
       default_value: the value where no other was set; it must have a hash.

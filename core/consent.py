@@ -1,4 +1,4 @@
-"""Which plugins may replace what others have given: those that the user or the plugin it belongs to lets."""
+"""Consent to overrides: the plugins that may replace entries of others, by the word of the user or of the owner."""
 
 from __future__ import annotations
 

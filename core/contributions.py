@@ -1,4 +1,4 @@
-"""What plugins contribute beside rules: functions for users, in a namespace of their own, and samples of primitives."""
+"""Contributions of plugins besides rules: functions for users, in a separate namespace, and samples of primitives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead code: programs without what their wanted outputs do not need."""
+"""Dead code elimination: programs without the equations that their used outputs do not need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["dce_jaxpr"]
 def dce_jaxpr(
     jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
-    """Remove what the wanted outputs do not need. Equations with effects stay.
+    """Remove equations that the used outputs do not need. Equations with effects stay.
 
     Args:
       jaxpr: the program.

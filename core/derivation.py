@@ -1,4 +1,4 @@
-"""Derivations: what may stand in place of a rule, to be made into one when it is entered."""
+"""Derivations: objects that stand in place of a rule and are made into one when they are entered."""
 
 from __future__ import annotations
 

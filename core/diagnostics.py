@@ -1,4 +1,4 @@
-"""What is said of rules that are missing, wrong or failing: which, where, at what line of the user, and what helps."""
+"""Error messages for missing, wrong or failing rules: the rule, its place, the user's line, and the remedies."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _DERIVE = {
 _FROM_IMPL = ("abstract_eval", "jvp", "transpose", "lowering")
 
 _HINTS = {
-    "transpose": "Only what is linear can be transposed: it was applied to a tangent by a jvp rule, or within a "
-    "function\n  that was given to linear_transpose.",
+    "transpose": "Only linear primitives can be transposed: a jvp rule applied it to a tangent, or it was bound in a "
+    "function\n  passed to linear_transpose.",
 }
 
 _NOTE = "while applying the "
@@ -166,7 +166,7 @@ def _asks_a_type_for_its_value(error: BaseException, table: Any) -> bool:
 
 
 def of_call() -> str:
-    """Whose argument a value is, in brackets: that of the function that the user's line calls, if it can be told."""
+    """The function whose argument a value is, in brackets, if the user's line tells it."""
     function = called()
     return function and f" (an argument of {function})"
 

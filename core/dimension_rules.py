@@ -1,4 +1,4 @@
-"""Rules of the kind `sharding`: how the dimensions of what a primitive takes and returns belong together."""
+"""Rules of the kind `sharding`: the correspondence of the dimensions of operands and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Installed plugins, read from the metadata of distributions; nothing of theirs is imported.
+"""Installed plugins, read from the metadata of distributions without importing them.
 
 A distribution offers a plugin by an entry point in group `primax`, and states the API version that the plugin
 was written for by an entry point of the same name in group `primax.api`, which is read and never loaded:

@@ -1,8 +1,7 @@
-"""Divisions in types: along which explicit axes of a mesh the dimensions of an array are divided, and what follows.
+"""Divisions in types: the explicit mesh axes that divide the dimensions of arrays, and the types of results.
 
-With axes of the type `Explicit`, the type of an array tells how it is divided: `f32[8@x,4]`. What a primitive returns
-is divided as its sharding rule says, in one place for all primitives. Where that cannot be told, it raises.
-"""
+With axes of type `Explicit`, the type of an array contains its division: `f32[8@x,4]`. The sharding rule of a primitive
+determines the division of its results, in one place for all primitives. If it is not determined, an error is raised."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ def axes_of_dims(aval: Any) -> Axes:
 
 
 def divide(aval: Any, division: Division | None) -> Any:
-    """A type whose values are divided so."""
+    """A type with a given division."""
     return aval if getattr(aval, "division", None) is division else aval.update(division=division)
 
 
@@ -156,7 +155,7 @@ def _of_factors(primitive: Any, factors: Factors, avals: Sequence[Any], opened: 
         if mark and holders[factor] > 1 and not any(factor in dims for dims in factors.results):
             raise ShardingTypeError(
                 f"{primitive}: operands of types {_shown(avals)} are divided along {_named(names)} where they are "
-                "contracted, so how the result is divided is ambiguous; say it with out_sharding=, such as "
+                "contracted, so the sharding of the result is ambiguous; give out_sharding=, such as "
                 f"out_sharding=primax.P() or {PartitionSpec(unreduced=frozenset(names))} to sum later, or bring one of "
                 "them whole to every device with primax.reshard"
             )

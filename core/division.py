@@ -1,4 +1,4 @@
-"""How the dimensions of an array are divided along the axes of a mesh that are explicit: what its type holds of it."""
+"""The division of an array along explicit mesh axes, as its type contains it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _divisions: WeakValueDictionary[Any, Division] = WeakValueDictionary()
 
 
 class Division:
-    """How an array is divided along explicit axes of a mesh. Equal ones are one object.
+    """The division of an array along explicit axes of a mesh. Equal divisions are one object.
 
     Attributes:
       mesh: the axes of the mesh.
@@ -45,17 +45,17 @@ class Division:
 
     @property
     def spec(self) -> PartitionSpec:
-        """As a specification that tells every dimension."""
+        """The specification, with an entry for every dimension."""
         return PartitionSpec(*[names or None for names in self.axes], unreduced=self.unreduced, reduced=self.reduced)
 
     @property
     def is_pending(self) -> bool:
-        """Whether a sum over devices is still to be taken, of the array or of its cotangent."""
+        """Whether the array or its cotangent is unreduced."""
         return bool(self.unreduced or self.reduced)
 
     @property
     def of_cotangents(self) -> Division:
-        """That of cotangents: each device has a summand of one exactly where all have the same value."""
+        """The division of cotangents: reduced arrays have unreduced cotangents, and the other way round."""
         return Division(self.mesh, self.axes, self.reduced, self.unreduced) if self.is_pending else self
 
     @property
@@ -64,11 +64,11 @@ class Division:
         return self.mesh.size_along([*(name for names in self.axes for name in names), *self.unreduced]) == 1
 
     def with_axes(self, axes: Axes) -> Division | None:
-        """One that divides dimensions along other axes of the mesh; None if nothing is left to tell."""
+        """A division of dimensions along other mesh axes; None if it is trivial."""
         return Division(self.mesh, axes, self.unreduced, self.reduced) if any(axes) or self.is_pending else None
 
     def with_pending(self, unreduced: Names, reduced: Names) -> Division | None:
-        """One with other sums still to be taken; None if nothing is left to tell."""
+        """A division with other unreduced and reduced axes; None if it is trivial."""
         if not (unreduced or reduced or any(self.axes)):
             return None
         return Division(self.mesh, self.axes, frozenset(unreduced), frozenset(reduced))
@@ -87,15 +87,15 @@ class Division:
         return Division(mesh, tuple(map(spec.along, range(len(spec)))), spec.unreduced, spec.reduced)
 
     def without(self, dim: int) -> Division | None:
-        """That of one element along a dimension."""
+        """The division of an element along a dimension."""
         return self.with_axes((*self.axes[:dim], *self.axes[dim + 1 :]))
 
     def with_whole(self, dim: int) -> Division | None:
-        """That of several along a new dimension, which is not divided."""
+        """The division of a stack along a new dimension, which is whole."""
         return self.with_axes((*self.axes[:dim], (), *self.axes[dim:]))
 
     def shown(self, shape: Sequence[int]) -> str:
-        """The sizes of dimensions as types show them: `8@x,4`."""
+        """The text of the dimensions in types: `8@x,4`."""
         return ",".join(map(divided_size, shape, self.axes))
 
     def _pending_shown(self) -> list[str]:
@@ -115,7 +115,7 @@ def _names(axes: Names) -> str:
 
 
 def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> Division | None:
-    """What a specification says of explicit axes, which types tell; None if it is nothing.
+    """The part of a specification for explicit axes, which types contain; None if it is empty.
 
     Args:
       mesh: the mesh, or its axes.

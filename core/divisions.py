@@ -1,4 +1,4 @@
-"""How what a primitive takes and returns may be divided among devices: by its sharding rule, for given types."""
+"""The possible divisions of a primitive's operands and results among devices, by its sharding rule, for given types."""
 
 from __future__ import annotations
 

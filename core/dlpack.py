@@ -1,4 +1,4 @@
-"""DLPack capsules of host memory, read as NumPy arrays without a copy, dtypes that NumPy lacks included."""
+"""DLPack capsules of host memory, read as NumPy arrays without a copy, including dtypes that NumPy lacks."""
 
 from __future__ import annotations
 

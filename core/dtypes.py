@@ -1,4 +1,4 @@
-"""Dtypes: which are canonical, the dtype of any value, and to which dtype operands promote.
+"""Dtypes: canonical forms, the dtypes of values, and type promotion.
 
 A dtype is a `numpy.dtype`, or an `ExtendedDType` that a plugin defines. Without `enable_x64` the canonical
 form of a 64-bit dtype is its 32-bit one.
@@ -128,7 +128,7 @@ _CANONICAL_32 = {d: NARROWED.get(d, d) for d in array_dtypes}
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> Any:
-    """Return the dtype that x stands for, narrowed from 64 bits to 32 unless `enable_x64` is set.
+    """Return the dtype of x, narrowed from 64 bits to 32 unless `enable_x64` is set.
 
     Those of keys and other values of plugins are returned as they are, whatever `allow_extended_dtype` says.
     """
@@ -337,7 +337,7 @@ def tangent_dtype(dtype: DType) -> DType:
 
 
 def dtype(x: Any) -> Any:
-    """Return the dtype of a value, or the one that a dtype, a dtype's name or a scalar type stands for.
+    """Return the dtype of a value, a dtype, a dtype's name or a scalar type.
 
     The dtypes of arrays, tracers and abstract values are returned as they are; others are made canonical.
 

@@ -1,4 +1,4 @@
-"""Effects: what a primitive does besides computing its outputs."""
+"""Effects of primitives besides their outputs, such as printing or writing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class OperandEffect(Effect):
-    """Base of effects on one operand: reading or writing what it refers to, say.
+    """Base of effects on one operand, such as reading or writing its contents.
 
     Attributes:
       operand: the place of the operand: among those of an equation, or among the constants and inputs of a program.
@@ -39,7 +39,7 @@ class OperandEffect(Effect):
 
 
 class Mutates(OperandEffect):
-    """Writing to what one operand refers to."""
+    """The effect of writing to one operand."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ no_effects: Effects = frozenset()
 
 
 def effects_of(eqns: Iterable[Any], inputs: Iterable[Any]) -> Effects:
-    """The effects of a program: those of its equations, those on operands at the places of its inputs.
+    """The effects of a program: those of its equations; effects on operands refer to its inputs.
 
     Effects on what the program makes itself are nobody else's.
 
@@ -73,7 +73,7 @@ def effects_of(eqns: Iterable[Any], inputs: Iterable[Any]) -> Effects:
 
 
 def moved_effects(effects: Effects, place: Callable[[int], int]) -> Effects:
-    """Effects of a program as those of an equation that holds it, whose operands are at other places.
+    """The effects of a program as effects of the equation that holds it, with operands renumbered.
 
     Args:
       effects: those of the program.
@@ -100,7 +100,7 @@ _held = Withheld("effect", effect_kinds)
 def register_effect(
     kind: type[Effect], *, ordered: bool = False, control_flow: bool = False, custom_derivatives: bool = False
 ) -> type[Effect]:
-    """Make a class of effects known.
+    """Register a class of effects.
 
     Args:
       kind: a subclass of `Effect`.
@@ -142,7 +142,7 @@ def _known_kind(effect: Effect) -> EffectKind | None:
 
 
 def ordered_effects(effects: Effects) -> list[Effect]:
-    """The ordered ones among `effects`, in an order that depends on them alone."""
+    """The ordered effects among `effects`, in a deterministic order."""
     if not effects:
         return []
     return sorted((effect for effect in effects if kind_of(effect).ordered), key=repr)

@@ -32,11 +32,11 @@ __all__ = [
 
 
 class JAXTypeError(TypeError):
-    """What JAX calls the errors below that are TypeErrors."""
+    """JAX's name for those of the errors below that are TypeErrors."""
 
 
 class JAXIndexError(IndexError):
-    """What JAX calls the errors below that are IndexErrors."""
+    """JAX's name for those of the errors below that are IndexErrors."""
 
 
 class InconclusiveDimensionOperation(Exception):
@@ -48,15 +48,15 @@ class KeyReuseError(JAXTypeError):
 
 
 class ShardingTypeError(JAXTypeError):
-    """How values are divided among devices does not go together, or does not tell how a result is."""
+    """The shardings of operands conflict, or do not determine the sharding of a result."""
 
 
 class TangentTypeError(JAXTypeError, ValueError):
-    """A tangent or a cotangent is not of the type of what it belongs to; in JAX that is a ValueError."""
+    """A tangent or a cotangent does not have the type for its primal value; in JAX that is a ValueError."""
 
 
 class ConcretizationTypeError(JAXTypeError):
-    """A value was asked of a tracer that has none while its program is being built."""
+    """The concrete value of a tracer was requested while its program is being traced."""
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
@@ -68,7 +68,7 @@ class TracerIntegerConversionError(ConcretizationTypeError):
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
-    """A tracer was used as a mask in an index, where its values decide on a shape."""
+    """A tracer was used as a mask in an index, where its values determine a shape."""
 
 
 class TracerArrayConversionError(JAXTypeError):
@@ -92,15 +92,15 @@ class JaxprTypeError(TypeError):
 
 
 class PluginError(RuntimeError):
-    """A plugin could not be loaded, or asked for something the host refuses."""
+    """A plugin could not be loaded, or the host refused it."""
 
 
 class PluginWarning(UserWarning):
-    """A plugin was left out; the program goes on without it."""
+    """A plugin was not loaded; the program goes on without it."""
 
 
 class ExperimentalWarning(UserWarning):
-    """A plugin uses what may change in any release."""
+    """A plugin uses an experimental feature, which may change in any release."""
 
 
 class DeletedArrayError(RuntimeError):
@@ -108,7 +108,7 @@ class DeletedArrayError(RuntimeError):
 
 
 class CallbackError(RuntimeError):
-    """A Python function that a program called has failed; it reaches the caller within an `XlaError`."""
+    """A callback has failed; the caller gets this error within an `XlaError`."""
 
 
 # XLA refused to compile a program, or a compiled program failed while running. It is the class that the

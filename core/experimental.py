@@ -1,4 +1,4 @@
-"""What plugins may use although it can still change in any release; who does is told so once."""
+"""Experimental features of the plugin API, which warn at the first use."""
 
 from __future__ import annotations
 

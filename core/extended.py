@@ -1,4 +1,4 @@
-"""Arrays of dtypes that numpy does not have: each element is a small array of another dtype."""
+"""Arrays of extended dtypes, which numpy does not have: each element is a small array of another dtype."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def has_extended_dtype(aval: Any) -> bool:
 
 
 def physical_aval(aval: Any) -> Any:
-    """The type of the array that holds the elements of an array of an extended dtype; other types as they are.
+    """The type of the array that holds the elements of an array of an extended dtype; other types unchanged.
 
     Its leading axes are those of the array, its last ones those of an element.
     """
@@ -105,7 +105,7 @@ class ExtendedArray(Operand):
         return self.base.is_ready()  # type: ignore[no-any-return]
 
     def copy_to_host_async(self) -> None:
-        """Start bringing the elements to the host."""
+        """Start copying the elements to the host."""
         self.base.copy_to_host_async()
 
     def platform(self) -> str:
@@ -123,17 +123,18 @@ class ExtendedArray(Operand):
         return self.base.is_fully_replicated  # type: ignore[no-any-return]
 
     def addressable_data(self, index: int) -> ExtendedArray:
-        """The part of the array on the device of that number, among those of this process that hold it."""
+        """The shard of the array on a device, given by its index among the devices of this process that hold the
+        array."""
         return ExtendedArray(self.base.addressable_data(index), self.dtype)
 
     @property
     def addressable_shards(self) -> list[Any]:
-        """The parts of the array on the devices of this process."""
+        """The shards of the array on the devices of this process."""
         return [shard for shard in self.global_shards if shard.data is not None]
 
     @property
     def global_shards(self) -> list[Any]:
-        """The parts of the array on all devices; those on devices of other processes without their data."""
+        """The shards of the array on all devices; shards on devices of other processes have no data."""
         shards = self.base.global_shards
         for shard in shards:
             shard.index = shard.index[: self.ndim]
@@ -145,7 +146,7 @@ class ExtendedArray(Operand):
         return self.base.on_device_size_in_bytes()  # type: ignore[no-any-return]
 
     def delete(self) -> None:
-        """Free the buffer now; reading the array afterwards raises."""
+        """Delete the array; reading it then raises an error."""
         self.base.delete()
 
     def is_deleted(self) -> bool:
@@ -176,7 +177,7 @@ class ExtendedArray(Operand):
 
 
 def physical(x: Any) -> Any:
-    """The array of the elements of an array of an extended dtype; other values as they are."""
+    """The array of the elements of an array of an extended dtype; other values unchanged."""
     return x.base if type(x) is ExtendedArray else x
 
 

@@ -1,4 +1,4 @@
-"""What a process made by `os.fork` may still do: XLA's threads are not in it, so a computation would never end."""
+"""Guards for processes made by `os.fork`, which lack XLA's threads, so that a computation would hang."""
 
 from __future__ import annotations
 

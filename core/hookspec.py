@@ -1,4 +1,4 @@
-"""The hooks of the plugin host: what a plugin marks with `hookimpl`, and the version of that agreement."""
+"""The hooks of the plugin host, which plugins implement with `hookimpl`, and the version of the plugin API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugin host: activates plugins in an order that names decide, and isolates their failures."""
+"""The plugin host: it activates plugins in the order of their names, and isolates their failures."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class PluginHost(WaitingPlugins):
                 state = "is registering just now" if registering else f"is {record.state}, not active"
                 raise PluginError(f"unregister: no plugin {name!r} is active: it {state}")
             if record.source == "built-in" and name in self._essential:
-                raise PluginError(f"unregister: plugin {name!r} cannot be withdrawn: the others rest on it")
+                raise PluginError(f"unregister: plugin {name!r} cannot be withdrawn: other plugins depend on it")
             for primitive in [each for each in self.primitives.values() if each.plugin == name]:
                 self._withdrawn[primitive] = name
             start = self._active.index(record)
@@ -390,7 +390,7 @@ class PluginHost(WaitingPlugins):
             for name in self._consents.read_environment():
                 if self._find(name) is None:
                     hint = self._nearest(name) + self._known()
-                    raise PluginError(f"{OVERRIDES} names {name!r}, which is no plugin{hint}")
+                    raise PluginError(f"{OVERRIDES} names {name!r}, which is not a plugin{hint}")
 
     def _refusal_to_override(self, owner: str | None, current: Any) -> str:
         """Why the plugin that registers just now may not replace what a plugin owns; empty if it may, or none does."""
@@ -444,7 +444,7 @@ class PluginHost(WaitingPlugins):
         """Hand a plugin to pluggy, which finds its hooks and refuses those that are none."""
         for other, each in self.manager.list_name_plugin():
             if each is plugin:
-                raise RefusedError(f"what it offers is plugin {other!r} already")
+                raise RefusedError(f"its object is plugin {other!r} already")
         try:
             self.manager.register(plugin, name)
             self.manager.check_pending()
@@ -454,7 +454,7 @@ class PluginHost(WaitingPlugins):
             for hook, caller in hooks.items():
                 if not caller.has_spec() and any(impl.plugin is plugin for impl in caller.get_hookimpls()):
                     raise RefusedError(
-                        f"{hook!r} is no hook of primax{nearest(hook, known)} (there is {', '.join(known)})"
+                        f"{hook!r} is not a hook of primax{nearest(hook, known)} (there is {', '.join(known)})"
                     ) from error
             raise RefusedError(" ".join(str(error).split())) from error
         for caller in self.manager.get_hookcallers(plugin) or ():

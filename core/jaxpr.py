@@ -1,4 +1,4 @@
-"""Jaxprs: typed programs in A-normal form, what is derived from them, and their evaluation."""
+"""Jaxprs: typed programs in A-normal form, the caches of derived programs, and evaluation."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def opened(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
 
 
 def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> Any:
-    """What `make()` returns, in the program's word size, kept on the program it is derived from.
+    """The cached result of `make()`, in the program's word size, kept on the program.
 
     Args:
       program: what it is derived from.
@@ -380,7 +380,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
 
 
 def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
-    """The function from a list of arguments to the list of results that a closed jaxpr stands for."""
+    """The function of a closed jaxpr, from a list of arguments to the list of results."""
 
     def run(*args: Any) -> list[Any]:
         return eval_jaxpr(closed.jaxpr, closed.consts, *args)
@@ -416,7 +416,7 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 
 
 def named_axes(program: Jaxpr | ClosedJaxpr) -> frozenset[Any]:
-    """The axes that a program refers to by name, which must be in scope where it is run."""
+    """The axis names in a program, which must be in scope where it runs."""
     jaxpr = opened(program)
     return cached(jaxpr, "named axes", lambda: _named_axes(jaxpr))  # type: ignore[no-any-return]
 

@@ -1,8 +1,7 @@
-"""Writes to the tables that all of primax reads, and how they are taken back.
+"""Reversible writes to shared tables.
 
-Whoever writes to such a table notes how to undo it. While a plugin registers, its registry keeps these notes, so that
-a plugin that fails or goes leaves nothing behind, whichever way it wrote.
-"""
+Code that writes to such a table records how to undo the write. While a plugin registers, its registry keeps these
+notes, so that a plugin that fails or goes leaves nothing behind, whichever way it wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How arrays lie in memory, as far as there is a choice: XLA chooses for all of them here."""
+"""Layouts of arrays in memory; XLA chooses the layouts of all arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Format", "Layout", "Space"]
 
 
 class Space(enum.Enum):
-    """A memory that arrays may lie in. All lie in that of the devices; on CPUs that is the host's."""
+    """A memory space. All arrays are in device memory, which on CPUs is host memory."""
 
     Device = enum.auto()
     Host = enum.auto()
@@ -56,13 +56,13 @@ class Layout:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is row by row, as of NumPy's arrays."""
+        """Whether it is row-major, like NumPy's arrays."""
         return not self.tiling and self.major_to_minor == tuple(range(len(self.major_to_minor)))
 
 
 @dataclass(frozen=True)
 class Format:
-    """A layout with a sharding: for packages that carry one along. It is taken for its sharding.
+    """A layout with a sharding, for packages that use such pairs. primax uses only the sharding.
 
     Attributes:
       layout: a `Layout`; None or `Layout.AUTO` if XLA chooses.

@@ -1,4 +1,4 @@
-"""Tracers that outlive their transformation, found where it ends: the option `check_tracer_leaks`."""
+"""Detection of tracers that outlive their transformation: the option `check_tracer_leaks`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitting text into lines: groups of tokens that stand on one line if they fit, and otherwise break."""
+"""Line breaking: groups of tokens stay on one line if they fit, and break otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which of its operands a primitive is linear, as its JVP rule says: what sums over devices may be taken after."""
+"""The operands in which a primitive is linear, by its JVP rule; a primitive accepts unreduced operands only there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
 class Linearity(NamedTuple):
-    """In which of its operands a primitive is linear.
+    """The operands in which a primitive is linear.
 
     Attributes:
       together: whether it is linear in all of them at once, as a sum is, rather than in each, as a product is.

@@ -1,4 +1,4 @@
-"""Messages to the logger `primax`. `logging` is imported only when a message is to be shown, since that takes time."""
+"""Messages to the logger `primax`. `logging` is imported only for the first message, since the import takes time."""
 
 from __future__ import annotations
 

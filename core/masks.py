@@ -1,4 +1,4 @@
-"""Lists taken apart and put together by flags and by counts."""
+"""Splitting and joining of lists by flags and by counts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def merge(flags: Iterable[Any], those_false: Iterable[Any], those_true: Iterable
 
 
 def sections(xs: Sequence[_T], *counts: int) -> list[list[_T]]:
-    """A sequence cut into sections of given lengths, and what is left.
+    """A sequence cut into sections of given lengths, and the rest.
 
     >>> sections("abcde", 2, 1)
     [['a', 'b'], ['c'], ['d', 'e']]
@@ -64,7 +64,7 @@ def sections(xs: Sequence[_T], *counts: int) -> list[list[_T]]:
 
 
 def fixpoint(step: Callable[[list[bool]], tuple[_T, Sequence[bool]]], flags: Iterable[bool]) -> tuple[_T, list[bool]]:
-    """Repeat a step until it leaves flags as they are: which of a loop's carries have a tangent, say.
+    """Repeat a step until the flags do not change, for example to find the carries of a loop that have a tangent.
 
     Args:
       step: takes flags, returns a result and flags, true wherever those it took are.

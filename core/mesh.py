@@ -1,4 +1,4 @@
-"""Meshes: devices in a grid whose axes have names, and how the axes of arrays are laid along them."""
+"""Meshes: grids of devices with named axes, and specifications of shardings along them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["AbstractMesh", "AxisType", "Mesh", "MeshScope", "PartitionSpec", "cu
 
 
 class AxisType(enum.Enum):
-    """Who decides how arrays are laid along an axis of a mesh.
+    """The kind of a mesh axis: whether types, XLA or the user decide on shardings along it.
 
     `Auto`: XLA's partitioner. `Explicit`: the types of arrays. `Manual`: the program, which is one device's.
     """
@@ -48,7 +48,7 @@ _UNCONSTRAINED = _Unconstrained()
 
 
 class PartitionSpec:
-    """For each axis of an array the mesh axes along which it is divided.
+    """A specification: for each axis of an array, the mesh axes along which it is divided.
 
     Args:
       partitions: for each axis the name of a mesh axis, a tuple of names of which the first divides most coarsely, None
@@ -122,11 +122,11 @@ class PartitionSpec:
         return self.update(partitions=(*other, *self.partitions))
 
     def index(self, value: Any) -> int:
-        """The first axis that is divided so."""
+        """The first axis with this entry."""
         return self.partitions.index(_partition(value))
 
     def count(self, value: Any) -> int:
-        """How many axes are divided so."""
+        """The number of axes with this entry."""
         return self.partitions.count(_partition(value))
 
     def update(self, **changes: Any) -> PartitionSpec:
@@ -322,7 +322,7 @@ class AbstractMesh(_Axes):
         )
 
     def update_axis_types(self, types: dict[Any, AxisType]) -> AbstractMesh:
-        """A copy in which the axes of those names have other types."""
+        """A copy in which the named axes have other types."""
         return self.update(
             axis_types=tuple(types.get(name, kind) for name, kind in zip(self.axis_names, self.axis_types, strict=True))
         )
@@ -338,7 +338,7 @@ _meshes: WeakValueDictionary[Any, Mesh] = WeakValueDictionary()
 
 
 class Mesh(_Axes):
-    """Devices in a grid whose axes have names. There is one object for equal devices, names and types.
+    """A grid of devices with named axes. There is one object for equal devices, names and types.
 
     `with mesh:` makes it the mesh in scope, as `primax.set_mesh` does.
 
@@ -475,7 +475,7 @@ class MeshScope(NamedTuple):
 
     @property
     def joins(self) -> bool:
-        """Whether operands that vary along different axes are made to vary along the same."""
+        """Whether operands that vary along different axes are made to vary along the same axes."""
         return self.checked and bool(self.abstract.manual_axes)
 
 

@@ -1,4 +1,4 @@
-"""What a package says of its plugin in a file, so that it need not be imported to be known."""
+"""Files in which packages describe their plugins, so that plugins need not be imported."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Sums over devices that are still to be taken: what types tell of results where they tell it of operands.
+"""Unreduced values, which are sums over devices: the types of results, from those of operands.
 
-A value `f32[4]{U:x}` (unreduced) is the sum of what the devices along `x` have. A value `f32[4]{R:x}` (reduced) is the
-same on all of them, and its cotangent is unreduced. A primitive takes summands where it may be applied to each of them
-alone: where it is linear in them.
-"""
+A value `f32[4]{U:x}` (unreduced) is the sum of the values on the devices along `x`. A value `f32[4]{R:x}` (reduced) is
+the same on all of them, and its cotangent is unreduced. A primitive accepts unreduced operands in which it is linear,
+since it may then be applied to each summand separately."""
 
 from __future__ import annotations
 
@@ -89,7 +88,7 @@ def pending_results(
     for name in sorted(unreduced, key=str):
         if any(name in each for result in axes for each in result) or (name in summed and name in dividing):
             raise ShardingTypeError(
-                f"{primitive}: operands of types {_shown(avals)} are still to be summed along {name!r}, which divides "
+                f"{primitive}: operands of types {_shown(avals)} are unreduced along {name!r}, which divides "
                 f"another; {_remedy(avals, summed)}"
             )
     return unreduced, same - unreduced - dividing
@@ -111,13 +110,13 @@ def _check_summands(
     )
     if linearity is None or lost:
         raise ShardingTypeError(
-            f"{primitive}: operands of types {_shown(avals)} are still to be summed along {named}, and {primitive} is "
+            f"{primitive}: operands of types {_shown(avals)} are unreduced along {named}, and {primitive} is "
             f"not linear in them; {remedy}"
         )
     for i, aval in enumerate(avals):
         if _unreduced(aval) and not linearity.holds(i):
             raise ShardingTypeError(
-                f"{primitive}: operand {i} of type {aval.str_short()} is still to be summed along {named}, and "
+                f"{primitive}: operand {i} of type {aval.str_short()} is unreduced along {named}, and "
                 f"{primitive} is not linear in it; {remedy}"
             )
     for name in sorted(summed, key=str):
@@ -125,13 +124,13 @@ def _check_summands(
         if not linearity.together:
             if sum(having) > 1:
                 raise ShardingTypeError(
-                    f"{primitive}: only one operand may be still to be summed along {name!r}, since products of "
+                    f"{primitive}: only one operand may be unreduced along {name!r}, since products of "
                     f"summands are no summands of the product, got {_shown(avals)}; {remedy} for all but one"
                 )
             for has, aval in zip(having, avals, strict=True):
                 if not has and name not in _reduced(aval) and aval.shape and dtypes.is_inexact(aval.dtype):
                     raise ShardingTypeError(
-                        f"{primitive}: operands must be reduced along {name!r} where another is still to be summed, "
+                        f"{primitive}: operands must be reduced along {name!r} where another is unreduced, "
                         f"since their cotangents are, got {_shown(avals)}; bring the others there with "
                         f"{_brought(avals, name, 'reduced')}, or {remedy}"
                     )
@@ -139,7 +138,7 @@ def _check_summands(
         for i, (has, aval) in enumerate(zip(having, avals, strict=True)):
             if not has and linearity.holds(i) and not (linearity.scalars and not aval.shape):
                 raise ShardingTypeError(
-                    f"{primitive}: operands must all be still to be summed along {name!r}, or none, got "
+                    f"{primitive}: operands must all be unreduced along {name!r}, or none, got "
                     f"{_shown(avals)}; {remedy}, or bring the others there with {_brought(avals, name, 'unreduced')}"
                 )
 

@@ -1,4 +1,4 @@
-"""Python's operators on arrays and tracers, carried out by whichever plugin supplies them."""
+"""Python's operators on arrays and tracers, which a plugin implements."""
 
 from __future__ import annotations
 

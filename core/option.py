@@ -1,8 +1,7 @@
-"""What an option is: a process-wide value, a default from the environment, and an override for the current thread.
+"""Options: each has a process-wide value, a default from the environment, and an override for the current thread.
 
-What tracing sees of all options is one object, `thread.config`, which is the same as long as the options are, and part
-of the keys of caches.
-"""
+The options that affect tracing are one object, `thread.config`, which changes only with them, and which is part of the
+keys of caches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values that options take: how one from Python is tested, and how one from the environment is read."""
+"""The kinds of values of options: validation of Python values, and parsing of environment variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which plugins there are: those that come with primax, those at hand, those installed; and which are blocked."""
+"""The catalog of plugins: built-in, registered by hand, and installed ones; and the blocked ones."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class PluginCatalog:
         disabled = self._read_list(DISABLED) or frozenset()
         kept = sorted(disabled & self._essential)
         if kept:
-            raise PluginError(f"{DISABLED} names {kept[0]!r}, which cannot be disabled: the others rest on it")
+            raise PluginError(f"{DISABLED} names {kept[0]!r}, which cannot be disabled: other plugins depend on it")
         for record in self._all():
             if record.state != "discovered":
                 continue
@@ -232,7 +232,7 @@ class PluginCatalog:
         known = {record.name for record in self._all()}
         for name in sorted(names - known):
             hint = self._nearest(name) + self._known()
-            raise PluginError(f"{variable} names {name!r}, which is no plugin{hint}")
+            raise PluginError(f"{variable} names {name!r}, which is not a plugin{hint}")
         return names
 
 

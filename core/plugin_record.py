@@ -1,4 +1,4 @@
-"""What is known of one plugin: where it comes from, whether it is active, and if not, why."""
+"""The record of one plugin: its origin, its state, and the reason for it."""
 
 from __future__ import annotations
 

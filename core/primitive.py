@@ -143,7 +143,7 @@ class Primitive(Generic[Result]):
         return trace.process(self, args, rest[-1])
 
     def handed_to(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
-        """What a trace that is written for JAX makes of a bind; a subclass may call another of its methods.
+        """Pass a bind to a trace written for JAX; a subclass may call another method of the trace.
 
         Args:
           trace: the trace, which has `process_primitive`.
@@ -153,11 +153,11 @@ class Primitive(Generic[Result]):
         return trace.process_primitive(self, args, params)
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """What to bind with, from the parameters of an equation: they themselves, unless a subclass says otherwise."""
+        """The parameters for binding an equation again; the same ones unless a subclass overrides this."""
         return params
 
     def declare_parameters(self, parameters: Mapping[str, Any] | None) -> None:
-        """Say which parameters there are.
+        """Declare the parameters of the primitive.
 
         Args:
           parameters: for each name a type of its values, or a function that says whether one is right; None for any.
@@ -186,7 +186,7 @@ class Primitive(Generic[Result]):
 
     @property
     def impl(self) -> Callable[..., Any]:
-        """The function that computes it, whatever transformation is at work."""
+        """The function that computes the primitive, independent of the current trace."""
 
         def impl(*args: Any, **params: Any) -> Any:
             with set_current_trace(Thread.trace):

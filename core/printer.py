@@ -43,7 +43,7 @@ __all__ = ["PrintedCall", "atom_to_text", "eqn_to_text", "jaxpr_to_text", "name_
 
 
 class PrintedCall(NamedTuple):
-    """What a print rule may return for the call of a program.
+    """A possible result of a print rule, for the call of a program.
 
     Attributes:
       params: the parameters to print, in order.

@@ -1,4 +1,4 @@
-"""Room for programs that nest: Python's recursion limit grows with the nesting of traces, within bounds."""
+"""Python's recursion limit, which grows with the nesting of traces, within bounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _base = 0
 
 
 class deeper:
-    """A `with` block one level further down; past a few levels each one adds frames to the recursion limit."""
+    """A `with` block for one more nested trace; beyond a few levels each raises the recursion limit."""
 
     __slots__ = ("_adds",)
 

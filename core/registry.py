@@ -1,4 +1,4 @@
-"""The registry that a plugin is handed: it enters rules and the like, and remembers how to undo them."""
+"""The registry that a plugin gets: it enters rules and other objects, and records how to undo the entries."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Holding(NamedTuple):
 
 
 class Registry:
-    """What `primax_register` receives.
+    """The object with which `primax_register` enters rules and other objects.
 
     Args:
       plugin: the plugin's name.
@@ -152,7 +152,7 @@ class Registry:
             self.samples(primitive, *samples)
 
     def samples(self, primitive: Primitive, *samples: SampleSource) -> None:
-        """Give samples of a primitive, for the conformance kit, in addition to those it has.
+        """Add samples of a primitive for the conformance kit.
 
         Args:
           primitive: one that this plugin or another has defined.
@@ -172,7 +172,7 @@ class Registry:
         self._log("samples", self._key_of(primitive))
 
     def allow_overrides(self, *plugins: str) -> None:
-        """Let other plugins replace what this one gives: rules of its primitives, its operators and the like.
+        """Let other plugins replace the entries of this plugin: rules of its primitives, its operators and so on.
 
         Args:
           plugins: their names; without any, all may.
@@ -189,7 +189,7 @@ class Registry:
                 journal.put(self._consents.by_plugin, self.plugin, plugins or ("*",))
 
     def array_protocol(self, aval_type: type, *, override: bool = False, **functions: Callable[..., Any]) -> None:
-        """Supply what interpreters need of values whose aval is an `aval_type`.
+        """Supply the operations that interpreters need on values whose aval is an `aval_type`.
 
         Args:
           aval_type: a subclass of `AbstractValue`.
@@ -215,7 +215,7 @@ class Registry:
                 install_protocol(aval_type, ArrayProtocol(**functions), override=override)
 
     def operators(self, *, override: bool = False, **functions: Callable[..., Any]) -> None:
-        """Carry out Python's operators, and the methods and properties of arrays, by functions.
+        """Implement Python's operators, and the methods and properties of arrays.
 
         Args:
           override: whether to replace those that are supplied already.
@@ -265,7 +265,7 @@ class Registry:
         custom_derivatives: bool = False,
         override: bool = False,
     ) -> None:
-        """Make a class of effects known.
+        """Register a class of effects.
 
         Args:
           kind: a subclass of `Effect`.
@@ -284,7 +284,7 @@ class Registry:
                 register_effect(kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives)
 
     def aval(self, python_type: type, handler: Callable[[Any], AbstractValue], *, override: bool = False) -> None:
-        """Say how the type of a program value is read off Python values of one class.
+        """Register the handler that gives the abstract value of Python values of one class.
 
         Args:
           python_type: the class.
@@ -306,7 +306,7 @@ class Registry:
     def enter(
         self, what: str, table: MutableMapping[str, Any], name: str, value: Any, *, override: bool = False
     ) -> None:
-        """Enter something else by name, in a table that other plugins may enter theirs in too.
+        """Enter a named value in a table that several plugins share.
 
         Args:
           what: what the table holds, in one word, such as `"generator"`.
@@ -336,7 +336,7 @@ class Registry:
                 table[name] = value
 
     def roll_back(self) -> None:
-        """Undo every entry, and whatever else the plugin wrote while it registered, latest first.
+        """Undo every entry, and all other writes of the plugin to shared tables, latest first.
 
         What was overridden comes back.
         """

@@ -1,4 +1,4 @@
-"""Rule tables: what every interpreter looks up, who gave it, and what happens when it is missing."""
+"""Rule tables: the rules that interpreters look up, their provenance, and errors for missing ones."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class RuleTable(MutableMapping[Any, Rule]):
 
     @property
     def provenance(self) -> dict[Any, Provenance]:
-        """Who gave each rule, those of families left for later aside."""
+        """The provenance of each rule, except for those of waiting families."""
         load_plugins()
         return self.sources
 
@@ -126,7 +126,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         override: bool = False,
         origin: str = "given",
     ) -> Change:
-        """Enter a rule; refuse to replace one unless `override`.
+        """Enter a rule; replacing another author's rule needs `override`.
 
         Args:
           key: a primitive, or for lowerings also a pair of one and a platform.
@@ -187,7 +187,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             self.sources[form] = provenance
 
     def remove(self, key: Any, *, override: bool = False) -> Change:
-        """Take a rule out; refuse to unless `override`.
+        """Remove a rule; another author's rule needs `override`.
 
         Raises:
           KeyError: there is none.
@@ -253,7 +253,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         return (self.optional or primitive is not key) and getattr(primitive, "used", False)
 
     def find(self, primitive: Any, asked: str = "") -> Rule:
-        """The rule, after loading plugins if need be.
+        """The rule; loads plugins if necessary.
 
         Args:
           primitive: what it is for.
@@ -268,7 +268,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         return rule
 
     def get_or_load(self, primitive: Any) -> Rule | None:
-        """The rule or None, after loading plugins if need be."""
+        """The rule or None; loads plugins if necessary."""
         rule = self.functions.get(primitive)
         if rule is None:
             let_go(self, primitive)
@@ -431,7 +431,7 @@ loader = _Loader()
 
 
 def load_plugins(everything: bool = False) -> bool:
-    """Activate the plugins if that has not happened; True if it happened now.
+    """Activate the plugins if they are not active; True if this call activated them.
 
     Args:
       everything: also built-in families that nobody has imported yet, which may otherwise be left for later.

@@ -15,7 +15,7 @@ __all__ = ["Sample", "SampleSource", "samples_of"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Sample:
-    """One way to bind a primitive.
+    """Arguments and parameters with which a primitive can be bound.
 
     Arguments should be generic: away from points where the primitive is not smooth, no two elements equal, none of
     them zero or one without need.
@@ -83,7 +83,7 @@ SampleSource = Sample | Callable[[], Iterable[Sample]] | str
 
 
 def samples_of(primitive: Any) -> list[Sample]:
-    """The samples of a primitive. Modules that have some are imported now, and functions that make some are called.
+    """The samples of a primitive. This imports the modules of samples and calls the functions that make them.
 
     Raises:
       ImportError: there is no such module.

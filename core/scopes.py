@@ -1,4 +1,4 @@
-"""Parts of a program that have a name, in texts, profiles and messages, or that XLA is told something of."""
+"""Named parts of a program, in texts, profiles and messages, and parts with attributes for XLA."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _transformed(name: str) -> str:
 
 
 class named_scope:
-    """A `with` block, or a decorator, that gives what is traced in it a name.
+    """A `with` block, or a decorator, that names the operations traced in it.
 
     The name is seen in programs (`jaxpr.pretty_print(name_stack=True)`), in StableHLO, in profiles
     and in messages of errors. Scopes nest, as in `outer/inner`.

@@ -1,4 +1,4 @@
-"""What is wrong with a call of a primitive, by the signature of the function that tells its types."""
+"""Error messages for wrong calls of a primitive, by the signature of its type rule."""
 
 from __future__ import annotations
 

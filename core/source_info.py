@@ -1,4 +1,4 @@
-"""Where in the user's program an equation was made."""
+"""The source lines of equations in the user's program."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ _excluded: set[str] = set()
 
 
 def register_exclusion(path: str) -> None:
-    """Take the lines of a file, or of all files below a folder, for no user's: those of a transformation, say.
+    """Exclude the lines of a file, or of all files in a folder, from the user's lines; for transformations.
 
     Args:
       path: as in `__file__`; a folder ends in a slash.
@@ -148,7 +148,7 @@ def register_exclusion(path: str) -> None:
 
 
 def is_internal(file: str) -> bool:
-    """Whether a file belongs to primax itself, or to what has been excluded likewise."""
+    """Whether a file belongs to primax, or was registered by `register_exclusion`."""
     return file.startswith(internal_folders()) or file.startswith("<frozen") or file.startswith(tuple(_excluded))
 
 
@@ -183,7 +183,7 @@ def user_frames(source: Any) -> list[Frame]:
 
 
 def user_frame(source: Any) -> Frame | None:
-    """The innermost of the user's lines in a traceback object."""
+    """The innermost line of the user in a traceback object."""
     frames = user_frames(source)
     return frames[0] if frames else None
 

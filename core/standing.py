@@ -1,4 +1,4 @@
-"""Which modules belong to plugins that come with primax, and which to plugins whose rules are proven."""
+"""The modules of built-in plugins, and of plugins whose rules are proven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each thread knows of the program it is running: its trace, and the line it works on behalf of."""
+"""The state of each thread: its current trace, its options, and the user's line."""
 
 from __future__ import annotations
 

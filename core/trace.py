@@ -1,4 +1,4 @@
-"""Traces and tracers: who handles a bind, and the stand-ins that flow through Python functions."""
+"""Traces, which handle binds, and tracers, the stand-ins that flow through Python functions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _CURRENT = object()
 
 
 class Trace:
-    """One transformation at work.
+    """An active transformation.
 
     A subclass defines `process(primitive, args, params)`, which returns one value, or a list if the primitive
     has multiple results. Rules are called with `parent` as the current trace; see `set_current_trace`. One written for
@@ -94,16 +94,16 @@ class Trace:
         return isinstance(value, Tracer) and value._trace is self
 
     def continues(self, other: Any) -> bool:
-        """Whether this trace takes the tracers of another one, which is not at work now, for its own."""
+        """Whether this trace accepts the tracers of another trace, which is not active, as its own."""
         return False
 
     @property
     def main(self) -> Any:
-        """What tells this transformation from others, as packages for JAX ask: the trace itself."""
+        """The trace itself, for packages written for JAX that compare transformations."""
         return self
 
     def full_raise(self, x: Any) -> Any:
-        """The value as an operand of this trace, as packages for JAX ask: any value is one."""
+        """The value itself, for packages written for JAX: any value is an operand of this trace."""
         return x
 
     def provenance(self, tracer: Any) -> str:
@@ -123,7 +123,7 @@ class Trace:
             self.borrowed = None
 
     def at_end(self, cache: Cache, key: Any) -> None:
-        """Say what is to be forgotten when this ends, since it holds tracers of this."""
+        """Register objects to clear when this trace ends, since they hold its tracers."""
         if self.borrowed is None:
             self.borrowed = []
         self.borrowed.append((cache, key))
@@ -152,7 +152,7 @@ def install_eval_trace(trace: Any) -> None:
 
 
 def current_trace() -> Any:
-    """The trace that handles binds made now, on this thread."""
+    """The current trace of this thread, which handles binds."""
     return thread.trace
 
 
@@ -166,7 +166,7 @@ def enter(trace: Any) -> Any:
 
 
 def encloses(outer: Any, trace: Any) -> bool:
-    """Whether a trace is `trace`, or at work around it, or one of these continues it."""
+    """Whether a trace is `trace` or encloses it, or continues one of these."""
     while trace is not None and trace is not outer and not trace.continues(outer):
         trace = trace.parent
     return trace is not None
@@ -214,7 +214,7 @@ class Tracer(Operand):
         register_aval(cls, attrgetter("aval"))
 
     def describe(self) -> str:
-        """The kind of value this stands for, for messages."""
+        """A description of the value for messages."""
         return f"a value of type {self.aval.str_short()}"
 
     def concrete(self) -> Any:
@@ -243,7 +243,8 @@ class Tracer(Operand):
 
     @property
     def device(self) -> None:
-        """None, which functions with an argument `device` take too: where a program runs is not known inside it."""
+        """None, since the device of a program is not known inside it; functions with an argument `device` accept
+        None."""
         return None
 
     def __bool__(self) -> bool:
@@ -311,7 +312,7 @@ class Tracer(Operand):
 
 
 def escaped(tracer: Tracer) -> UnexpectedTracerError:
-    """The error for a tracer that is used where its trace is not at work, above all after that has ended."""
+    """The error for a tracer that is used outside its trace, usually after the trace has ended."""
     made = tracer._trace.provenance(tracer)
     if tracer._trace.alive:
         where = tracer._trace.transformation

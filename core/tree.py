@@ -155,7 +155,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """The structure of a tree: what is left when its leaves are taken out.
+    """The structure of a tree without its leaves.
 
     Args:
         tree: any object.
@@ -233,7 +233,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
-    """Whether every leaf of a tree is true; so for a tree without leaves.
+    """Whether every leaf of a tree is true; True for a tree without leaves.
 
     Args:
         tree: any object, the leaves of which can be converted to bool.

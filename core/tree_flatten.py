@@ -1,4 +1,4 @@
-"""Trees taken apart by jaxlib, with errors for those that have no end and for predicates that raise."""
+"""Flattening of trees by jaxlib, with errors for endless trees and for predicates that raise."""
 
 from __future__ import annotations
 

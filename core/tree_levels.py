@@ -1,4 +1,4 @@
-"""One level of a tree, and the structure of a tree taken for itself."""
+"""Functions of one level of a tree, and of tree structures."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
 
 
 def is_tree_node(cls: type) -> bool:
-    """Whether instances of a class are nodes rather than leaves.
+    """Whether instances of a class are nodes and not leaves.
 
     Args:
         cls: a class.

@@ -1,4 +1,4 @@
-"""Where two pytrees differ: key paths, and messages that name them."""
+"""Key paths, and messages that show where two pytrees differ."""
 
 from __future__ import annotations
 

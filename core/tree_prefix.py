@@ -1,4 +1,4 @@
-"""A tree, such as one of axes, laid over another of which it is a prefix."""
+"""Prefix trees, such as trees of axes, broadcast to full trees."""
 
 from __future__ import annotations
 

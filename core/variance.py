@@ -1,4 +1,4 @@
-"""Variance: along which manual axes of a mesh values differ, and how operands are made to differ along the same.
+"""Variance: the manual mesh axes along which values differ, and the insertion of `pvary`.
 
 Inside of `shard_map` the type of a value holds the axes along which it may vary (`vma`). All operands of a primitive
 that does not communicate vary along the same axes: `pvary`, whose transpose is a sum, makes those that do not. It is
@@ -63,7 +63,7 @@ def axes_of(x: Any) -> frozenset[Any]:
 
 
 def vary(x: Any, axes: frozenset[Any]) -> Any:
-    """A value as one that may vary along axes, besides those along which it may already."""
+    """A value that may vary along more axes."""
     if not axes:
         return x
     missing = axes - axes_of(x)
@@ -84,7 +84,7 @@ def _varied(x: Any, axes: frozenset[Any]) -> Any:
 
 
 def vary_like(x: Any, aval: Any) -> Any:
-    """A value as one that may vary along the axes of a type, and is divided as that is if it has its shape."""
+    """A value that may vary along the axes of a type, with the type's division if it has its shape."""
     x = vary(x, getattr(aval, "vma", _NOTHING))
     division = getattr(aval, "division", None)
     if division is not None and getattr(get_aval(x), "shape", None) == aval.shape:
@@ -99,7 +99,7 @@ def cotangent_aval(aval: Any) -> Any:
 
 
 def cotangent_like(ct: Any, aval: Any) -> Any:
-    """A cotangent as that of values of a type: summed along the axes along which these are the same, and it varies."""
+    """A cotangent for values of a type: summed along the axes along which it varies and they do not."""
     wanted = getattr(aval, "vma", _NOTHING)
     division = getattr(aval, "division", None)
     if division is not None and division.is_pending:
@@ -111,7 +111,7 @@ def cotangent_like(ct: Any, aval: Any) -> Any:
 
 
 def own_axes(*avals: Any, **params: Any) -> list[frozenset[Any]]:
-    """The variance rule of a primitive whose operands vary as they do: a function of the user's gets them so."""
+    """The variance rule of a primitive whose operands keep their own axes, such as a call of a user's function."""
     return [getattr(aval, "vma", _NOTHING) for aval in avals]
 
 

@@ -1,4 +1,4 @@
-"""Plugins that wait: by their files it is known what they give, and so when somebody asks for it."""
+"""Waiting plugins, which are loaded when one of the entries in their files is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries of tables that are held back until somebody asks for one, since a plugin that waits enters another then."""
+"""Table entries that are held back until they are looked up, since a waiting plugin will replace them."""
 
 from __future__ import annotations
 

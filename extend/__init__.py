@@ -1,4 +1,4 @@
-"""What the author of a primitive package or of an interpreter may rely on."""
+"""The stable API for authors of plugins, interpreters and transformations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How accurately functions of one argument are computed: what a caller may ask for, and its form in StableHLO."""
+"""The accuracy of functions of one argument: the modes that a caller may choose, and their form in StableHLO."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["AccuracyMode", "Tolerance", "accurate", "require_accuracy"]
 
 
 class AccuracyMode(enum.Enum):
-    """Which of several implementations of a function is taken: the most accurate, or the platform's usual one."""
+    """The implementation of a function: the most accurate, or the platform's default."""
 
     HIGHEST = 1
     DEFAULT = 2
@@ -27,7 +27,7 @@ class AccuracyMode(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a result may be off: the fastest implementation that is as accurate is taken.
+    """The tolerated error of a result; XLA chooses the fastest implementation within it.
 
     Attributes:
       atol: absolutely.
@@ -49,7 +49,7 @@ class Tolerance:
 
 
 def require_accuracy(function: str, accuracy: Any) -> Any:
-    """The accuracy asked for.
+    """The validated accuracy.
 
     Raises:
       TypeError: it is neither a mode nor a tolerance.

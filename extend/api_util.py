@@ -1,4 +1,4 @@
-"""What functions like `jit` do with their arguments before there is a program."""
+"""Preparation of arguments before a function is traced, as in `jit`."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def debug_info(
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
 ) -> DebugInfo:
-    """What messages say of a function that is called with these arguments.
+    """The debug information of a function called with these arguments, for error messages.
 
     Args:
       traced_for: who traces it, such as `"jit"`.

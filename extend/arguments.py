@@ -1,4 +1,4 @@
-"""How the functions of this family read their arguments."""
+"""Validation of the arguments of public functions."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def is_value(x: Any) -> bool:
-    """Whether `x` is what computations return, and not a NumPy array or a Python scalar."""
+    """Whether `x` is an array or a tracer, and not a NumPy array or a Python scalar."""
     return isinstance(x, _VALUES)
 
 
 def index_dtype(size: int) -> np.dtype[Any]:
-    """The dtype of positions along an axis of so many elements."""
+    """The dtype of indices along an axis of a given length."""
     return _INT32 if size < 2**31 else _INT64
 
 
@@ -57,7 +57,7 @@ def integers(values: Iterable[Any], function: str, argument: str) -> tuple[int, 
 
 
 def listed(values: Any) -> tuple[Any, ...]:
-    """One value, or several of them; arrays of rank 0 have `__iter__` too, and classes that of their objects."""
+    """A list of one value or of several values."""
     if not hasattr(values, "__iter__") or not getattr(values, "ndim", 1):
         return (values,)
     try:
@@ -68,7 +68,7 @@ def listed(values: Any) -> tuple[Any, ...]:
 
 
 def shape_or_size(shape: Any, function: str, argument: str = "shape") -> tuple[int, ...]:
-    """A tuple of sizes, of which one may be given without a tuple; see `canonical_shape`."""
+    """A tuple of sizes; a single size needs no tuple. See `canonical_shape`."""
     return canonical_shape((shape,) if isinstance(shape, int) else shape, function, argument)
 
 
@@ -117,7 +117,7 @@ def canonical_axes(axes: Sequence[Any], rank: int, function: str, argument: str 
 
 
 def renumbered(axes: Iterable[int], place: int) -> tuple[int, ...]:
-    """Axes as they are numbered after one has been inserted at a place."""
+    """The numbers of axes after a new axis has been inserted."""
     return tuple([d + (d >= place) for d in axes])
 
 

@@ -133,7 +133,7 @@ __all__ = [
 
 
 def host_value(x: Array) -> np.ndarray[Any, Any]:
-    """A read-only view of an array in the memory of the host, without a copy where the device allows.
+    """A read-only view of an array in host memory, without a copy if the device allows it.
 
     Args:
       x: an array, which is waited for.
@@ -151,7 +151,7 @@ def host_value(x: Array) -> np.ndarray[Any, Any]:
 
 
 def of_buffers(fast: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that hands the buffers of its arguments to one of `fast_function`, if all are arrays.
+    """A function that passes the buffers of its arguments to a function of `fast_function`, if all of them are arrays.
 
     jaxlib takes buffers in less time than arrays, which counts with many of them.
 
@@ -167,7 +167,7 @@ def of_buffers(fast: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def backends() -> dict[str, Any]:
-    """The XLA clients of all platforms that can be used, by name; those are made that have not been."""
+    """The XLA clients of all usable platforms, by name; missing clients are created."""
     found: dict[str, Any] = {}
     for name in _platforms.platforms:
         try:
@@ -185,7 +185,7 @@ def backend_xla_version(platform: str | None = None) -> int | None:
 def register_backend_factory(
     name: str, factory: Callable[[], Any], *, priority: int = 0, fail_quietly: bool = True, experimental: bool = False
 ) -> None:
-    """`register_platform` as JAX spells it.
+    """`register_platform` under JAX's name.
 
     Args:
       name: what the client calls itself.

@@ -1,4 +1,4 @@
-"""Primitives that hold a program and compute it, as `jax.extend.core` makes them."""
+"""Primitives that hold a program and compute it, like those of `jax.extend.core`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["create_call_primitive", "eval_jaxpr_transpose", "register_call_primi
 
 
 def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
-    """A primitive that computes the program it is given, and keeps it in programs that hold it.
+    """A primitive that computes the program in its parameter, and stays one equation in other programs.
 
     Args:
       name: its name.
@@ -43,7 +43,7 @@ def register_call_primitive_rules(
     transpose_rule: Callable[..., Any] | None = None,
     inline_jax_late: bool = True,
 ) -> None:
-    """Give a primitive the rules of one that computes its parameter `call_jaxpr`.
+    """Give a primitive the rules for computing the program in its parameter `call_jaxpr`.
 
     Args:
       prim: a primitive of several results.

@@ -1,4 +1,5 @@
-"""XLA's clients as programs written for JAX call them: their programs take arrays and numbers as well as buffers."""
+"""XLA's clients with the interface that programs for JAX expect: compiled programs take arrays and numbers as well as
+buffers."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ __all__ = ["Client", "Program", "get_backend"]
 
 
 class Program:
-    """A program that a client has compiled: jaxlib's, whose arguments may be arrays.
+    """A compiled program of jaxlib that also takes arrays as arguments.
 
     Attributes:
       loaded: jaxlib's own, which has every attribute that is not here.
@@ -46,7 +47,7 @@ class Program:
 
 
 class Client:
-    """A platform's client: jaxlib's, with programs that take arrays.
+    """A client of jaxlib for a platform, whose programs also take arrays.
 
     Attributes:
       client: jaxlib's own, which has every attribute that is not here.

@@ -1,4 +1,4 @@
-"""Functions of two elements, given by users: as programs on scalars, and on arrays of them."""
+"""User-defined functions of two elements, as programs on scalars and on arrays."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def stage(function: str, computation: Any, operands: Sequence[Any], inits: Seque
 
 
 def require_pure(function: str, program: core.ClosedJaxpr) -> None:
-    """Refuse a computation that does more than compute: it is not said how often it is applied, nor when.
+    """Refuse a computation with effects, since the number and order of its calls are unspecified.
 
     Raises:
       TypeError: it has effects.
@@ -127,7 +127,7 @@ def _mapped(function: Callable[..., Any], size: int) -> Callable[..., Any]:
 
 
 def interpreted(meaning: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
-    """The `interpret` rule of a primitive by what it does in terms of others: interpreters go through that.
+    """The `interpret` rule of a primitive from a function that computes it by other primitives.
 
     Args:
       meaning: `(values, **params) -> results`.

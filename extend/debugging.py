@@ -1,4 +1,4 @@
-"""Programs whose results are not numbers run again, one operation after the other, to find where that began."""
+"""Rerun of programs with nan or inf results, one operation after the other, to find the first such operation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_results"]
 
 
 class OneByOne(Interpreter):
-    """Evaluates a program by applying its operations, those of the programs within included."""
+    """Evaluates a program one operation at a time, including the operations of inner programs."""
 
     def default(self, eqn: JaxprEqn, *values: Any) -> Any:
         outs = replay(eqn, values)
@@ -28,7 +28,7 @@ class OneByOne(Interpreter):
 
 
 def check_results(name: str, closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> None:
-    """Refuse results of a program that are not numbers, as `debug_nans` and `debug_infs` ask.
+    """Raise an error for nan or inf results of a program, as `debug_nans` and `debug_infs` require.
 
     To be called by whoever runs a compiled program, after each run while `backend.refuses_nonfinite()`. The program is
     then run again in steps, of which the first to give such a result raises, and names its line; loops and branches are
@@ -52,5 +52,9 @@ def check_results(name: str, closed: ClosedJaxpr, args: Sequence[Any], outs: Seq
     except FloatingPointError:
         raise
     except Exception as error:
-        raise FloatingPointError(f"{name}: {found}; it cannot be run in steps to see where from") from error
-    raise FloatingPointError(f"{name}: {found}; none of its operations gave such a result when run one by one")
+        raise FloatingPointError(
+            f"{name}: {found}; the program cannot be run step by step to find the operation"
+        ) from error
+    raise FloatingPointError(
+        f"{name}: {found}; none of its operations gave such a result when they were run one by one"
+    )

@@ -1,4 +1,4 @@
-"""What an author may declare of a primitive in place of rules, and the rules that follow."""
+"""Declarations about a primitive, and the rules that are made from them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def with_declared(
     elementwise: bool = False,
     out_like: int | None = None,
 ) -> dict[str, Any]:
-    """Rules by kind, with those that follow from what is declared.
+    """Rules by kind, including those that are made from declarations.
 
     Args:
       where: what is called, for messages.
@@ -78,7 +78,7 @@ def with_declared(
 
 
 def with_effects(where: str, given: Mapping[str, Any], effects: Any, mutates: Any) -> dict[str, Any]:
-    """Rules by kind, of which the type rule tells effects too.
+    """Rules by kind, with a type rule that also returns the effects.
 
     Args:
       where: what is called, for messages.
@@ -215,7 +215,7 @@ _TAKES = {
 
 
 def check_signatures(where: str, rules: Mapping[str, Any]) -> None:
-    """Refuse rules that cannot be called as they will be.
+    """Refuse rules whose signatures do not fit their calls.
 
     Raises:
       TypeError: a rule takes another number of arguments by position, above all since it is a factory.

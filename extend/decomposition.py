@@ -1,4 +1,4 @@
-"""Decomposition: the program of the same function that consists of given primitives only."""
+"""Decomposition of a program into given primitives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["decompose"]
 
 
 def decompose(closed: ClosedJaxpr, to: Iterable[Primitive | str]) -> ClosedJaxpr:
-    """The program of the same function in which only given primitives are left: for interpreters with few rules.
+    """Rewrite a program so that it contains only given primitives, for interpreters with few rules.
 
     A primitive that is not among them is replaced by what its `interpret` rule goes through, such as the program that
     `jit` calls or an impl with `interpret=derive.from_impl`, or by its impl if its lowering is derived from that.

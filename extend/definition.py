@@ -1,4 +1,4 @@
-"""A primitive and all that is known of it, defined by one call."""
+"""Definition of a primitive with its rules, samples and documentation in one call."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Definitions:
         return f"<Definitions: {', '.join(str(primitive) for primitive, *_ in self._all) or 'none'}>"
 
     def enter(self, registry: Registry) -> None:
-        """Enter everything through the registry that `primax_register` was given.
+        """Enter all definitions through the registry that `primax_register` gets.
 
         Raises:
           TypeError: `registry` is none.

@@ -1,4 +1,4 @@
-"""Names and arguments that will go: what is used instead, said in a warning and kept in a list."""
+"""Deprecated names and arguments, with the warnings that name their replacements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Deprecation:
-    """Something that will go.
+    """A deprecated name or argument.
 
     Attributes:
       name: what it is: `package.module.name`, or `package.module.name(argument)`.
@@ -40,7 +40,7 @@ class Deprecation:
         )
 
     def warn(self) -> None:
-        """Warn whoever has called into primax; for arguments, say so where one is given."""
+        """Warn the caller. For an argument, call this where it is passed."""
         warnings.warn(str(self), DeprecationWarning, stacklevel=author().level)
 
     def function(self, fun: F) -> F:
@@ -54,7 +54,7 @@ class Deprecation:
         return warning  # type: ignore[return-value]
 
     def resolve(self) -> Any:
-        """What is used instead.
+        """The replacement.
 
         Raises:
           LookupError: there is no such thing.
@@ -66,7 +66,7 @@ deprecations: dict[str, Deprecation] = {}
 
 
 def deprecated(name: str, replacement: str, *, since: str, removed_in: str) -> Deprecation:
-    """Note that something will go.
+    """Declare a name or an argument as deprecated.
 
     Args:
       name: what it is: `package.module.name`, or `package.module.name(argument)`.
@@ -90,7 +90,7 @@ def deprecated(name: str, replacement: str, *, since: str, removed_in: str) -> D
 
 
 def renamed(module: str, *those: Deprecation) -> Callable[[str], Any]:
-    """The `__getattr__` of a module of which some names will go: they warn, and are their replacements.
+    """The `__getattr__` of a module with deprecated names: each gives a warning and its replacement.
 
     Args:
       module: its name.

@@ -1,4 +1,4 @@
-"""Rules that are made from others, asked for by putting these in their place.
+"""Derivations, which stand in place of rules and are made into rules.
 
 `define_primitive`, `registry.define` and the rule tables take them alike, as in `batch=derive.loop`.
 
@@ -129,7 +129,7 @@ def _placed(rule: Any) -> Rule:
 
 
 def by(factory: Rule, *args: Any, **options: Any) -> Derivation:
-    """The rule that a factory makes for the primitive, for use where there is no primitive yet.
+    """The rule that a factory makes for the primitive, for use before the primitive exists.
 
     Args:
       factory: takes the primitive first, such as `batching.vectorized` or `ad.standard_jvp`.

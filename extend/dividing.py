@@ -1,4 +1,4 @@
-"""Sharding rules that several families share: how results are divided where operands are, as types tell."""
+"""Sharding rules that several families share: the shardings of results, from those of operands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ Axes = tuple[tuple[Any, ...], ...]
 
 
 def kept_axes(x: ShapedArray, *others: ShapedArray, **params: Any) -> list[Axes]:
-    """The rule of what returns one array of the dimensions of its first operand, the others being whole.
+    """The sharding rule of operations whose result has the dimensions of the first operand, and whose other operands
+    are whole.
 
     Raises:
       ShardingTypeError: another operand is divided.
@@ -52,7 +53,7 @@ def refuse_divided(what: str, avals: Sequence[ShapedArray]) -> None:
 
 
 def whole_along(x: ShapedArray, dims: Sequence[int], how: str = "primax.reshard") -> None:
-    """Refuse an operand that is divided along dimensions.
+    """Refuse an operand that is divided along given dimensions.
 
     Raises:
       ShardingTypeError: it is.
@@ -67,7 +68,7 @@ def whole_along(x: ShapedArray, dims: Sequence[int], how: str = "primax.reshard"
 
 
 def all_alike(avals: Sequence[ShapedArray]) -> Axes:
-    """The axes of operands that must all be divided alike, or be whole.
+    """The mesh axes of operands that must all have the same sharding, or be whole.
 
     Raises:
       ShardingTypeError: they are not.
@@ -87,7 +88,7 @@ def all_alike(avals: Sequence[ShapedArray]) -> Axes:
 
 
 def along_axis(name: str, results: int | None = None) -> Callable[..., Any]:
-    """The rule of what computes along one dimension, a parameter of that name, of operands that are divided alike.
+    """The sharding rule of operations along one dimension, given by a parameter, on operands with the same sharding.
 
     Args:
       name: of the parameter.
@@ -106,7 +107,7 @@ def along_axis(name: str, results: int | None = None) -> Callable[..., Any]:
 
 
 def dropped_axes(name: str, mark: str = "") -> Callable[..., Any]:
-    """The rule of what removes the dimensions in a parameter of that name.
+    """The sharding rule of operations that remove the dimensions in a parameter.
 
     Args:
       name: of the parameter.
@@ -124,7 +125,7 @@ def dropped_axes(name: str, mark: str = "") -> Callable[..., Any]:
 
 
 def broadcast_axes(x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]) -> list[Axes]:
-    """The rule of what repeats an array along dimensions: those are whole."""
+    """The sharding rule of operations that repeat an array along new dimensions, which are whole."""
     found: list[tuple[Any, ...]] = [()] * len(shape)
     for size, names, dim in zip(x.shape, axes_of_dims(x), broadcast_dimensions, strict=True):
         if size == shape[dim]:
@@ -133,7 +134,7 @@ def broadcast_axes(x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensio
 
 
 def cut_axes(x: ShapedArray, shape: Sequence[int], sizes: Any = None) -> Axes:
-    """How a part of an array is divided: as the array, if its dimensions can be.
+    """The mesh axes of a part of an array: those of the array, where its dimensions can be divided.
 
     Raises:
       ShardingTypeError: they cannot.
@@ -152,7 +153,7 @@ def cut_axes(x: ShapedArray, shape: Sequence[int], sizes: Any = None) -> Axes:
 
 
 def reshaped_axes(x: ShapedArray, new: tuple[int, ...]) -> Axes:
-    """How an array under another shape is divided: what is split or merged must begin with what is divided.
+    """The mesh axes of a reshaped array: dimensions that are split or merged must begin with the divided one.
 
     Raises:
       ShardingTypeError: it does not.
@@ -167,8 +168,8 @@ def reshaped_axes(x: ShapedArray, new: tuple[int, ...]) -> Axes:
         split = None if names is None else _split(names, [new[i] for i in new_dims], sizes)
         if split is None:
             raise ShardingTypeError(
-                f"how {x.str_short()} is divided under the shape {new} cannot be told; say it with out_sharding=, such "
-                "as out_sharding=primax.P(), or bring the operand whole to every device with primax.reshard"
+                f"the sharding of {x.str_short()} with the shape {new} is not determined; give out_sharding=, such "
+                f"as out_sharding=primax.P(), or bring the operand whole to every device with primax.reshard"
             )
         found += split
     return tuple(found)

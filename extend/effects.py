@@ -1,4 +1,4 @@
-"""Effects of programs, and jax's lists of what is allowed of them: views of what `register_effect` was told."""
+"""Effects of programs, and jax's lists of allowed effects, which are views of the calls of `register_effect`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class EffectTypeSet:
-    """The classes of effects of which one thing is allowed.
+    """The classes of effects with one property, such as being allowed in control flow.
 
     Args:
       flag: the argument of `register_effect` that says so; none if being known is enough.
@@ -49,24 +49,24 @@ class EffectTypeSet:
         return f"EffectTypeSet({', '.join(names)})"
 
     def add_type(self, effect_type: type[Effect]) -> None:
-        """Register a class of effects, or allow one more thing of it."""
+        """Register a class of effects with this property, or add the property to a registered class."""
         known = effect_kinds.get(effect_type)
         flags = known._asdict() if known is not None else {}
         register_effect(effect_type, **(flags | {self._flag: True} if self._flag else flags))
 
     def contains(self, effect: Effect) -> bool:
-        """Whether it is allowed of an effect."""
+        """Whether an effect has this property."""
         try:
             return bool(getattr(kind_of(effect), self._flag, True))
         except TypeError:
             return False
 
     def filter_in(self, effects: Iterable[Effect]) -> list[Effect]:
-        """Those of which it is allowed."""
+        """The effects with this property."""
         return [effect for effect in effects if self.contains(effect)]
 
     def filter_not_in(self, effects: Iterable[Effect]) -> list[Effect]:
-        """Those of which it is not."""
+        """The effects without this property."""
         return [effect for effect in effects if not self.contains(effect)]
 
 

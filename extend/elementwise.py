@@ -1,4 +1,4 @@
-"""What elementwise families share: a row that says dtypes, operation and derivative makes all their rules."""
+"""Tables of elementwise primitives: a row of dtypes, operation and derivative makes all rules."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ ORDERED = Accepts("real", lambda d: not dtypes.is_complex(d) and d != dtypes.flo
 
 
 def boolean(dtype: Any) -> np.dtype[np.bool_]:
-    """What `row` is told of a primitive whose results are true or false, as `out`."""
+    """The value of `out` in `row` for primitives with boolean results."""
     return np.dtype(np.bool_)
 
 
@@ -147,7 +147,7 @@ def row(
     samples: Callable[[], list[core.Sample]] | str | None = None,
     **rules: Any,
 ) -> tuple[core.Primitive, Row]:
-    """One elementwise primitive with its rules.
+    """The rules of one elementwise primitive.
 
     Args:
       primitive: what the row defines.

@@ -37,7 +37,7 @@ ffi_call_p = Primitive("ffi_call", multiple_results=True)
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
-    """Make a foreign function known under a name.
+    """Register a foreign function under a name.
 
     Args:
       name: what programs call it.
@@ -59,7 +59,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 
 
 def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> None:
-    """Make a type of states known, which handlers keep from stage to stage.
+    """Register a type of states, which handlers keep from stage to stage.
 
     Args:
       name: of the type.

@@ -1,4 +1,4 @@
-"""What the rules of primitives that hold programs share.
+"""Functions that the rules of primitives that hold programs share.
 
 Such a primitive has programs among its parameters: a branch, the body of a loop, a function with a rule of its own. Its
 rules transform these by `ad.jvp_jaxpr`, `ad.transpose_jaxpr`, `batching.batch_jaxpr`, `pe.partial_eval_jaxpr` and
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def held_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
-    """The type rule of a primitive whose results, and effects, are those of the program that a parameter holds."""
+    """The type rule of a primitive with the results and effects of the program in a parameter."""
 
     def effectful_abstract_eval(*avals: Any, **params: Any) -> tuple[Any, Any]:
         closed = params[parameter]
@@ -47,7 +47,7 @@ def held_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
 
 
 def checked_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
-    """The check of such a primitive: its operands have the types of the program's."""
+    """The `check` rule of such a primitive: its operands must have the types of the program's inputs."""
 
     def check(context: Any, *atoms: Any, **params: Any) -> tuple[Any, Any]:
         closed = params[parameter]
@@ -58,22 +58,22 @@ def checked_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
 
 
 def nonzero_flags(tangents: Iterable[Any]) -> list[bool]:
-    """For each tangent or cotangent whether it is given, and no symbolic zero."""
+    """For each tangent or cotangent, whether it is not a symbolic zero."""
     return [type(t) is not Zero for t in tangents]
 
 
 def linear_flags(args: Iterable[Any]) -> list[bool]:
-    """For each argument of a transpose rule whether its cotangent is wanted."""
+    """For each argument of a transpose rule, whether the rule must return its cotangent."""
     return [type(x) is UndefinedPrimal for x in args]
 
 
 def given(xs: Iterable[Any]) -> list[Any]:
-    """The values that are there: no symbolic zeros, and none of which a transpose rule gives the cotangent."""
+    """The values without symbolic zeros and without the linear arguments of a transpose rule."""
     return [x for x in xs if type(x) is not Zero and type(x) is not UndefinedPrimal]
 
 
 def tangents_of(primals: Iterable[Any], nonzero: Iterable[bool], found: Iterable[Any]) -> list[Any]:
-    """What a JVP rule returns as tangents of its results.
+    """The tangents that a JVP rule returns.
 
     Args:
       primals: the results.
@@ -89,7 +89,7 @@ def tangents_of(primals: Iterable[Any], nonzero: Iterable[bool], found: Iterable
 
 
 def cotangents(args: Iterable[Any], nonzero: Iterable[bool], found: Iterable[Any]) -> list[Any]:
-    """What a transpose rule returns.
+    """The cotangents that a transpose rule returns.
 
     Args:
       args: its arguments.
@@ -104,7 +104,7 @@ def cotangents(args: Iterable[Any], nonzero: Iterable[bool], found: Iterable[Any
 
 
 def readable(var: Var) -> Var:
-    """A result that may be read: another variable in place of one that nothing reads."""
+    """A result variable that may be read, in place of a dropped one."""
     return Var(var.aval) if type(var) is DropVar else var
 
 
@@ -123,7 +123,7 @@ def reordered(closed: ClosedJaxpr, invars: Iterable[Any], outvars: Iterable[Any]
 def trimmed(
     closed: ClosedJaxpr, used_outputs: Sequence[bool], used_inputs: Sequence[bool] | None = None
 ) -> tuple[ClosedJaxpr, list[bool]]:
-    """A program without what some of its results do not need; itself, if they need all of it.
+    """The part of a program that the used results need; the program itself if they need all of it.
 
     Args:
       closed: the program.
@@ -148,7 +148,7 @@ def trimmed(
 def cut(
     eqn: JaxprEqn, used_inputs: Iterable[bool], used_outputs: Iterable[bool], params: dict[str, Any], effects: Any
 ) -> JaxprEqn:
-    """An equation with some of its operands and results, and other parameters: what a dce rule returns."""
+    """An equation with only some operands and results, and with new parameters, as a dce rule returns it."""
     return eqn.replace(
         invars=list(compress(eqn.invars, used_inputs)),
         outvars=list(compress(eqn.outvars, used_outputs)),
@@ -158,7 +158,7 @@ def cut(
 
 
 class SplitEquation:
-    """An equation being split into one that computes what is known, and one of the rest.
+    """An equation that is being split into a known equation and an unknown one.
 
     Args:
       eqn: the equation.
@@ -185,11 +185,12 @@ class SplitEquation:
 
     @property
     def available(self) -> list[Any]:
-        """What the rest may take: known operands, known results and residuals, as `PartialEval.residuals` counts."""
+        """The values that the unknown equation may read: known operands, known results and residuals, as counted by
+        `PartialEval.residuals`."""
         return [*self.known_in, *self.known_out, *self.residuals]
 
     def known(self, params: dict[str, Any], effects: Any, invars: Sequence[Any] | None = None) -> JaxprEqn | None:
-        """The equation of what is known; None if that is nothing.
+        """The known equation, or None.
 
         Args:
           params: its parameters.
@@ -203,7 +204,7 @@ class SplitEquation:
         return self.eqn.replace(invars=operands, outvars=outvars, params=params, effects=effects)
 
     def rest(self, invars: Iterable[Any], params: dict[str, Any], effects: Any) -> JaxprEqn | None:
-        """The equation of the rest; None if that is nothing."""
+        """The unknown equation, or None."""
         if not self.unknown_out and not effects:
             return None
         return self.eqn.replace(invars=list(invars), outvars=self.unknown_out, params=params, effects=effects)

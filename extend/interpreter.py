@@ -1,4 +1,4 @@
-"""Interpreters of jaxprs: `replay` for one equation, and a base class that walks a program and those it holds."""
+"""Interpreters of jaxprs: `replay` for one equation, and a base class that walks programs and their inner programs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Transformed:
 
 
 class Interpreter:
-    """Walks a program, and computes some value for each of its variables; what a value is, a subclass decides.
+    """Walks a program and computes a value for each variable; subclasses decide what a value is.
 
     What is called for an equation has the signature `(interpreter, eqn, *values)`, with one value for each operand,
     and returns a value, or a list of them if the primitive has multiple results. It is the first that exists of
@@ -151,7 +151,7 @@ class Interpreter:
         return list(map(read, jaxpr.outvars))
 
     def equation(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
-        """The values of an equation's results; override to watch every equation go by."""
+        """The values of an equation's results; override it to see every equation."""
         before = thread.source
         thread.source = before if eqn.source_info is None else eqn.source_info
         try:
@@ -175,11 +175,11 @@ class Interpreter:
         return constant
 
     def primal(self, value: Any) -> Any:
-        """The array by which a branch is chosen or a loop goes on, where a program decides by `value`."""
+        """The array that decides a branch or the end of a loop for a value."""
         return value
 
     def uniform(self, value: Any) -> Any:
-        """The same value in the one structure that all branches return and all turns of a loop carry.
+        """The value in the structure that all branches return and all steps of a loop carry.
 
         To be overridden where some variables have other kinds of values than others, such as constants.
         """
@@ -194,7 +194,7 @@ class Interpreter:
         return value
 
     def default(self, eqn: JaxprEqn, *values: Any) -> Any:
-        """What is done for a primitive without rule; raises, unless overridden."""
+        """Called for a primitive without rule; raises an error unless overridden."""
         raise MissingRuleError(
             f"{self._missing(eqn)}\n"
             f"  Give one: @{type(self).__name__}.rule({eqn.primitive.name}_p) before a function "
@@ -202,7 +202,7 @@ class Interpreter:
         )
 
     def default_higher_order(self, eqn: JaxprEqn, *values: Any) -> Any:
-        """What is done for a primitive without rule that holds programs; raises, unless overridden."""
+        """Called for a primitive without rule that holds programs; raises an error unless overridden."""
         held = ", ".join(name for name, value in eqn.params.items() if any(jaxprs_in_params({name: value})))
         raise MissingRuleError(
             f"{self._missing(eqn)}\n"
@@ -214,7 +214,7 @@ class Interpreter:
     def call(
         self, closed: ClosedJaxpr, values: Sequence[Any], bind: Callable[[ClosedJaxpr, list[Any]], Sequence[Any]]
     ) -> list[Any]:
-        """Go through a program that an equation calls once, in place or by a call of the transformed program.
+        """Interpret a program that an equation calls once, in place or by a call of the transformed program.
 
         Args:
           closed: the program.

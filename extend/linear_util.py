@@ -1,4 +1,4 @@
-"""Functions with transformations around them, which may hand out a second result: what jax's tracing functions take."""
+"""Wrapped functions with transformations and second results, as jax's tracing functions take them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class StoreException(Exception):
-    """A second result was asked for before there was one, or given twice."""
+    """A second result was read before it existed, or stored twice."""
 
 
 class _Store:
@@ -53,7 +53,7 @@ class _Store:
 
 
 class DebugInfo:
-    """What messages and programs say of a function.
+    """Information about a function for messages and programs.
 
     Attributes:
       traced_for: who traces it, such as `"jit"`.
@@ -85,7 +85,7 @@ class DebugInfo:
 
 
 class WrappedFun:
-    """A function and the transformations around it. Two are equal if they consist of equal parts.
+    """A function with transformations around it. Two wrapped functions are equal if their parts are.
 
     Attributes:
       f: the function.
@@ -120,7 +120,7 @@ class WrappedFun:
         return self.f_transformed(*args, **dict(self.params, **kwargs))
 
     def wrap(self, gen: Callable[..., Any], static: tuple[Any, ...], store: _Store | None = None) -> WrappedFun:
-        """One more transformation, around all others."""
+        """Add a transformation around all others."""
         before = () if store is None else (store,)
         outer = partial(gen, self.f_transformed, *before, *static)
         return WrappedFun(self.f, outer, ((gen, static), *self.transforms), self.params, self.debug_info)
@@ -141,7 +141,7 @@ class WrappedFun:
 def wrap_init(
     f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: DebugInfo | None = None
 ) -> WrappedFun:
-    """A function without transformations, ready to be given some.
+    """A wrapped function without transformations.
 
     Args:
       f: the function.
@@ -222,7 +222,7 @@ def _run(gen: Callable[..., Any], f: Callable[..., Any], args: Any, kwargs: Any)
 
 
 def merge_linear_aux(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[bool, Any]:
-    """Which of two wrapped functions has been called, as told by their second results.
+    """Tells which of two wrapped functions was called, by their second results.
 
     Returns:
       Whether it was the first, and its second result.
@@ -242,7 +242,7 @@ def merge_linear_aux(first: Callable[[], Any], second: Callable[[], Any]) -> tup
 
 
 def cache(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a wrapped function and further arguments that remembers its results.
+    """Cache the results of a function of a wrapped function and further arguments.
 
     Args:
       call: `(fun, *args)`, where `fun` was made by `wrap_init` and the arguments have hashes.

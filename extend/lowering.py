@@ -1,4 +1,4 @@
-"""What lowering rules are given."""
+"""The contexts that lowering rules get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements of fewer bits than a byte, where compilers know an operation only of whole bytes."""
+"""Elements narrower than a byte, for operations that compilers support only for whole bytes."""
 
 from __future__ import annotations
 

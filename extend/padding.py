@@ -1,4 +1,4 @@
-"""How much a convolution pads its image, and how large its result is."""
+"""The padding of convolutions, and the sizes of their results."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def dilated(size: int, dilation: int) -> int:
 
 
 def result_size(size: int, window: int, stride: int) -> int:
-    """At how many places a window fits into an axis; sizes are those after padding and dilation."""
+    """The number of positions of a window along an axis; sizes include padding and dilation."""
     return (size - window) // stride + 1 if size >= window else 0
 
 
 def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> list[tuple[int, int]]:
-    """How much a kind of padding puts before and after each axis.
+    """The padding before and after each axis for a named kind of padding.
 
     Args:
       in_shape: the lengths of the axes.
@@ -61,7 +61,7 @@ def padtype_to_pads(
 def named_padding(
     function: str, in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> list[tuple[int, int]]:
-    """`padtype_to_pads` for a function of another name and sequences of one length."""
+    """`padtype_to_pads` with another function name in errors, for sequences of the same length."""
     kind = padding.upper()
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
@@ -94,7 +94,7 @@ def explicit_padding(padding: Any, function: str) -> Pads:
 
 
 def transposed_padding(window: int, stride: int, full: bool) -> tuple[int, int]:
-    """What a transposed convolution pads along one axis, between whose elements lie `stride - 1` holes.
+    """The padding of a transposed convolution along one axis with `stride - 1` holes between elements.
 
     The result holds every place that the window touches, or, if not `full`, has `stride` times the length of the axis.
     """

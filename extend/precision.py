@@ -1,4 +1,4 @@
-"""How precisely products are computed: what a caller may ask for, and how it is written in StableHLO."""
+"""The precision of products: the values that a caller may choose, and their form in StableHLO."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Precision(enum.Enum):
-    """How much of the precision of its operands a product uses, where the platform leaves a choice.
+    """The precision of products on platforms that offer a choice.
 
     DEFAULT is the fastest, HIGH is slower and more precise, HIGHEST uses all of it. CPUs always use all.
     """
@@ -40,7 +40,7 @@ class Precision(enum.Enum):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """How a product is computed: the types of both operands, then that of the accumulator.
+    """An algorithm for products, named by the types of the operands and of the accumulator.
 
     X3, X6 and X9 are the numbers of products of the narrower type that stand for one. DEFAULT leaves the
     choice to the platform.
@@ -68,24 +68,24 @@ class DotAlgorithmPreset(enum.Enum):
 
     @property
     def supported_lhs_types(self) -> tuple[Any, ...] | None:
-        """The scalar types that the first operand is taken as, others are converted; None if the platform chooses."""
+        """The scalar types of the first operand; other types are converted. None if the platform chooses."""
         algorithm = ALGORITHMS.get(self)
         return None if algorithm is None else tuple(dtype.type for dtype in algorithm.operands) or None
 
     @property
     def supported_rhs_types(self) -> tuple[Any, ...] | None:
-        """The scalar types that the second operand is taken as, which are those of the first."""
+        """The scalar types of the second operand, which are those of the first."""
         return self.supported_lhs_types
 
     @property
     def accumulation_type(self) -> Any:
-        """The scalar type of sums; None if that of the result decides."""
+        """The scalar type of the accumulator; None if the result type decides."""
         algorithm = ALGORITHMS.get(self)
         return None if algorithm is None or not algorithm.results else algorithm.accumulate.type
 
 
 class DotAlgorithm(NamedTuple):
-    """How a product is computed, part by part. It must be what a `DotAlgorithmPreset` stands for.
+    """The components of an algorithm for products. They must match a `DotAlgorithmPreset`.
 
     Attributes:
       lhs_precision_type: the dtype that elements of the first operand are rounded to.
@@ -108,7 +108,7 @@ class DotAlgorithm(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """What a preset stands for.
+    """The components of a preset.
 
     Attributes:
       operands: dtypes the operands may have; others are converted to the last. Empty: float8 dtypes only.

@@ -1,4 +1,4 @@
-"""Programs of Python functions: staged once per signature and kept as long as the function lives."""
+"""Programs of Python functions: staged once per signature and kept while the function exists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Program:
-    """What tracing one signature of a function gave.
+    """The result of tracing one signature of a function.
 
     Attributes:
       closed: the program; its constants are what the function closed over.
@@ -66,7 +66,7 @@ class Program:
         return self._open
 
     def alive(self) -> bool:
-        """Whether the enclosing transformations whose values the function closed over are still at work."""
+        """Whether the enclosing transformations whose values the function closed over are still active."""
         return all(x._trace.alive for x in self.tracers)
 
 
@@ -74,7 +74,7 @@ _programs: weakref.WeakKeyDictionary[Any, core.Cache] = weakref.WeakKeyDictionar
 
 
 def programs_of(fun: Callable[..., Any]) -> core.Cache | None:
-    """The programs of a function, shared by all that stage it; None if it cannot be a key."""
+    """The programs of a function, shared by all its users; None if the function is not hashable."""
     try:
         found = _programs.get(fun)
         if found is None:
@@ -90,7 +90,7 @@ def new_programs() -> core.Cache:
 
 
 def remember(programs: core.Cache, key: Any, make: Callable[[], Program]) -> Program:
-    """The program of a signature, made where there is none.
+    """The cached program of a signature, or a new one.
 
     A program that closes over values of a transformation is forgotten when that ends.
     """
@@ -106,13 +106,13 @@ def remember(programs: core.Cache, key: Any, make: Callable[[], Program]) -> Pro
 
 
 def explain_miss(name: str, key: Any, programs: core.Cache) -> None:
-    """Log what tells a call that is about to be traced from those before; see the option `explain_cache_misses`."""
+    """Log how a call that will be traced differs from earlier calls; see the option `explain_cache_misses`."""
     explain = import_module("primax.interpreters.explain").explain
     explain(name, key, [*programs, *programs.older])
 
 
 def surroundings() -> tuple[Any, ...]:
-    """What a program depends on besides its function, its arguments and the rules: options and mapped axes."""
+    """The part of a program's key besides its function, its arguments and the rules: options and mapped axes."""
     axes = core.thread.axes
     return core.thread.config, tuple(axes.items()) if axes else ()
 

@@ -1,4 +1,4 @@
-"""Generators of random bits: what makes one, by what name users ask for it, and the dtype of its keys."""
+"""Generators of random bits: their functions, their names, and the dtypes of their keys."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class PRNGImpl:
 
     @property
     def is_registered(self) -> bool:
-        """Whether users find it by its name."""
+        """Whether the generator is registered by name."""
         return _named.get(self.name) is self
 
     def __str__(self) -> str:
@@ -104,7 +104,7 @@ class PRNGImpl:
 
 
 class KeyDType(ExtendedDType):
-    """The dtype of the keys of a generator, which is `impl.dtype`; no two generators have an equal one."""
+    """The dtype of the keys of a generator, `impl.dtype`; different generators have different dtypes."""
 
     type = prng_key
     element_dtype = np.dtype(np.uint32)
@@ -178,7 +178,7 @@ _loose: set[str] = set()  # names that belong to no plugin
 
 
 def register_prng_impl(impl: PRNGImpl, registry: Registry | None = None) -> None:
-    """Let users ask for a generator by its name.
+    """Register a generator by its name.
 
     Args:
       impl: what `define_prng_impl` returned.
@@ -201,7 +201,7 @@ def register_prng_impl(impl: PRNGImpl, registry: Registry | None = None) -> None
 
 
 def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGImpl:
-    """The generator that a user asks for.
+    """The generator for a user's argument.
 
     Args:
       impl: its name, or itself, or the dtype of its keys; None is the default, `config.default_prng_impl`.
@@ -244,12 +244,12 @@ def random_seed(seeds: Any, impl: Any = None) -> Any:
 
 
 def seed_with_impl(impl: Any, seed: Any) -> Any:
-    """A key of a generator, of an integer."""
+    """A key of a generator from an integer seed."""
     return random_seed(seed, impl)
 
 
 def canonical_seeds(seeds: Any, function: str) -> Any:
-    """Seeds as integers of a dtype: those of Python lose their upper half unless `enable_x64` is set.
+    """Seeds as integers of a dtype; Python integers lose their upper half unless `enable_x64` is set.
 
     Raises:
       TypeError: they are not integers.

@@ -1,4 +1,4 @@
-"""What is known of plugins, for those who ask from Python, and tables that they share."""
+"""Records of plugins, and the tables that plugins share."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def load_plugin(name: str) -> None:
 
 
 def register(plugin: Any, *, name: str | None = None) -> PluginRecord:
-    """Activate a plugin that is at hand, for this process: in a notebook, a script, or a test.
+    """Activate a plugin for this process, in a notebook, a script, or a test.
 
     Args:
       plugin: a module, class or object with a function `primax_register` that is marked by `hookimpl`.
@@ -77,7 +77,7 @@ def register(plugin: Any, *, name: str | None = None) -> PluginRecord:
 
 
 def unregister(name: str) -> None:
-    """Withdraw an active plugin: what it has entered goes, and what it has overridden comes back.
+    """Withdraw an active plugin: its entries are removed, and overridden entries are restored.
 
     Raises:
       PluginError: no plugin of this name is active.
@@ -86,7 +86,7 @@ def unregister(name: str) -> None:
 
 
 def allow_overrides(*names: str) -> None:
-    """Let plugins replace what other plugins have given, as `PRIMAX_ALLOW_OVERRIDES=a,b` does.
+    """Let plugins replace entries of other plugins, as `PRIMAX_ALLOW_OVERRIDES=a,b` does.
 
     A plugin that was refused for want of consent is activated now.
 

@@ -24,7 +24,7 @@ _COMBINING = frozenset(("reduce", "reduce_window", "scatter-apply", "select_and_
 
 
 class Replay:
-    """Computes programs of primax on values of jax, under whatever transformations of jax are at work.
+    """Computes programs of primax on values of jax, under all active transformations of jax.
 
     Args:
       jax: the package.
@@ -70,7 +70,7 @@ class Replay:
         return list(map(read, jaxpr.outvars))
 
     def keeps_programs(self, primitive: Primitive) -> bool:
-        """Whether a primitive is one of primax whose rules keep the programs in its parameters as they are."""
+        """Whether a primitive is a primitive of primax whose rules keep the programs in its parameters unchanged."""
         return primitive.name in _COMBINING and host.primitives.get(primitive.name) is primitive
 
     def _equation(self, eqn: JaxprEqn, values: list[Any]) -> Sequence[Any]:

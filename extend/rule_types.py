@@ -70,7 +70,7 @@ class LoweringRule(Protocol):
 
 
 class Rules(TypedDict, total=False):
-    """What `registry.define` takes of a primitive: rules by kind, and reasons why there is none."""
+    """The arguments of `registry.define` for a primitive: rules by kind, and reasons for unsupported ones."""
 
     impl: ImplRule | Derivation
     abstract_eval: TypeRule | Derivation
@@ -94,7 +94,7 @@ class Rules(TypedDict, total=False):
 
 
 class Row(Rules, total=False):
-    """The same with samples: what `extend.elementwise.row` makes."""
+    """`Rules` with samples, as `extend.elementwise.row` returns them."""
 
     samples: Sequence[SampleSource]
 

@@ -1,4 +1,4 @@
-"""Samples of primitives for the conformance kit, made when they are wanted, at numbers that are not special."""
+"""Samples of primitives for the conformance kit, made on demand from generic numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def numbers(shape: Sequence[int], dtype: Any = np.float32, start: int = 0) -> An
 def samples(
     shapes: Sequence[Sequence[int]], *params: Mapping[str, Any], dtype: Any = np.float32, **options: Any
 ) -> Maker:
-    """Samples at the same arguments, one for each choice of parameters: a rule that ignores one is found out.
+    """Samples with the same arguments, one for each set of parameters, to find rules that ignore a parameter.
 
     Args:
       shapes: those of the arguments.
@@ -58,7 +58,7 @@ def samples(
 def array_samples(
     accepts: Container[Any], reference: Callable[..., Any], *ways: dict[str, Any], shape: tuple[int, ...] = (3, 4)
 ) -> Maker:
-    """Arrays of each kind of dtype that is accepted, each in another way.
+    """Different arrays, one for each accepted kind of dtype.
 
     Args:
       accepts: the dtypes.
@@ -81,7 +81,7 @@ def elementwise_samples(
     same_shape: bool = False,
     **options: Any,
 ) -> Maker:
-    """Samples of an elementwise primitive: of each kind of dtype, then with one argument of rank 0 after the other.
+    """Samples of an elementwise primitive: one for each kind of dtype, then one for each argument as a scalar.
 
     The last sample of a primitive of several arguments repeats axes of length 1.
 
@@ -114,7 +114,7 @@ def elementwise_samples(
 
 
 def bound_by(primitive: core.Primitive, fun: Callable[..., Any], *args: Any, **options: Any) -> core.Sample:
-    """What a function binds a primitive with, as a sample; for primitives that hold programs.
+    """The arguments with which a function binds a primitive, as a sample; for primitives that hold programs.
 
     Args:
       primitive: which.

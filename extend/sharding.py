@@ -87,7 +87,7 @@ Result = TypeVar("Result")
 
 
 def with_out_sharding(function: str, bind: Callable[..., Result], args: Sequence[Any], out_sharding: Any) -> Result:
-    """What a function returns for arrays, divided as its argument `out_sharding` says, if it says something.
+    """The result of a function with the sharding of its argument `out_sharding`, if there is one.
 
     Args:
       function: its name.

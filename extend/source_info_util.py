@@ -1,4 +1,4 @@
-"""Where in the user's program an equation was made. A source is what an equation has as its `source_info`."""
+"""The source lines of equations in the user's program, which equations store as `source_info`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = [
 
 
 def current() -> Any:
-    """The source of equations that are made now."""
+    """The source of an equation that would be made now."""
     return Traceback.get_traceback() if thread.source is None else thread.source
 
 
 def summarize(source_info: Any, num_frames: int = 1) -> str:
-    """The innermost lines of the user's program in a source, one below the other.
+    """The innermost lines of the user's program in a source, as text.
 
     Args:
       source_info: of an equation.
@@ -41,7 +41,7 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
 
 @contextmanager
 def user_context(source_info: Any) -> Iterator[None]:
-    """Attribute the equations that are made within a `with` block to a source; None leaves things as they are."""
+    """Attribute the equations made within a `with` block to a source; None changes nothing."""
     before = thread.source
     if source_info is not None:
         thread.source = source_info

@@ -1,4 +1,4 @@
-"""Values on devices: how they get there, where they are, and what becomes of them."""
+"""Values on devices: transfers, placement and donation."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _widen(b: Any) -> Any:
 
 
 def on_host(x: Any) -> np.ndarray[Any, Any]:
-    """The value of an argument of a program that is none of primax's arrays."""
+    """The host value of an argument that is not a primax array."""
     if isinstance(x, ShapeDtypeStruct):
         raise TypeError(f"{x!r} has no value; functions that compute need an array, eval_shape does not{of_call()}")
     return np.asarray(x)
@@ -109,7 +109,7 @@ _no_guard = nullcontext()
 
 
 def asked_transfer(kind: str) -> Any:
-    """A `with` block whose transfers a user has asked for: guards take them for explicit.
+    """A `with` block whose transfers count as explicit for transfer guards.
 
     Args:
       kind: `put` for those to devices, `get` for those from devices.
@@ -214,7 +214,7 @@ def _gather(b: Any) -> np.ndarray[Any, Any]:
     sharding = b._sharding
     if sharding._summands:
         raise ValueError(
-            f"an array of type {b.aval.str_short()} is still to be summed along "
+            f"an array of type {b.aval.str_short()} is unreduced along "
             f"{', '.join(map(repr, sharding._summands))}, so that no device has its value: sum first, with "
             "primax.reshard(x, primax.P()), or read the summands, x.addressable_shards"
         )
@@ -388,7 +388,7 @@ constructor.parts = parts_of
 
 
 def release(x: Any, name: str, passed: Any = None) -> None:
-    """Take note of an argument that its buffer was donated to a program, if the program has taken it.
+    """Mark an argument as donated, if the program has taken its buffer.
 
     Args:
       x: the argument.
@@ -401,13 +401,13 @@ def release(x: Any, name: str, passed: Any = None) -> None:
 
 
 def is_constant(x: Any) -> bool:
-    """Whether others hold the buffer of an array: a compiled program as a constant, or an array as a part of it."""
+    """Whether a compiled program holds the buffer of an array as a constant, or another array shares it."""
     x = physical(x)
     return type(x) is Array and (hasattr(x._b, "is_constant") or hasattr(x._b, "is_shared"))
 
 
 def shared(x: Array) -> Array:
-    """An array of whose buffer others hold parts, so that it is copied where it is donated."""
+    """Mark an array whose buffer others share, so that it is copied when it is donated."""
     x._b.is_shared = True
     return x
 
@@ -438,14 +438,14 @@ def _repeated(name: str) -> ValueError:
 
 
 def spare(x: Any, constant: bool = False) -> Any:
-    """What to donate for an array, so that others keep what they hold of it: a copy, if they do."""
+    """The array to donate: a copy if others share the buffer."""
     if not constant and not is_constant(x):
         return x
     return ExtendedArray(_copy(x.base), x.dtype) if type(x) is ExtendedArray else _copy(x)
 
 
 def refuse_buffers(error: Exception, name: str, leaves: Sequence[Any]) -> None:
-    """Raise a clear error where XLA refused a call because of what became of the buffers of its arguments.
+    """Raise a clear error if XLA rejected a call because buffers of its arguments were donated or deleted.
 
     Raises:
       DeletedArrayError: one of them was donated, perhaps by another thread in this moment.

@@ -1,4 +1,4 @@
-"""Transposition: cotangents pulled back along a tape, from its end, by the transpose rules of what is on it."""
+"""Transposition: cotangents pulled back along a tape, from its end, by transpose rules."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The batched form of a primitive: one whose every rule is the primitive's own, applied to one element of a batch.
 
-What `vmap` binds in place of a primitive whose batch rule is derived from its impl. It prints under the same name.
-"""
+`vmap` binds this form of a primitive if the batch rule is derived from the impl. It prints under the same name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batching: one axis of many values at once, through a function written for one."""
+"""Batching: a function written for one element, applied to a whole axis."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class AxisData:
 
 
 class BatchTracer(Tracer):
-    """A stack of values along axis `dim` of `value`, seen as one of them."""
+    """A tracer for one element along axis `dim` of `value`."""
 
     __slots__ = ("aval", "dim", "value")
 
@@ -134,7 +134,7 @@ class BatchTrace(Trace):
         return results
 
     def call_rule(self, primitive: Any, values: Any, dims: Any, params: dict[str, Any]) -> Any:
-        """What the primitive's rule returns; that of an axis-aware one, if there is no other."""
+        """The result of the primitive's batch rule, or of its `axis_batch` rule if there is no other."""
         rule = _functions.get(primitive)
         if rule is None:
             by_axis = rules.axis_batch_rules.get_or_load(primitive)
@@ -145,7 +145,7 @@ class BatchTrace(Trace):
         return call_rule(self.parent, rules.batch_rules, primitive, rule, values, dims, params=params)
 
     def results(self, primitive: Any, returned: Any) -> Any:
-        """What a rule returned, as tracers; plain where it is not batched.
+        """The results of a rule as tracers; plain values where they are not batched.
 
         Raises:
           RuleError: it is not the results and where each has its batch axis.
@@ -164,7 +164,7 @@ class BatchTrace(Trace):
         return [self.tracer(primitive, x, d) for x, d in zip(out, dims, strict=True)]
 
     def tracer(self, primitive: Any, value: Any, dim: Any) -> Any:
-        """What a batch rule returned, as a tracer; plain if it is not batched."""
+        """The result of a batch rule as a tracer; a plain value if it is not batched."""
         try:
             aval = get_aval(value)
         except NO_VALUE as error:
@@ -358,7 +358,7 @@ def batch_jaxpr(
     dims: Sequence[int | None],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[ClosedJaxpr, list[int | None]]:
-    """The program that computes a batch at once.
+    """The batched program.
 
     Args:
       closed: a program for one element.

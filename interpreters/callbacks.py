@@ -120,7 +120,7 @@ def _element_array(x: Any, aval: Any) -> Any:
 def host_results(
     found: Sequence[Any], avals: Sequence[Any], label: Callable[[int], str] | None = None
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    """What a callback returned, as NumPy arrays of the promised types; 64-bit results are narrowed without x64.
+    """The results of a callback as NumPy arrays of the declared types; 64-bit results are narrowed without x64.
 
     Of results of extended dtypes these are the arrays of their elements.
 

@@ -1,4 +1,4 @@
-"""Clusters: how a process learns from what has started it where the other processes are, and which one it is."""
+"""Clusters: detection of the other processes, and of this process's index, from the launcher."""
 
 from __future__ import annotations
 

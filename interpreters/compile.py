@@ -1,4 +1,4 @@
-"""Compilation: from StableHLO modules to executables, with a cache on disk if asked for."""
+"""Compilation: from StableHLO modules to executables, with an optional cache on disk."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _out_shardings(avals: Sequence[Any], site: Site, xla: Any, tokens: int) -> l
 
 
 class Unnamed(Exception):
-    """XLA has divided results in a way that the axes of the mesh have no names for."""
+    """XLA has divided results in a way that the mesh's axis names cannot describe."""
 
     def __init__(self, results: list[int]) -> None:
         super().__init__(results)
@@ -265,7 +265,7 @@ def _token_handler(device: Any) -> Any:
 
 
 def wait_for_effect(effect: Any) -> None:
-    """Wait until all that this thread's programs do by way of an ordered effect has happened.
+    """Wait until an ordered effect of this thread's programs is complete.
 
     Raises:
       XlaError: one of the programs failed.

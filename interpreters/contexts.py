@@ -1,4 +1,4 @@
-"""The MLIR contexts that modules are built in: one at a time for each thread."""
+"""The MLIR contexts of modules, one at a time for each thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Custom calls: operations of a module that functions outside of XLA carry out."""
+"""Custom calls: operations of a module that functions outside XLA implement."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def load_lapack() -> frozenset[str]:
 
 
 def lapack_target(routine: str, dtype: Any) -> str:
-    """What the foreign function is called by which jaxlib calls a routine of LAPACK, which is loaded with the first.
+    """The name of jaxlib's foreign function for a LAPACK routine; the first call loads LAPACK.
 
     Args:
       routine: such as `"getrf"`, without the letter of its dtype.

@@ -1,4 +1,4 @@
-"""Operations on each device's part that a function of the user divides, when XLA divides the program."""
+"""Operations on each device's part, divided by a user's function when XLA divides the program."""
 
 from __future__ import annotations
 

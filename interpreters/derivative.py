@@ -1,4 +1,4 @@
-"""Derivatives at a point, as `linearize` and `vjp` return them: functions that are pytrees of what they remember."""
+"""Derivatives at a point, as `linearize` and `vjp` return them: functions that are pytrees of their residuals."""
 
 from __future__ import annotations
 

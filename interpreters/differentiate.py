@@ -1,4 +1,4 @@
-"""Derivatives of functions of pytrees: jvp, linearize, vjp, grad and what is built on them."""
+"""Derivatives of functions of pytrees: jvp, linearize, vjp, grad and related functions."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of a function, and its derivative there as a linear function.
+    """The value of a function, and its derivative at that point as a linear function.
 
     What does not depend on the direction is computed once, here.
 
@@ -176,7 +176,8 @@ def _differentiated(
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = (), saveable_args: Any = True
 ) -> Any:
-    """The value of a function, and the function that pulls cotangents of it back to its arguments.
+    """The value of a function, and its VJP function, which maps cotangents of the result to cotangents of the
+    arguments.
 
     Args:
       fun: a function of arrays in any containers.
@@ -220,7 +221,7 @@ def _refuse_axes(what: str, reduce_axes: Any) -> None:
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
-    """The transpose of a function that is linear.
+    """The transpose of a linear function.
 
     Args:
       fun: linear in all its arguments.

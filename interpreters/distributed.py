@@ -1,4 +1,4 @@
-"""Several processes that compute together: how they join, what they must agree on, and what happens if one is lost."""
+"""Several processes that compute together: joining, comparison of programs, and loss of processes."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Runtime:
             waited = time.monotonic() - begin
             if waited > self.patience:
                 raise XlaError(
-                    f"process {missing[0]} has not come to the program {_name(digest)!r} within {self.patience:g} s; "
+                    f"process {missing[0]} has not called the program {_name(digest)!r} within {self.patience:g} s; "
                     f"{_RULE}, or need a longer initialization_timeout"
                 )
             self.look(f"it to come to the program {_name(digest)!r}", begin)
@@ -225,7 +225,7 @@ def initialize(
     shutdown_timeout_seconds: int = 300,
     coordinator_bind_address: str | None = None,
 ) -> None:
-    """Join the other processes, before anything is computed. All of them must call it.
+    """Join the other processes, before any computation. All processes must call it.
 
     What is None is read from the variables `PRIMAX_COORDINATOR_ADDRESS`, `PRIMAX_NUM_PROCESSES` and
     `PRIMAX_PROCESS_ID` (or `JAX_...`), or else it is what Slurm, Open MPI or Kubernetes tell.
@@ -330,7 +330,7 @@ def _place(function: str, address: Any, count: Any, index: Any, method: str | No
     if missing:
         raise ValueError(
             f"{function}: {', '.join(missing)} must be given, or set as variables {_variables(missing)}: no cluster "
-            "tells them"
+            f"was detected that supplies them"
         )
     count = int(count) if isinstance(count, str) else integer(function, "num_processes", count)
     index = int(index) if isinstance(index, str) else integer(function, "process_id", index)
@@ -351,7 +351,7 @@ def is_initialized() -> bool:
 
 
 def shutdown() -> None:
-    """Leave the other processes, when all of them do; nothing happens if this one is alone.
+    """Leave the other processes; all of them must call it. Nothing happens if this process is alone.
 
     At the end of a program it is done unasked. Afterwards arrays over several processes cannot be computed.
 

@@ -1,4 +1,4 @@
-"""How a primitive that treats elements alike, whatever they are, is lowered where they are small arrays."""
+"""The lowering of structural primitives for arrays of extended dtypes, whose elements are small arrays."""
 
 from __future__ import annotations
 

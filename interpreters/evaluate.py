@@ -1,4 +1,4 @@
-"""Evaluation: what a bind does when no transformation is at work."""
+"""Evaluation: binds outside all transformations."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ epoch.listeners.append(_fast_cache.clear)
 
 
 def clear_caches() -> None:
-    """Forget all that was traced, derived and compiled."""
+    """Clear the caches of traced, derived and compiled programs."""
     epoch.forget()
 
 
@@ -82,7 +82,7 @@ def fast_function(
     static_argnames: Sequence[str] = (),
     key: Any = (),
 ) -> Any:
-    """A function dispatched by jaxlib, which enters Python only for signatures it has not seen.
+    """A function dispatched by jaxlib, which enters Python only for new signatures.
 
     Args:
       name: for messages and profiles.
@@ -205,7 +205,7 @@ for _kind in {np.dtype(code).type for code in "?bhilqBHILQefdFD"}:
 
 
 def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any:
-    """What jaxlib needs to run a program without asking Python; None if it must ask."""
+    """The data that jaxlib needs to run a program without Python; None if it needs Python."""
     if not executable.plain:
         # jaxlib looks at no results, keeps no tokens, raises a bare ValueError when a callback fails, and has no float0
         return None
@@ -239,7 +239,7 @@ def first_call(
     keep_unused: bool = False,
     overrides: tuple[tuple[str, Any], ...] = (),
 ) -> tuple[list[Any], Any]:
-    """Compute a program for arguments of a signature that jaxlib has not seen.
+    """Compute a program for arguments with a new signature.
 
     Args:
       closed: the program.
@@ -318,7 +318,7 @@ _has_external_rule = ExternalRules(rules.impl_rules)
 
 
 class EvalTrace(Trace):
-    """The trace at the bottom: computes."""
+    """The bottom trace, which computes results."""
 
     __slots__ = ()
 
@@ -343,7 +343,7 @@ class EvalTrace(Trace):
         return self.evaluate(primitive, args, params, key)
 
     def evaluate(self, primitive: Any, args: Any, params: dict[str, Any], key: Any) -> Any:
-        """The results of a primitive that has an impl rule, or of another at its first use with these parameters.
+        """The results of a primitive with an impl rule, or of another primitive at its first use with these parameters.
 
         Args:
           primitive: what to compute.
@@ -476,7 +476,7 @@ class CompileTimeTrace(Trace):
 
 @contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """A `with` block in which operations on values that are known are computed, even while a program is traced.
+    """A `with` block in which operations on known values are computed, even while a program is traced.
 
     Their results are known too, so that Python may ask for them. Operations on tracers are traced as ever.
 
@@ -514,7 +514,7 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
-    """The transformations that are at work now, as something that equals itself as long as they are the same.
+    """An opaque object for the active transformations, equal while they are the same.
 
     Args:
       convention: not used; there for code written for JAX.

@@ -1,4 +1,4 @@
-"""Why a jitted function is traced once more: what differs from the calls before, in one line."""
+"""Explanations why a jitted function is traced again: one line with the differences from earlier calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callbacks raise in programs over several devices."""
+"""Errors of callbacks in programs over several devices."""
 
 from __future__ import annotations
 

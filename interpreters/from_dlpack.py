@@ -1,4 +1,4 @@
-"""Arrays of other libraries, taken through DLPack."""
+"""Import of other libraries' arrays through DLPack."""
 
 from __future__ import annotations
 

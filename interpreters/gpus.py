@@ -1,4 +1,4 @@
-"""What plugins for GPUs need besides their library: versions that go together, CUDA's libraries, a driver, kernels."""
+"""The requirements of GPU plugins besides their library: matching versions, CUDA's libraries, a driver, kernels."""
 
 from __future__ import annotations
 

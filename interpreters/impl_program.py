@@ -1,4 +1,4 @@
-"""An impl that is written in primax operations, as the program that other rules are derived from."""
+"""The program of an impl in primax operations, from which other rules are derived."""
 
 from __future__ import annotations
 

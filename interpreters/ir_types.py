@@ -1,4 +1,4 @@
-"""Types and constants of MLIR for those of programs."""
+"""MLIR types and constants for the types and constants of programs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def dtype_to_ir_type(dtype: Any) -> Any:
 
 
 def stack_axes(aval: Any) -> tuple[Any, ...]:
-    """The axes of the mesh along which summands of a value lie in a module: those that no `shard_map` maps."""
+    """The mesh axes along which a module stacks the summands of a value: those that no `shard_map` maps."""
     division = getattr(aval, "division", None)
     if division is None or not division.unreduced:
         return ()

@@ -1,4 +1,4 @@
-"""Jacobians and Hessians: whole bases of tangents or cotangents at once."""
+"""Jacobians and Hessians, by `vmap` over bases of tangents or cotangents."""
 
 from __future__ import annotations
 

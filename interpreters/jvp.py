@@ -92,7 +92,7 @@ class JVPTrace(Trace):
         return results
 
     def results(self, primitive: Any, returned: Any) -> Any:
-        """What a rule returned, as tracers; plain where the tangent is zero.
+        """The results of a rule as tracers; plain values where the tangent is zero.
 
         Raises:
           RuleError: it is not the primals and tangents of the results, or their types do not fit.
@@ -110,7 +110,7 @@ class JVPTrace(Trace):
         return self.tracer(primitive, out, tangent_out)
 
     def tracer(self, primitive: Any, primal: Any, tangent: Any) -> Any:
-        """One result of a rule as a tracer; plain if its tangent is zero."""
+        """One result of a rule as a tracer; a plain value if its tangent is zero."""
         if type(tangent) is not Zero:
             tracer = _new(JVPTracer)  # without a call of `__init__`
             tracer._trace = self
@@ -152,7 +152,7 @@ class PrimalTrace(Trace):
 
 
 def primals_only(fun: Callable[..., Sequence[Any]], *args: Any) -> list[Any]:
-    """The outputs of a function that may close over values being differentiated, whose tangents do not matter to it."""
+    """The outputs of a function without tangents, even if it closes over values that are being differentiated."""
     trace = PrimalTrace(thread.trace)
     before = enter(trace)
     try:
@@ -238,7 +238,7 @@ def jvp_flat(
 def jvp_jaxpr(
     closed: ClosedJaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[ClosedJaxpr, list[bool]]:
-    """The program that also computes tangents.
+    """The JVP program: it computes the results and their tangents.
 
     Args:
       closed: a program from x to y.

@@ -1,4 +1,4 @@
-"""`debug_key_reuse`: a random key that is used twice is refused, with the lines of both uses.
+"""`debug_key_reuse`: errors for random keys that are used twice, with the lines of both uses.
 
 The program of each computation is walked before it runs. A key has an origin, the value that it is a part of, and a
 path of the operations that took the part out; a use of a part is a use of all that it is in, and of all that is in it.
@@ -27,7 +27,7 @@ _SAME = frozenset(("squeeze", "reshape", "expand_dims", "copy", "device_put", "s
 
 
 def register_key_use(primitive: Any, *, uses_up: bool) -> None:
-    """Say that a primitive makes something of a key: numbers, or other keys.
+    """Declare that a primitive consumes a key, to make numbers or other keys.
 
     Args:
       primitive: what is applied to the key.

@@ -1,4 +1,4 @@
-"""Recording: what is known runs at once, what depends linearly on some inputs is put on a tape."""
+"""Recording: known operations run at once; operations that depend linearly on some inputs are put on a tape."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TapeEqn:
 
 
 class LinearTrace(Trace):
-    """Runs what does not depend on the tape's inputs under the parent, and records the rest."""
+    """Computes operations that do not depend on the tape's inputs under the parent, and records the rest."""
 
     __slots__ = ("count", "eqns", "inputs", "lines", "settings", "x64")
 
@@ -97,7 +97,7 @@ class LinearTrace(Trace):
         return self.record(primitive, args, params)
 
     def split(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
-        """Compute what is known of an operation under the parent, and put the rest on the tape."""
+        """Compute the known part of an operation under the parent, and put the rest on the tape."""
         avals = [x.aval if type(x) is LinearTracer else get_aval(x) for x in args]
         parts = split_call(primitive, avals, params, tuple(map(self.is_linear, args)))
         values: dict[Any, Any] = dict(zip(parts.whole.invars, args, strict=True))
@@ -158,7 +158,7 @@ class LinearTrace(Trace):
 
 
 def is_staged(trace: Any) -> bool:
-    """Whether what runs under `trace` ends up in a program, whose equations have source lines."""
+    """Whether operations under `trace` become equations of a program."""
     while trace is not None and not isinstance(trace, StagingTrace):
         trace = trace.parent
     return trace is not None

@@ -1,4 +1,5 @@
-"""Linearization: a function's value at a point, and its derivative there as a tape to be replayed or transposed."""
+"""Linearization: a function's value at a point, and its derivative there as a tape that can be replayed or
+transposed."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ class Tape:
         return backward(self.trace, self.outs, cotangents)
 
     def residuals(self) -> tuple[list[Any], Tape]:
-        """The values on the tape that do not depend on its inputs, each once, and the tape with places for them."""
+        """The residuals of the tape, each once, and the tape with placeholders for them."""
         found: dict[int, _Place] = {}
         values: list[Any] = []
 
@@ -93,7 +94,7 @@ class Tape:
         return values, self._with(take)
 
     def with_residuals(self, values: Sequence[Any]) -> Tape:
-        """The tape with values in the places that `residuals` left."""
+        """The tape with values for the placeholders of `residuals`."""
         return self._with(lambda x: values[x.index] if type(x) is _Place else x)
 
     def _with(self, change: Callable[[Any], Any]) -> Tape:

@@ -115,7 +115,7 @@ class ModuleContext:
         self._uses: dict[Jaxpr, int] | None = None
 
     def uses(self, jaxpr: Jaxpr) -> int:
-        """How many equations of the program hold a jaxpr."""
+        """The number of equations of the program that hold a jaxpr."""
         if self._uses is None:
             counts: dict[Jaxpr, int] = {}
             pending = [self.root]
@@ -128,7 +128,7 @@ class ModuleContext:
         return self._uses.get(jaxpr, 0)
 
     def new_channel(self) -> int:
-        """A number for one more communication between devices."""
+        """A new channel number for communication between devices."""
         self.channels += 1
         return self.channels
 
@@ -172,7 +172,7 @@ def _located(function: Callable[..., Any], source: Any) -> Callable[..., Any]:
 
 
 class LoweringRuleContext:
-    """What a lowering rule may ask about the equation it lowers.
+    """The context of a lowering rule: information about the equation that it lowers.
 
     Attributes:
       module_context: the module being built.
@@ -218,7 +218,7 @@ class LoweringRuleContext:
         return LoweringRuleContext(**{**fields, **changes})
 
     def set_tokens_out(self, tokens: dict[Any, Any]) -> None:
-        """Say which tokens later equations with the same ordered effects wait for."""
+        """Set the tokens for later equations with the same ordered effects."""
         self.tokens_out = tokens
 
 
@@ -397,7 +397,7 @@ def tell_compiler(values: Sequence[Any], attributes: Sequence[tuple[str, str]]) 
 
 
 def physical_lowering(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a lowering rule that itself takes arrays of extended dtypes as the arrays of their elements.
+    """Mark a lowering rule that accepts arrays of extended dtypes as arrays of their elements.
 
     Other primitives, except those that hold programs, are lowered by their batching rules where such arrays occur.
     """

@@ -1,4 +1,4 @@
-"""`make_jaxpr`: a function of pytrees as a program to look at."""
+"""`make_jaxpr`: the program of a function of pytrees, for inspection."""
 
 from __future__ import annotations
 

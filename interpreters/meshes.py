@@ -1,4 +1,4 @@
-"""The mesh in scope: how it is set, and what it is inside of programs that are one device's."""
+"""The mesh in scope, including inside per-device programs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NO_MESH = AbstractMesh((), ())
 
 
 def make_mesh(axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devices: Any = None) -> Mesh:
-    """A mesh of the first devices there are.
+    """A mesh of the first available devices.
 
     Args:
       axis_shapes: the sizes of the axes.
@@ -83,7 +83,7 @@ class _Setting:
 
 
 def set_mesh(mesh: Mesh | None) -> _Setting:
-    """Make a mesh the one in scope of this thread: from now on, or within a `with` statement.
+    """Put a mesh in scope in this thread: from now on, or within a `with` statement.
 
     Specifications without a mesh mean this one, and programs whose arguments are not committed run on it.
 
@@ -106,7 +106,7 @@ def set_mesh(mesh: Mesh | None) -> _Setting:
 
 
 def use_abstract_mesh(mesh: AbstractMesh) -> AbstractContextManager[AbstractMesh]:
-    """A context manager that makes the axes of a mesh those in scope, without its devices.
+    """A context manager that puts an abstract mesh in scope.
 
     Raises:
       TypeError: it is no `AbstractMesh`.
@@ -118,7 +118,7 @@ def use_abstract_mesh(mesh: AbstractMesh) -> AbstractContextManager[AbstractMesh
 
 @contextmanager
 def axes_in_scope(mesh: AbstractMesh, concrete: Mesh | None) -> Iterator[AbstractMesh]:
-    """A context manager that makes the axes of a mesh those in scope, over its devices if they are known.
+    """A context manager that puts the axes of a mesh in scope, with its devices if they are known.
 
     Args:
       mesh: the axes, of any types.
@@ -134,19 +134,19 @@ def axes_in_scope(mesh: AbstractMesh, concrete: Mesh | None) -> Iterator[Abstrac
 
 
 def get_mesh() -> Mesh:
-    """The mesh in scope of this thread; one without axes if there is none."""
+    """The mesh in scope in this thread; an empty one if there is none."""
     scope = current_scope()
     return empty_mesh() if scope is None or scope.mesh is None else scope.mesh
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The axes of the mesh in scope; none if there is none."""
+    """The abstract mesh in scope; an empty one if there is none."""
     scope = current_scope()
     return _NO_MESH if scope is None else scope.abstract
 
 
 def manual_axes() -> tuple[Any, ...]:
-    """The axes of the mesh in scope along which types tell how values vary."""
+    """The axes of the mesh in scope along which types record variance."""
     scope = current_scope()
     return scope.abstract.manual_axes if scope is not None and scope.checked else ()
 
@@ -159,7 +159,7 @@ def _with_manual(mesh: AbstractMesh, names: tuple[Any, ...]) -> AbstractMesh:
 
 @contextmanager
 def manual_scope(mesh: Mesh, axes: Iterable[Any], checked: bool) -> Iterator[None]:
-    """Within a `with` statement, what is traced is the program of one device along axes of a mesh."""
+    """A `with` block in which the traced program is a per-device program along axes of a mesh."""
     outer = current_scope()
     names = tuple(axes)
     abstract = mesh.abstract_mesh

@@ -1,4 +1,4 @@
-"""Modules: whole programs in StableHLO, with what their arguments and results are told to be."""
+"""Modules: whole programs in StableHLO, with attributes of their arguments and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`debug_nans` and `debug_infs`: results that are not numbers are refused where they are computed."""
+"""`debug_nans` and `debug_infs`: errors for nan and inf results, at the operation that computes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["found_in", "refuse", "refuses_nonfinite"]
 
 
 def refuses_nonfinite() -> bool:
-    """Whether results are looked at."""
+    """Whether results are checked for nan or inf."""
     return bool(debug_nans.value or debug_infs.value)
 
 

@@ -1,4 +1,4 @@
-"""Partial evaluation of jaxprs: the part that depends on known inputs alone, and the rest."""
+"""Partial evaluation of jaxprs: the part that depends only on known inputs, and the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["PartialEval", "SplitCall", "close_over", "partial_eval_jaxpr", "spli
 
 
 class PartialEval(NamedTuple):
-    """A program split in two.
+    """The result of splitting a program in two.
 
     Attributes:
       known: from the known inputs to (the known outputs, the residuals that are neither inputs nor outputs).
@@ -80,7 +80,7 @@ def _programs_in(values: Iterable[Any]) -> Iterator[ClosedJaxpr]:
 def partial_eval_jaxpr(
     closed: ClosedJaxpr, unknown_in: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> PartialEval:
-    """Split a program by which of its inputs are known.
+    """Split a program into a known and an unknown part, given the known inputs.
 
     What is known is computed by the known part, once, and handed over as residuals. Neither part holds equations
     that its outputs do not need.

@@ -1,4 +1,4 @@
-"""Shardings in modules: meshes and divisions as the partitioner of XLA, Shardy, reads them."""
+"""Shardings in modules, in the form that XLA's partitioner, Shardy, reads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def mesh_symbol(module: Any, mesh: Any) -> str:
 
 
 def sharding_attribute(module: Any, mesh: Any, spec: PartitionSpec, ndim: int, open_axes: bool = False) -> Any:
-    """The attribute that tells Shardy how a value of that many axes lies.
+    """The Shardy attribute for the sharding of a value with a given number of axes.
 
     Along axes of open sums it is whole: Shardy refuses to hand summands to the program of one device since jaxlib 0.12.
 
@@ -126,7 +126,7 @@ _stacking: set[str] = set()
 def divided_stack(
     module: Any, target: str, count: int, operands: Sequence[Sequence[int]], results: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
-    """The attributes of a call of a foreign function by which XLA divides stacks of what the function takes.
+    """The attributes of a foreign call that let XLA divide stacks of its operands.
 
     Args:
       module: the module.
@@ -170,7 +170,7 @@ def as_typed(module: Any, eqn: Any, outs: list[Any]) -> list[Any]:
 
 
 def inspect_sharding(module: Any, x: Any, handler: Callable[[Any], None]) -> None:
-    """Have a function called with how XLA divides an IR value, an `HloSharding`, while the module is compiled.
+    """Call a function with XLA's `HloSharding` of an IR value while the module is compiled.
 
     Args:
       module: the module being built.
@@ -189,5 +189,5 @@ def inspect_sharding(module: Any, x: Any, handler: Callable[[Any], None]) -> Non
 
 
 def constrained(module: Any, x: Any, mesh: Any, spec: PartitionSpec, ndim: int) -> Any:
-    """An IR value that lies as told."""
+    """An IR value with a given sharding."""
     return _jaxlib.sdy.sharding_constraint(x, sharding_attribute(module, mesh, spec, ndim))

@@ -1,4 +1,4 @@
-"""Foreign operations on each device's part: what XLA's partitioner cannot take apart is divided by its sharding rule.
+"""Foreign operations on each device's part: XLA's partitioner cannot divide them, so a sharding rule does.
 
 Such an operation is one call in the module, of `primax_parts`, with the rule beside it in Shardy's notation. When XLA
 divides the program, it asks Python how the call is divided, and for the program of one device.
@@ -335,8 +335,8 @@ def module_of_part(closed: ClosedJaxpr, part: Any) -> bytes:
             _jaxlib.func.return_(outs)
         if module.host_callbacks:
             raise RuleError(
-                f"{part.primitive}: what calls Python cannot be divided by a sharding rule; leave the rule out, and it "
-                "is computed whole"
+                f"{part.primitive}: a primitive that calls Python cannot be divided by a sharding rule; remove the "
+                f"rule, and every device computes the whole"
             )
         op.operation.verify()
         written = io.BytesIO()

@@ -1,4 +1,4 @@
-"""PJRT plugins: libraries that bring XLA to other hardware, which are found and loaded without importing jax.
+"""PJRT plugins: libraries with XLA for other hardware, found and loaded without importing jax.
 
 A distribution offers one by an entry point in group `jax_plugins`, or by a module of the namespace package of that
 name. Such a module has a function that registers the plugin with jax, and imports jax; so it is not imported, and its

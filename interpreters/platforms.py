@@ -1,4 +1,4 @@
-"""Platforms: the XLA clients there are, their devices, and where computations run when nothing else is said.
+"""Platforms: the available XLA clients, their devices, and the default device of computations.
 
 A platform is called what its client calls itself: `cpu`, `cuda`, `rocm`. What devices call themselves is for printing.
 `gpu` stands for both of the last two.
@@ -113,7 +113,7 @@ def register_platform(name: str, make_client: Callable[[], Any], *, priority: in
 
 
 def names_of(platform: str) -> list[str]:
-    """The names by which rules for a platform are entered: its own, then those that stand for several."""
+    """The names under which rules for a platform are entered: its own name, then names for several platforms."""
     return [platform, *(family for family, members in _FAMILIES.items() if platform in members)]
 
 
@@ -163,7 +163,7 @@ _settled: dict[str, str] = {}  # the default platform, once it is known
 
 
 def default_platform() -> str:
-    """The platform that computations run on when nothing else is said."""
+    """The default platform of computations."""
     named = os.environ.get("PRIMAX_PLATFORM")
     if named:
         return named
@@ -227,7 +227,7 @@ def made() -> list[str]:
 
 
 def devices(backend: str | None = None) -> list[Any]:
-    """All devices of a platform (the default one if none is named), those of other processes included.
+    """All devices of a platform, or of the default platform, including those of other processes.
 
     Raises:
       XlaError: there is no such platform.
@@ -255,27 +255,27 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices a platform has, in all processes."""
+    """The number of devices of a platform, in all processes."""
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices of a platform belong to this process."""
+    """The number of devices of a platform in this process."""
     return len(local_devices(backend=backend))
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process; 0 if it works alone."""
+    """The index of this process; 0 if it works alone."""
     return int(client(backend).process_index())
 
 
 def process_indices(backend: str | None = None) -> list[int]:
-    """The numbers of the processes that have devices of a platform."""
+    """The indices of the processes that have devices of a platform."""
     return sorted({int(device.process_index) for device in client(backend).devices()})
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes work together; 1 if this one works alone."""
+    """The number of processes; 1 if this process works alone."""
     return max(process_indices(backend)) + 1
 
 
@@ -285,7 +285,7 @@ _first: dict[str, Any] = {}
 
 
 def default_device() -> Any:
-    """The device for values and programs that are not committed to another: that of the option, or the first."""
+    """The device for uncommitted values and programs: that of the option, or the first."""
     named = config.default_device.value
     if named is not None and not isinstance(named, str):
         return named

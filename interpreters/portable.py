@@ -20,7 +20,7 @@ def newest_version() -> str:
 
 
 def artifact_version() -> str:
-    """The version of StableHLO that artifacts are written in: one that releases of the last 12 weeks read."""
+    """The version of StableHLO for artifacts, which releases of the last 12 weeks can read."""
     hlo = _jaxlib.hlo
     return str(hlo.get_version_from_compatibility_requirement(hlo.StablehloCompatibilityRequirement.WEEK_12))
 

@@ -1,4 +1,4 @@
-"""What a primitive promises by its type rule: which operands it takes, and of what types its results are."""
+"""Promises of type rules: the operands that a primitive accepts, and the types of its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How processes meet, and how each learns what becomes of the others.
+"""Connections between processes, and notice of the end of a process.
 
 Process 0 listens at the address that all know, until all have come or the time is over. Their connections are kept: one
 that ends tells that a process has ended, and a line on it that a process fails or leaves. Process 0 passes lines on.

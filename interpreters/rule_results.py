@@ -1,4 +1,4 @@
-"""Calling rules, and looking at what they return before it is used."""
+"""Calls of rules, with checks of their results."""
 
 from __future__ import annotations
 

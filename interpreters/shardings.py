@@ -1,4 +1,4 @@
-"""Shardings: on which devices an array lies, and which part of it on each.
+"""Shardings: the devices of an array, and the part of the array on each device.
 
 They are subclasses of jaxlib's `GSPMDSharding`, which its dispatcher reads without asking Python. There is one object
 for each device, and one for each mesh and specification, so that comparing them costs nothing.
@@ -88,11 +88,11 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
         return bool(self.addressable_devices)
 
     def tiles(self, ndim: int) -> tuple[int, ...]:
-        """Into how many parts each axis is divided."""
+        """The number of parts along each axis."""
         raise NotImplementedError
 
     def places(self, ndim: int) -> np.ndarray[Any, Any]:
-        """For each device the number of its part along each axis."""
+        """For each device, the index of its part along each axis."""
         raise NotImplementedError
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
@@ -150,7 +150,7 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
         )
 
     def check_shape(self, shape: tuple[int, ...], what: str = "") -> None:
-        """Refuse a shape that cannot be divided so.
+        """Raise an error if a shape cannot be divided by this sharding.
 
         Raises:
           ValueError: there are too few axes, or one is no multiple of the number of its parts.
@@ -158,7 +158,7 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
 
 
 class SingleDeviceSharding(_Placement):
-    """Everything on one device. There is one object per device.
+    """The sharding of arrays on one device. There is one object per device.
 
     Args:
       device: one of `primax.devices()`.
@@ -253,7 +253,7 @@ _named: WeakValueDictionary[Any, NamedSharding] = WeakValueDictionary()
 
 
 class NamedSharding(_Placement):
-    """The axes of arrays divided along the axes of a mesh. There is one object for each mesh and specification.
+    """A sharding of arrays along the axes of a mesh. There is one object for each mesh and specification.
 
     Args:
       mesh: the mesh; one without devices stands for that in scope, where arrays are placed.
@@ -367,7 +367,7 @@ class NamedSharding(_Placement):
                 )
 
     def check_compatible_aval(self, aval_shape: Any) -> None:
-        """Refuse a shape of too few axes."""
+        """Raise an error if a shape has too few axes."""
         if len(self.spec) > len(aval_shape):
             self.check_shape(tuple(aval_shape))
 
@@ -378,7 +378,7 @@ class NamedSharding(_Placement):
         )
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
-        """This sharding, if its memory is of that kind."""
+        """This sharding; other kinds of memory raise an error."""
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
     def __repr__(self) -> str:
@@ -447,7 +447,7 @@ class _WithoutDevices(NamedSharding):
 
 
 def placed(aval: Any, sharding: Any) -> Any:
-    """The type of an array that lies so."""
+    """The type of an array with a given sharding."""
     if type(sharding) is NamedSharding and sharding.explicit and isinstance(aval, ShapedArray):
         return divide(aval, explicit_part(sharding.mesh, sharding.spec, len(aval.shape)))
     return aval if getattr(aval, "division", None) is None else aval.update(division=None)
@@ -460,7 +460,7 @@ def _coordinates(mesh: Mesh) -> Mapping[Any, np.ndarray[Any, Any]]:
 
 
 def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
-    """Refuse a specification that does not go with a mesh.
+    """Raise an error if a specification does not fit a mesh.
 
     Raises:
       ValueError: it names what is no axis of the mesh, or one twice, or leaves a sum open that types do not tell.
@@ -482,14 +482,14 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
     untold = [name for name in sorted(pending, key=repr) if name not in mesh.explicit_axes]
     if untold:
         raise ValueError(
-            f"{function}: unreduced and reduced must name axes of the type Explicit, which types tell of, got {spec} "
-            f"over {mesh!r}, where {', '.join(map(repr, untold))} is none. Give {PartitionSpec(*spec.partitions)}, and "
-            "XLA chooses where it sums along axes of the type Auto"
+            f"{function}: unreduced and reduced must name mesh axes of type Explicit, got {spec} over {mesh!r}, "
+            f"where {', '.join(map(repr, untold))} is not. Use {PartitionSpec(*spec.partitions)}; XLA chooses where "
+            f"to sum along axes of type Auto"
         )
 
 
 def to_hlo(mesh: Mesh, spec: PartitionSpec, ndim: int) -> Any:
-    """XLA's form of a sharding of arrays of that many axes."""
+    """XLA's form of a sharding, for arrays with a given number of axes."""
     hlo_sharding = _jaxlib.xla_client.HloSharding
     kind = _jaxlib.xla_client.OpSharding.Type
     names = mesh.axis_names
@@ -507,7 +507,7 @@ def to_hlo(mesh: Mesh, spec: PartitionSpec, ndim: int) -> Any:
 
 
 def named_from_hlo(given: Any, mesh: Mesh, ndim: int) -> NamedSharding | None:
-    """The sharding over a mesh that lays out arrays as XLA's does; None if there is none."""
+    """The sharding over a mesh that is equal to an XLA sharding; None if there is none."""
     if given.is_replicated() or mesh.size == 1:
         return NamedSharding(mesh, PartitionSpec())
     if not given.is_tiled():
@@ -548,7 +548,7 @@ def _names_for(
 
 
 def canonical_sharding(function: str, argument: str, value: Any) -> Any:
-    """What is meant by a device, a sharding, a specification over the mesh in scope, or None.
+    """The sharding that a user's argument means: a device, a sharding, a specification over the mesh in scope, or None.
 
     Returns:
       A sharding of primax, or None.
@@ -575,15 +575,15 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
     if isinstance(value, layout.Format):
         if isinstance(value.layout, layout.Layout) and not value.layout.is_plain:
             raise ValueError(
-                f"{function}: {argument} must have a layout row by row, as all arrays have that programs take and "
-                f"return, got {value.layout!r}"
+                f"{function}: {argument} must have a row-major layout, as all arguments and results of programs "
+                f"have, got {value.layout!r}"
             )
         return canonical_sharding(function, argument, value.sharding)
     if isinstance(value, layout.Space):
         if value is layout.Space.Host:
             raise ValueError(
-                f"{function}: {argument} must not be Space.Host: arrays lie in the memory of devices; "
-                "primax.device_get brings them to the host, as NumPy arrays"
+                f"{function}: {argument} must not be Space.Host: arrays are in device memory; primax.device_get "
+                f"copies them to the host, as NumPy arrays"
             )
         return None
     raise TypeError(

@@ -1,4 +1,4 @@
-"""Signatures: splitting a call into static values and typed leaves."""
+"""Signatures: a call split into static values and typed leaves."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
 def positions_and_names(
     fun: Callable[..., Any], argnums: Any, argnames: Any, what: str, function: str
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Argument positions and names that mean the same arguments, each inferred from the other.
+    """Positions and names of the same arguments, each inferred from the other.
 
     Args:
       fun: the function whose arguments are meant.
@@ -137,7 +137,7 @@ class Exact:
 
 
 class StaticArguments:
-    """Takes the static arguments out of a call."""
+    """Separates the static arguments of a call."""
 
     __slots__ = ("names", "positions")
 
@@ -217,7 +217,7 @@ class StaticArguments:
 
 
 def shaped_abstractify(x: Any) -> Any:
-    """The type of a value, or of what has a shape and a dtype.
+    """The type of a value, or of an object with a shape and a dtype.
 
     Raises:
       TypeError: it is neither.
@@ -299,7 +299,7 @@ def avals_of(
 
 
 def check_outputs(leaves: Sequence[Any], out_tree: Any, name: str) -> None:
-    """Refuse results that are not arrays, naming where they are."""
+    """Raise an error for results that are not arrays, with their paths."""
     for i, x in enumerate(leaves):
         try:
             get_aval(x)
@@ -327,7 +327,7 @@ def split_arguments(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[list[Any], Callable[..., Any]]:
-    """The arguments at some positions, and `fun` as a function of them alone."""
+    """The arguments at some positions, and `fun` as a function of only these."""
     for i in positions:
         if not -len(args) <= i < len(args):
             raise ValueError(

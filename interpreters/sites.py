@@ -1,4 +1,4 @@
-"""Sites: the devices that a program runs on, and how what it takes and returns lies on them."""
+"""Sites: the devices of a program, and the shardings of its arguments and results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Shardings = Sequence[Any]
 
 
 class Site(NamedTuple):
-    """Where a program runs.
+    """The devices on which a program runs.
 
     Attributes:
       devices: its devices, in order.
@@ -40,7 +40,7 @@ class Site(NamedTuple):
 
     @property
     def replicated(self) -> Any:
-        """The sharding of what is whole on each device."""
+        """The sharding of values that are whole on each device."""
         return sharding_of(self.devices[0]) if self.mesh is None else NamedSharding(self.mesh, PartitionSpec())
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ def choose_device(args: Sequence[Any]) -> Any:
 def choose_site(
     closed: ClosedJaxpr | None, args: Sequence[Any], ins: Shardings | None = None, outs: Shardings | None = None
 ) -> Site:
-    """Where a program runs on these arguments.
+    """The site on which a program runs with these arguments.
 
     Args:
       closed: the program; its meshes and constants tell its devices too.

@@ -1,4 +1,4 @@
-"""Staging: running a Python function on tracers to record the program it stands for."""
+"""Staging: running a Python function on tracers to record its program."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StagingTracer(Tracer):
 
 
 def remember_memory(array: Array, memory: np.ndarray[Any, Any]) -> None:
-    """Say of which memory an array was made, if a program is being staged that may hold the array as a constant.
+    """Record the NumPy array from which an array was made, if a program is being staged.
 
     The program holds the memory instead. So it sees what is written there before its next call, as one does that uses
     the NumPy array itself, be it kept from one call to the next or not.
@@ -162,7 +162,7 @@ class StagingTrace(Trace):
         return [StagingTracer(self, var) for var in outvars]
 
     def atom(self, x: Any) -> Any:
-        """The variable or literal for any value, hoisting constants once by identity."""
+        """The variable or literal of a value; constants are hoisted once, by identity."""
         if isinstance(x, Tracer):
             if x._trace is self:
                 return x._var  # type: ignore[attr-defined]
@@ -192,7 +192,7 @@ class StagingTrace(Trace):
         return ""
 
     def source(self, x: Any) -> Any:
-        """The memory of NumPy that a constant was made of, unless that was written to since; else the constant."""
+        """The NumPy array from which a constant was made, unless it was written to since; otherwise the constant."""
         if id(x) not in self.memory:
             return x
         array, memory = self.memory[id(x)]

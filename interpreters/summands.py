@@ -1,4 +1,4 @@
-"""Values that are still to be summed over devices, in modules.
+"""Unreduced values, sums over devices, in modules.
 
 In a module such a value has one more axis, behind its others, for each axis of the mesh along which it is to be summed.
 The mesh divides that axis, so that each device has one summand. To XLA it is an array like any other: its partitioner

@@ -23,7 +23,7 @@ __all__ = [
 
 
 class Zero:
-    """A tangent or cotangent known to be zero, which nobody has to compute with."""
+    """A symbolic zero: a tangent or cotangent that is known to be zero."""
 
     __slots__ = ("_aval", "_primal")
 
@@ -35,7 +35,7 @@ class Zero:
 
     @staticmethod
     def from_primal_value(primal: Any) -> Zero:
-        """The zero tangent of a value; its type is worked out when asked for."""
+        """The zero tangent of a value; its type is computed on demand."""
         zero = Zero.__new__(Zero)
         zero._aval = None
         zero._primal = primal
@@ -115,7 +115,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 class UndefinedPrimal:
-    """Stands, in transpose rules, for an argument that the function is linear in."""
+    """In transpose rules, the placeholder of an argument in which the function is linear."""
 
     __slots__ = ("aval",)
 
@@ -145,7 +145,7 @@ for _kind in (Zero, UndefinedPrimal):
 
 
 def is_undefined_primal(x: Any) -> bool:
-    """Whether `x` is what a transpose rule should return a cotangent for."""
+    """Whether `x` is an argument for which a transpose rule should return a cotangent."""
     return type(x) is UndefinedPrimal
 
 

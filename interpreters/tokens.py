@@ -1,4 +1,4 @@
-"""The tokens of a program that is being lowered, which put its ordered effects in order."""
+"""The tokens of a program that is being lowered, which order its ordered effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What transpose rules return, checked in full: for `check_rules`."""
+"""Full checks of the results of transpose rules, for `check_rules`."""
 
 from __future__ import annotations
 

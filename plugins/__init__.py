@@ -1,7 +1,6 @@
-"""The families of primitives, each a plugin, and plugins that are given by hand.
+"""The families of primitives, each a plugin, and plugins that are registered by hand.
 
-Which families there are is told by the entry points of primax, and what each has by `primax.json` beside this file.
-"""
+primax's entry points list the families, and `primax.json` beside this file lists the contents of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What interpreters ask of arrays: zeros, sums, broadcasting, moving axes, conversion, elements and loops."""
+"""The array operations that interpreters need: zeros, sums, broadcasting, moving axes, conversion, elements and
+loops."""
 
 from __future__ import annotations
 

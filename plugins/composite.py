@@ -26,7 +26,8 @@ _NO_RULE = "compilers may replace a composite by anything; put custom_jvp or cus
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """A function as one operation of StableHLO, `stablehlo.composite`, which compilers may replace by their own.
+    """A function as one StableHLO operation, `stablehlo.composite`, which compilers may replace by their own
+    implementation.
 
     Args:
       decomposition: the function of arrays in any containers; keyword arguments are attributes of the operation.

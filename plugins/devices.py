@@ -137,7 +137,7 @@ def _put_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, device: Any) -> list
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """Tell XLA how the arrays of a tree lie on the devices of a mesh.
+    """Prescribe the shardings of the arrays of a tree to XLA.
 
     Args:
       x: arrays in any containers.
@@ -299,7 +299,7 @@ def block_until_ready(x: Any) -> Array:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Start bringing the arrays of a tree to the host, where they are not there already; returns the tree."""
+    """Start copying the arrays of a tree to the host, unless they are there already; returns the tree."""
     for leaf in tree.tree_leaves(x):
         if type(leaf) is core.Array:
             leaf.copy_to_host_async()
@@ -329,8 +329,8 @@ def _constrained_axes(x: Any, *, sharding: Any) -> list[Any]:
     """
     if getattr(sharding, "explicit", False) and x.division is not _division_of(x, sharding):
         raise ShardingTypeError(
-            f"with_sharding_constraint: x of type {x.str_short()} must be divided as shardings says, {sharding.spec}; "
-            "primax.reshard divides it so"
+            f"with_sharding_constraint: x of type {x.str_short()} must have the sharding {sharding.spec}; "
+            f"primax.reshard changes it"
         )
     return [axes_of_dims(x)]
 

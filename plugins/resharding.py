@@ -1,4 +1,4 @@
-"""Values in other divisions along explicit axes of a mesh, and functions in which XLA decides on them, or types do."""
+"""Resharding along explicit mesh axes, and functions in which XLA, or the types, determine shardings."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ forget_p = core.Primitive("forget_division")
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """The same values, divided otherwise along axes of the type `Explicit`, which their types tell.
+    """The same values with another sharding along mesh axes of type `Explicit`.
 
     Args:
       xs: arrays in any containers.
@@ -133,15 +133,15 @@ def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]
     check_spec(function, where, spec)
     if PartitionSpec.UNCONSTRAINED in spec.partitions:
         raise ValueError(
-            f"{function}: a sharding must tell of each dimension which axes divide it, got {spec}; UNCONSTRAINED has "
-            "no part in types"
+            f"{function}: a sharding must give the axes that divide each dimension, got {spec}; types cannot "
+            f"contain UNCONSTRAINED"
         )
     others = [name for name in (*spec.axes, *spec.unreduced, *spec.reduced) if name not in where.explicit_axes]
     if others or not where.explicit_axes:
         named = f"; {spec} names {', '.join(map(repr, others))}" if others else ""
         raise ValueError(
-            f"{function}: types tell how arrays are divided along axes of the type Explicit alone, got {where!r}"
-            f"{named}. Use lax.with_sharding_constraint for axes of the type Auto"
+            f"{function}: types contain shardings only along axes of type Explicit, got {where!r}"
+            f"{named}. Use lax.with_sharding_constraint for axes of type Auto"
         )
     return where, spec
 
@@ -243,7 +243,7 @@ def forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
 
 
 def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
-    """A function in which XLA decides on how arrays are divided along explicit axes of a mesh.
+    """A function in which XLA chooses shardings along explicit axes of a mesh.
 
     Args:
       f: takes and returns arrays in any containers.
@@ -264,7 +264,10 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
     check_function("auto_axes", "f", f)
     if out_sharding is None:
-        raise ValueError("auto_axes: out_sharding must be given, such as primax.P('x'): types tell it again outside")
+        raise ValueError(
+            "auto_axes: out_sharding must be given, such as primax.P('x'): outside the function, types "
+            "contain shardings"
+        )
 
     @wraps(f)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -285,7 +288,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
 
 
 def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
-    """A function in which types tell how arrays are divided along axes that XLA decides on outside.
+    """A function in which types contain shardings along axes that are `Auto` outside it.
 
     Args:
       f: takes and returns arrays in any containers.
@@ -356,7 +359,7 @@ def _named(function: str, axes: Any, there: Sequence[Any], kind: str) -> tuple[A
     wrong = [name for name in names if name not in there]
     if wrong or not names:
         raise ValueError(
-            f"{function}: axes must be axes of the type {kind} of the mesh in scope, which has {tuple(there)}, got "
+            f"{function}: axes must be axes of type {kind} of the mesh in scope, which has {tuple(there)}, got "
             f"{wrong or names}"
         )
     return names
@@ -418,7 +421,7 @@ def _rest(x: ShapedArray, mesh: AbstractMesh | None, mapped: tuple[int, ...]) ->
     told = () if mesh is None else mesh.explicit_axes
     if x.division is not None and not x.division.unreduced.issubset(told):
         raise ShardingTypeError(
-            f"values of type {x.str_short()} are still to be summed, which XLA cannot decide on; sum first, with "
+            f"values of type {x.str_short()} are unreduced, which XLA cannot decide on; sum first, with "
             f"primax.reshard(x, {x.division.spec.update(unreduced=frozenset(), reduced=frozenset())})"
         )
     if x.division is None:

@@ -38,7 +38,7 @@ round_p = core.Primitive("round")
 
 
 class RoundingMethod(IntEnum):
-    """How `round` breaks ties."""
+    """The rule by which `round` breaks ties."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -83,12 +83,12 @@ def is_finite(x: Any) -> Array:
 
 
 def nextafter(x1: Any, x2: Any) -> Array:
-    """Elementwise the number next to x1 in the direction of x2, for real floating arrays."""
+    """Elementwise next number after x1 towards x2, for real floating arrays."""
     return nextafter_p.bind(x1, x2)
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Round to what a narrower floating format could hold, keeping the dtype.
+    """Round to the precision of a narrower floating format, keeping the dtype.
 
     Args:
       operand: real floating numbers.

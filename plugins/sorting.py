@@ -42,7 +42,7 @@ top_k_p = core.Primitive("top_k", multiple_results=True)
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Array | tuple[Array, ...]:
-    """Sorts an array, or several of them alike, along an axis.
+    """Sorts an array, or several arrays together, along an axis.
 
     NaN comes last, -0 and 0 are equal, and complex numbers are ordered by real part, then imaginary part.
 
@@ -132,7 +132,7 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """The greatest elements along an axis, of which some might be missed; here none is.
+    """The greatest elements along an axis; primax computes them exactly.
 
     Args:
       operand: an array of floating dtype.

@@ -43,7 +43,7 @@ register_aval(Token, lambda token: abstract_token)
 
 
 def create_token(_: Any = None) -> Any:
-    """A token that waits for nothing.
+    """A new token, which waits for nothing.
 
     Args:
       _: anything; it is not looked at, and stands here since JAX once took a value to wait for.
@@ -56,7 +56,7 @@ def create_token(_: Any = None) -> Any:
 
 
 def after_all(*operands: Any) -> Any:
-    """A token that waits for all that others wait for.
+    """A token that waits for all the given tokens.
 
     Args:
       operands: tokens.
@@ -72,7 +72,7 @@ def after_all(*operands: Any) -> Any:
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Keeps values in a program, although nothing uses them.
+    """Keeps unused values in a program.
 
     Args:
       val: arrays in any containers.
@@ -88,7 +88,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
-    """Numbers between two others, drawn by the device's own generator: other ones at each call.
+    """Uniform random numbers from the device's own generator, different at each call.
 
     Use `primax.random.uniform`, unless it does not matter that nothing determines the numbers.
 

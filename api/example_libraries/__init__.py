@@ -1,4 +1,4 @@
-"""Small libraries on primax: optimizers, and layers of networks, as JAX's examples use them."""
+"""The example libraries of JAX: optimizers and layers of networks."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ tree_util.register_pytree_node(
 
 
 class JoinPoint:
-    """A leaf of a pytree that holds another pytree, where one ends and the other begins.
+    """A leaf of a pytree that holds another pytree.
 
     Args:
       subtree: the pytree that it holds.
@@ -86,7 +86,7 @@ def _states(opt_state: OptimizerState) -> list[Any]:
 
 
 def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
-    """Makes of an optimizer of one array an optimizer of pytrees of arrays.
+    """Turns an optimizer of one array into an optimizer of pytrees of arrays.
 
     Args:
       opt_maker: a function that returns three: of an array the first state, a pytree; of the number of the step, a
@@ -234,7 +234,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """A schedule as it is, or that of one step size.
+    """A schedule from a schedule or a constant step size.
 
     Args:
       scalar_or_schedule: a function of the number of the step, or a number.
@@ -260,7 +260,7 @@ def l2_norm(tree: Any) -> Any:
 
 
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
-    """Gradients, scaled down to a norm if theirs is larger.
+    """Scale gradients down to a maximal norm.
 
     Args:
       grad_tree: a pytree of arrays.

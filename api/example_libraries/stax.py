@@ -246,7 +246,7 @@ def BatchNorm(
     beta_init: Any = zeros,
     gamma_init: Any = ones,
 ) -> Layer:
-    """Inputs whose mean is 0 and whose variance is 1 along some axes, scaled and moved.
+    """Batch normalization: inputs with mean 0 and variance 1 along some axes, then scaled and shifted.
 
     Args:
       axis: these axes.
@@ -393,7 +393,7 @@ FanInSum = _fan_in_sum()
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """Several inputs behind each other.
+    """Concatenate several inputs.
 
     Args:
       axis: along which axis.
@@ -411,7 +411,7 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 
 def Dropout(rate: Any, mode: str = "train") -> Layer:
-    """Inputs of which some are 0, by chance, and the others larger, so that the mean stays.
+    """Dropout: random inputs become 0, and the others are scaled up to keep the mean.
 
     Args:
       rate: how likely an input is kept, as in JAX.

@@ -1,4 +1,4 @@
-"""What JAX has under jax.experimental, as far as it is here."""
+"""The parts of jax.experimental that primax has."""
 
 from __future__ import annotations
 

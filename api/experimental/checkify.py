@@ -1,4 +1,4 @@
-"""Checks in functions, whose failures are values: under `jit`, `vmap`, `grad`, in loops and branches.
+"""Checks that return errors as values: under `jit`, `vmap`, `grad`, in loops and branches.
 
 >>> import primax as px, primax.numpy as pnp
 >>> from primax.experimental import checkify

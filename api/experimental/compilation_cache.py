@@ -1,4 +1,4 @@
-"""Where compiled programs are kept: the option `compilation_cache_dir`."""
+"""The directory of the persistent compilation cache: the option `compilation_cache_dir`."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ def set_cache_dir(path: Any) -> None:
 
 
 def reset_cache() -> None:
-    """Nothing: the directory is looked at for each program that is compiled, and nothing of it is held."""
+    """Do nothing: primax looks into the directory for each compilation, and keeps no state."""

@@ -1,4 +1,4 @@
-"""Where XLA computes a part of a program: on the host, say, of a device that is none itself."""
+"""The place where XLA computes a part of a program, such as the host of a device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def compute_on(
     out_memory_spaces: Any = None,
     compiler_options: Any = None,
 ) -> Any:
-    """Ask XLA to compute what is traced in a `with` block, or in a function, elsewhere; results are the same.
+    """Ask XLA to compute the operations traced in a `with` block, or in a function, in another place.
 
     XLA is told by the attribute `_xla_compute_type`. On CPUs the host computes everything anyway.
 

@@ -1,4 +1,4 @@
-"""Functions whose authors say how they are divided among devices."""
+"""Functions with their own partitioning among devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How arrays lie in memory: within programs as one says, and row by row in what programs take and return."""
+"""Layouts of arrays in memory: any layout within programs, and row-major arguments and results."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray[Any, Any]:
-    """Devices of several groups as an array: along each axis the groups, and within each the devices of one group.
+    """An array of the devices of several groups: along each axis the groups, and within each group its devices.
 
     Args:
       mesh_shape: the shape of the part of each group.

@@ -1,4 +1,4 @@
-"""What processes tell each other: `primax.multihost` by JAX's name."""
+"""Communication between processes: `primax.multihost` under JAX's name."""
 
 from __future__ import annotations
 

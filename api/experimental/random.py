@@ -1,4 +1,4 @@
-"""A generator of random numbers with a state, as NumPy has them."""
+"""A stateful generator of random numbers, like NumPy's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["StatefulPRNG", "stateful_rng"]
 
 
 class StatefulPRNG:
-    """Random numbers, others at each call: the next key is that of the seed, folded with how many were made before.
+    """A generator that returns new numbers at each call: the next key is the seed's key folded with a counter.
 
     The state is Python's, so that it is used outside of compiled functions; give these a key of `key()`.
     """
@@ -73,7 +73,7 @@ class StatefulPRNG:
         return StatefulPRNG(self.key(num))
 
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
-        """Generators that are independent of each other and of this."""
+        """Independent generators."""
         count = read_size("StatefulPRNG.spawn", "n_children", n_children)
         return [StatefulPRNG(key) for key in self.key((count,))]
 

@@ -1,4 +1,4 @@
-"""Operations that XLA is to run beside each other."""
+"""Groups of operations for XLA's scheduler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["scheduling_group", "xla_metadata_call"]
 
 
 def scheduling_group(name: str) -> Any:
-    """A decorator for functions whose operations are a group in XLA's schedule, by the attribute `scheduling_group`.
+    """A decorator that puts the operations of a function into one scheduling group of XLA.
 
     Args:
       name: of the group.
@@ -30,6 +30,6 @@ def scheduling_group(name: str) -> Any:
 
 
 def xla_metadata_call(f: Any = None, **attributes: Any) -> Any:
-    """A function whose operations XLA is told something of; a decorator if `f` is None."""
+    """A function whose operations have attributes for XLA; a decorator if `f` is None."""
     scope = compiler_attributes(**attributes)
     return scope if f is None else scope(f)

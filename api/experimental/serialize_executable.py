@@ -1,4 +1,4 @@
-"""Compiled programs as bytes, which another process of the same kind of machine loads without compiling."""
+"""Compiled programs as bytes, which another process on the same kind of machine can load."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Loaded:
 
 
 def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
-    """A compiled program as bytes; it is compiled again for that.
+    """A compiled program as bytes; this compiles the program again.
 
     Args:
       compiled: what `jit(f).lower(...).compile()` has returned, for one device.

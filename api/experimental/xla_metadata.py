@@ -1,4 +1,4 @@
-"""Attributes for XLA: what its passes are told of the operations of a program."""
+"""Attributes of operations for XLA's passes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ __all__ = ["set_xla_metadata", "xla_metadata_call"]
 
 
 def set_xla_metadata(x: Any = None, **attributes: Any) -> Any:
-    """Tell XLA something of the operations that are traced in a `with` block, or in a function, or that made values.
+    """Set attributes for XLA on the operations traced in a `with` block, or in a function, or that produced given
+    values.
 
     The attributes are among the `mhlo.frontend_attributes` of the operations in StableHLO. What is traced in a block
     within another has those of both; the inner one counts.
@@ -45,6 +46,6 @@ def set_xla_metadata(x: Any = None, **attributes: Any) -> Any:
 
 
 def xla_metadata_call(f: Callable[..., Any] | None = None, **attributes: Any) -> Any:
-    """A function whose operations XLA is told something of; a decorator if `f` is None. See `set_xla_metadata`."""
+    """A function whose operations have attributes for XLA; a decorator if `f` is None. See `set_xla_metadata`."""
     scope = compiler_attributes(**attributes)
     return scope if f is None else scope(f)

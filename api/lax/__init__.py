@@ -1,4 +1,5 @@
-"""Primitive operations under jax.lax's names, which do not promote, and repeat only scalars and axes of length 1.
+"""Primitive operations under jax.lax's names, which do not promote dtypes, and broadcast only scalars and axes of
+length 1.
 
 What a family says in its `__all__` is public here, but for what only other families need.
 """

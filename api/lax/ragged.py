@@ -1,4 +1,4 @@
-"""Products along groups of elements, whose lengths are computed."""
+"""Products over groups of rows, whose lengths are computed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"]
 
 @dataclass(frozen=True, slots=True)
 class RaggedDotDimensionNumbers:
-    """Which dimensions of two arrays belong together, and which are divided into groups.
+    """The corresponding dimensions of two arrays, and the dimensions that are divided into groups.
 
     Attributes:
       dot_dimension_numbers: as for `dot_general`.

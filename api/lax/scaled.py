@@ -1,4 +1,4 @@
-"""Products of matrices whose elements are of few bits, with a scale for each block of them."""
+"""Products of matrices of low-precision elements with a scale for each block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that networks are made of, under jax.nn's names, and pooling under flax's."""
+"""Functions for neural networks, under jax.nn's names, and pooling under flax's."""
 
 from __future__ import annotations
 

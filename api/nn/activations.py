@@ -1,4 +1,4 @@
-"""Functions that networks apply element by element.
+"""Elementwise activation functions.
 
 Those made of several operations are one call each in programs, and one compiled program outside of them.
 """
@@ -121,7 +121,7 @@ def softplus(x: Any) -> Array:
 
 @jit
 def sparse_plus(x: Any) -> Array:
-    """0 where x <= -1, x where x >= 1, and (x + 1)**2 / 4 between: a softplus that is exact far from zero.
+    """0 where x <= -1, x where x >= 1, and (x + 1)**2 / 4 between: a softplus that is exact away from zero.
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.

@@ -1,4 +1,4 @@
-"""What functions of networks do to their arguments first."""
+"""Conversion of the arguments of functions for networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Initial values of parameters: functions that make a function of a key, a shape and a dtype."""
+"""Initializers of parameters: each returns a function of a key, a shape and a dtype."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """An initializer that gives one value everywhere.
+    """An initializer that fills an array with one value.
 
     Args:
       value: a number, or an array that broadcasts to the shapes that are asked for.
@@ -119,7 +119,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer that draws numbers evenly from 0 to `scale`.
+    """An initializer that draws numbers uniformly from 0 to `scale`.
 
     Args:
       scale: the upper bound.
@@ -283,7 +283,8 @@ he_uniform = kaiming_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform", _
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer that draws orthogonal matrices evenly; rows or columns, of which there are fewer, are orthonormal.
+    """An initializer that draws orthogonal matrices uniformly; the rows or the columns, whichever are fewer, are
+    orthonormal.
 
     Args:
       scale: what the matrix is multiplied by.
@@ -313,7 +314,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer for kernels of convolutions: an orthogonal matrix amid the window, and zeros around it.
+    """An initializer for convolution kernels: an orthogonal matrix at the centre of the window, and zeros around it.
 
     Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
 

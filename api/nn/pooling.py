@@ -32,7 +32,7 @@ def pool(
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
 ) -> Array:
-    """Folds windows of images by a function of two elements.
+    """Reduces windows of images by a function of two elements.
 
     Args:
       inputs: an array of shape (..., *spatial, features), with any number of leading axes.
@@ -62,7 +62,7 @@ def pool(
 def max_pool(
     inputs: Any, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID"
 ) -> Array:
-    """The greatest element of each window of images, margins not counted; see `pool`.
+    """The greatest element of each window of images, without the padding; see `pool`.
 
     >>> import primax as px
     >>> from primax.nn import max_pool
@@ -75,7 +75,7 @@ def max_pool(
 def min_pool(
     inputs: Any, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID"
 ) -> Array:
-    """The smallest element of each window of images, margins not counted; see `pool`."""
+    """The smallest element of each window of images, without the padding; see `pool`."""
     return reduce_window_min_p.bind(inputs, **_read("min_pool", inputs, window_shape, strides, padding))
 
 

@@ -1,4 +1,4 @@
-"""Products of matrices whose elements are narrow numbers in blocks that share a scale."""
+"""Products of block-quantized matrices: low-precision elements in blocks that share a scale."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["BlockScaleConfig", "get_scaled_dot_general_config", "scaled_dot_gene
 
 @dataclass(frozen=True, eq=False)
 class BlockScaleConfig:
-    """How numbers are made narrow.
+    """The parameters of block quantization.
 
     Attributes:
       mode: "mxfp8", "mxfp4" or "nvfp4".
@@ -47,7 +47,7 @@ _MODES = {
 
 
 def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
-    """A way to make numbers narrow, for `scaled_dot_general`.
+    """A configuration of block quantization for `scaled_dot_general`.
 
     Args:
       mode: "mxfp8", "mxfp4" (OCP Microscaling Formats, 2023) or "nvfp4".
@@ -80,7 +80,7 @@ def _dequantized(x: Any, scales: Any, dtype: Any) -> Array:
 def scaled_matmul(
     lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
 ) -> Array:
-    """Products of matrices whose elements are multiplied by the scale of their block first, in float32.
+    """Products of matrices; each element is multiplied by the scale of its block first, in float32.
 
     Args:
       lhs: of shape (b, m, k).
@@ -189,7 +189,7 @@ def scaled_dot_general(
     configs: Any = None,
     implementation: None = None,
 ) -> Array:
-    """A product of arrays, as of `lax.dot_general`, whose elements are made narrow first.
+    """A product like `lax.dot_general` of arrays that are quantized first.
 
     Args:
       lhs: an array.

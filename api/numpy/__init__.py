@@ -1,4 +1,4 @@
-"""NumPy's functions and names, on primax arrays. What a module says in its `__all__` is public here."""
+"""NumPy's functions and names for primax arrays. The names in the `__all__` of each module are public here."""
 
 from __future__ import annotations
 

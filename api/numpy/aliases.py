@@ -1,4 +1,4 @@
-"""Names that NumPy has for what has another name, too."""
+"""NumPy's aliases of functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`x.at[...]`: changed copies of arrays, and what they hold out of range."""
+"""`x.at[...]`: updated copies of arrays, with a choice of behaviour out of range."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Reference:
         wrap_negative_indices: bool = True,
         out_sharding: Any = None,
     ) -> Array:
-        """`x[index]`, with a choice of what is read out of range.
+        """`x[index]`, with a choice of the values that are read out of range.
 
         Args:
           indices_are_sorted, unique_indices, mode, wrap_negative_indices: see the class.

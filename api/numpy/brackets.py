@@ -1,4 +1,4 @@
-"""What stands between the brackets of `x[...]`, read and resolved for the shape of an array."""
+"""The index of `x[...]`, parsed and resolved for the shape of an array."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Index:
 
 
 def resolve(shape: tuple[int, ...], entries: list[Any]) -> Index:
-    """Find what each entry means for the axes of an array.
+    """Resolve each entry for the axes of an array.
 
     Raises:
       IndexError: there are more indices than axes, or two Ellipses; a mask has not the shape of the axes it is for, or
@@ -181,8 +181,8 @@ def _without_masks(shape: tuple[int, ...], entries: list[Any]) -> list[Any]:
             mask: Any = entry
             if isinstance(mask, Tracer):
                 raise NonConcreteBooleanIndexError(
-                    f"a mask must have a known value, got {mask.describe()}: how many elements it selects decides "
-                    "on a shape. To choose between values use where(mask, x, y), or nonzero(mask, size=...)"
+                    f"a mask must have a known value, got {mask.describe()}: the number of elements that it selects "
+                    f"determines a shape. To choose between values use where(mask, x, y), or nonzero(mask, size=...)"
                 )
             if entry.shape != covered:
                 raise IndexError(f"a mask must have the shape of the axes it is for, {covered}, got {entry.shape}")
@@ -207,8 +207,8 @@ def _bound(part: Any) -> int | None:
         return None
     if isinstance(part, Tracer) and not part.is_concrete:
         raise IndexError(
-            f"a bound of a slice must have a known value, got {part.describe()}: where it begins may be computed with "
-            "lax.dynamic_slice, of how many elements it consists may not"
+            f"a bound of a slice must have a known value, got {part.describe()}: use lax.dynamic_slice for a "
+            f"computed start; the length of a slice must be known"
         )
     try:
         return as_index(part)

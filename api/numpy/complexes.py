@@ -1,4 +1,4 @@
-"""Functions of complex numbers where a part is infinite or NaN, as C's Annex G and the array API standard have them.
+"""Functions of complex numbers with infinite or NaN parts, by C's Annex G and the array API standard.
 
 XLA computes the functions; where a part of the argument is infinite or NaN, it gives NaN for parts that are known.
 Each rule takes the parts of the argument and those of the result, and returns the latter put right.
@@ -22,7 +22,7 @@ Rule = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
 
 
 def of_complex(primitive: Any, rule: Rule) -> Callable[[Any], Any]:
-    """A function of an array of complex numbers: a primitive whose results a rule puts right."""
+    """A function of complex arrays: a primitive, with corrected results for infinite or NaN parts."""
     real, imag = arithmetic.real_p.bind, arithmetic.imag_p.bind
 
     @one_program(static=1)

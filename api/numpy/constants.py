@@ -160,7 +160,7 @@ class _AnyArray(type):
 
 
 class ndarray(metaclass=_AnyArray):
-    """What functions take and return: `isinstance(x, ndarray)` is true of arrays, traced or not."""
+    """The type of arrays: `isinstance(x, ndarray)` is true for arrays and tracers."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse: arrays are made by functions."""

@@ -110,7 +110,7 @@ def einsum_path(
 
 @dataclass(frozen=True)
 class EinsumPathInfo:
-    """What an order of multiplications costs.
+    """The cost of an order of multiplications.
 
     Attributes:
       eq: the subscripts.
@@ -134,12 +134,12 @@ class EinsumPathInfo:
 
     @property
     def largest_intermediate(self) -> int:
-        """How many elements the largest result of a step has."""
+        """The number of elements of the largest intermediate result."""
         return max(self.size_list, default=1)
 
     @property
     def speedup(self) -> float:
-        """How many times fewer operations the steps take than one multiplication of all."""
+        """The factor by which the steps take fewer operations than one multiplication of all operands."""
         return self.naive_cost / max(self.opt_cost, 1)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""How many elements of arrays there are of each number, and in each of several bins."""
+"""Counts of numbers and histograms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histo
 def bincount(
     x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
 ) -> Array:
-    """How many times each number from 0 on occurs.
+    """The number of occurrences of each integer from 0 on.
 
     Args:
       x: an array of rank 1 of integers or booleans; negative ones count as 0.
@@ -75,7 +75,7 @@ def _counted(x: Any, weights: Any, length: int) -> Array:
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: None = None) -> Array:
-    """The edges of bins of one width that hold all elements of an array.
+    """The edges of equally wide bins that contain all elements of an array.
 
     Args:
       a: an array.
@@ -169,7 +169,7 @@ def histogram(
     density: bool | None = None,
     out_sharding: Any = None,
 ) -> tuple[Any, Array] | Array:
-    """How many elements of an array are in each of several bins.
+    """The number of elements of an array in each bin.
 
     Args:
       a: an array.
@@ -234,7 +234,7 @@ def _bins_of(x: Any, edges: Any) -> Array:
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Any, ...]:
-    """How many points of the plane are in each of several rectangles.
+    """The number of points of the plane in each rectangle of a grid.
 
     Args:
       x, y: the coordinates, arrays of rank 1.
@@ -258,7 +258,7 @@ def histogram2d(
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Any, Any]:
-    """How many points are in each of several boxes.
+    """The number of points in each box of a grid.
 
     Args:
       sample: an array of shape (n, d), or d arrays of length n.

@@ -116,7 +116,7 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Makes an array of a value, which is returned as it is if it is one already.
+    """Converts a value to an array; an array is returned unchanged.
 
     Args:
       a: an array, a number, or nested sequences of them.
@@ -149,7 +149,7 @@ def array(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Makes an array of a value; a copy if it is one already.
+    """Converts a value to an array; an array is copied.
 
     Args:
       object: an array, a number, or nested sequences of them.
@@ -311,7 +311,7 @@ def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray | Array:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of one value, or of an array repeated.
+    """An array filled with one value, or with a broadcast array.
 
     Args:
       shape: a sequence of sizes, or one size.
@@ -506,5 +506,5 @@ def _filled(function: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
 
 
 def place(out: Any, device: Any) -> Array:
-    """An array on the device that was asked for."""
+    """An array on a given device."""
     return backend.put_value(out, out.weak_type, device) if device is not None and type(out) is Array else out

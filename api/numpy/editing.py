@@ -1,4 +1,4 @@
-"""Elements put in and left out, and bits in and out of bytes."""
+"""Insertion and deletion of elements, and packing of bits into bytes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """An array with elements put in before some positions.
+    """An array with elements inserted before some positions.
 
     Args:
       arr: an array.

@@ -247,7 +247,7 @@ irfftn = _along_many("irfftn", IRFFT, "The inverse of `rfftn`.")
 
 
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The discrete Fourier transform, which is real, of what is its own conjugate read backwards.
+    """The discrete Fourier transform of a Hermitian-symmetric signal, which is real.
 
     Args:
       a: the first half, an array of any number dtype.
@@ -263,7 +263,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `hfft`: the first n // 2 + 1 points of what is its own conjugate read backwards.
+    """The inverse of `hfft`: the first n // 2 + 1 points of a Hermitian-symmetric signal.
 
     Args:
       a: an array of a real dtype.
@@ -323,7 +323,7 @@ def _per_sample(steps: Any, count: int, d: Any, dtype: Any, device: Any) -> Arra
 
 
 def fftshift(x: Any, axes: Any = None) -> Array:
-    """An array rolled along axes so that what is at zero comes to the middle.
+    """An array rolled along axes so that the zero frequency is in the middle.
 
     Args:
       x: an array.

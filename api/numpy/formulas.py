@@ -352,7 +352,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Array:
-    """A function defined by cases, of which the last one counts whose condition holds.
+    """A function defined by cases; the last true condition decides.
 
     Args:
       x: an array or a number.

@@ -102,7 +102,7 @@ index_exp = np.index_exp
 
 
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """Vectors as arrays that broadcast against each other, one along each axis.
+    """Vectors as arrays that broadcast against each other, each along its own axis.
 
     Args:
       args: arrays of rank 1; booleans stand for the positions where they hold.

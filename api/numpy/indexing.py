@@ -111,7 +111,7 @@ def _require_elements(size: int, axis: int, shape: tuple[int, ...]) -> None:
 
 
 def indexed_shape(index: Index) -> tuple[int, ...]:
-    """The shape of what an index reads."""
+    """The shape of the elements that an index reads."""
     shape: list[int] = []
     for place in index.places:
         if place is NEW:
@@ -200,7 +200,7 @@ def _is_inside(index: Index, wrap: bool) -> bool:
 
 
 def nearest(position: int, size: int, wrap: bool = True) -> int:
-    """A position along an axis of a given length, moved inside."""
+    """A position clamped to an axis of a given length."""
     return min(max(position + size if wrap and position < 0 else position, 0), size - 1)
 
 

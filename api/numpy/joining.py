@@ -1,4 +1,4 @@
-"""Arrays put together and taken apart along axes."""
+"""Joining and splitting of arrays along axes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _join(parts: list[Any], axis: int) -> Array:
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
-    """Arrays one after the other along an axis.
+    """Concatenate arrays along an axis.
 
     Args:
       arrays: a sequence of arrays that differ in shape at most along `axis`.
@@ -145,7 +145,7 @@ def column_stack(tup: Any) -> Array:
 
 
 def block(arrays: Any) -> Array:
-    """An array put together from nested lists of blocks: the innermost lists along the last axis, and so on.
+    """An array joined from nested lists of blocks: the innermost lists along the last axis, and so on.
 
     Args:
       arrays: nested lists of arrays, of one depth.

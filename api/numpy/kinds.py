@@ -1,4 +1,4 @@
-"""Questions about dtypes and shapes."""
+"""Predicates of dtypes and shapes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ issubdtype = dtypes.issubdtype
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The shape of an array, or of what NumPy would make one of."""
+    """The shape of an array or an array-like object."""
     try:
         return tuple(get_aval(a).shape)
     except TypeError:

@@ -44,7 +44,7 @@ _MATRIX_BY_MATRIX = (((1,), (0,)), ((), ()))
 
 
 def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Any], Any]:
-    """What `dot_general` takes: the operands, and the dtype of the result; None if that is of weak type.
+    """The arguments of `dot_general`: the operands, and the dtype of the result, or None for a weak type.
 
     Operands keep their own dtypes, as in JAX, so that interpreters see them; `dot_general` converts them where it is
     lowered. Only where the result is of weak type or its dtype is given are they converted to one dtype here.
@@ -75,7 +75,7 @@ def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list
 def dot(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
 ) -> Array:
-    """The sum of products over the last axis of `a` and the last but one of `b`.
+    """The sum of products over the last axis of `a` and the second to last axis of `b`.
 
     Args:
       a: an array of shape (..., k) or a number.
@@ -460,7 +460,7 @@ def kron(a: Any, b: Any) -> Array:
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
-    """The vector products of vectors of length 3; of two vectors of length 2 the third component.
+    """The vector products of vectors of length 3; for two vectors of length 2, the third component.
 
     Args:
       a, b: arrays whose shapes broadcast together but for the axes of the vectors.

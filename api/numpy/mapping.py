@@ -57,7 +57,7 @@ def _mapped(function: Callable[..., Any], dims: list[int | None], size: int) -> 
 def vectorize(
     pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable[..., Any]:
-    """A function that applies another one to all elements (or all vectors, matrices, ...) of arrays.
+    """A function that applies another function to all elements (or all vectors, matrices, ...) of arrays.
 
     Args:
       pyfunc: the function of scalars, or of arrays with the axes that `signature` names.
@@ -151,7 +151,7 @@ def _check_results(out: Any, wanted: Dimensions) -> None:
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
-    """What a function makes of every vector along an axis.
+    """Apply a function to every vector along an axis.
 
     Args:
       func1d: a function of a vector.
@@ -182,7 +182,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:
-    """What a function makes of an array along one axis after the other.
+    """Apply a function along several axes, one after the other.
 
     Args:
       func: a function of an array and an axis, whose result has the axis with length 1, or not at all.

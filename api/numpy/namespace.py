@@ -1,4 +1,4 @@
-"""What the Python array API standard asks of arrays and of the module that belongs to them."""
+"""The parts of the Python array API standard that concern arrays and their namespace."""
 
 from __future__ import annotations
 
@@ -57,23 +57,24 @@ def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Array:
 
 
 class ArrayNamespaceInfo:
-    """What there is in `primax.numpy`: its capabilities, devices and dtypes."""
+    """Information about `primax.numpy`: its capabilities, devices and dtypes."""
 
     __slots__ = ()
 
     def capabilities(self) -> dict[str, Any]:
-        """What of the standard is optional, and whether it is there. Shapes never depend on data in a program."""
+        """The optional parts of the standard, and whether they are supported. In a program shapes never depend on
+        data."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> None:
-        """None: arrays without a device are on the first one, and computations may move them."""
+        """None: arrays without a device are on the first device, and computations may move them."""
 
     def devices(self) -> list[Any]:
         """The devices, and None."""
         return [None, *backend.devices()]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """The dtypes that functions choose where none is given.
+        """The default dtypes of functions.
 
         Args:
           device: a device; they are the same for all.

@@ -1,4 +1,4 @@
-"""Reductions that leave NaN out."""
+"""Reductions that ignore NaN."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ def _extremum(
 def nanmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """The largest of the elements along axes, NaN left out, unless all are NaN. The arguments are those of `max`."""
+    """The largest of the elements along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
     return _extremum("nanmax", reductions.max, -math.inf, a, axis, out, keepdims, initial, where)
 
 
 def nanmin(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """The smallest of the elements along axes, NaN left out, unless all are NaN. The arguments are those of `max`."""
+    """The smallest of the elements along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
     return _extremum("nanmin", reductions.min, math.inf, a, axis, out, keepdims, initial, where)
 
 
@@ -114,7 +114,7 @@ def _position(function: str, find: Any, worst: float, a: Any, axis: Any, out: An
 
 
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The position of the largest element along an axis, NaN left out; -1 if all are NaN.
+    """The position of the largest element along an axis, ignoring NaN; -1 if all are NaN.
 
     The arguments are those of `argmax`.
     """
@@ -122,7 +122,7 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 
 def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The position of the smallest element along an axis, NaN left out; -1 if all are NaN.
+    """The position of the smallest element along an axis, ignoring NaN; -1 if all are NaN.
 
     The arguments are those of `argmax`.
     """
@@ -141,7 +141,7 @@ def _present(function: str, a: Any, keep: Any) -> Array:
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
 ) -> Array:
-    """The mean of the elements along axes, NaN left out. The arguments are those of `mean`."""
+    """The mean of the elements along axes, ignoring NaN. The arguments are those of `mean`."""
     aval = _read("nanmean", a, axis)
     if not dtypes.is_inexact(aval.dtype):
         return statistics.mean(a, axis, dtype, out, keepdims, where=where)
@@ -158,7 +158,7 @@ def nanvar(
     where: Any = None,
     mean: Any = None,
 ) -> Array:
-    """The variance of the elements along axes, NaN left out. The arguments are those of `var`."""
+    """The variance of the elements along axes, ignoring NaN. The arguments are those of `var`."""
     aval = _read("nanvar", a, axis)
     if not dtypes.is_inexact(aval.dtype):
         return statistics.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
@@ -175,16 +175,16 @@ def nanstd(
     where: Any = None,
     mean: Any = None,
 ) -> Array:
-    """The standard deviation of the elements along axes, NaN left out. The arguments are those of `var`."""
+    """The standard deviation of the elements along axes, ignoring NaN. The arguments are those of `var`."""
     _read("nanstd", a, axis)
     return exponential.sqrt_p.bind(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """The sums of the elements up to each, with 0 for NaN. The arguments are those of `cumsum`."""
+    """The cumulative sums of the elements, with 0 for NaN. The arguments are those of `cumsum`."""
     return scans.cumsum(_without("nancumsum", a, 0, axis), axis, dtype, out)
 
 
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """The products of the elements up to each, with 1 for NaN. The arguments are those of `cumsum`."""
+    """The cumulative products of the elements, with 1 for NaN. The arguments are those of `cumsum`."""
     return scans.cumprod(_without("nancumprod", a, 1, axis), axis, dtype, out)

@@ -1,4 +1,4 @@
-"""Arrays with something around them."""
+"""Padding of arrays."""
 
 from __future__ import annotations
 

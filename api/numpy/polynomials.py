@@ -200,7 +200,7 @@ def _fit_to(function: str, shape: tuple[int, ...], **arguments: Any) -> None:
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:
-    """Angles without the jumps of whole turns.
+    """Angles without jumps by multiples of the period.
 
     Args:
       p: an array of rank 1 or more.

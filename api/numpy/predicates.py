@@ -1,4 +1,4 @@
-"""Questions about elements, and logic on the answers."""
+"""Predicates of elements, and logical operations."""
 
 from __future__ import annotations
 

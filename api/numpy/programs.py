@@ -1,4 +1,4 @@
-"""Functions of several operations that are one program when called outside of programs."""
+"""Functions of several operations that are one program in eager mode."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _hashable(x: Any) -> Any:
 
 
 def one_program(static: int, named: str | None = None) -> Callable[[Function], Function]:
-    """A decorator for a function that is compiled as a whole outside of programs, and inlined in them.
+    """A decorator for a function that is compiled whole in eager mode, and inlined in programs.
 
     Args:
       static: the position of the first argument that is not an array; those after it are none either.

@@ -1,4 +1,4 @@
-"""What functions of several arrays do to their operands first: check, promote to one dtype, broadcast."""
+"""Preparation of operands: checks, promotion to one dtype, broadcasting."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _foreign: dict[type, bool] = dict.fromkeys((Array, np.ndarray, int, float, bool,
 
 
 def foreign(x: Any) -> bool:
-    """Whether operators should leave `x` to its own class."""
+    """Whether operators should defer to the class of `x`."""
     kind = type(x)
     found = _foreign.get(kind)
     if found is None:
@@ -188,7 +188,7 @@ def _as_numpy_does(before: Any, after: Any) -> bool:
 
 
 def cast(x: Any, dtype: Any) -> Array:
-    """An array in another dtype, which it has exactly if it has it already; a host value stays one."""
+    """An array in another dtype, not weakly typed; a host value stays a host value."""
     return convert(x, get_aval(x), dtype)
 
 
@@ -219,7 +219,7 @@ def promote(function: str, *args: Any, to: Any = None) -> list[Any]:
 
 
 def boolean(x: Any) -> Array:
-    """Where an array is not zero; a host value stays one."""
+    """The mask of the nonzero elements of an array; a host value stays a host value."""
     aval = get_aval(x)
     if aval.dtype == _BOOL:
         return x
@@ -286,8 +286,8 @@ def _refuse_ranks(function: str, shapes: list[tuple[int, ...]]) -> None:
         return
     if core.config.numpy_rank_promotion.value == "raise":
         raise ValueError(
-            f"{function}: operands must have as many axes as each other, or none, since numpy_rank_promotion is "
-            f"'raise'; got shapes {_listed(shapes)}"
+            f"{function}: operands must have the same rank, or be scalars, since numpy_rank_promotion is 'raise'; "
+            f"got shapes {_listed(shapes)}"
         )
     warnings.warn(
         f"{function}: operands of shapes {_listed(shapes)} are broadcast along axes that some of them lack; "
@@ -387,7 +387,7 @@ def known_integers(function: str, argument: str, value: Any) -> tuple[int, ...]:
 
 
 def refuse_options(name: str, out: Any, where: Any) -> NoReturn:
-    """Refuse what NumPy's functions of elements take besides, of which the two None are all that arrays can have.
+    """Refuse NumPy's options for elementwise functions, `out` and `where`, unless they are None.
 
     Raises:
       NotImplementedError: always.

@@ -1,4 +1,4 @@
-"""Medians and other quantiles."""
+"""Medians and quantiles."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def quantile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The values below which given parts of the elements along axes are. NaN where an element is NaN.
+    """The quantiles of the elements along axes; NaN where an element is NaN.
 
     Args:
       a: an array or a number, real.
@@ -83,7 +83,7 @@ def percentile(
     weights: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`quantile`, with the parts in percent."""
+    """`quantile` with probabilities in percent."""
     if out_sharding is not None:
         return divided_call(
             percentile, (a, q, axis, out, overwrite_input, method, keepdims), {"weights": weights}, out_sharding
@@ -103,7 +103,7 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Array:
-    """`quantile`, with NaN left out."""
+    """`quantile`, ignoring NaN."""
     return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
 
@@ -118,20 +118,20 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Array:
-    """`percentile`, with NaN left out."""
+    """`percentile`, ignoring NaN."""
     q = _hundredth("nanpercentile", q)
     return _quantile("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
 
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
-    """The middle of the elements along axes: half of them are below it. The arguments are those of `quantile`."""
+    """The median of the elements along axes. The arguments are those of `quantile`."""
     return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False)
 
 
 def nanmedian(
     a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """`median`, with NaN left out."""
+    """`median`, ignoring NaN."""
     return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True)
 
 

@@ -1,4 +1,4 @@
-"""Arrays of numbers at even distances."""
+"""Ranges and grids of evenly spaced numbers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def counted(count: int, start: Any, step: Any, dtype: Any) -> Array:
 def arange(
     start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """Numbers from start up to, not including, stop.
+    """Evenly spaced numbers from start up to, but not including, stop.
 
     Args:
       start: the first number, 0 if `stop` is not given; then it is `stop` that `start` means.
@@ -168,7 +168,7 @@ def linspace(
     *,
     device: Any = None,
 ) -> tuple[Array, Array] | Array:
-    """Numbers at even distances from start to stop.
+    """Evenly spaced numbers from start to stop.
 
     Args:
       start, stop: arrays or numbers, of shapes that broadcast together.
@@ -228,7 +228,7 @@ def logspace(
     dtype: Any = None,
     axis: int = 0,
 ) -> Array:
-    """Numbers at even ratios, from base**start to base**stop.
+    """Numbers evenly spaced on a log scale, from base**start to base**stop.
 
     Args:
       start, stop: arrays or numbers, of shapes that broadcast together.
@@ -247,7 +247,7 @@ def logspace(
 
 
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
-    """Numbers at even ratios, from start to stop.
+    """Numbers evenly spaced on a log scale, from start to stop.
 
     Args:
       start, stop: arrays or numbers of one sign, of shapes that broadcast together.
@@ -303,7 +303,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> tuple[Any, ...] | Array:
-    """The positions of the elements of an array of a shape.
+    """The positions of the elements of an array with a given shape.
 
     Args:
       dimensions: the shape.
@@ -326,7 +326,7 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> tuple[A
 
 
 def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
-    """What a function makes of the positions of the elements of an array of a shape.
+    """Apply a function to the positions of the elements of an array with a given shape.
 
     Args:
       function: takes one array per axis, all of the shape.

@@ -1,4 +1,4 @@
-"""A tree of arrays as one vector, and back."""
+"""Conversion of a pytree of arrays to one vector, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ravel_pytree"]
 
 
 class Unravel:
-    """The function from a vector to a tree; equal to others for trees of equal structure, shapes and dtypes."""
+    """The function from a vector to a pytree; functions for equal structures, shapes and dtypes are equal."""
 
     __slots__ = ("_key",)
 
@@ -65,7 +65,7 @@ def _narrows(dtype: Any, own: Any) -> bool:
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Any]:
-    """The elements of all arrays of a tree as one vector, and the function that goes back.
+    """The elements of all arrays of a pytree as one vector, and the inverse function.
 
     Args:
       pytree: arrays and numbers in any containers.

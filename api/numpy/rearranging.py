@@ -1,4 +1,4 @@
-"""Elements repeated, reversed, rolled and turned, at positions known beforehand."""
+"""Repeating, reversing, rolling and rotating of elements, at static positions."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _each(a: Any, shape: tuple[int, ...], axis: int, count: int) -> Array:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
-    """An array whose elements are moved along axes; those pushed out at the end come in at the beginning.
+    """An array whose elements are rolled along axes; elements beyond the end reappear at the beginning.
 
     Args:
       a: an array or a number.
@@ -199,7 +199,7 @@ def _rolled(a: Any, axes: tuple[int, ...], shifts: tuple[int, ...]) -> Array:
 
 
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """An array turned by 90 degrees, from the first of two axes towards the second.
+    """An array rotated by 90 degrees, from the first of two axes towards the second.
 
     Args:
       m: an array.

@@ -43,7 +43,7 @@ _INT32 = np.dtype(np.int32)
 
 
 def read_axes(axis: Any, rank: int, function: str) -> tuple[int, ...]:
-    """Axes counted from the front, given as None for all, one axis, or a sequence."""
+    """Axes counted from the front; the argument is None for all axes, one axis, or a sequence."""
     if axis is None:
         return tuple(range(rank))
     if type(axis) is int or (hasattr(axis, "__index__") and not getattr(axis, "ndim", 0)):
@@ -52,7 +52,7 @@ def read_axes(axis: Any, rank: int, function: str) -> tuple[int, ...]:
 
 
 def with_axes(out: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Array:
-    """A reduced array; with its axes as axes of length 1 if they are to be kept."""
+    """A reduced array, with the reduced axes as axes of length 1 if `keepdims` is set."""
     if not keepdims or not axes:
         return out
     kept = tuple([i for i in range(len(shape)) if i not in axes])
@@ -80,7 +80,7 @@ def masked(function: str, x: Any, keep: Any, value: Any) -> Array:
 
 
 def read_where(function: str, keep: Any, shape: tuple[int, ...]) -> Any:
-    """A mask that says which elements of an array of a shape count.
+    """The mask of the elements that a reduction includes.
 
     Raises:
       ValueError: it is not boolean, or of a higher rank than the array.

@@ -1,4 +1,4 @@
-"""Numbers rounded, cut off and cleaned up."""
+"""Rounding, clipping and replacement of NaN."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
 
 
 def round_(x: Any, decimals: Any = None) -> Array:
-    """`round(x)` gives integers, `round(x, decimals)` numbers of the dtype of x."""
+    """Python's `round`: `round(x)` returns integers, `round(x, decimals)` numbers of the dtype of x."""
     if decimals is not None:
         return round(x, decimals)
     out = round(x)
@@ -127,7 +127,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
 
 
 def clip(arr: Any, /, min: Any = None, max: Any = None) -> Array:
-    """arr, or the nearer bound where it is out of bounds.
+    """arr clipped to bounds.
 
     Args:
       arr: an array or a number, real.

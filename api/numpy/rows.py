@@ -1,4 +1,4 @@
-"""Elements along the first axis, at positions that are computed."""
+"""Reads and writes of rows at computed positions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _column(positions: Any) -> Array:
 
 
 def take_rows(x: Any, positions: Any) -> Array:
-    """The rows of an array at positions, an array of integers of rank 1; the nearest for those out of range."""
+    """The rows of an array at positions, a vector of integers; positions out of range are clamped."""
     shape = get_aval(x).shape
     return gather_p.bind(
         x,
@@ -70,17 +70,17 @@ def _scatter(primitive: Any, x: Any, positions: Any, rows: Any, unique: bool) ->
 
 
 def put_rows(x: Any, positions: Any, rows: Any) -> Array:
-    """An array with rows in place of its own at positions, which must differ; those out of range are left out."""
+    """An array with rows replaced at distinct positions; positions out of range are ignored."""
     return _scatter(scatter_p, x, positions, rows, True)
 
 
 def add_rows(x: Any, positions: Any, rows: Any) -> Array:
-    """An array with rows added to its own at positions; those out of range are left out."""
+    """An array with rows added at positions; positions out of range are ignored."""
     return _scatter(scatter_add_p, x, positions, rows, False)
 
 
 def true_places(mask: Any, size: int, fill: int) -> Array:
-    """The positions at which a mask of rank 1 is true, `size` of them; `fill` where there are fewer."""
+    """The first `size` positions where a vector mask is true, filled up with `fill`."""
     (count,) = get_aval(mask).shape
     full = broadcast_in_dim_p.bind(np.int32(fill), shape=(size,), broadcast_dimensions=())
     if not count or not size:

@@ -1,4 +1,4 @@
-"""Sums and products of the elements up to each, and differences of neighbours."""
+"""Cumulative sums and products, and differences of neighbours."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """The sums of the elements up to each.
+    """The cumulative sums of the elements along an axis.
 
     Args:
       a: an array or a number.
@@ -67,7 +67,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """The products of the elements up to each. The arguments are those of `cumsum`."""
+    """The cumulative products of the elements along an axis. The arguments are those of `cumsum`."""
     return _scan("cumprod", cumulative.cumprod_p, a, axis, dtype, out)
 
 
@@ -85,7 +85,7 @@ def _with_initial(function: str, scan: Any, neutral: int, x: Any, axis: Any, dty
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """The sums of the elements up to each.
+    """The cumulative sums of the elements along an axis.
 
     Args:
       x: an array of rank 1 or more.
@@ -100,7 +100,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
 
 
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """The products of the elements up to each. The arguments are those of `cumulative_sum`."""
+    """The cumulative products of the elements along an axis. The arguments are those of `cumulative_sum`."""
     return _with_initial("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
 
 
@@ -173,7 +173,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Array | list[Array]:
-    """The slopes of a function of which equidistant values are given: central differences, one-sided at the edges.
+    """The derivative of a function from equidistant values: central differences, one-sided at the edges.
 
     Args:
       f: an array of rank 1 or more.
@@ -240,7 +240,7 @@ def _slopes(f: Any, axis: int, spacing: Any) -> Array:
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """The integral of a function of which values are given, by the trapezoidal rule.
+    """The integral of a function from its values, by the trapezoidal rule.
 
     Args:
       y: the values, an array of rank 1 or more.

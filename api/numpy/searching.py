@@ -1,4 +1,4 @@
-"""Where arrays are not zero, and positions as one number or as one for each axis."""
+"""Positions of nonzero elements, and conversion between flat positions and positions along axes."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def _in_range(x: Any, size: int, mode: Any) -> Any:
 
 
 def around(x: Any, size: int) -> Any:
-    """Positions that count around an axis, as positions on it."""
+    """Positions wrapped around the length of an axis."""
     values = known(x)
     if values is not None:
         return np.mod(values, max(size, 1)) if values.ndim else int(values) % max(size, 1)
@@ -277,7 +277,7 @@ def around(x: Any, size: int) -> Any:
 
 
 def inside(x: Any, size: int) -> Any:
-    """Positions moved to the nearest on an axis."""
+    """Positions clamped to the length of an axis."""
     values = known(x)
     if values is not None:
         return np.clip(values, 0, max(size - 1, 0)) if values.ndim else min(max(int(values), 0), max(size - 1, 0))

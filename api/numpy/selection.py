@@ -1,4 +1,4 @@
-"""One array or another, element by element."""
+"""Selection between arrays, element by element."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def where(
 def where(
     condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None
 ) -> tuple[Any, ...] | Array:
-    """x where the condition holds, elsewhere y; of a condition alone, where it holds, as `nonzero` says.
+    """x where the condition is true, elsewhere y; with only a condition, the positions where it is true, as in
+    `nonzero`.
 
     Args:
       condition: a boolean array; numbers other than zero count as true.
@@ -69,7 +70,7 @@ def _chosen(condition: Any, x: Any, y: Any) -> Array:
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
-    """The first of several arrays whose condition holds, element by element.
+    """For each element, the value of the first array whose condition is true.
 
     Args:
       condlist: boolean arrays.

@@ -1,4 +1,4 @@
-"""Arrays as sets: their distinct elements, and those of several arrays together.
+"""Set operations on the elements of arrays.
 
 How many elements are distinct depends on their values. Without `size`, arrays must have known values, and NumPy works
 on these; with it, results have that length, and everything can be traced.
@@ -222,7 +222,7 @@ def _differs(x: Any, equal_nan: bool) -> Array:
 
 
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
-    """The distinct elements of an array, the positions of the first of each, those of all elements, and how many.
+    """The distinct elements of an array, with first positions, inverse positions and counts.
 
     NaN does not count as equal to itself. The arguments are those of `unique`.
     """
@@ -230,7 +230,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 
 
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCountsResult:
-    """The distinct elements of an array and how many there are of each; see `unique_all`."""
+    """The distinct elements of an array and their counts; see `unique_all`."""
     return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
 
 

@@ -1,4 +1,4 @@
-"""Arrays under other shapes, and their axes in another order."""
+"""Reshaping, and permutation of axes."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ __all__ = [
 
 
 def reshaped(a: Any, shape: tuple[int, ...]) -> Array:
-    """An array under a shape of as many elements: no equation if it has it already."""
+    """A reshaped array; no equation if it has the shape already."""
     return asarray(a) if get_aval(a).shape == shape else reshape_p.bind(a, new_sizes=shape, dimensions=None)
 
 
 def permuted(a: Any, order: tuple[int, ...]) -> Array:
-    """An array with its axes in another order: no equation if that is the order they have."""
+    """An array with permuted axes; no equation if the order does not change."""
     return asarray(a) if order == tuple(range(len(order))) else transpose_p.bind(a, permutation=order)
 
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
-    """The elements of an array, in order, under another shape.
+    """An array with the same elements, in order, and another shape.
 
     An array of NumPy stays one, of its own dtype, inside `jit` as well, as in JAX: its elements are known there.
 
@@ -119,7 +119,7 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
 
 
 def reshape_method(x: Any, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Array:
-    """`reshape`, with the sizes as one argument or several."""
+    """`reshape` with the sizes as one argument or several."""
     sizes = shape[0] if len(shape) == 1 else shape
     if out_sharding is not None:
         return with_out_sharding("reshape", lambda x: _reshape(x, sizes, order, copy), (x,), out_sharding)
@@ -127,7 +127,7 @@ def reshape_method(x: Any, *shape: Any, order: str = "C", copy: bool | None = No
 
 
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
-    """The elements of an array along one axis.
+    """The elements of an array as a vector.
 
     Args:
       a: an array or a number.
@@ -165,7 +165,7 @@ def transpose(a: Any, axes: Any = None) -> Array:
 
 
 def transpose_method(x: Any, *axes: Any) -> Array:
-    """`transpose`, with the axes as one argument or several."""
+    """`transpose` with the axes as one argument or several."""
     if not axes or (len(axes) == 1 and axes[0] is None):
         return transpose(x)
     return transpose(x, axes[0] if len(axes) == 1 and hasattr(axes[0], "__iter__") else axes)
@@ -205,7 +205,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
-    """An array with some of its axes at other places; the others keep their order.
+    """An array with some axes moved; the others keep their order.
 
     Args:
       a: an array.
@@ -274,7 +274,7 @@ def squeeze(a: Any, axis: Any = None) -> Array:
 
 
 def expand_dims(a: Any, axis: Any) -> Array:
-    """An array with more axes, of length 1.
+    """An array with additional axes of length 1.
 
     Args:
       a: an array or a number.
@@ -288,7 +288,7 @@ def expand_dims(a: Any, axis: Any) -> Array:
 
 
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
-    """An array repeated along new axes in front, and along axes of length 1, to a shape.
+    """An array broadcast to a shape.
 
     Args:
       array: an array or a number.
@@ -317,7 +317,7 @@ broadcast_shapes = structural.broadcast_shapes
 
 
 def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
-    """Arrays repeated to the shape to which they broadcast together.
+    """Arrays broadcast to their common shape.
 
     Args:
       args: arrays or numbers.
@@ -339,7 +339,7 @@ def atleast_1d(ary: Any, /) -> Array: ...
 @overload
 def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]: ...
 def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]:
-    """Arrays with axes of length 1 added so that each has at least one; in a tuple unless there is one."""
+    """Arrays with axes of length 1 added so that each has at least one axis; a tuple if there are several."""
     return _at_least("atleast_1d", arys, lambda shape: shape or (1,))
 
 
@@ -348,7 +348,7 @@ def atleast_2d(ary: Any, /) -> Array: ...
 @overload
 def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]: ...
 def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]:
-    """Arrays with axes of length 1 added in front so that each has two; in a tuple unless there is one."""
+    """Arrays with leading axes of length 1 added so that each has at least two axes; a tuple if there are several."""
     return _at_least("atleast_2d", arys, lambda shape: (1,) * (2 - len(shape)) + shape)
 
 
@@ -357,7 +357,7 @@ def atleast_3d(ary: Any, /) -> Array: ...
 @overload
 def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]: ...
 def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]:
-    """Arrays with axes of length 1 added so that each has three; in a tuple unless there is one.
+    """Arrays with axes of length 1 added so that each has at least three axes; a tuple if there are several.
 
     A vector of length n becomes (1, n, 1), a matrix of shape (m, n) becomes (m, n, 1).
     """
@@ -385,7 +385,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 
 
 def resize(a: Any, new_shape: Any) -> Array:
-    """The elements of an array, repeated as often as needed, under a new shape of any size.
+    """An array of a new shape with the elements of another array, repeated as often as needed.
 
     Args:
       a: an array or a number.

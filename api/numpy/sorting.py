@@ -1,4 +1,4 @@
-"""Elements in order, their ranks, and where others belong among them."""
+"""Sorting, searching and ranking."""
 
 from __future__ import annotations
 
@@ -219,7 +219,8 @@ def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Array:
-    """An array in which the element at a position is that of the sorted array, what is smaller stands before it.
+    """A partially sorted array: the element at a position is that of the sorted array, and smaller elements come before
+    it.
 
     Args:
       a: an array of rank 1 or more.
@@ -254,7 +255,7 @@ def sort_complex(a: Any) -> Array:
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:
-    """Where elements would have to be inserted in a sorted array to keep it sorted.
+    """The positions at which elements can be inserted into a sorted array to keep it sorted.
 
     Args:
       a: an array of rank 1, in ascending order.
@@ -372,7 +373,7 @@ _SEARCHES: dict[str, Callable[[Any, Any, str], Any]] = {
 
 
 def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> Array:
-    """The numbers of the bins that elements are in.
+    """The indices of the bins of elements.
 
     Args:
       x: an array or a number.
@@ -409,7 +410,7 @@ def _digitized(x: Any, bins: Any, side: str, method: str) -> Array:
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
 ) -> Array:
-    """Whether elements are among others.
+    """Whether each element occurs in another array.
 
     Args:
       element: an array or a number.

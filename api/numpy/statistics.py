@@ -1,4 +1,4 @@
-"""Means, variances and what is made of them."""
+"""Means, variances and standard deviations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements taken from arrays, and put into copies of them, by positions or by masks."""
+"""Reads and updates of elements by positions or masks."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool = True,
 ) -> Array:
-    """Elements of an array along an axis, at positions of their own for each place along the other axes.
+    """Elements of an array along an axis, at separate positions for each place along the other axes.
 
     Args:
       arr: an array.
@@ -217,7 +217,7 @@ def _copy_only(function: str, inplace: bool) -> None:
 def put_along_axis(
     arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
 ) -> Array:
-    """A copy of an array changed along an axis, at positions of their own for each place along the other axes.
+    """A copy of an array updated along an axis, at separate positions for each place along the other axes.
 
     Args:
       arr: an array.
@@ -302,7 +302,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
-    """A copy of an array with elements replaced where a mask holds, by values in turn.
+    """A copy of an array with elements replaced where a mask is true, by values in turn.
 
     Args:
       arr: an array.
@@ -336,7 +336,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 
 
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
-    """For each element, that of the array which it names.
+    """For each index, the element of the array that it selects.
 
     Args:
       a: integers.
@@ -388,7 +388,7 @@ def compress(
     fill_value: Any = 0,
     out: None = None,
 ) -> Array:
-    """The elements along an axis where a condition holds.
+    """The elements along an axis where a condition is true.
 
     Args:
       condition: a vector; elements that are not zero hold. If it is shorter than the axis, it holds nowhere beyond.
@@ -437,7 +437,7 @@ def compress(
 
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
-    """The elements of an array where a condition holds, raveled. The arguments are those of `compress`.
+    """The elements of an array where a condition is true, as a vector. The arguments are those of `compress`.
 
     >>> import primax as px
     >>> x = px.numpy.arange(4)

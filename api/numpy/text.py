@@ -31,14 +31,14 @@ savez = np.savez
 
 
 def array_repr(arr: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
-    """How an array prints, with its dtype. The arguments are those of `numpy.array_repr`."""
+    """The text of an array with its dtype. The arguments are those of `numpy.array_repr`."""
     given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
     with naming("array_repr"), np.printoptions(**{name: x for name, x in given.items() if x is not None}):
         return repr(arr)
 
 
 def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
-    """How the elements of an array print. The arguments are those of `numpy.array_str`."""
+    """The text of the elements of an array. The arguments are those of `numpy.array_str`."""
     with naming("array_str"):
         return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
 
@@ -56,7 +56,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Array | np.lib.npyio.NpzFile:
 
 
 def fromfile(file: Any, *args: Any, **kwargs: Any) -> Array:
-    """An array of the bytes in a file. The arguments are those of `numpy.fromfile`."""
+    """An array from the bytes of a file. The arguments are those of `numpy.fromfile`."""
     with naming("fromfile"):
         try:
             found = np.fromfile(file, *args, **kwargs)

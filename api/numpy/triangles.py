@@ -1,4 +1,4 @@
-"""Diagonals and triangles of matrices, found without gathering elements."""
+"""Diagonals and triangles of matrices, without gathers."""
 
 from __future__ import annotations
 

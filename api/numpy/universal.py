@@ -1,4 +1,4 @@
-"""Functions of elements that have NumPy's methods: reduce, accumulate, reduceat, outer and at."""
+"""Elementwise functions with NumPy's methods: reduce, accumulate, reduceat, outer and at."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Function = Callable[..., Any]
 
 
 class ufunc(partial):  # type: ignore[type-arg]
-    """A function of elements that applies to arrays, with further methods.
+    """An elementwise function of arrays, with NumPy's ufunc methods.
 
     A partial application of nothing, so that calling it costs no more than calling the function.
 
@@ -217,7 +217,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         return reshaped(total, tuple([1 if i in axes else size for i, size in enumerate(shape)]))
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
-        """Combines all elements up to each along an axis.
+        """Combines elements cumulatively along an axis.
 
         Args:
           a: an array.
@@ -359,7 +359,7 @@ class ufunc(partial):  # type: ignore[type-arg]
 
 
 def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """A function of arrays, with a ufunc's methods, of a function of single elements.
+    """A ufunc from a function of single elements.
 
     Args:
       func: takes and returns arrays of rank 0.

@@ -1,4 +1,4 @@
-"""An index as what gather and scatter take: index vectors, dimension numbers, and lengths of windows."""
+"""Conversion of an index to the arguments of gather and scatter: index vectors, dimension numbers, and window sizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 class Windows(NamedTuple):
-    """Where the windows of an index are.
+    """The windows of an index.
 
     Attributes:
       indices: the index vectors.
@@ -123,7 +123,7 @@ def _known(position: Any, size: int) -> Any:
 
 
 def common_dtype(found: Sequence[Any]) -> np.dtype[Any]:
-    """The dtype that positions of several dtypes have together."""
+    """The common dtype of positions of several dtypes."""
     if len(set(found)) == 1 and dtypes.itemsize_bits(found[0]) >= 32:
         return found[0]
     return _INT64 if any(dtypes.itemsize_bits(dtype) == 64 for dtype in found) else _INT32

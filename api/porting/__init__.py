@@ -1,4 +1,4 @@
-"""What each name of JAX is in primax, the rewriting of sources by it, and `import jax` that means primax."""
+"""The counterparts of JAX's names in primax, the rewriting of sources, and the stand-in for `import jax`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class AbsentModuleError(ModuleNotFoundError):
 
 @dataclass(slots=True)
 class Use:
-    """How often an absent name was asked for, and where it was first, as file:line."""
+    """The number of uses of an absent name, and the place of the first, as file:line."""
 
     count: int
     place: str
@@ -41,13 +41,13 @@ _lock = threading.Lock()
 
 
 def uses() -> dict[str, Use]:
-    """The absent names that this process has asked for."""
+    """The absent names that this process has used."""
     with _lock:
         return dict(_uses)
 
 
 def record(name: str) -> str:
-    """Count a use of an absent name; the message of its error."""
+    """Count a use of an absent name, and return the error message."""
     with _lock:
         use = _uses.get(name)
         if use is None:
@@ -87,7 +87,7 @@ class _Inert(type):
 
 
 def placeholder(name: str) -> Any:
-    """What stands for an inert name: no value is an instance of it, and it raises when it is called."""
+    """The placeholder of an inert name: no value is an instance of it, and calling it raises an error."""
     last = name.rpartition(".")[2]
     return _Inert(last, (), {"_jax_name": name, "__module__": name.rpartition(".")[0]})
 
@@ -109,7 +109,7 @@ atexit.register(_flush_all)
 
 
 def merged_report(path: str | os.PathLike[str]) -> str:
-    """What this process and those that it has started have written to the file of a report, a line for each name."""
+    """The merged report of this process and its child processes, one line for each name."""
     _flush_all()
     counts: dict[str, list[Any]] = {}
     for line in Path(path).read_text(encoding="utf-8").splitlines():

@@ -14,7 +14,7 @@ _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 @dataclass(slots=True)
 class Edits:
-    """A text, and what is to be changed in it.
+    """A text and its pending changes.
 
     Positions are counted in bytes of UTF-8 from the beginning, as syntax trees count them within a line.
     """
@@ -43,7 +43,7 @@ class Edits:
         return self._data[start:end].decode("utf-8")
 
     def indentation(self, node: ast.stmt) -> str | None:
-        """What stands before a statement on its line, if that is white space alone."""
+        """The white space before a statement on its line; None if there is other text."""
         before = self.between(self._starts[node.lineno - 1], self.start(node))
         return before if before.isspace() or not before else None
 

@@ -1,4 +1,4 @@
-"""Where the names of JAX lead in the primax that is installed."""
+"""Resolution of JAX's names in the installed primax."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["candidates", "find", "is_module", "ported_path", "resolve", "stands_
 
 
 def find(path: str) -> ModuleType | Array:
-    """What stands at a dotted path.
+    """The object at a dotted path.
 
     Raises:
       LookupError: there is nothing.
@@ -59,7 +59,7 @@ def candidates(name: str) -> Iterator[str]:
 
 
 def resolve(name: str) -> Any:
-    """What stands for a name of JAX.
+    """The counterpart of a name of JAX.
 
     Raises:
       LookupError: nothing does.
@@ -73,7 +73,7 @@ def resolve(name: str) -> Any:
 
 
 def is_module(name: str) -> bool:
-    """Whether a name of JAX is to be had as a module."""
+    """Whether a name of JAX has a counterpart that is a module."""
     if name == "jax" or name == "jax.version":
         return True
     row = table().modules.get(name)
@@ -90,7 +90,7 @@ def is_module(name: str) -> bool:
 
 
 def ported_path(name: str) -> str | None:
-    """The path in primax that a name of JAX is rewritten into; None if it has no counterpart."""
+    """The path in primax that replaces a name of JAX; None if it has no counterpart."""
     path = table().counterpart(name)
     if path is None:
         return None
@@ -102,7 +102,7 @@ def ported_path(name: str) -> str | None:
 
 
 def stands_in(name: str) -> bool:
-    """Whether something stands for a name of JAX where primax stands in for JAX."""
+    """Whether a name of JAX exists in the stand-in for JAX."""
     try:
         resolve(name)
     except LookupError:

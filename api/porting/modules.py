@@ -1,4 +1,4 @@
-"""Modules called `jax...` whose names are those of primax, made when they are imported."""
+"""Modules named `jax...` with primax's objects, made when they are imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of a module's source that mean JAX: where they are bound by imports, and where they are used."""
+"""The names in a source that refer to JAX: their bindings by imports, and their uses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Use:
 
 @dataclass(slots=True)
 class Scope:
-    """What the names of a scope mean: a path of JAX, or None for something else."""
+    """The meanings of the names of a scope: a path of JAX, or None for other objects."""
 
     outer: Scope | None = None
     is_class: bool = False
@@ -37,7 +37,7 @@ class Scope:
         return self if self.outer is None else self.outer.outermost()
 
     def look_up(self, name: str) -> str | None:
-        """The path of JAX that a name means here, if it means one."""
+        """The path of JAX that a name refers to here, or None."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names and (scope is self or not scope.is_class):

@@ -1,4 +1,4 @@
-"""Notebooks of Jupyter, rewritten for primax: their cells of code, as one program."""
+"""Rewriting of Jupyter notebooks for primax: all code cells as one program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`import jax` that means primax, in this process and in those that it starts."""
+"""Installation of the stand-in for `import jax`, in this process and in its child processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["install"]
 
 
 def install() -> None:
-    """Let `import jax` mean primax from now on. A second call changes nothing.
+    """Make `import jax` import primax from now on. A second call changes nothing.
 
     Raises:
       ImportError: the real jax is imported already.

@@ -1,4 +1,4 @@
-"""The source of a module for JAX, rewritten for primax: imports, and the paths that start at them."""
+"""Rewriting of a source for JAX: imports, and attributes of imported modules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CODE = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True)
 class Remark:
-    """Something about a line: a name of JAX without a counterpart and what to do, or a text that was left as it is."""
+    """A remark about a line: a name of JAX without a counterpart and the remedy, or a text that was not changed."""
 
     line: int
     name: str
@@ -34,7 +34,7 @@ class Remark:
 
 @dataclass(slots=True)
 class Rewritten:
-    """What became of a source.
+    """The result of rewriting a source.
 
     Attributes:
       text: the source as it is now.

@@ -1,4 +1,4 @@
-"""The files that a path names, and reading and writing them so that nothing is lost."""
+"""The source files of a path, with lossless reading and writing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SourceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file of Python, as text with the ends of its lines as they are."""
+    """A Python file as text, with its original line endings."""
 
     path: Path
     text: str
@@ -59,7 +59,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def read(path: Path) -> Source:
-    """Read a file in the encoding that it says it has.
+    """Read a file in its declared encoding.
 
     Raises:
       SourceError: it cannot be read, or is not in that encoding.
@@ -73,11 +73,11 @@ def read(path: Path) -> Source:
     except OSError as error:
         raise SourceError(error.strerror or str(error)) from error
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        raise SourceError(f"not in the encoding that it says it has: {error}") from error
+        raise SourceError(f"not in its declared encoding: {error}") from error
 
 
 def write(source: Source, text: str) -> None:
-    """Put a text in the place of a file's: wholly or not at all. Links, and the file's mode, stay as they are.
+    """Replace the text of a file, completely or not at all. Links and the file's mode stay.
 
     Raises:
       SourceError: the file may not be written, has changed since it was read, or cannot hold the text.
@@ -88,7 +88,7 @@ def write(source: Source, text: str) -> None:
         if not mode & 0o222 or not os.access(real, os.W_OK):
             raise SourceError("read-only")
         if real.read_bytes() != source.text.encode(source.encoding):
-            raise SourceError("changed by somebody else meanwhile")
+            raise SourceError("changed by another program in the meantime")
         data = text.encode(source.encoding)
         handle, temporary = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
         try:

@@ -1,4 +1,4 @@
-"""The table of correspondences: which name of primax stands for a name of JAX, or why none does."""
+"""The table of the counterparts of JAX's names, with reasons for missing ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _module(row: dict[str, Any]) -> Module:
 
 @dataclass(frozen=True)
 class Table:
-    """What names of JAX are in primax. Names are dotted paths, such as `jax.numpy.sin`.
+    """The counterparts of JAX's names in primax. Names are dotted paths, such as `jax.numpy.sin`.
 
     Attributes:
       release: the release of JAX whose programs primax's are like, which `jax.__version__` says.
@@ -73,7 +73,7 @@ class Table:
     modules: Mapping[str, Module]
 
     def counterpart(self, name: str) -> str | None:
-        """The path in primax that stands for a name of JAX by the rows; None if they say that there is none.
+        """The counterpart of a name of JAX by the rows; None if they say that there is none.
 
         That there is such a name in primax is not looked up.
         """
@@ -92,7 +92,7 @@ class Table:
         return None
 
     def reason(self, name: str) -> str | None:
-        """Why a name of JAX, or the module that it lies in, has no counterpart; None if the rows do not say so."""
+        """The reason why a name of JAX, or its module, has no counterpart; None if the rows give none."""
         for row, rest in self._above(name):
             first = rest.partition(".")[0]
             if first in row.names:
@@ -106,7 +106,7 @@ class Table:
         return None
 
     def explain(self, name: str) -> str:
-        """Why a name of JAX has no counterpart, whatever is known of it."""
+        """The reason why a name of JAX has no counterpart; always a text."""
         reason = self.reason(name)
         if reason is not None:
             return reason
@@ -120,13 +120,13 @@ class Table:
         return f"JAX {self.newest} does not have it either"
 
     def note(self, name: str) -> str | None:
-        """What to know of a name that has a counterpart."""
+        """The note about a name that has a counterpart."""
         module, _, last = name.rpartition(".")
         row = self.modules.get(module)
         return None if row is None else row.notes.get(last)
 
     def is_inert(self, name: str) -> bool:
-        """Whether a name without a counterpart may be imported, and raises where it is used."""
+        """Whether a name without a counterpart may be imported and raises an error only when it is used."""
         module, _, last = name.rpartition(".")
         row = self.modules.get(module)
         return (row is not None and last in row.inert) or self.is_inert_module(module)
@@ -162,7 +162,7 @@ class Table:
 
 @cache
 def table() -> Table:
-    """The table that primax comes with."""
+    """The table of this primax."""
     data = tomllib.loads((files("primax.porting") / "table.toml").read_text(encoding="utf-8"))
     modules = [_module(row) for row in data["module"]]
     return Table(data["release"], data["names"], {module.name: module for module in modules})

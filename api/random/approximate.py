@@ -1,4 +1,4 @@
-"""Samplers without loops, of variables whose distribution is nearly the one that is asked for."""
+"""Approximate samplers without loops."""
 
 from __future__ import annotations
 

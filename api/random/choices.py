@@ -1,4 +1,4 @@
-"""Orders and choices of given elements."""
+"""Permutations and choices of given elements."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _permutation(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Array:
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
-    """Puts elements into random order.
+    """Permutes elements randomly.
 
     Args:
       key: a random key.

@@ -267,7 +267,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, u
 
 
 def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Array:
-    """Draws how many of n trials have each of several outcomes.
+    """Draws the counts of each outcome in n trials.
 
     Args:
       key: a random key.

@@ -36,7 +36,7 @@ __all__ = [
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the normal distribution of mean 0 and variance 1.
+    """Draws from the standard normal distribution.
 
     Args:
       key: a random key.
@@ -73,7 +73,7 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple[int, ...], 
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Draws from the normal distribution of mean 0 and variance 1, of which only an interval is left.
+    """Draws from the standard normal distribution truncated to an interval.
 
     Args:
       key: a random key.
@@ -142,7 +142,7 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: tuple[int, ...]
 
 
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Draws from the Maxwell distribution and its mirror image, scaled and moved.
+    """Draws from the Maxwell distribution and its mirror image, scaled and shifted.
 
     Args:
       key: a random key.

@@ -1,4 +1,4 @@
-"""Integers from an interval, truths and signs."""
+"""Random integers, booleans and signs."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def truths(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) 
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
-    """Draws truths.
+    """Draws booleans.
 
     Args:
       key: a random key.

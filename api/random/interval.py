@@ -1,4 +1,4 @@
-"""Numbers drawn uniformly from an interval, which all other distributions begin with."""
+"""Uniform numbers from an interval, from which all other distributions are computed."""
 
 from __future__ import annotations
 

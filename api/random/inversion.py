@@ -256,7 +256,7 @@ def _geometric(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws how many trials it takes until one succeeds.
+    """Draws the number of trials until the first success.
 
     Args:
       key: a random key.

@@ -1,4 +1,4 @@
-"""How distributions read their shape, dtype and parameters, and how their programs are compiled."""
+"""Validation of the shape, dtype and parameters of distributions, and compilation of their programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def drawn(function: str, key: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], Any]:
-    """The key, shape and dtype that a distribution of real numbers without parameters was asked for."""
+    """The validated key, shape and dtype of a real distribution without parameters."""
     dtype = _dtype_of_kind(function, dtype, dtypes.is_floating, "a float dtype")
     return check_key(key, function), read_shape(shape, function), dtype
 
@@ -82,7 +82,7 @@ def parameter_shape(function: str, value: Any, name: str) -> tuple[int, ...]:
 
 
 def common_shape(function: str, shape: Any, **parameters: Any) -> tuple[int, ...]:
-    """The shape to draw: the one asked for, or else that to which the parameters broadcast.
+    """The shape to draw: the given one, or else the common shape of the parameters.
 
     Raises:
       TypeError: `shape` is no shape, or a parameter is not a real array or number.
@@ -93,7 +93,7 @@ def common_shape(function: str, shape: Any, **parameters: Any) -> tuple[int, ...
 
 
 def broadcast_to(function: str, shape: tuple[int, ...] | None, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """`shape`, to which others must broadcast; without it, that to which they do.
+    """`shape`, to which the other shapes must broadcast, or else their common shape.
 
     Raises:
       ValueError: they do not.

@@ -48,7 +48,7 @@ def _nodes(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
 def map_coordinates(
     input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
 ) -> Array:
-    """Values of an array between its elements.
+    """Interpolated values of an array.
 
     Args:
       input: an array of rank n.

@@ -19,7 +19,7 @@ _C1, _C2 = 1e-4, 0.9  # of the conditions of Wolfe
 
 
 class OptimizeResults(NamedTuple):
-    """What a minimization found.
+    """The result of a minimization.
 
     `x` is the solution, `fun` and `jac` are the value and the gradient there, and `hess_inv` is an estimate of the
     inverse of the Hessian or None. `nfev`, `njev` and `nit` count values, gradients and steps. `success` tells whether
@@ -238,7 +238,7 @@ def minimize(
     tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:
-    """Find a minimum of a function, by its gradient.
+    """Minimize a function, using its gradient.
 
     Args:
       fun: `(x, *args) -> number`, differentiable, of a vector x of shape (n,).

@@ -1,4 +1,4 @@
-"""What the commands share: plugins that are loaded whatever they do, names that are looked up, and output."""
+"""Functions that the commands share: safe loading of plugins, look-up of names, and output."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _T = TypeVar("_T")
 
 
 class UsageError(ValueError):
-    """A command was asked for what it cannot do; its message is shown and the exit code is 2."""
+    """A command was used wrongly; its message is shown and the exit code is 2."""
 
 
 def load_plugins() -> list[PluginRecord]:
-    """Activate all plugins and return their records. No plugin can end this, nor write to standard output.
+    """Activate all plugins and return their records. A plugin can neither end this nor write to standard output.
 
     Raises:
       PluginError: a variable in the environment names an unknown plugin.
@@ -48,7 +48,7 @@ def _activated() -> bool:
 
 
 def warn_of_inactive(records: list[PluginRecord]) -> None:
-    """Say on standard error which plugins failed or were refused."""
+    """Report on standard error which plugins failed or were refused."""
     for record in records:
         if record.state in ("failed", "refused"):
             tell(f"warning: {record.reason}")
@@ -60,7 +60,7 @@ def tell(message: str) -> None:
 
 
 def look_up(what: str, name: str, known: Mapping[str, _T]) -> _T:
-    """The thing of a name.
+    """The object with a given name, or a UsageError.
 
     Raises:
       UsageError: there is none; the message names the nearest.

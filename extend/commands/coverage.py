@@ -52,7 +52,7 @@ NOT_NEEDED = {
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What there is of one kind of rule for one primitive.
+    """The state of one kind of rule for one primitive.
 
     Attributes:
       status: `"given"`, `"derived"`, `"overridden"`, `"unsupported"`, `"missing"` or `"not needed"`.
@@ -65,7 +65,7 @@ class Coverage:
     reason: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """This as plain data, fit for JSON."""
+        """This object as plain data for JSON."""
         data: dict[str, Any] = {"status": self.status}
         if self.reason:
             data["reason"] = self.reason
@@ -75,7 +75,7 @@ class Coverage:
 
 
 def all_primitives() -> dict[str, Primitive]:
-    """The primitives of all active plugins, and those that have rules without having been registered, by name."""
+    """The primitives of all active plugins, and unregistered ones that have rules, by name."""
     found = {primitive.full_name or name: primitive for name, primitive in host.primitives.items()}
     listed = set(host.primitives.values())
     for table in rule_tables.values():
@@ -103,12 +103,12 @@ def primitive_of(name: str, known: Mapping[str, Primitive]) -> Primitive:
 
 
 def kinds_of_rules() -> list[str]:
-    """The kinds of rules, those of transformations from outside too; a variant is shown with what it varies."""
+    """The kinds of rules, including those of third-party transformations; a variant is shown with its main kind."""
     return [kind for kind in rule_tables if kind not in VARIANTS.values()]
 
 
 def coverage(primitive: Primitive, kind: str) -> Coverage:
-    """What there is of one kind of rule; a variant of the kind counts."""
+    """The state of one kind of rule; a variant of the kind counts too."""
     kinds = [kind, VARIANTS[kind]] if kind in VARIANTS else [kind]
     sources = {}
     for one in kinds:

@@ -1,4 +1,4 @@
-"""Show the platforms and devices there are, and why others are not: plugins that cannot be used, and what to install.
+"""Show the available platforms and devices, and for unusable plugins the reason and the package to install.
 
 The client of each platform is made, which takes memory of GPUs for a moment. With --found nothing is loaded, and the
 list is of the plugins that are installed.

@@ -1,4 +1,4 @@
-"""List the plugins, or show one of them with all that it has entered.
+"""List the plugins, or show one of them with all its entries.
 
 The list is read from metadata: nothing is imported, so states are what can be known without. With --load, or a name,
 all plugins are imported, and failures come to light.

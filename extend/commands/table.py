@@ -13,7 +13,7 @@ _GAP = "  "
 
 
 def columns() -> int:
-    """How wide a line of the terminal is, as `shutil` would tell, which takes 8 ms to import."""
+    """The width of the terminal in columns; `shutil` would take 8 ms to import."""
     given = os.environ.get("COLUMNS", "")
     if given.isdigit() and int(given):
         return int(given)
@@ -24,14 +24,14 @@ def columns() -> int:
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that is written to; None if it is a file or a pipe, which has no width."""
+    """The width of the terminal in columns; None for a file or a pipe."""
     return columns() if sys.stdout.isatty() else None
 
 
 def render(
     headers: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None, notes: Sequence[str] = ()
 ) -> str:
-    """A table; one too wide is split into several, each of which begins with the first column.
+    """The text of a table. A table that is too wide is split into several, each of which begins with the first column.
 
     Args:
       headers: the names of the columns.
@@ -54,7 +54,7 @@ def render(
 
 
 def facts(pairs: Sequence[tuple[str, str]], width: int | None = None) -> str:
-    """Lines of a name and a text each, indented; pairs without a text are left out."""
+    """Indented lines, each with a name and a text; pairs without a text are omitted."""
     kept = [(name, _plain(text)) for name, text in pairs if text.strip()]
     margin = max((len(name) for name, _ in kept), default=0)
     lines = []

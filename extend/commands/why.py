@@ -1,4 +1,4 @@
-"""Say where a rule of a primitive comes from, or why there is none."""
+"""Show where a rule of a primitive comes from, or why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs and what they are made of: primitives, types, jaxprs, traces and tracers."""
+"""Programs and their parts: primitives, types, jaxprs, traces and tracers."""
 
 from __future__ import annotations
 

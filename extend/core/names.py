@@ -1,4 +1,4 @@
-"""Functions of `jax.extend.core` that the kernel has as methods, or by another name."""
+"""Functions of `jax.extend.core` that the kernel has as methods or under another name."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ array_types = frozenset(kind for kind in aval_handlers if issubclass(kind, np.nd
 
 
 class TraceTag:
-    """Tells the tracers of one use of a transformation from those of another; equal to nothing but itself."""
+    """A tag that identifies the tracers of one use of a transformation; it is equal only to itself."""
 
     __slots__ = ()
 
 
 @contextmanager
 def take_current_trace() -> Iterator[Any]:
-    """Take the current trace, to make it the parent of a new one; binds meanwhile are evaluated."""
+    """Take the current trace, to make it the parent of a new one; binds in the block are evaluated."""
     taken = current_trace()
     with set_current_trace(eval_trace):
         yield taken
 
 
 def eval_context() -> AbstractContextManager[Any]:
-    """Evaluate what is bound within a `with` block, whatever transformation is at work."""
+    """Evaluate primitives that are bound within a `with` block, even inside a transformation."""
     return set_current_trace(eval_trace)
 
 
 def find_top_trace(args: Any = ()) -> Any:
-    """The current trace, whatever the arguments: it is the one that handles a bind."""
+    """The current trace, which handles every bind; the arguments are ignored."""
     return current_trace()
 
 
 def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
-    """The type of one element along an axis of a value.
+    """The type of an element of a value along an axis.
 
     Args:
       size: the length of the axis.

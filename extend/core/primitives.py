@@ -1,4 +1,4 @@
-"""Every primitive of every active plugin, by name: `add_p` is the primitive called `add`.
+"""The primitives of all active plugins, by name: `add_p` is the primitive `add`.
 
 The module is a mapping too: `primitives["add"]`, `len(primitives)`, `sorted(primitives)`.
 

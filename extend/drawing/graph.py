@@ -45,7 +45,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An arrow from one node to another; faint if it stands for a call rather than for a value."""
+    """An arrow from one node to another; faint if it represents a call instead of a value."""
 
     source: str
     target: str

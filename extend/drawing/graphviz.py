@@ -11,7 +11,7 @@ FORMATS = ("svg", "png", "pdf")
 
 
 def installed() -> str | None:
-    """Where the program is; None if it is not there."""
+    """The path of the program; None if it is not installed."""
     shutil: Any = import_module("shutil")  # this and what follows are needed for images alone
     found: str | None = shutil.which("dot")
     return found

@@ -1,4 +1,4 @@
-"""What rules are made from, by interpreter: differentiation, batching, partial evaluation, lowering."""
+"""Tools for writing rules, by interpreter: differentiation, batching, partial evaluation, lowering."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def standard_jvp(primitive: Any, *rules: Rule | None) -> Rule:
 
 
 def open_axes(aval: Any) -> dict[str, Any]:
-    """The parameter by which a sum in a transpose rule leaves open what its cotangent, of that type, does.
+    """The parameter that keeps a sum in a transpose rule unreduced along the axes of its cotangent's type.
 
     Sums over dimensions that axes of a mesh divide are then summands along these, which are summed later.
     """
@@ -200,7 +200,7 @@ def zero_jvp(primitive: Any) -> Rule:
 
 
 def linear_jvp(primitive: Any) -> Rule:
-    """The JVP rule of a primitive that is linear in all its arguments together: itself."""
+    """The JVP rule of a primitive that is jointly linear in all its arguments: the primitive itself."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)

@@ -76,7 +76,7 @@ def broadcast(x: Any, size: int, axis: int, mesh_axis: None = None) -> Any:
 
 
 def bdim_at_front(x: Any, dim: int | None, size: int, mesh_axis: None = None) -> Any:
-    """A value with its batch axis in front, broadcast if it has none; see `broadcast`."""
+    """A value with its batch axis in front; it is broadcast if it has no batch axis. See `broadcast`."""
     return batching.bdim_at_front(x, dim, size)
 
 
@@ -165,13 +165,13 @@ def reducer(primitive: Any) -> Rule:
 
 
 def defvectorized(primitive: Any) -> None:
-    """Register `vectorized(primitive)`, and the sharding rule of what is elementwise if there is none."""
+    """Register `vectorized(primitive)`, and the elementwise sharding rule if there is no sharding rule."""
     primitive_batchers[primitive] = vectorized(primitive)
     _divide_elementwise(primitive)
 
 
 def defbroadcasting(primitive: Any) -> None:
-    """Register `broadcasting(primitive)`, and the sharding rule of what is elementwise if there is none."""
+    """Register `broadcasting(primitive)`, and the elementwise sharding rule if there is no sharding rule."""
     primitive_batchers[primitive] = broadcasting(primitive)
     _divide_elementwise(primitive)
 

@@ -1,4 +1,4 @@
-"""Lowering: rules from primitives to StableHLO, and the MLIR bindings they build with."""
+"""Lowering: rules from primitives to StableHLO, and the MLIR bindings that they use."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def core_call_lowering(
 
 
 def make_ir_context() -> Any:
-    """A new MLIR context that knows the dialects of programs.
+    """A new MLIR context with the dialects that programs use.
 
     Rules need none: they work in that of their module, `ctx.module_context.context`.
     """

@@ -52,18 +52,18 @@ def trace_to_jaxpr_dynamic(
 
 
 class PartialVal(tuple[Any, Any]):
-    """A value that is known, `(None, value)`, or one of which only the type is, `(aval, None)`."""
+    """A known value, `(None, value)`, or an unknown one with a known type, `(aval, None)`."""
 
     __slots__ = ()
 
     @classmethod
     def known(cls, const: Any) -> PartialVal:
-        """One that is known."""
+        """A known value."""
         return cls((None, const))
 
     @classmethod
     def unknown(cls, aval: AbstractValue) -> PartialVal:
-        """One of which only the type is known."""
+        """An unknown value of a known type."""
         return cls((aval, None))
 
     def is_known(self) -> bool:
@@ -91,7 +91,7 @@ class _PartialTrace(StagingTrace):
 def trace_to_jaxpr_nounits(
     fun: Callable[..., Any], pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
-    """Compute what a function can from the arguments that are known, and stage the rest.
+    """Compute the part of a function that depends on known arguments, and stage the rest.
 
     Args:
       fun: wrapped by `linear_util.wrap_init`; it returns a list of values.

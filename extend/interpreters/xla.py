@@ -1,4 +1,4 @@
-"""Evaluation of primitives one by one, under the name that jax has for it."""
+"""Evaluation of single primitives, under jax's name."""
 
 from __future__ import annotations
 

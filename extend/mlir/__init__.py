@@ -1,4 +1,4 @@
-"""MLIR, as jaxlib has it, and programs in StableHLO's portable form.
+"""jaxlib's MLIR, and programs in StableHLO's portable form.
 
 `ir` and `passmanager` are jaxlib's modules, and so are the dialects in `primax.extend.mlir.dialects`.
 """

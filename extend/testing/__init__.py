@@ -1,4 +1,4 @@
-"""The conformance kit: checks of every rule of a primitive against what does not use that rule."""
+"""The conformance kit: checks of every rule of a primitive against computations that do not use it."""
 
 from __future__ import annotations
 

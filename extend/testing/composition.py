@@ -251,10 +251,10 @@ def check_grad_of_vmap(case: Case) -> None:
     """Cotangents pulled back through the mapped primitive are those of each element."""
     _require_batch(case, reverse=True)
     if case.sample.axes:
-        raise NotRun("within axes, cotangents are those of each element, which a collective may take for one")
+        raise NotRun("with named axes each element has its own cotangent, but a collective may assume a common one")
     found, outs = _result(case, "grad_of_vmap")
     if found.undetermined:
-        raise NotRun("arguments do not determine the results wholly")
+        raise NotRun("the arguments do not determine the results")
     rows = [found.setting.backward(*x, *ct) for x, ct in zip(found.elements, found.cotangents, strict=True)]
     wants = [_column(rows, j) for j in range(len(found.setting.active))]
     _compare(case, outs, wants, "cotangent", "batch", "jvp", "transpose")

@@ -159,7 +159,7 @@ def _require_same(results: list[list[Any]], who: str, kind: str) -> None:
     for i, (first, second) in enumerate(zip(*results, strict=True)):
         off = difference(physical(second), physical(first), 0.0)
         if off:
-            raise Failed(f"result {i} of {who} is another one when called again: {off}", kind)
+            raise Failed(f"result {i} of {who} differs when it is called again: {off}", kind)
 
 
 def check_parameters(case: Case) -> None:
@@ -167,7 +167,7 @@ def check_parameters(case: Case) -> None:
     mine = case.native
     others = [each for each in case.siblings if each is not case.sample and _same_args(each, case.sample)]
     if not others:
-        raise NotRun("no other sample differs from this one in parameters alone")
+        raise NotRun("no other sample differs from this one only in parameters")
     outs = mine.base(*mine.args)
     for other in others:
         twin = Case(case.primitive, other, "", case.siblings).native

@@ -24,12 +24,12 @@ def check_own_dtype(case: Case) -> None:
     """Derivatives in the sample's own dtype, or in single precision, are of it, and those of double precision."""
     require_derivatives(case)
     if case.sample.invariants is not None:
-        raise NotRun("arguments do not determine the results wholly")
+        raise NotRun("the arguments do not determine the results")
     wide, narrow = case.double, _narrow(case)
     if narrow is None:
-        raise NotRun("double precision is all that it takes")
+        raise NotRun("it accepts only double precision")
     if [getattr(x, "dtype", None) for x in wide.args] == [getattr(x, "dtype", None) for x in narrow.args]:
-        raise NotRun("the sample is in the only precision that it takes")
+        raise NotRun("it accepts only the precision of the sample")
     if not case.reverse_only:
         _compare(case, "tangent of result", narrow.smooth, *_derivatives(narrow, wide, "forward"))
     if narrow.smooth and not case.has_unsupported_transpose:
@@ -75,11 +75,11 @@ def check_linear_arguments(case: Case) -> None:
         raise NotRun("there is no transpose rule")
     setting = case.double
     if case.sample.axes:
-        raise NotRun("within axes, cotangents are those of each element, which a collective may take for one")
+        raise NotRun("with named axes each element has its own cotangent, but a collective may assume a common one")
     if not setting.active or not setting.smooth:
         raise NotRun("no argument, or no result, is of an inexact type")
     if case.sample.invariants is not None:
-        raise NotRun("arguments do not determine the results wholly")
+        raise NotRun("the arguments do not determine the results")
     for i in setting.active:
         pulled = _pulled(setting, i)
         if pulled is None:

@@ -61,7 +61,9 @@ def check_program(case: Case) -> None:
     again = trace_to_jaxpr(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), native.avals)
     check_jaxpr(again)
     if str(again) != str(closed):
-        raise Failed(f"evaluating its program stages another one: expected\n{closed}\ngot\n{again}", "abstract_eval")
+        raise Failed(
+            f"evaluating its program stages a different one: expected\n{closed}\ngot\n{again}", "abstract_eval"
+        )
 
 
 def _hashable(value: Any) -> bool:
@@ -83,7 +85,7 @@ def check_effects(case: Case) -> None:
         kind_of(effect)
     if not outs and not effects:
         raise Failed(
-            "it has no results and declares no effects, so that every program leaves it out; "
+            "it has no results and declares no effects, so every program drops it; "
             "give an effectful_abstract_eval rule that returns (avals, effects)",
             kind,
         )
@@ -125,7 +127,7 @@ def _require_effects_of_programs(case: Case, kind: str) -> None:
         return
     if not any(isinstance(effect, _Held) for effect in effects):
         raise Failed(
-            "it holds a program, and forgets its effects: given one with an effect, it has none; give an "
+            "it holds a program, but drops its effects: with a program that has an effect, it has none; give an "
             "effectful_abstract_eval rule that returns (avals, the program's effects)",
             kind,
         )

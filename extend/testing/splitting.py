@@ -59,7 +59,7 @@ def check_dce(case: Case) -> None:
         got, want = parts[i][0], np.asarray(wants[i])
         off = difference_alone(case, got, want, tolerance(case, want.dtype))
         if off:
-            raise Failed(f"result {i} is another one if it alone is wanted: {off}", "dce")
+            raise Failed(f"result {i} differs if no other result is used: {off}", "dce")
     if "all" in functions:
         message = "{what} is another one if all results are wanted"
         require_same(case, parts["all"], wants, native.args, partial(tolerance, case), message, "dce")

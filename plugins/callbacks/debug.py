@@ -32,7 +32,7 @@ debug_callback_p = core.Primitive("debug_callback", multiple_results=True)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DebugEffect(core.Effect):
-    """A program shows values."""
+    """The effect of a program that shows values."""
 
     def __repr__(self) -> str:
         return "Debug"
@@ -40,14 +40,14 @@ class DebugEffect(core.Effect):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OrderedDebugEffect(core.Effect):
-    """A program shows values in its order."""
+    """The effect of a program that shows values in order."""
 
     def __repr__(self) -> str:
         return "OrderedDebug"
 
 
 def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False, **kwargs: Any) -> Any:
-    """Call a Python function with values of the program, to look at them.
+    """Call a Python function with values of the program, for inspection.
 
     Transformations leave it alone: under `grad` and `jvp` it sees the primals, under `vmap` one element after the
     other, and what is transposed or recomputed may show less or more.
@@ -111,7 +111,7 @@ def debug_print(
 
 def _refuse_arguments(user: str, args: Any, kwargs: Any) -> None:
     if args or kwargs:
-        raise TypeError(f"{user}: values must come with what they are for, got {(*args, *kwargs)} alone")
+        raise TypeError(f"{user}: values must come with a format or a callback, got only {(*args, *kwargs)}")
 
 
 def _bind(user: str, callback: Any, args: Any, kwargs: Any, ordered: bool) -> None:

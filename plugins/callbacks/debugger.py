@@ -53,7 +53,7 @@ def debug_breakpoint(
     token: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Stop when the program gets here, and ask the user what to look at.
+    """Stop the program here, and open a debugger prompt.
 
     The variables of the function that calls this, and of those that call it, have their values of this run. `help`
     lists the commands: `p` prints an expression, `u` and `d` go to the caller and back, `c` goes on, `q` ends.

@@ -43,7 +43,7 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """The result of a Python function that has side effects, also inside compiled programs.
+    """Call a Python function with side effects, also inside compiled programs.
 
     It is called whenever the program comes by, whether or not anything uses the result.
 

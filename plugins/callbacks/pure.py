@@ -26,7 +26,7 @@ def pure_callback(
     vmap_method: str | None = None,
     **kwargs: Any,
 ) -> Array:
-    """The result of a Python function without side effects, also inside compiled programs.
+    """Call a Python function without side effects, also inside compiled programs.
 
     It may be called once, several times, or not at all if nothing uses the result.
 

@@ -40,12 +40,12 @@ __all__ = ["Inline", "clear_caches", "eval_shape", "jit"]
 
 
 def clear_caches() -> None:
-    """Forget all traced and compiled programs; the next call of each function traces it again."""
+    """Clear the caches of traced and compiled programs; the next call of each function traces it again."""
     core.clear_caches()
 
 
 class Inline(enum.Enum):
-    """When the equations of a jitted function take the place of its call, as JAX names it.
+    """When a call of a jitted function is inlined; the names are JAX's.
 
     Here a call stays a call, whose program XLA inlines as it sees fit, unless it is JAX_EARLY: then programs contain
     the equations.

@@ -15,7 +15,7 @@ __all__ = ["fwd_and_bwd"]
 def fwd_and_bwd(
     fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The way there and the way back of a function.
+    """The forward and backward functions of a function.
 
     Args:
       fun: a function of arrays in any containers.

@@ -1,4 +1,4 @@
-"""How the arguments and results of a jitted function lie on devices, if it says so."""
+"""The prescribed shardings of the arguments and results of a jitted function."""
 
 from __future__ import annotations
 

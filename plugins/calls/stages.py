@@ -1,4 +1,4 @@
-"""The stages a jitted function goes through, to be looked at: traced, lowered, compiled."""
+"""The stages of a jitted function, for inspection: traced, lowered, compiled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CompilerOptions: TypeAlias = dict[str, Any]  # options of XLA by name
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """A function that `jit` has made."""
+    """A function returned by `jit`."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -37,7 +37,7 @@ class Wrapped(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ArgInfo:
-    """What a stage knows of an argument.
+    """The information that a stage has about an argument.
 
     Attributes:
       aval: its type.
@@ -247,7 +247,7 @@ class Lowered(Stage):
         raise ValueError(f"as_text: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The program as its compiler has it.
+        """The program in the compiler's representation.
 
         Args:
           dialect: `stablehlo` for the MLIR module, also if None, or `hlo` for XLA's computation.
@@ -332,19 +332,19 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """How the arguments lie on the devices, in the structure of `(args, kwargs)`; None for those not used."""
+        """The shardings of the arguments, in the structure of `(args, kwargs)`; None for unused arguments."""
         executable = self._executable
         lying = iter(executable.in_shardings[len(executable.consts) :])
         return tree.unflatten(self.in_tree, [next(lying) if kept else None for kept in executable.kept])
 
     @property
     def output_shardings(self) -> Any:
-        """How the results lie on the devices, in their structure."""
+        """The shardings of the results, in their structure."""
         return tree.unflatten(self.out_tree, self._executable.out_shardings)
 
     @property
     def input_formats(self) -> Any:
-        """Layout and sharding of the arguments, in the structure of `(args, kwargs)`; None for those not used."""
+        """Layout and sharding of the arguments, in the structure of `(args, kwargs)`; None for unused arguments."""
         return self._formats(self.in_tree, self.program.closed.in_avals, self.input_shardings)
 
     @property

@@ -1,4 +1,4 @@
-"""`check_p`: something that must hold, told to `checkify`."""
+"""`check_p`: a condition that `checkify` checks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Message:
 
 
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
-    """Say that something must hold.
+    """Check that a condition is true.
 
     A function with checks is called through `checkify`, which returns what failed as a value. Outside of programs a
     check that fails raises at once; a program with checks is compiled only if `checkify` has transformed it.
@@ -107,7 +107,7 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 
 
 def check_error(error: Error) -> None:
-    """Say that an error must not have happened: what `checkify` returned fails here, if it did.
+    """Check that an error from `checkify` has not occurred; if it has, this check fails with it.
 
     Args:
       error: what `checkify` returned.

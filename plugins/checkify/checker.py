@@ -34,7 +34,7 @@ _NO_ERROR = np.int32(0)
 
 
 class Checker(Interpreter):
-    """Goes through a program and notes what fails.
+    """Walks a program and records failed checks.
 
     It goes twice: first to find the sites of all checks, so that the error has one structure in all branches and turns
     of loops; then to compute. A rule `@Checker.rule(primitive)` is a function `(checker, eqn, *values)` that returns
@@ -81,7 +81,7 @@ class Checker(Interpreter):
     def check(
         self, failed: Any, kind: type[JaxException], describe: Callable[..., str], payload: Sequence[Any] = ()
     ) -> None:
-        """Note that something has failed, if it has, and nothing before it.
+        """Record a failure, if there is one and none before it.
 
         Args:
           failed: a boolean, of any shape: whether any is True.
@@ -116,7 +116,7 @@ class Checker(Interpreter):
         self.state = state
 
     def holds_sites(self, *programs: core.ClosedJaxpr) -> bool:
-        """Whether anything is checked in programs, or would be: then the checker goes through them.
+        """Whether programs contain checks, so that the checker has to walk them.
 
         While the sites are searched for, they are found in the programs here.
         """
@@ -181,7 +181,7 @@ class Checker(Interpreter):
         return self.default(eqn, *values)
 
     def check_nan(self, eqn: core.JaxprEqn, outs: Sequence[Any]) -> None:
-        """Note NaNs among the results of an equation."""
+        """Record NaNs among the results of an equation."""
         p = core.primitives
         for x in outs:
             if dtypes.is_inexact(get_aval(x).dtype):
@@ -273,7 +273,7 @@ def checked_program(closed: core.ClosedJaxpr, errors: frozenset[type[JaxExceptio
 def checkify(
     f: Callable[..., Any], errors: frozenset[type[JaxException]] = user_checks
 ) -> Callable[..., tuple[Error, Any]]:
-    """A function that returns, besides its result, an error that tells whether a check in it has failed.
+    """A function that returns an error value and its result; the error tells whether a check has failed.
 
     Checks work under `jit`, `vmap`, `grad`, in loops and branches; and so does what this returns.
 

@@ -1,4 +1,4 @@
-"""What a check that failed leaves behind: an `Error`, a pytree of arrays that a program can return."""
+"""The result of checks: an `Error`, a pytree of arrays that a program can return."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class JaxRuntimeError(ValueError):
 
 
 class JaxException(Exception):
-    """What a check found: one of the classes below, which are also the kinds of checks to ask for."""
+    """The base class of failures; its subclasses are also the kinds of checks."""
 
 
 class FailedCheckError(JaxException):
@@ -85,7 +85,7 @@ class Site:
 
 
 class Error:
-    """Whether a check has failed, which, and with what values.
+    """The outcome of checks: whether one has failed, which one, and with which values.
 
     It is a pytree, returned by compiled and mapped functions and carried by loops. What is found first counts. Under
     `vmap` there is an error for each element.
@@ -99,7 +99,7 @@ class Error:
         self._sites = sites
 
     def get(self) -> str | None:
-        """What went wrong, in words; None if nothing did.
+        """The message of the failed check, or None.
 
         Under `vmap` a line for each element for which something did.
         """
@@ -112,7 +112,7 @@ class Error:
         return "\n".join(lines) if lines else None
 
     def get_exception(self) -> JaxException | None:
-        """What went wrong first, as an exception of the kind of check; None if nothing did."""
+        """The first failure as an exception of the kind of check, or None."""
         text = self.first()
         if text is None:
             return None
@@ -121,7 +121,7 @@ class Error:
         return site.kind(text)
 
     def throw(self) -> None:
-        """Raise an error if something went wrong; of several elements the first for which something did is told.
+        """Raise an error if a check failed; with several elements, the error of the first element that failed.
 
         Raises:
           JaxRuntimeError: something did.
@@ -131,7 +131,7 @@ class Error:
             raise JaxRuntimeError(text)
 
     def first(self) -> str | None:
-        """What went wrong for the first element for which something did, without its index; None if nothing did."""
+        """The message of the first element with a failure, without its index, or None."""
         code = np.asarray(self._code)
         for index in np.ndindex(code.shape):
             if code[index]:

@@ -1,4 +1,4 @@
-"""Collectives: what all that are mapped along a named axis have, summed, gathered and exchanged."""
+"""Collectives: sums, gathers and exchanges of the values of all elements along a named axis."""
 
 from __future__ import annotations
 

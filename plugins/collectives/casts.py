@@ -1,4 +1,4 @@
-"""Values as others of which the type tells something else of how they are along axes of a mesh; they do not change."""
+"""Casts of the types of values along mesh axes: varying, unreduced or reduced; the values do not change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["pcast", "pvary"]
 
 
 def pvary(x: Any, axis_name: Any) -> Any:
-    """Values of which the type says that they may differ along axes of a mesh; see `pcast`."""
+    """The same values with a type that varies along axes of a mesh; see `pcast`."""
     return pcast(x, axis_name, to="varying")
 
 
@@ -33,7 +33,7 @@ _CASTS: dict[tuple[str, str], core.Primitive] = {
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """Values of which the type says something else of how they are along axes of a mesh. They do not change.
+    """The same values with another type: varying, unreduced or reduced along axes of a mesh.
 
     What is the same along an axis can be made `varying`: its cotangent is summed. It can be made `reduced`: its
     cotangent is the same value, still to be summed. What is `reduced` can be made `varying`, and what varies
@@ -67,8 +67,8 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     untold = [name for name in names if name not in checked]
     if untold and to != "varying":
         raise ValueError(
-            f"pcast: to='{to}' is for axes that types tell of, got {', '.join(map(repr, untold))}, which no shard_map "
-            "with check_vma=True maps"
+            f"pcast: to='{to}' needs axes that types record, got {', '.join(map(repr, untold))}, which are not "
+            f"axes of a shard_map with check_vma=True"
         )
 
     def cast(leaf: Any) -> Any:
@@ -109,7 +109,7 @@ def _vary(x: Any, axes: frozenset[Any]) -> Any:
     unreduced, reduced = pending_of(x)
     if unreduced and not unreduced.isdisjoint(axes):
         raise ShardingTypeError(
-            f"a value of type {get_aval(x).str_short()} is still to be summed along "
+            f"a value of type {get_aval(x).str_short()} is unreduced along "
             f"{', '.join(sorted(map(repr, unreduced & axes)))}, and is used as one that varies there; lax.psum sums it"
         )
     if reduced and not reduced.isdisjoint(axes):

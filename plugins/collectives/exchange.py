@@ -1,4 +1,4 @@
-"""Exchanges of values among all that are mapped along axes."""
+"""Exchanges of values among the elements along mapped axes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> Any:
-    """What all have along an axis that is being mapped over, stacked.
+    """The values of all elements along a mapped axis, stacked.
 
     Args:
       x: arrays in any containers.
@@ -87,7 +87,9 @@ def all_gather(
     told, others = split_names(names)
     invariant = (to == "invarying" and bool(told)) or to == "reduced"
     if invariant and (others or groups is not None):
-        raise ValueError(f"all_gather: to={to!r} is for axes of one mesh that types tell of, without axis_index_groups")
+        raise ValueError(
+            f"all_gather: to={to!r} needs axes of one shard_map with check_vma=True, and no axis_index_groups"
+        )
     same = all_gather_reduced_p if to == "reduced" else all_gather_invariant_p
 
     def gather(leaf: Any) -> Array:
@@ -118,7 +120,7 @@ def all_gather(
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """The sum over an axis that is being mapped over, of which each gets its own part.
+    """The sum over a mapped axis, of which each element gets its own part.
 
     Args:
       x: arrays of numbers in any containers.
@@ -163,7 +165,7 @@ def psum_scatter(
 def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Each divides what it has among all along an axis that is being mapped over, and puts together what it gets.
+    """Each element along a mapped axis splits its value among all elements, and joins the parts that it receives.
 
     Args:
       x: arrays in any containers.
@@ -205,12 +207,12 @@ def all_to_all(
 
 
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """Exchange an axis that is being mapped over with one of the arrays; see `all_to_all`."""
+    """Exchange a mapped axis with an axis of the arrays; see `all_to_all`."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
-    """What others have along an axis that is being mapped over.
+    """The values of other elements along a mapped axis, by pairs of source and destination.
 
     Args:
       x: arrays in any containers.
@@ -241,7 +243,7 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """What others have along an axis that is being mapped over: at index i what is at `perm[i]`.
+    """A permutation of the values along a mapped axis: index i gets the value at `perm[i]`.
 
     Args:
       x: arrays in any containers.

@@ -1,4 +1,4 @@
-"""Where one is along axes that are being mapped over, and how long they are."""
+"""The index of an element along mapped axes, and the sizes of these axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["axis_index", "axis_index_p", "axis_size"]
 
 
 def axis_index(axis_name: Any) -> Array:
-    """The index along an axis that is being mapped over.
+    """The index of an element along a mapped axis.
 
     Args:
       axis_name: the name of the axis, or several, of which the last varies fastest.
@@ -38,7 +38,7 @@ def axis_index(axis_name: Any) -> Array:
 
 
 def axis_size(axis_name: Any) -> int:
-    """The size of an axis that is being mapped over.
+    """The size of a mapped axis.
 
     Args:
       axis_name: the name of the axis, or several, whose sizes are multiplied.

@@ -1,4 +1,4 @@
-"""Exchanges that are not alike for all: chunks of rows of any lengths, and the value of one for everybody."""
+"""Irregular exchanges: chunks of rows of any lengths, and broadcasts of one element's value."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _COUNTS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """What one has along an axis that is being mapped over, for all.
+    """The value of one element along a mapped axis, for all elements.
 
     Args:
       x: arrays in any containers.
@@ -83,7 +83,7 @@ def ragged_all_to_all(
     axis_name: Any,
     axis_index_groups: Any = None,
 ) -> Array:
-    """Each sends to each along an axis that is being mapped over a chunk of its rows, of any length.
+    """Each element along a mapped axis sends to each other a chunk of its rows, of any length.
 
     To the one of index i goes `operand[input_offsets[i] : input_offsets[i] + send_sizes[i]]`, and becomes the rows from
     `output_offsets[i]` on of what that one gets. Rows that nobody sends are those of `output`.

@@ -1,4 +1,4 @@
-"""Sums, means and extrema of what all have that are mapped along axes: the same result for each of them."""
+"""Sums, means and extrema over the elements along mapped axes, with the same result for each element."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ psum_p = core.Primitive("psum")
 
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The sum over an axis that is being mapped over.
+    """The sum over a mapped axis.
 
     What is no tracer is the same for all, and is multiplied by the size of the axis at once: `psum(1, "i")` is the
     size, as an integer of Python.
@@ -64,7 +64,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The mean over an axis that is being mapped over; see `psum`.
+    """The mean over a mapped axis; see `psum`.
 
     Integers are taken as floating-point numbers.
     """
@@ -74,12 +74,12 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The greatest over an axis that is being mapped over, element by element; see `psum`."""
+    """The maximum over a mapped axis; see `psum`."""
     return _extremum(pmax_p, reduce_max, x, axis_name, axis_index_groups)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """The smallest over an axis that is being mapped over, element by element; see `psum`."""
+    """The minimum over a mapped axis; see `psum`."""
     return _extremum(pmin_p, reduce_min, x, axis_name, axis_index_groups)
 
 

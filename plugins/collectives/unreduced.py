@@ -1,5 +1,4 @@
-"""Primitives between values that vary along axes of a mesh, those that are still to be summed, and those that are the
-same and whose cotangents are still to be summed."""
+"""Primitives that convert between varying, unreduced and reduced values along mesh axes."""
 
 from __future__ import annotations
 
@@ -59,7 +58,7 @@ def unreduced_along(function: str, x: Any, names: tuple[Any, ...]) -> bool:
     if having and len(having) < len(names):
         others = [name for name in names if name not in found]
         raise ValueError(
-            f"{function}: x must be still to be summed along all of the axes, or none, got type "
+            f"{function}: x must be unreduced along all of the axes, or none, got type "
             f"{get_aval(x).str_short()} for {names}; sum along {', '.join(map(repr, others))} in a call of its own"
         )
     return bool(having)

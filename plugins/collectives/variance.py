@@ -1,4 +1,4 @@
-"""Primitives between values that are the same along axes of a mesh and values that may differ along them."""
+"""Primitives that convert between invarying and varying values along mesh axes."""
 
 from __future__ import annotations
 

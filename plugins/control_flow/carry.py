@@ -1,4 +1,4 @@
-"""Bodies of loops: functions whose result must be of the type of what they are given."""
+"""Bodies of loops: functions whose result must have the type of the carry."""
 
 from __future__ import annotations
 

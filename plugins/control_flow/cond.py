@@ -42,7 +42,7 @@ def cond(
     *operands: Any,
     operand: Any = _no_operand,
 ) -> Any:
-    """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them is computed.
+    """`true_fun(*operands)` if `pred` is true, else `false_fun(*operands)`; only one of them is computed.
 
     Both are traced. Mapped over a batch of predicates, both are computed, and the results selected.
 

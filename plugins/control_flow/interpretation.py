@@ -1,4 +1,4 @@
-"""How every interpreter goes through branches and loops: by branching and looping over its own values."""
+"""The `interpret` rules of branches and loops, which branch and loop over the interpreter's values."""
 
 from __future__ import annotations
 

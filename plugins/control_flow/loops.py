@@ -110,7 +110,7 @@ def _counted(first: int, last: int, body_fun: Callable[..., Any], init_val: Any,
 
 
 def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """Apply a function to the elements of arrays one after the other, or to batches of them at once.
+    """Apply a function to the elements of arrays one after the other, or batch by batch.
 
     Args:
       f: a function of one argument.
@@ -159,7 +159,7 @@ def _in_blocks(x: Any, whole: int, size: int) -> Array:
 
 
 def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """What an associative function makes of the elements up to each position, in logarithmically many steps.
+    """The cumulative results of an associative function, in logarithmically many steps.
 
     Args:
       fn: `(a, b) -> c`, elementwise along the axis: it is given many pairs of elements at once.

@@ -25,7 +25,7 @@ Platforms = tuple[tuple[str, ...] | None, ...]
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Array:
-    """`per_platform[platform](*args)`, where the platform is that which the program is compiled for.
+    """`per_platform[platform](*args)` for the platform for which the program is compiled.
 
     All functions are traced; only one is compiled. They need not be known for every platform: a branch may hold
     primitives that no other platform has.

@@ -28,7 +28,7 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """Apply `f` to the elements of arrays in turn, while it carries a value along.
+    """Apply `f` to the elements of arrays in turn, with a carry from step to step.
 
     It is compiled as one loop, however many steps there are. In reverse mode, what the backward pass needs of the
     forward pass is kept for every step; what is the same in all steps is computed and kept once.

@@ -1,4 +1,4 @@
-"""The functions that control flow is given, as programs whose types are compared."""
+"""Staging of the functions of control flow, with comparison of their types."""
 
 from __future__ import annotations
 

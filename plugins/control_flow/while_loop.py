@@ -1,4 +1,4 @@
-"""`while_loop`: a function repeated until a condition fails."""
+"""`while_loop`: a function repeated while a condition is true."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["while_loop"]
 
 
 def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
-    """Apply `body_fun` to a value as long as `cond_fun` of it holds.
+    """Apply `body_fun` to a value while `cond_fun` of it is true.
 
     It differentiates in forward mode only: in reverse, every step's values would have to be kept, of a number of
     steps that nobody knows beforehand. Use `scan` or `fori_loop` there. Parts of the value that `body_fun` returns as

@@ -1,4 +1,4 @@
-"""Which dimension of each array of a convolution is what."""
+"""The dimension numbers of convolutions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _known: dict[Any, ConvDimensionNumbers] = {}
 
 
 def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any) -> ConvDimensionNumbers:
-    """The dimensions of a convolution, whichever way they are given.
+    """The dimension numbers of a convolution, from any of their forms.
 
     Args:
       lhs_shape: the shape of the image.

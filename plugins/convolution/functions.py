@@ -91,7 +91,7 @@ def conv_transpose(
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """A convolution that enlarges an image by putting zeros between its elements.
+    """A transposed convolution, which enlarges an image by putting zeros between its elements.
 
     With `transpose_kernel` and a string for `padding` this is the derivative of a convolution with the same kernel,
     strides and padding, with respect to its image.
@@ -169,7 +169,7 @@ def conv_general_dilated_patches(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """The parts of an image that a kernel would cover, each laid out along the features.
+    """The patches of an image that a kernel would cover, each flattened along the features.
 
     Args:
       lhs: the image.
@@ -238,7 +238,7 @@ def conv_general_dilated_local(
     dimension_numbers: Any = None,
     precision: Any = None,
 ) -> Array:
-    """A convolution with a kernel of its own at each place.
+    """A convolution with a separate kernel at each position.
 
     Args:
       lhs: the image.

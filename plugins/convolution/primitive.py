@@ -43,7 +43,7 @@ def conv_general_dilated(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """The sums of products of a kernel with the parts of an image that it covers, wherever it fits.
+    """A general convolution with strides, padding, dilation and groups.
 
     As elsewhere in machine learning the kernel is not reversed.
 

@@ -50,7 +50,7 @@ cumsum_p = core.Primitive("cumsum")
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The sums of all elements up to each position along an axis.
+    """The cumulative sum along an axis.
 
     Args:
       operand: an array of numbers.
@@ -72,22 +72,22 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The products of all elements up to each position along an axis; see `cumsum`."""
+    """The cumulative product along an axis; see `cumsum`."""
     return _cumulate(cumprod_p, operand, axis, reverse)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The greatest of all elements up to each position along an axis, NaN from the first on; see `cumsum`."""
+    """The cumulative maximum along an axis, NaN from the first NaN on; see `cumsum`."""
     return _cumulate(cummax_p, operand, axis, reverse)
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The smallest of all elements up to each position along an axis, NaN from the first on; see `cumsum`."""
+    """The cumulative minimum along an axis, NaN from the first NaN on; see `cumsum`."""
     return _cumulate(cummin_p, operand, axis, reverse)
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The logarithms of the sums of exponentials of all elements up to each position along an axis.
+    """The cumulative log-sum-exp along an axis.
 
     Args, results and errors are those of `cumsum`, but for the dtype, which must be floating or complex.
     """

@@ -1,4 +1,4 @@
-"""Custom batching: functions that say themselves how they are mapped over an axis."""
+"""Custom batching: functions with their own rules for `vmap`."""
 
 from __future__ import annotations
 

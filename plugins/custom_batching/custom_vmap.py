@@ -18,7 +18,7 @@ __all__ = ["custom_vmap", "sequential_vmap"]
 
 
 class custom_vmap(Forwarding):
-    """A function that is mapped by a rule of its own.
+    """A function with a custom `vmap` rule.
 
     It may be differentiated, forward and in reverse: a derivative is mapped by the derivative of the rule.
 
@@ -99,8 +99,8 @@ class _FlatRule:
             raise AttributeError(f"custom_vmap function {name} has no rule; give it one by {name}.def_vmap")
         if any(batched[: self.num_consts]):
             raise core.UnexpectedTracerError(
-                f"custom_vmap function {name} closes over a value that is mapped, which its rule would not be given; "
-                "pass it as an argument"
+                f"custom_vmap function {name} closes over a value that is mapped, which its rule does not get; pass "
+                f"it as an argument"
             )
         flags = list(tree.unflatten(self.in_tree, batched[self.num_consts :]))
         args = tree.unflatten(self.in_tree, typed(values[self.num_consts :]))
@@ -134,7 +134,7 @@ class _FlatRule:
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """A function that is mapped by a loop, one element after the other.
+    """A function that `vmap` computes by a loop, one element after the other.
 
     >>> import primax as px
     >>> f = px.custom_batching.sequential_vmap(lambda x: x + 1)

@@ -1,4 +1,4 @@
-"""`custom_vmap_call_p`: a call of a function that says itself how it is mapped, with its rules.
+"""`custom_vmap_call_p`: a call of a function with a custom `vmap` rule, with its rules.
 
 A rule on flat lists is `(size, in_batched, values) -> (outs, out_batched)`: mapped values have their axis in front.
 Derivatives of the call have rules that are derivatives of the rule, so that it is used on the way back too.

@@ -1,4 +1,4 @@
-"""Custom derivatives: functions that say themselves how they are differentiated."""
+"""Custom derivatives: functions with their own derivative rules."""
 
 from __future__ import annotations
 

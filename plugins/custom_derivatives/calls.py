@@ -1,4 +1,4 @@
-"""What calls of functions with custom derivatives have in common: a Python function, or a program once staged.
+"""The common parts of calls of functions with custom derivatives: a Python function, or a program once it is staged.
 
 A parameter `call_jaxpr` is a function of flat arguments while Python is at work, so that it may look at values,
 and a closed jaxpr in equations.
@@ -77,7 +77,7 @@ def refuse_closed_over(name: str, consts: Sequence[Any], tangents: Sequence[Any]
         if type(t) is not ad.Zero:
             raise core.UnexpectedTracerError(
                 f"{name} has custom derivatives, and closes over a value of type {core.get_aval(x).str_short()} that "
-                "is being differentiated, about which its rule says nothing. Pass it as an argument, or use "
+                "is being differentiated, which its rule does not cover. Pass it as an argument, or use "
                 "closure_convert."
             )
 

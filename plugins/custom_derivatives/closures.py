@@ -1,4 +1,4 @@
-"""What functions close over, made arguments; and gradients given together with values."""
+"""Conversion of closed-over values to arguments, and gradients given together with values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["closed", "closure_convert", "convert", "custom_gradient"]
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """A function that takes as arguments what `fun` closes over and might be differentiated.
+    """A function that takes the differentiable values that `fun` closes over as arguments.
 
     Args:
       fun: a function of arrays in any containers.
@@ -112,7 +112,7 @@ def _without_tangents(fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose derivative in reverse mode is given together with its value.
+    """A function that returns its value together with its reverse-mode derivative.
 
     Args:
       fun: returns `(value, vjp)`, where `vjp(ct)` is the tuple of cotangents of its arguments, or the cotangent of

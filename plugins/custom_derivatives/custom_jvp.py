@@ -17,7 +17,7 @@ __all__ = ["custom_jvp"]
 
 
 class custom_jvp(Forwarding):
-    """A function that is differentiated by a rule of its own.
+    """A function with a custom JVP rule.
 
     The rule is part of every transformation: of `grad` and `vjp` too, under `jit`, `vmap` and control flow. It must
     be linear in the tangents.

@@ -24,7 +24,7 @@ _NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
 
 @dataclass(frozen=True, slots=True)
 class CustomVJPPrimal:
-    """What a forward rule with `symbolic_zeros` is given for each array.
+    """The argument of a forward rule with `symbolic_zeros` for each array.
 
     Attributes:
       value: the array.
@@ -36,7 +36,7 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
-    """The values of what a forward rule with `symbolic_zeros` is given, in the same structure.
+    """The values of the arguments of a forward rule with `symbolic_zeros`, in the same structure.
 
     Args:
       tree_of_primals: `CustomVJPPrimal`s in any containers.
@@ -54,7 +54,7 @@ def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
 
 
 class custom_vjp(Forwarding):
-    """A function that is differentiated in reverse mode by a rule of its own.
+    """A function with a custom VJP rule, for reverse mode only.
 
     It has no derivative in forward mode. Use `custom_jvp` unless the rule is about the backward pass itself.
 

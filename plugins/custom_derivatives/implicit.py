@@ -1,4 +1,4 @@
-"""Solutions of equations, differentiated by what the equations say and not by how they were solved."""
+"""Solutions of equations with implicit derivatives."""
 
 from __future__ import annotations
 

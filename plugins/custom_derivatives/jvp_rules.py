@@ -1,4 +1,4 @@
-"""`custom_jvp_call_p`: a call of a function that says itself what its derivative is."""
+"""`custom_jvp_call_p`: a call of a function with a custom JVP rule."""
 
 from __future__ import annotations
 

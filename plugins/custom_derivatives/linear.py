@@ -153,7 +153,7 @@ def _with_others(closed: core.ClosedJaxpr, count: int, extra: Sequence[Any], own
 
 
 class custom_transpose:
-    """A linear function that says itself what its transpose is.
+    """A linear function with a custom transpose rule.
 
     Args:
       fun: `(residual_args, linear_args) -> out`, linear in its second argument.
@@ -197,8 +197,8 @@ def _jvp(primals: Any, tangents: Any, *, num_residuals: int, whole: Any, **param
         if whole is not None:
             return ad.jvp_flat(whole, primals, tangents)
         raise TypeError(
-            "linear_call must not be differentiated with respect to its residual arguments, about which its "
-            "transpose says nothing; use custom_jvp or custom_vjp"
+            "linear_call must not be differentiated with respect to its residual arguments, which its transpose "
+            "does not cover; use custom_jvp or custom_vjp"
         )
     params |= {"num_residuals": num_residuals, "whole": whole}
     outs = linear_call_p.bind(*primals, **params)

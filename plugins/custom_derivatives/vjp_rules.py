@@ -1,4 +1,4 @@
-"""`custom_vjp_call_p`: a call of a function that says itself how cotangents are pulled back.
+"""`custom_vjp_call_p`: a call of a function with a custom VJP rule.
 
 Differentiation happens in two steps. When the function is linearized, the forward rule runs, and `custom_lin_p`
 stands for the derivative, which nobody knows; when that is transposed, the backward rule takes its place.

@@ -114,13 +114,15 @@ def make_artifact(
       ValueError: the program has effects, calls Python functions, or takes or returns sums that are still to be taken.
     """
     if closed.effects:
-        raise ValueError(f"export: {name} has effects, {sorted(map(repr, closed.effects))}, which an artifact cannot")
+        raise ValueError(
+            f"export: {name} has effects, {sorted(map(repr, closed.effects))}, which an artifact cannot have"
+        )
     for aval in (*closed.in_avals, *closed.out_avals):
         division = getattr(aval, "division", None)
         if division is not None and division.is_pending:
             raise ValueError(
-                f"export: {name} takes or returns a value of type {aval.str_short()}, of which a sum over devices is "
-                "still to be taken; artifacts hold no such types: sum inside of it, with primax.reshard(x, primax.P())"
+                f"export: {name} takes or returns a value of type {aval.str_short()}, which is unreduced; artifacts "
+                f"do not support such types: sum inside the function, with primax.reshard(x, primax.P())"
             )
     modules = {}
     several = site if site is not None and site.mesh is not None and site.mesh.size > 1 else None

@@ -75,11 +75,11 @@ class Exported:
         return tree.unflatten(self.out_tree, self._artifact(*leaves))
 
     def in_shardings_jax(self, mesh: Mesh) -> tuple[Any, ...]:
-        """For each argument how it lies over a mesh of as many devices, None where that is left to XLA."""
+        """For each argument, its sharding over a mesh of the same number of devices; None where XLA chooses."""
         return self._over("in_shardings_jax", mesh, self.in_shardings_hlo, self.in_avals)
 
     def out_shardings_jax(self, mesh: Mesh) -> tuple[Any, ...]:
-        """For each result how it lies over a mesh of as many devices, None where that is left to XLA."""
+        """For each result, its sharding over a mesh of the same number of devices; None where XLA chooses."""
         return self._over("out_shardings_jax", mesh, self.out_shardings_hlo, self.out_avals)
 
     def _over(self, function: str, mesh: Mesh, shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
@@ -192,7 +192,7 @@ def deserialize(blob: bytes) -> Exported:
 
 @dataclass(frozen=True, slots=True)
 class DisabledSafetyCheck:
-    """A check of an exported function that is left out where it is loaded; there are none to leave out here.
+    """A safety check of an exported function that loading may skip; primax has no such checks.
 
     Args:
       description: which check.
@@ -202,16 +202,16 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """That of the platform."""
+        """The check of the platform."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """That of calls of a foreign function."""
+        """The check of calls of a foreign function."""
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """The foreign function that it is about; None if it is about something else."""
+        """The foreign function that the check concerns, or None."""
         kind, _, target = self.description.partition(":")
         return target if kind == "custom_call" else None
 

@@ -1,4 +1,4 @@
-"""The bytes of an exported function: a header that tells versions and types, the modules, and a checksum."""
+"""The file format of an exported function: a header with versions and types, the modules, and a checksum."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def _spread_from_json(described: Any, counts: tuple[int, int]) -> Spread | None:
             if spec is not None:
                 check_spec("deserialize", mesh, spec)
     except (TypeError, ValueError) as error:
-        raise _malformed(f"must tell how values lie on devices, but does not ({error})") from None
+        raise _malformed(f"must give the shardings of values, but does not ({error})") from None
     if (len(ins), len(outs)) != counts:
-        raise _malformed(f"must tell of {counts} values how they lie, but tells of {len(ins), len(outs)}")
+        raise _malformed(f"must have shardings for {counts} values, but has them for {len(ins), len(outs)}")
     return Spread(mesh, tuple(ins), tuple(outs))
 
 
@@ -188,7 +188,7 @@ class _Blobs:
     def take(self, size: Any) -> bytes:
         """The next bytes."""
         if type(size) is not int or not 0 < size <= len(self.data):
-            raise _malformed(f"must tell the sizes of programs, but has {size!r} where {len(self.data)} bytes are left")
+            raise _malformed(f"must give the sizes of programs, but has {size!r} where {len(self.data)} bytes are left")
         found, self.data = self.data[:size], self.data[size:]
         return found
 
@@ -225,5 +225,5 @@ def _needs_of_plugins(described: dict[str, Any]) -> tuple[list[str], dict[str, d
     for calls in foreign.values() if isinstance(foreign, dict) else [None]:
         texts += calls.values() if isinstance(calls, dict) else [None]
     if not all(isinstance(text, str) for text in texts):
-        raise _malformed("must name what is of plugins, but does not")
+        raise _malformed("must list the primitives of plugins, but does not")
     return primitives, foreign

@@ -1,4 +1,4 @@
-"""What an exported program needs of plugins: the foreign functions that it calls, whose code is not in it."""
+"""The requirements of an exported program from plugins: the foreign functions that it calls."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """An array with a function applied to the elements of windows, at positions that are computed.
+    """An array with a function applied to the elements of windows at computed positions.
 
     Args:
       operand: an array.

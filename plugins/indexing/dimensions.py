@@ -25,7 +25,7 @@ __all__ = [
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """How the axes of the operand, the indices and the result of a gather belong together.
+    """The correspondence of the axes of the operand, the indices and the result of a gather.
 
     Attributes:
       offset_dims: axes of the result that run along windows of the operand, increasing.
@@ -43,7 +43,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """How the axes of the operand, the indices and the updates of a scatter belong together.
+    """The correspondence of the axes of the operand, the indices and the updates of a scatter.
 
     Attributes:
       update_window_dims: axes of the updates that run along windows of the operand, increasing.
@@ -65,7 +65,7 @@ Numbers: TypeAlias = GatherDimensionNumbers | ScatterDimensionNumbers
 
 
 class GatherScatterMode(Enum):
-    """What becomes of windows that are not wholly inside of the operand.
+    """The behaviour for windows that are partly or wholly out of range.
 
     Attributes:
       CLIP: they are moved to the nearest place inside.
@@ -82,7 +82,7 @@ class GatherScatterMode(Enum):
 
     @staticmethod
     def from_any(mode: str | GatherScatterMode | None) -> GatherScatterMode:
-        """The mode of a name; `FILL_OR_DROP` for None.
+        """The mode with a given name; `FILL_OR_DROP` for None.
 
         Raises:
           ValueError: there is no such mode.

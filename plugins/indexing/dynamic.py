@@ -44,7 +44,7 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """A part of an array that begins at a position that is computed.
+    """A slice of an array with a computed start.
 
     Where the part would not be wholly inside it is moved inside.
 
@@ -73,7 +73,7 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
 ) -> Array:
-    """An array with a part replaced that begins at a position that is computed.
+    """An array with a part replaced, whose start is computed.
 
     Where the part would not be wholly inside it is moved inside.
 
@@ -99,7 +99,7 @@ def dynamic_update_slice(
 def dynamic_slice_in_dim(
     operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
 ) -> Array:
-    """A part of an array along one axis that begins at a position that is computed; see `dynamic_slice`.
+    """A slice of an array along one axis with a computed start; see `dynamic_slice`.
 
     Raises:
       ValueError: `axis` is out of range.
@@ -114,7 +114,7 @@ def dynamic_slice_in_dim(
 def dynamic_index_in_dim(
     operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Array:
-    """One element along an axis, at a position that is computed; see `dynamic_slice`.
+    """One element along an axis, at a computed position; see `dynamic_slice`.
 
     Raises:
       ValueError: `axis` is out of range.

@@ -42,7 +42,7 @@ def gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> Array:
-    """Windows of an array at positions that are computed.
+    """Windows of an array at computed positions.
 
     Args:
       operand: an array.

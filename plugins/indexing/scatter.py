@@ -31,7 +31,7 @@ def scatter(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """An array with windows replaced at positions that are computed.
+    """An array with windows replaced at computed positions.
 
     Args:
       operand: an array.
@@ -115,14 +115,14 @@ def _combining(primitive: core.Primitive, name: str, what: str) -> Callable[...,
 
     combined.__name__ = combined.__qualname__ = name
     combined.__doc__ = (
-        f"An array with windows {what}, at positions that are computed. The arguments are those of `scatter`; "
-        "where several windows lie on one place, all of them count."
+        f"An array {what} at computed positions. The arguments are those of `scatter`; "
+        "where several windows overlap, all of them count."
     )
     return combined
 
 
-scatter_add = _combining(scatter_add_p, "scatter_add", "added to it")
-scatter_sub = _combining(scatter_sub_p, "scatter_sub", "subtracted from it")
-scatter_mul = _combining(scatter_mul_p, "scatter_mul", "multiplied by others")
-scatter_min = _combining(scatter_min_p, "scatter_min", "lowered to others")
-scatter_max = _combining(scatter_max_p, "scatter_max", "raised to others")
+scatter_add = _combining(scatter_add_p, "scatter_add", "with windows added to it")
+scatter_sub = _combining(scatter_sub_p, "scatter_sub", "with windows subtracted from it")
+scatter_mul = _combining(scatter_mul_p, "scatter_mul", "multiplied by windows")
+scatter_min = _combining(scatter_min_p, "scatter_min", "lowered to windows")
+scatter_max = _combining(scatter_max_p, "scatter_max", "raised to windows")

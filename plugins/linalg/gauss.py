@@ -61,7 +61,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
-    """The permutation that row exchanges amount to.
+    """The permutation that results from row exchanges.
 
     Args:
       pivots: for each of the first k rows the one that it is exchanged with, an int32 of shape (..., k).

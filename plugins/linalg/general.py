@@ -53,7 +53,7 @@ _FLAGS = ("compute_left_eigenvectors", "compute_right_eigenvectors", "enable_eig
 
 
 class EigImplementation(enum.Enum):
-    """Who computes eigenvalues of square matrices.
+    """The implementations of eigenvalues of square matrices.
 
     On CPUs it is LAPACK. On GPUs it is CUSOLVER by default; left eigenvectors are computed by MAGMA, or by LAPACK on
     the host where there is none.
@@ -136,7 +136,9 @@ def schur(
       ValueError: the matrices are not square.
     """
     if sort_eig_vals or select_callable is not None:
-        raise NotImplementedError("schur: sort_eig_vals must be False and select_callable None: nothing here sorts")
+        raise NotImplementedError(
+            "schur: sort_eig_vals must be False and select_callable None: primax does not sort eigenvalues"
+        )
     return tuple(
         schur_p.bind(x, compute_schur_vectors=bool(compute_schur_vectors), sort_eig_vals=False, select_callable=None)
     )

@@ -79,7 +79,7 @@ def householder_product(a: Any, taus: Any) -> Array:
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Array:
-    """The product of a matrix with the orthogonal matrix that reflections make, without making it.
+    """The product of a matrix with the orthogonal matrix of reflections, without forming that matrix.
 
     Args:
       a, taus: the reflections, as of `householder_product`.

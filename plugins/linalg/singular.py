@@ -47,7 +47,7 @@ svd_p = core.Primitive("svd", multiple_results=True)
 
 
 class SvdAlgorithm(enum.Enum):
-    """How singular values are computed.
+    """The algorithms for singular values.
 
     CPUs know QR and DIVIDE_AND_CONQUER, which is the default; GPUs know QR, JACOBI, the default for small matrices, and
     POLAR.

@@ -40,7 +40,7 @@ tridiagonal_p = core.Primitive("tridiagonal", multiple_results=True)
 
 
 class EighImplementation(enum.Enum):
-    """How eigenvalues of Hermitian matrices are computed: on CPUs by QR, on GPUs by QR or JACOBI."""
+    """The algorithms for eigenvalues of Hermitian matrices: QR on CPUs, QR or JACOBI on GPUs."""
 
     QR = "qr"
     JACOBI = "jacobi"

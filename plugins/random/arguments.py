@@ -1,4 +1,4 @@
-"""How functions that draw read the key that they are given."""
+"""Validation of the keys of random functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users call to make keys, to make more of them, to read them, and to draw bits."""
+"""Public functions that make, split and read keys, and draw bits."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _STATES = {((4,), np.dtype(np.uint32)), ((2,), np.dtype(np.uint64))}
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How `rng_bit_generator` makes bits."""
+    """The algorithms of `rng_bit_generator`."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -57,7 +57,7 @@ def rng_bit_generator(
     *,
     out_sharding: Any = None,
 ) -> tuple[Any, Any]:
-    """Bits made by XLA, and the state of its generator afterwards.
+    """The new state of XLA's generator, and random bits from it.
 
     Args:
       key: the state, uint32[4] or uint64[2].

@@ -1,4 +1,4 @@
-"""Reductions: what remains of an array when axes of it are folded into single elements."""
+"""Reductions of arrays along axes."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def reduce(
     dimensions: Sequence[int],
     out_sharding: Any = None,
 ) -> Any:
-    """Folds arrays along axes by a function of two elements.
+    """Reduces arrays along axes by a function of two elements.
 
     Args:
       operands: an array, or a tree of arrays of one shape, reduced together.

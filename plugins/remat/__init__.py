@@ -1,4 +1,4 @@
-"""Rematerialization: computing again on the way back what was not saved on the way there."""
+"""Rematerialization: residuals that were not saved in the forward pass are recomputed in the backward pass."""
 
 from __future__ import annotations
 

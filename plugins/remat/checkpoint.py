@@ -23,7 +23,7 @@ def checkpoint(
     static_argnames: Any = (),
     concrete: bool = False,
 ) -> Callable[..., Any]:
-    """A function whose derivative in reverse mode computes intermediate values again, rather than save them.
+    """A function whose reverse-mode derivative recomputes intermediate values instead of saving them.
 
     Without it, the way back needs memory for all that was computed on the way there. With it, memory for the
     arguments and for what the policy saves, and about the time of one more evaluation.

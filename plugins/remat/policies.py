@@ -1,4 +1,4 @@
-"""Policies: which values of a checkpointed function are saved for the way back, and which are computed again.
+"""Policies: which residuals of a checkpointed function are saved for the backward pass, and which are recomputed.
 
 A policy is a hashable function `(primitive, *avals, **params)` that is asked of an operation, with the types of its
 operands, whether its results may be saved.
@@ -38,12 +38,12 @@ Recompute = False
 
 
 def everything_saveable(primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
-    """Whatever the way back needs is saved, as without checkpoint."""
+    """All residuals are saved, as without checkpoint."""
     return Saveable
 
 
 def nothing_saveable(primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
-    """All is computed again from the arguments, as without a policy."""
+    """All residuals are recomputed from the arguments, as without a policy."""
     return Recompute
 
 

@@ -1,4 +1,4 @@
-"""What is saved on the way there, to look at."""
+"""Lists of the residuals that the forward pass saves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splitting a program as a policy wants: what runs now saves little, what runs on the way back computes again."""
+"""Splitting of a program by a policy: the forward part saves few residuals, the backward part recomputes the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ checkpoint_p = core.Primitive("checkpoint", multiple_results=True)
 
 
 class Split(NamedTuple):
-    """A program split in two.
+    """The result of splitting a program in two.
 
     Attributes:
       known: from the known inputs to the known outputs, then what is saved.
@@ -35,7 +35,7 @@ class Split(NamedTuple):
 
 
 def split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy | None) -> Split:
-    """Split a program by which of its inputs are known.
+    """Split a program into a known and an unknown part, given the known inputs.
 
     Args:
       closed: the program.

@@ -1,4 +1,4 @@
-"""Programs of one device each: `shard_map` and `pmap`."""
+"""Per-device programs: `shard_map` and `pmap`."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def _refuse_summands(function: str, sharding: Any) -> None:
 def make_array_from_callback(
     shape: Any, sharding: Any, data_callback: Callable[[Any], Any], dtype: Any = None
 ) -> core.Array:
-    """An array whose parts a function gives, each for its place in the whole.
+    """An array whose shards a function returns for their indices.
 
     Args:
       shape: the shape of the whole.
@@ -82,7 +82,7 @@ def make_array_from_callback(
 def make_array_from_single_device_arrays(
     shape: Any, sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
 ) -> core.Array:
-    """An array whose parts are arrays on the devices of this process, without a copy.
+    """An array from arrays on single devices of this process, without a copy.
 
     Args:
       shape: the shape of the whole.
@@ -110,7 +110,7 @@ def make_array_from_single_device_arrays(
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """An array from what each process has of it.
+    """An array from the local data of each process.
 
     Args:
       sharding: how the whole lies on devices.

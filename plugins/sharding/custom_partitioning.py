@@ -1,4 +1,4 @@
-"""`custom_partitioning`: a function whose author says how it is divided among devices."""
+"""`custom_partitioning`: functions with their own partitioning among devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How arrays lie on devices, drawn with characters or as a picture."""
+"""Drawings of shardings, as text or as a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What processes tell each other: all of what each has, or what one has, and that they are equally far."""
+"""Communication between processes: gathers, broadcasts and synchronization."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _odd(digest: np.ndarray[Any, Any]) -> list[int]:
 
 
 def sync_global_devices(name: str) -> None:
-    """Wait until all processes have come here.
+    """Wait until all processes have called this function.
 
     Args:
       name: of this place in the program, the same in all processes.
@@ -99,7 +99,7 @@ def sync_global_devices(name: str) -> None:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """The arrays of one process, in all.
+    """The arrays of one process, in all processes.
 
     Args:
       in_tree: arrays and numbers in any containers, of the same structure, shapes and dtypes in all processes.
@@ -128,7 +128,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """The arrays of all processes, in each.
+    """The arrays of all processes, in each process.
 
     Args:
       in_tree: arrays and numbers in any containers, of the same shapes in all processes; or arrays over the devices of
@@ -203,7 +203,7 @@ def _each(function: str, inputs: Any, mesh: Any, specs: Any, convert: Callable[[
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Arrays over all processes, of which each process gives its part.
+    """Arrays over all processes, from the part of each process.
 
     Args:
       local_inputs: arrays in any containers: what the devices of this process have together.
@@ -239,7 +239,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """What the devices of this process have of arrays over all processes.
+    """The local parts, on the devices of this process, of arrays over all processes.
 
     Args:
       global_inputs: arrays in any containers.

@@ -50,7 +50,7 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: S
             wanted = tuple(name for name in spec.along(i) if name in explicit)
             if wanted != names[: len(wanted)] or any(name in axes for name in names[len(wanted) :]):
                 raise ValueError(
-                    f"{who} is {spec}, and the array of type {aval.str_short()} is divided otherwise; bring it there "
+                    f"{who} is {spec}, and the array of type {aval.str_short()} is divided differently; reshard it "
                     f"with primax.reshard(x, {spec})"
                 )
     if not len(spec):

@@ -33,7 +33,7 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: Any = (),
 ) -> Callable[..., Any]:
-    """A function that maps `fun` over an axis of its arguments, each element on a device of its own.
+    """A function that maps `fun` over an axis of its arguments, each element on its own device.
 
     It is `jit` of `shard_map` over a mesh of one axis.
 

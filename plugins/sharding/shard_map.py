@@ -37,7 +37,7 @@ def shard_map(
     axis_names: Any = frozenset(),
     check_vma: bool = True,
 ) -> Any:
-    """A function that runs `f` on each device of a mesh, on the parts of its arguments that are there.
+    """A function that runs `f` on each device of a mesh, with that device's shards of the arguments.
 
     Inside of `f`, the axes of the mesh are in scope: `lax.psum(x, "i")` sums over the devices along the axis `i`.
 
@@ -150,7 +150,7 @@ def _stage(
 
 
 def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any, out_axes: Any, axis_name: Any) -> Any:
-    """`shard_map` along one axis of the mesh in scope, with axes of arrays in place of specifications.
+    """`shard_map` along one axis of the mesh in scope, with axes of arrays instead of specifications.
 
     Args:
       f: takes parts of arrays in any containers, and returns parts.

@@ -79,7 +79,7 @@ def full_like(
 
 
 def empty(shape: Sequence[int] | int, dtype: Any, *, out_sharding: Any = None) -> Array:
-    """An array whose elements do not matter; here they are zero.
+    """An array of unspecified values, which are zeros.
 
     Args:
       shape: a sequence of sizes, or one size.

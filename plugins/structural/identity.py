@@ -24,7 +24,7 @@ stop_gradient_p = core.Primitive("stop_gradient")
 
 
 def copy(x: Any) -> Array:
-    """An array of the same values in memory of its own."""
+    """A copy of an array in new memory."""
     return copy_p.bind(x)
 
 
@@ -44,7 +44,7 @@ def optimization_barrier(operand: Any) -> tuple[Array, Array]:
 
 
 def stop_gradient(x: Any) -> Any:
-    """The same values, taken for constants by differentiation.
+    """The same values, treated as constants by differentiation.
 
     Args:
       x: a pytree of arrays.

@@ -19,7 +19,7 @@ select_n_p = core.Primitive("select_n")
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Array:
-    """Elements of `on_true` where `pred` holds, of `on_false` elsewhere.
+    """Elements of `on_true` where `pred` is true, of `on_false` elsewhere.
 
     Args:
       pred: a boolean array of the shape of the others, or a scalar.
@@ -37,7 +37,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Array:
 
 
 def select_n(which: Any, *cases: Any) -> Array:
-    """For each element, the one of the case that `which` names.
+    """For each element, the element of the case that `which` selects.
 
     Args:
       which: an int32 array of the shape of the cases, or a scalar; with at most two cases it may be boolean,

@@ -59,7 +59,7 @@ tile_p = core.Primitive("tile")
 def broadcast_in_dim(
     operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
 ) -> Array:
-    """Repeats an array along new axes, and along its axes of length 1.
+    """Broadcasts an array along new axes, and along its axes of length 1.
 
     Args:
       operand: an array.
@@ -125,7 +125,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
-    """An array repeated so that it has the shape of another.
+    """An array broadcast to the shape of another.
 
     Args:
       arr: an array whose axes, counted from the last, have length 1 or that of `like_arr`.
@@ -148,7 +148,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """Returns the shape that arrays of the given shapes have once they are broadcast against each other.
+    """Returns the common shape to which arrays of the given shapes broadcast.
 
     Raises:
       TypeError: an element of a shape is not a non-negative integer.
@@ -201,7 +201,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
 def reshape(
     operand: Any, new_sizes: Sequence[int] | int, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Returns the elements of an array, in order, under another shape.
+    """Returns an array with the same elements, in order, and another shape.
 
     Args:
       operand: an array.

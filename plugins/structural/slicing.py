@@ -105,7 +105,7 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """One element along an axis, which keeps length 1 or goes.
+    """One element along an axis; the axis is kept with length 1 or removed.
 
     Raises:
       ValueError: `axis` is out of range.
@@ -125,7 +125,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
-    """An array with a value put around it and between its elements; negative numbers crop.
+    """Pads an array around it and between its elements; negative numbers crop.
 
     Args:
       operand: an array.
@@ -161,7 +161,7 @@ def _triples(padding_config: Any) -> tuple[tuple[int, int, int], ...]:
 
 
 def concatenate(operands: Sequence[Any], dimension: int) -> Array:
-    """Arrays put one after the other along an axis.
+    """Concatenates arrays along an axis.
 
     Args:
       operands: arrays of one dtype and rank, and of one shape but for the axis.

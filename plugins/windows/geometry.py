@@ -144,7 +144,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape of what `reduce_window` returns.
+    """The shape of the result of `reduce_window`.
 
     Args:
       operand_shape: the shape of the operand.

@@ -64,7 +64,7 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """Folds each of the windows that slide over arrays by a function of two elements.
+    """Reduces each sliding window of arrays by a function of two elements.
 
     Args:
       operand: an array, or a tree of arrays of one shape, reduced together.

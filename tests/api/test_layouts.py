@@ -40,7 +40,7 @@ def test_wrong_layouts_are_named():
 def test_arrays_are_put_row_by_row_in_the_memory_of_devices():
     sharding = px.numpy.ones(2).sharding
     np.testing.assert_array_equal(px.device_put(X, Format(Layout((0, 1)), sharding)), X)
-    with pytest.raises(ValueError, match="must have a layout row by row"):
+    with pytest.raises(ValueError, match="must have a row-major layout"):
         px.device_put(X, Format(Layout((1, 0)), sharding))
     np.testing.assert_array_equal(px.device_put(X, Space.Device), X)
     with pytest.raises(ValueError, match=r"must not be Space.Host: .*primax.device_get"):

@@ -733,7 +733,9 @@ def test_two_that_a_plugin_lets_replace_its_rule_are_refused_unless_ordered(site
 def test_consent_for_a_plugin_that_is_not_there_is_refused(site: Site) -> None:
     site.plugin("alpha")
     run = site.run("print(attempt(host.activate))", PRIMAX_ALLOW_OVERRIDES="alpa")
-    assert run.lines[0].startswith("PluginError: PRIMAX_ALLOW_OVERRIDES names 'alpa', which is no plugin; did you mean")
+    assert run.lines[0].startswith(
+        "PluginError: PRIMAX_ALLOW_OVERRIDES names 'alpa', which is not a plugin; did you mean"
+    )
     assert "there is no plugin 'alpa'" in site.run("print(attempt(host.allow_overrides, 'alpa'))").lines[0]
 
 
@@ -750,7 +752,7 @@ def test_a_misspelt_hook_is_refused_with_the_right_name(site: Site) -> None:
     site.plugin("after")
     site.plugin("zeta")
     run = site.run("host.activate()" + REPORT)
-    assert "'primax_regster' is no hook of primax; did you mean 'primax_register'?" in run.lines[1]
+    assert "'primax_regster' is not a hook of primax; did you mean 'primax_register'?" in run.lines[1]
     assert states(run.lines) == {"after": "active", "typo": "refused", "zeta": "active"}
 
 
@@ -782,7 +784,7 @@ def test_one_module_is_not_two_plugins(site: Site) -> None:
     site.install("other", entry_points="[primax]\nother = alpha_plugin")
     run = site.run("host.activate()" + REPORT)
     assert run.lines == ["alpha|active|", run.lines[1]]
-    assert run.lines[1].endswith("is refused: what it offers is plugin 'alpha' already")
+    assert run.lines[1].endswith("is refused: its object is plugin 'alpha' already")
 
 
 @pytest.mark.parametrize(
@@ -840,7 +842,8 @@ def test_an_unknown_name_in_a_list_raises_with_the_nearest_and_the_known(site: S
     site.plugin("orbit")
     run = site.run("print(attempt(host.activate)); print(attempt(host.records))", **{variable: "keppler"})
     message = (
-        f"PluginError: {variable} names 'keppler', which is no plugin; did you mean 'kepler'? (there are kepler, orbit)"
+        f"PluginError: {variable} names 'keppler', which is not a plugin; "
+        "did you mean 'kepler'? (there are kepler, orbit)"
     )
     assert run.lines == [message, message]
 

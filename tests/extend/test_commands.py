@@ -205,7 +205,7 @@ def test_a_broken_plugin_is_shown_with_its_traceback(crowd: Path) -> None:
 def test_an_unknown_plugin_in_the_environment_is_an_error_of_usage(crowd: Path) -> None:
     done = primax("plugins", site=crowd, PRIMAX_DISABLE_PLUGINS="talkativ")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "PRIMAX_DISABLE_PLUGINS names 'talkativ', which is no plugin; did you mean 'talkative'?" in done.stderr
+    assert "PRIMAX_DISABLE_PLUGINS names 'talkativ', which is not a plugin; did you mean 'talkative'?" in done.stderr
 
 
 def test_nobody_listening_is_no_error() -> None:

@@ -211,7 +211,7 @@ def test_a_primitive_that_forgets_the_effects_of_its_programs_is_found_by_the_ki
     sample = Sample([X[0]], {"program": program})
     assert report_of(_holder(**MINDFUL), sample, only=["effects"]).ok
     (outcome,) = report_of(_holder(**FORGETFUL), sample, only=["effects"]).failed
-    assert "it holds a program, and forgets its effects" in outcome.message
+    assert "it holds a program, but drops its effects" in outcome.message
     assert f"look at its abstract_eval rule, given by {__name__} ({FILE}:" in outcome.message
 
 

@@ -352,7 +352,7 @@ AT_FIRST_USE = {
     ),
     "a jvp that computes with lists": Mistake({"jvp": lambda p, t: (3 * p, 3 * t)}, "must return arrays, got (", _jvp),
     "a jvp that is not linear in its tangent": Mistake(
-        {"jvp": lambda p, t: (3 * p[0], pnp.sin(t[0]))}, "Only what is linear can be transposed", _grad
+        {"jvp": lambda p, t: (3 * p[0], pnp.sin(t[0]))}, "Only linear primitives can be transposed", _grad
     ),
     "a batch rule that returns nothing": Mistake(
         {"batch": lambda a, d: None}, "must return (out, dim), got None", _vmap
@@ -545,7 +545,9 @@ IN_THE_KIT = {
         check="impl",
     ),
     "an impl of random numbers": Mistake(
-        {**ALONE, "impl": _any_factor, "abstract_eval": _strong, "unsupported": WHY}, "another one", check="determinism"
+        {**ALONE, "impl": _any_factor, "abstract_eval": _strong, "unsupported": WHY},
+        "differs when it is called again",
+        check="determinism",
     ),
     "a tangent in the place of the primal": Mistake(
         {"jvp": lambda p, t: (ad.instantiate_zeros(t[0]), p[0]), "transpose": None}, "the primal result 0", check="jvp"

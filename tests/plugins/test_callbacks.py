@@ -346,7 +346,7 @@ def test_debug_functions_may_be_given_their_options_first(log: list[Any]) -> Non
     px.debug.callback(ordered=True)(log.append, 1)
     assert len(log) == 1
     for function in (px.debug.callback, px.debug.print):
-        with pytest.raises(TypeError, match=r"values must come with what they are for, got \('x',\) alone"):
+        with pytest.raises(TypeError, match=r"values must come with a format or a callback, got only \('x',\)"):
             function(x=1)
 
 

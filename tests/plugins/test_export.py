@@ -283,7 +283,7 @@ def changed(data: bytes, change: Any) -> bytes:
         (lambda h: h.clear(), "must have an entry 'stablehlo' of type str"),
         (lambda h: h.update(stablehlo="1..2"), "must have a version of StableHLO, but has '1..2'"),
         (lambda h: h.update(program=[]), "must have an entry 'program' of type dict"),
-        (lambda h: h["program"].update(modules=[["cpu", 10**9]]), "must tell the sizes of programs"),
+        (lambda h: h["program"].update(modules=[["cpu", 10**9]]), "must give the sizes of programs"),
         (lambda h: h["program"].update(modules=[]), "must name a platform"),
         (lambda h: h["program"]["modules"][0].reverse(), "must name each platform once"),
         (lambda h: h["program"].update({"in": [[[-1], "float32", False]]}), "must have types of shape"),

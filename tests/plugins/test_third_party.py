@@ -230,7 +230,7 @@ BROKEN = [
         "0.1",
         "misspelt",
         _WORKING.format(name="misspelt").replace("primax_register", "primax_registr"),
-        r"is refused: 'primax_registr' is no hook of primax; did you mean 'primax_register'\? "
+        r"is refused: 'primax_registr' is not a hook of primax; did you mean 'primax_register'\? "
         r"\(there is primax_register\)",
     ),
     Broken(

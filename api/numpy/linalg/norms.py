@@ -190,7 +190,7 @@ def _cond(x: Any, p: Any) -> Array:
 
 
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
-    """How many singular values of matrices are not nearly zero.
+    """The ranks of matrices: the numbers of singular values that are not nearly zero.
 
     Args:
       M: matrices of shape (..., m, n); of a vector or a number, whether one of its elements is not zero.

@@ -1,4 +1,4 @@
-"""What functions of matrices do to their operands first."""
+"""Conversion of the operands of functions of matrices."""
 
 from __future__ import annotations
 

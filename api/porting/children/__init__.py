@@ -1,3 +1,3 @@
-"""A folder for PYTHONPATH: its sitecustomize lets `import jax` mean primax in the processes that a program starts."""
+"""A folder for PYTHONPATH: its sitecustomize makes `import jax` import primax in child processes."""
 
 __all__: list[str] = []

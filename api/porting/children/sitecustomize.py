@@ -1,4 +1,4 @@
-"""Run by Python as it starts, where `primax as-jax` has started the process that starts it.
+"""Run by Python at startup in child processes of `primax as-jax`.
 
 Nothing but the standard library is imported until somebody asks for jax: most programs never do.
 """
@@ -49,7 +49,7 @@ def _run_next() -> None:
 
 
 def install() -> None:
-    """Let `import jax` mean primax in this process, once somebody asks for it."""
+    """Make `import jax` import primax in this process, when it is first used."""
     sys.meta_path.insert(0, _OnDemand())
 
 

@@ -1,4 +1,4 @@
-"""Run a program for JAX as it is: `import jax` means primax in it, and in the processes that it starts.
+"""Run a program for JAX unchanged: `import jax` imports primax in it and in its child processes.
 
 primax as-jax script.py [ARGUMENT ...]
 primax as-jax -m pytest [ARGUMENT ...]
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run a program. The exit code is its own, and 1 if it raises an error."""
+    """Run a program and return its exit code, or 1 if it raises an error."""
     kind, words = _program(arguments)
     report = None if arguments.report is None else _report_file(arguments.report)
     install()

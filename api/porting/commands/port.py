@@ -1,4 +1,4 @@
-"""Rewrite programs for JAX into programs for primax: imports, and the paths that start at them.
+"""Rewrite programs for JAX into programs for primax: imports, and attributes of imported modules.
 
 What has no counterpart stays as it is, and is listed with its line and with what to do about it.
 """
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Rewrite files. Exit code 1 if something is left to do: an absent name, a file that could not be ported."""
+    """Rewrite files. The exit code is 1 if something is left: an absent name, or a file that could not be ported."""
     writes = not (arguments.check or arguments.diff)
     try:
         files = [_port(path, writes) for path in sources.python_files(arguments.paths)]

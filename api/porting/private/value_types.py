@@ -33,7 +33,7 @@ class _Table(MutableMapping[type, Callable[[Any], Any]]):
         self._entries[kind] = handler
 
     def __delitem__(self, kind: type) -> None:
-        raise TypeError(f"a type of values stays what it is: {kind.__name__} cannot be taken out of the table")
+        raise TypeError(f"a registered type of values cannot be removed from the table, got {kind.__name__}")
 
     def __iter__(self) -> Iterator[type]:
         return iter({**aval_handlers, **self._entries})

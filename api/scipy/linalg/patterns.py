@@ -1,4 +1,4 @@
-"""Matrices with a pattern: of blocks, of constant diagonals, and known by name."""
+"""Special matrices: block diagonal, Toeplitz, and other named ones."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def hankel(c: Any, r: Any = None) -> Array:
 
 
 def circulant(c: Any) -> Array:
-    """Matrices whose columns are one vector, shifted around further and further.
+    """Circulant matrices: each column is the previous one rolled by one.
 
     Args:
       c: the first columns, of shape (..., n).
@@ -153,7 +153,7 @@ def _under(first: Any, rest: Any) -> Array:
 
 
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
-    """The matrix by which a vector of a given length is multiplied to convolve it with another.
+    """The matrix that convolves a vector of a given length with another vector.
 
     Args:
       a: vectors, of shape (..., m), m at least 1.
@@ -182,7 +182,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
 
 
 def leslie(f: Any, s: Any) -> Array:
-    """The matrix by which a population of different ages goes on.
+    """The Leslie matrix of an age-structured population.
 
     Args:
       f: fecundities, of shape (..., n).
@@ -274,7 +274,7 @@ def hadamard(n: int, dtype: Any = int) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """Helmert's orthogonal matrix of a size, without its constant first row unless `full`.
+    """The orthogonal Helmert matrix of a given size, without its constant first row unless `full`.
 
     Args:
       n: the size, at least 1.
@@ -340,7 +340,7 @@ def _pascal(function: str, n: int, kind: str | None, sign: int) -> Array:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """The matrix of binomial coefficients (i + j) over i; or one of its triangular factors.
+    """The matrix of binomial coefficients (i + j choose i), or one of its triangular factors.
 
     Args:
       n: its size.

@@ -1,4 +1,4 @@
-"""Signals without their trends."""
+"""Removal of trends from signals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TYPES = {"linear": "linear", "l": "linear", "constant": "constant", "c": "const
 def detrend(
     data: Any, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None
 ) -> Array:
-    """A signal without the line that fits it best, or without its mean.
+    """A signal minus its least-squares line, or minus its mean.
 
     Args:
       data: an array of numbers.

@@ -1,4 +1,4 @@
-"""Window functions by name, for segments of which the next begins where one ends."""
+"""Periodic window functions by name."""
 
 from __future__ import annotations
 

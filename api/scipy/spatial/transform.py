@@ -174,7 +174,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
-        """Rotations of vectors along the axis, as long as the angle.
+        """Rotations from rotation vectors along the axis, whose length is the angle.
 
         Args:
           rotvec: of shape (3,) or (n, 3).
@@ -242,7 +242,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def random(cls, random_key: Any, num: int | None = None) -> Rotation:
-        """Rotations that are evenly distributed.
+        """Uniformly distributed rotations.
 
         Args:
           random_key: a key.
@@ -253,7 +253,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """Several rotations behind each other.
+        """Concatenate rotations.
 
         Args:
           rotations: a sequence.
@@ -262,7 +262,7 @@ class Rotation(NamedTuple):
 
     @property
     def single(self) -> bool:
-        """Whether there is one rotation alone."""
+        """Whether this is a single rotation."""
         return bool(self.quat.ndim == 1)
 
     def __len__(self) -> int:
@@ -339,7 +339,7 @@ class Rotation(NamedTuple):
         return pnp.stack([pnp.stack(row, axis=-1) for row in rows], axis=-2)
 
     def as_rotvec(self, degrees: bool = False) -> Array:
-        """Vectors along the axis, as long as the angle, which is pi at most.
+        """Rotation vectors along the axis, whose length is the angle, at most pi.
 
         Args:
           degrees: whether lengths are in degrees.

@@ -1,4 +1,4 @@
-"""The beta function and its relatives: binomial coefficients and rising factorials."""
+"""The beta function, binomial coefficients and rising factorials."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ _poch.defjvp(_poch_jvp, symbolic_zeros=True)
 
 
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
-    """How many ways there are to choose k of N things.
+    """The number of ways to choose k of N things.
 
     Args:
       N, k: real arrays or numbers, of shapes that broadcast together.

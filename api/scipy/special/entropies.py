@@ -1,4 +1,4 @@
-"""Logarithms that are multiplied, entropies, and what belongs to them."""
+"""Entropies and related functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How functions of scipy.special are evaluated: in 32 bits or more, as one program, by series of polynomials."""
+"""Evaluation of special functions: in 32 bits or more, as one program, by series of polynomials."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """A function of arrays that is compiled as a whole outside of programs, and inlined in them.
+    """A function of arrays that is compiled whole in eager mode, and inlined in programs.
 
     Args:
       function: the function, which may have derivatives of its own.
@@ -35,7 +35,7 @@ def compiled(function: Function) -> Function:
 
 
 def evaluated(name: str, program: Callable[..., Any], *args: Any) -> Any:
-    """What a program makes of promoted operands, computed in 32 bits at least and returned in their dtype.
+    """The result of a program on promoted operands, computed in at least 32 bits and returned in their dtype.
 
     Args:
       name: of the function, for messages.

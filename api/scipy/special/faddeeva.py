@@ -1,4 +1,4 @@
-"""The error function of complex numbers and its relatives: Dawson, Faddeeva, scaled and inverse complements."""
+"""The complex error function and related functions: Dawson, Faddeeva, scaled and inverse complements."""
 
 from __future__ import annotations
 

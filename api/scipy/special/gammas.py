@@ -1,4 +1,4 @@
-"""The gamma function and its relatives."""
+"""The gamma function and related functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What special functions do to their operands first, and functions made of one primitive."""
+"""Preparation of the operands of special functions, and functions of one primitive."""
 
 from __future__ import annotations
 

@@ -164,11 +164,11 @@ class Continuous(_Distribution):
         return self._standard(method)(inside, *shapes) * scale + loc
 
     def ppf(self, *args: Any, **kwargs: Any) -> Array:
-        """The number up to which the probability is q."""
+        """The quantile of q: the inverse of `cdf`."""
         return self._quantile("ppf", args, kwargs)
 
     def isf(self, *args: Any, **kwargs: Any) -> Array:
-        """The number above which the probability is q."""
+        """The inverse of `sf`."""
         return self._quantile("isf", args, kwargs)
 
 
@@ -247,7 +247,7 @@ class Discrete(_Distribution):
         return self._probability("sf", 1.0, 0.0, args, kwargs)
 
     def ppf(self, *args: Any, **kwargs: Any) -> Array:
-        """The least integer up to which the probability is q; one below the support for q = 0."""
+        """The quantile of q: the least k with `cdf(k) >= q`; one below the support for q = 0."""
         q, *shapes, loc = self._read("ppf", args, kwargs)
         low, high = self._support(*shapes)
         out = where(q == 0, low - 1, where(q == 1, high, self._standard("ppf")(q, *shapes)))

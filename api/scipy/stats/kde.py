@@ -100,12 +100,12 @@ class gaussian_kde:
         return int(self.dataset.shape[1])
 
     def tree_flatten(self) -> tuple[Any, Any]:
-        """The arrays, and nothing else."""
+        """The arrays; there is no static data."""
         return tuple(getattr(self, name) for name in _FIELDS), None
 
     @classmethod
     def tree_unflatten(cls, aux: Any, children: Any) -> gaussian_kde:
-        """An estimate of the same arrays."""
+        """An estimate from the arrays."""
         self = object.__new__(cls)
         for name, value in zip(_FIELDS, children, strict=True):
             setattr(self, name, value)
@@ -141,11 +141,11 @@ class gaussian_kde:
         return self.weights @ pnp.exp(self._log_terms(self._points("evaluate", points)))
 
     def __call__(self, points: Any) -> Array:
-        """What `evaluate` returns."""
+        """The same as `evaluate`."""
         return self.evaluate(points)
 
     def pdf(self, x: Any) -> Array:
-        """What `evaluate` returns.
+        """The same as `evaluate`.
 
         Args:
           x: points.
@@ -153,7 +153,7 @@ class gaussian_kde:
         return self.evaluate(x)
 
     def logpdf(self, x: Any) -> Array:
-        """The logarithm of the density at points, where it underflows too.
+        """The logarithm of the density at points, even where the density underflows.
 
         Args:
           x: points, as for `evaluate`.
@@ -195,7 +195,7 @@ class gaussian_kde:
         return self.weights @ (ndtr((high - self.dataset[0]) / scale) - ndtr((low - self.dataset[0]) / scale))
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Array:
-        """Not there; for one dimension use `integrate_box_1d`.
+        """Not supported; use `integrate_box_1d` for one dimension.
 
         Args:
           low_bounds, high_bounds, maxpts: SciPy's.
@@ -239,7 +239,7 @@ class gaussian_kde:
         return self.dataset[:, which] + pnp.moveaxis(noise, -1, 0)
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
-        """Not there; make another estimate.
+        """Not supported; make another estimate.
 
         Args:
           bw_method: SciPy's.

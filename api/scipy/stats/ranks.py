@@ -1,4 +1,4 @@
-"""Statistics of samples: their most common value, ranks, and the error of their mean."""
+"""Statistics of samples: mode, ranks, and the standard error of the mean."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _METHODS = ("average", "min", "max", "dense", "ordinal")
 
 
 class ModeResult(NamedTuple):
-    """The most common value, and how often it is there."""
+    """The most common value and its count."""
 
     mode: Any
     count: Any
@@ -71,7 +71,7 @@ def _most_common(a: Any, axis: int) -> tuple[Any, Any]:
 
 
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
-    """The most common value along an axis, the least of them if there are several, and how often it is there.
+    """The most common value along an axis, the least if there are several, and its count.
 
     Args:
       a: an array.

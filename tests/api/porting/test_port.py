@@ -83,7 +83,7 @@ def test_files_that_cannot_be_ported_are_named_and_others_go_on(
     assert port(".") == 1
     printed = capsys.readouterr().out
     assert "a.py: left as it is: line 2: invalid syntax" in printed
-    assert "b.py: left as it is: not in the encoding that it says it has" in printed
+    assert "b.py: left as it is: not in its declared encoding" in printed
     assert "c.py: left as it is: read-only" in printed
     assert "1 file rewritten of 4, 0 names without counterpart in 0 places, 3 files that could not be ported" in printed
     assert [Path(name).read_bytes() for name in ("a.py", "b.py", "c.py")] == before

@@ -190,7 +190,7 @@ def test_reshard_moves_and_differentiates(mesh):
     [
         (px.P("z"), ValueError, "names the axis 'z'"),
         (px.P(None, None, "x"), ValueError, "for arrays of at least 3 axes"),
-        (px.P(px.P.UNCONSTRAINED), ValueError, "must tell of each dimension"),
+        (px.P(px.P.UNCONSTRAINED), ValueError, "must give the axes that divide each dimension"),
         ("x", TypeError, "must be a PartitionSpec or a NamedSharding, got 'x'"),
         (px.P(None, "y"), ValueError, "axis 1 of .* must be a multiple of 4"),
     ],
@@ -201,7 +201,7 @@ def test_reshard_refuses_what_does_not_fit(mesh, spec, error, message):
 
 
 def test_reshard_wants_explicit_axes():
-    with px.set_mesh(px.make_mesh((2,), ("x",))), pytest.raises(ValueError, match="axes of the type Explicit alone"):
+    with px.set_mesh(px.make_mesh((2,), ("x",))), pytest.raises(ValueError, match="only along axes of type Explicit"):
         reshard(np.ones(8, np.float32), px.P("x"))
     with pytest.raises(ValueError, match="no mesh is in scope"):
         reshard(np.ones(8, np.float32), px.P("x"))
@@ -257,7 +257,7 @@ def test_what_decides_on_axes_wants_axes_of_the_other_type(mesh):
         auto_axes(lambda x: x)
     with pytest.raises(ValueError, match="a mesh must be in scope"):
         auto_axes(lambda x: x, out_sharding=px.P())(1.0)
-    with px.set_mesh(mesh), pytest.raises(ValueError, match="axes of the type Auto"):
+    with px.set_mesh(mesh), pytest.raises(ValueError, match="axes of type Auto"):
         explicit_axes(lambda x: x, in_sharding=px.P())(1.0)
 
 
@@ -589,7 +589,7 @@ def test_shard_map_along_one_axis_leaves_explicit_ones_to_types(kind):
 def test_shard_map_refuses_explicit_arrays_that_are_divided_otherwise_along_its_axes(mesh):
     x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
     f = px.shard_map(lambda x: x, mesh=mesh, in_specs=px.P(), out_specs=px.P(), axis_names={"x"})
-    with pytest.raises(ValueError, match=r"in_specs of argument 0 is P\(\), .* is divided otherwise; bring it there"):
+    with pytest.raises(ValueError, match=r"in_specs of argument 0 is P\(\), .* is divided differently; reshard it"):
         f(x)
 
 

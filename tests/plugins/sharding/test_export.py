@@ -187,7 +187,7 @@ def test_another_number_of_devices_is_refused(mesh):
     [
         (b'[["x", 4], ["y", 2]]', b'[["x", 4], ["x", 2]]', "axis_names must differ"),
         (b'"in": [[["x"]], []]', b'"in": [[["z"]], []]', "names the axis 'z'"),
-        (b'"in": [[["x"]], []]', b'"in": [[["x"]]]    ', "must tell of .* how they lie"),
+        (b'"in": [[["x"]], []]', b'"in": [[["x"]]]    ', "must have shardings for .* values"),
     ],
 )
 def test_headers_that_tell_nonsense_are_refused(mesh, old, new, message):

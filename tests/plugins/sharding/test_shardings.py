@@ -493,7 +493,7 @@ def test_formats_are_taken_for_their_shardings(mesh: Mesh) -> None:
     layout = px.experimental.layout
     assert px.device_put(H, layout.Format(None, sharding)).sharding is sharding
     assert px.device_put(H, layout.Format()).sharding == px.device_put(H).sharding
-    with pytest.raises(ValueError, match="device must have a layout row by row"):
+    with pytest.raises(ValueError, match="device must have a row-major layout"):
         px.device_put(H, layout.Format(layout.Layout((1, 0)), sharding))
     assert sharding._addressable_device_assignment == tuple(mesh.devices.flat)
 
