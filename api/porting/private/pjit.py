@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from primax.extend.core.primitives import jit_p
+from primax.sharding import auto_axes, explicit_axes, reshard
 
-__all__ = ["jit_p", "pjit_p"]
+__all__ = ["auto_axes", "explicit_axes", "jit_p", "pjit_p", "reshard"]
 
 pjit_p = jit_p
