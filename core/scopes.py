@@ -28,8 +28,8 @@ def _transformed(name: str) -> str:
 class named_scope:
     """A `with` block, or a decorator, that names the operations traced in it.
 
-    The name is seen in programs (`jaxpr.pretty_print(name_stack=True)`), in StableHLO, in profiles
-    and in messages of errors. Scopes nest, as in `outer/inner`.
+    The name appears in programs (`jaxpr.pretty_print(name_stack=True)`), in StableHLO, in profiles and in messages of
+    errors. Scopes nest, as in `outer/inner`.
 
     Args:
       name: the name.

@@ -96,40 +96,41 @@ def define_primitive(
 ) -> Primitive:
     """A new primitive with its rules, samples and documentation. If anything is wrong, nothing is entered.
 
-    Each rule is a function, a derivation from the others (see `primax.extend.derive`), or None for none.
+    Each rule is a function, a derivation from others (see `primax.extend.derive`), or None.
 
     Args:
-      name: how programs and messages call the primitive.
+      name: the name of the primitive in programs and messages.
       multiple_results: whether its rules return lists.
-      impl: `(*args, **params) -> array`; gets what the caller has passed.
+      impl: `(*args, **params) -> array`; it gets the caller's arguments.
       abstract_eval: `(*avals, **params) -> aval`.
       jvp: `(primals, tangents, **params) -> (primal_out, tangent_out)`.
       transpose: `(cotangent, *args, **params) -> one cotangent or None per argument`.
       batch: `(args, dims, **params) -> (out, dim)`.
       lowering: `(ctx, *ir_values, **params) -> ir values`; or a mapping from platforms, such as `"cuda"`, to such
         rules, with None for all others. Platforms need not be present.
-      linear: positions of arguments in each of which it is linear, the others held fixed. Rules `jvp` and `transpose`
-        that are not given follow: the one from this, the other from the `impl` or a `jvp` written by hand.
-      nondiff: positions of arguments that it has no derivative with respect to; differentiating there is an error.
-      vjp: for reverse mode only, a pair of functions: `fwd(*args, **params) -> (out, residuals)`, and
-        `bwd(residuals, cotangent, **params) -> one cotangent or None per argument`. Forward mode is refused.
-      elementwise: whether each element of the result comes of those at its place in arguments of one shape, or scalars.
-        The batch rule follows, and the type rule.
-      out_like: the position of an argument whose shape and dtype the result has; the type rule follows.
-      effects: what it does besides computing its results, such as `Reads(1)` for what an `OperandEffect` says of its
-        operand 1. It stays in programs, in its place, whether or not anybody reads its results.
-      mutates: positions of arguments that it writes to, of types that may be written to; arrays never are. Each is an
+      linear: positions of arguments in each of which it is linear, the others held fixed. A missing `jvp` rule is
+        derived from this, and a missing `transpose` rule from the `impl` or from a `jvp` written by hand.
+      nondiff: positions of arguments without a derivative; differentiating with respect to them raises an error.
+      vjp: for reverse mode only, a pair of functions: `fwd(*args, **params) -> (out, residuals)`, and `bwd(residuals,
+        cotangent, **params) -> one cotangent or None per argument`. Forward mode raises an error.
+      elementwise: whether each element of the result depends only on the elements at its position in arguments of one
+        shape, or scalars. The batch rule and the type rule are derived from this.
+      out_like: the position of an argument with the shape and dtype of the result; the type rule is derived from this.
+      effects: its effects besides its results, such as `Reads(1)`, an `OperandEffect` on operand 1. Its equations stay
+        in programs, in order, even if their results are not used.
+      mutates: positions of arguments that it writes to; they must have mutable types, which arrays have not. Each is an
         effect `Mutates(i)`.
-      parameters: the parameters that it has, each with a type such as `int`, or a function that says whether a value is
-        right. Others, missing and wrong ones are refused.
-      sharding: how it is divided among devices: a text such as `"i k:sum, k j -> i j"`, which names the dimensions of
+      parameters: its parameters, each with a type such as `int`, or a function that returns True for valid values.
+        Unknown, missing and invalid parameters raise an error.
+      sharding: its division among devices: a text such as `"i k:sum, k j -> i j"`, which names the dimensions of
         operands and results, or a function of types and parameters that returns one.
-      unsupported: for kinds of rules that cannot be given, the reason, which the user is told.
-      samples: how to bind it, for the conformance kit: `Sample`s, or functions that return some.
-      doc: what it does; becomes its `__doc__`.
-      registry: who enters it: in `primax_register`, the registry; at the top of a plugin's module, its
-        `Definitions`. With None it is entered now, and belongs to no plugin: for scripts and notebooks. Outside of
-        functions, another definition of the name then replaces this one, for what has been compiled too.
+      unsupported: for kinds of rules that cannot exist, the reason, which error messages show.
+      samples: arguments and parameters for the conformance kit: `Sample`s, or functions that return some.
+      doc: the documentation; becomes its `__doc__`.
+      registry: the object that enters the primitive: in `primax_register`, the registry; at the top of a plugin's
+        module, its `Definitions`. With None it is entered at once, and belongs to no plugin; this is for scripts and
+        notebooks. At the top level of a script, a later definition with the same name replaces this one, also in
+        compiled functions.
       further: rules of further kinds, by the keys of `rule_tables`.
 
     Returns:

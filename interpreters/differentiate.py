@@ -102,7 +102,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     """The value of a function and its directional derivative.
 
     Args:
-      fun: a function of arrays in any containers.
+      fun: a function of pytrees of arrays.
       primals: a tuple of its arguments.
       tangents: a tuple of directions, of the structure and types of `primals` (float0 for integers).
       has_aux: whether `fun` returns a pair whose second element is passed through.
@@ -137,16 +137,16 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of a function, and its derivative at that point as a linear function.
 
-    What does not depend on the direction is computed once, here.
+    Operations that do not depend on the direction are computed once, by this call.
 
     Args:
-      fun: a function of arrays in any containers.
+      fun: a function of pytrees of arrays.
       primals: its arguments.
       has_aux: whether `fun` returns a pair whose second element is passed through.
 
     Returns:
-      `(primals_out, f_lin)`, and `aux` if `has_aux`; `f_lin` takes one tangent per primal. It is a pytree of what
-      it remembers.
+      `(primals_out, f_lin)`, and `aux` if `has_aux`; `f_lin` takes one tangent per primal. It is a pytree of its
+      residuals.
 
     >>> import primax as px
     >>> y, f_lin = px.linearize(lambda x: x * x, 3.0)
@@ -180,7 +180,7 @@ def vjp(
     arguments.
 
     Args:
-      fun: a function of arrays in any containers.
+      fun: a function of pytrees of arrays.
       primals: its arguments.
       has_aux: whether `fun` returns a pair whose second element is passed through.
       reduce_axes: no longer used.
@@ -189,10 +189,10 @@ def vjp(
         called, by assigning to `vjp_fun.args_res`.
 
     Returns:
-      `(primals_out, vjp_fun)`, and `aux` if `has_aux`; `vjp_fun` takes a cotangent of the structure of
-      `primals_out` and returns a tuple with one cotangent per primal. It is a pytree of what it remembers:
-      `vjp_fun.args_res` are the arguments among that, with `NotNeeded()` for others and `NotSaveable()` for those that
-      are not kept, `vjp_fun.opaque_residuals` is the rest.
+      `(primals_out, vjp_fun)`, and `aux` if `has_aux`; `vjp_fun` takes a cotangent of the structure of `primals_out`
+      and returns a tuple with one cotangent per primal. It is a pytree of its residuals: `vjp_fun.args_res` are the
+      arguments among them, with `NotNeeded()` for other arguments and `NotSaveable()` for arguments that are not kept;
+      `vjp_fun.opaque_residuals` are the other residuals.
 
     Raises:
       TypeError: `saveable_args` holds something else than bools and containers.
@@ -365,7 +365,7 @@ def grad(
     Args:
       fun: returns a real scalar, or a pair of one and anything else if `has_aux`.
       argnums: the position or positions of the arguments to differentiate.
-      has_aux: whether `fun` returns such a pair.
+      has_aux: whether `fun` returns a pair (result, aux).
       holomorphic: whether to differentiate a complex-valued holomorphic function.
       allow_int: whether integer arguments are accepted; their gradients have dtype float0.
       reduce_axes: no longer used.

@@ -478,7 +478,7 @@ class CompileTimeTrace(Trace):
 def ensure_compile_time_eval() -> Iterator[None]:
     """A `with` block in which operations on known values are computed, even while a program is traced.
 
-    Their results are known too, so that Python may ask for them. Operations on tracers are traced as ever.
+    Their results are concrete too. Operations on tracers are traced as usual.
 
     >>> import primax as px
     >>> @px.jit

@@ -43,7 +43,7 @@ def jacfwd(
     """A function that returns the Jacobian of `fun`, column by column in forward mode.
 
     Args:
-      fun: a function of arrays in any containers.
+      fun: a function of pytrees of arrays.
       argnums: the position or positions of the arguments to differentiate.
       has_aux: whether `fun` returns a pair whose second element is passed through.
       holomorphic: whether `fun` is complex-valued and holomorphic.
@@ -112,7 +112,7 @@ def jacrev(
     """A function that returns the Jacobian of `fun`, row by row in reverse mode.
 
     Args:
-      fun: a function of arrays in any containers.
+      fun: a function of pytrees of arrays.
       argnums: the position or positions of the arguments to differentiate.
       has_aux: whether `fun` returns a pair whose second element is passed through.
       holomorphic: whether `fun` is complex-valued and holomorphic.
@@ -178,7 +178,7 @@ def hessian(
     """A function that returns the Hessian of `fun`: forward mode over reverse mode.
 
     Args:
-      fun: a function of arrays in any containers.
+      fun: a function of pytrees of arrays.
       argnums: the position or positions of the arguments to differentiate.
       has_aux: whether `fun` returns a pair whose second element is passed through.
       holomorphic: whether `fun` is complex-valued and holomorphic.

@@ -23,7 +23,7 @@ def make_jaxpr(
     """A function that returns the jaxpr of `fun` for given arguments.
 
     Args:
-      fun: a function of arrays in any containers.
+      fun: a function of pytrees of arrays.
       static_argnums: positions of arguments that are part of the program.
       axis_env: pairs of names and sizes of axes that operations such as `psum` may name; none if None.
       return_shape: whether to return the structure of the result too, with `ShapeDtypeStruct`s for arrays.

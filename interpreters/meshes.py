@@ -85,14 +85,14 @@ class _Setting:
 def set_mesh(mesh: Mesh | None) -> _Setting:
     """Put a mesh in scope in this thread: from now on, or within a `with` statement.
 
-    Specifications without a mesh mean this one, and programs whose arguments are not committed run on it.
+    Specifications without a mesh refer to this mesh, and programs with uncommitted arguments run on it.
 
     Args:
       mesh: the mesh; None for none.
 
     Raises:
       TypeError: it is no mesh.
-      ValueError: a transformation is at work.
+      ValueError: a transformation is active.
     """
     if isinstance(mesh, Mesh) and mesh.empty:
         mesh = None

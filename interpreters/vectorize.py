@@ -30,17 +30,16 @@ def vmap(
     """Map a function over axes of its arguments, without a loop.
 
     Args:
-      fun: a function of arrays in any containers.
-      in_axes: which axis of each argument to map over, None for none: an int for all, or a tuple with one entry per
-        argument, each an int, None, or a container of them that is a prefix of the argument. Negative axes count
-        from the end. Keyword arguments are mapped over axis 0.
-      out_axes: where the mapped axis is in the results: an int, None (only for results that do not depend on
-        mapped arguments), or a prefix of the structure of the result.
-      axis_name: a name by which collectives refer to the axis.
+      fun: a function of pytrees of arrays.
+      in_axes: the axis of each argument to map over, or None: one int for all arguments, or a tuple with one entry per
+        argument, each an int, None, or a pytree of these that is a prefix of the argument. Negative axes count from the
+        end. Keyword arguments are mapped over axis 0.
+      out_axes: the position of the mapped axis in the results: an int, None (only for results that do not depend on
+        mapped arguments), or a pytree of these that is a prefix of the result.
+      axis_name: the name of the axis, for collectives.
       axis_size: the length of the axis, needed if no argument is mapped.
-      spmd_axis_name: the name of an axis of a mesh, or several. Where `fun` says how values lie on the mesh, by
-        `shard_map` or `lax.with_sharding_constraint`, the mapped axis is divided along it; otherwise it makes no
-        difference.
+      spmd_axis_name: the name of an axis of a mesh, or several. In each `shard_map` or `lax.with_sharding_constraint`
+        in `fun`, the mapped axis is divided along it; elsewhere it has no effect.
       sum_match: whether a result that depends on mapped arguments, and for which `out_axes` is None, is the sum over
         the axis.
 

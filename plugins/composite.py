@@ -31,8 +31,8 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
     Args:
       decomposition: the function of arrays in any containers; keyword arguments are attributes of the operation.
-      name: of the operation, as in `my_library.gelu`.
-      version: of what the name means.
+      name: the name of the operation, such as `my_library.gelu`.
+      version: the version of the operation.
 
     Returns:
       A function of the same arguments. It is compiled and evaluated, but neither differentiated nor mapped.

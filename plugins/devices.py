@@ -52,10 +52,11 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
     Args:
       x: arrays, NumPy arrays and numbers in any containers.
-      device: where to: a device, a sharding, a `PartitionSpec` over the mesh in scope, or a tree of these that is a
+      device: the target: a device, a sharding, a `PartitionSpec` over the mesh in scope, or a tree of these that is a
         prefix of `x`. None leaves arrays where they are, and puts the rest uncommitted on the default device.
-      src: where the arrays are; not looked at, since they say so.
-      donate: whether arrays that lie elsewhere are deleted; a bool, or a tree of bools that is a prefix of `x`.
+      src: the present place of the arrays; ignored, since the arrays know it.
+      donate: whether to delete the original of an array that is moved; a bool, or a tree of bools that is a prefix of
+        `x`.
       may_alias: whether the result may share memory with `x`; False makes copies. None, a bool, or a tree of these that
         is a prefix of `x`.
 
@@ -64,7 +65,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
     Raises:
       TypeError: `device` is none of these, a leaf of `x` is not an array, or `donate` or `may_alias` holds no bool.
-      ValueError: an array cannot be divided so; both `donate` and `may_alias` are True for a leaf.
+      ValueError: an array cannot be divided by the sharding; both `donate` and `may_alias` are True for a leaf.
 
     >>> import primax as px
     >>> px.device_put([1.0, 2])
@@ -144,8 +145,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       shardings: a `NamedSharding`, or a `PartitionSpec` over the mesh in scope, or a tree of these that is a prefix of
         `x`. `PartitionSpec.UNCONSTRAINED` leaves an axis to XLA, None leaves an array to it.
 
-    Returns:
-      The same values. Outside of jit they are moved there.
+    Returns: The same values. Outside jit they are moved to the shardings.
 
     Raises:
       TypeError: `shardings` is none of these.

@@ -79,8 +79,8 @@ def build(jaxpr: Jaxpr, *, names: Sequence[str] = (), depth: int | None = None, 
     Args:
       jaxpr: the program.
       names: what its inputs are called, if that is known.
-      depth: how deep programs within programs are drawn; as deep as `limit` allows if None.
-      limit: how many equations are drawn at most. Programs within programs are left out first, the deepest ones before
+      depth: the nesting depth to which inner programs are drawn; None draws as much as `limit` allows.
+      limit: the maximal number of equations. Programs within programs are left out first, the deepest ones before
         others; then the last equations of the program, which one node stands for.
     """
     if depth is None:

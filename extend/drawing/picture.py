@@ -74,14 +74,14 @@ class Picture:
 def visualize(fun: Any, *args: Any, depth: int | None = None, limit: int = 250, name: str | None = None) -> Picture:
     """A picture of the program of a function: equations in the colours of the plugins that their primitives come from.
 
-    Values flow along arrows, from inputs to outputs. Programs within programs have a frame each.
+    Values flow along arrows, from inputs to outputs. Each inner program has a frame.
 
     Args:
-      fun: a function of arrays in any containers; or a jaxpr, and then there are no arguments.
+      fun: a function of pytrees of arrays; or a jaxpr, and then there are no arguments.
       args: its arguments, or `ShapeDtypeStruct`s like them.
-      depth: how deep programs within programs are drawn; as deep as `limit` allows if None.
-      limit: how many equations are drawn at most.
-      name: what stands above the picture; the function's own name if None.
+      depth: the nesting depth to which inner programs are drawn; None draws as much as `limit` allows.
+      limit: the maximal number of equations.
+      name: the title of the picture; None means the function's name.
 
     Raises:
       TypeError: `fun` is neither a function nor a jaxpr, or `name` is no text.

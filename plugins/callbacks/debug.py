@@ -49,12 +49,12 @@ class OrderedDebugEffect(core.Effect):
 def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False, **kwargs: Any) -> Any:
     """Call a Python function with values of the program, for inspection.
 
-    Transformations leave it alone: under `grad` and `jvp` it sees the primals, under `vmap` one element after the
-    other, and what is transposed or recomputed may show less or more.
+    Under `grad` and `jvp` it gets the primals, and under `vmap` one element after the other. A transposed or recomputed
+    program may call it less or more often.
 
     Args:
-      callback: receives `args` and `kwargs` with arrays for tracers; what it returns is ignored.
-      args: anything; arrays in any containers are passed as of the time the program runs.
+      callback: receives `args` and `kwargs` with arrays for tracers; its result is ignored.
+      args: any values; arrays are passed with their values at run time.
       ordered: whether these calls happen in the order of the program.
       kwargs: like `args`.
 
@@ -85,10 +85,10 @@ def debug_print(
 
     Args:
       fmt: as for `str.format`; an f-string would be formatted too early.
-      args: what it refers to by position.
+      args: the values that `fmt` refers to by position.
       ordered: whether lines appear in the order of the program.
-      skip_format_check: whether to go without checking that `fmt` refers to just these values.
-      kwargs: what it refers to by name.
+      skip_format_check: whether to skip the check that `fmt` refers to exactly these values.
+      kwargs: the values that `fmt` refers to by name.
 
     Returns:
       None. Without `fmt`, a function `(fmt, *args, **kwargs)` that prints.

@@ -61,7 +61,7 @@ def debug_breakpoint(
     Args:
       backend: "cli" or None: the commands come from the standard input.
       filter_frames: whether calls within primax are left out.
-      num_frames: how many callers there are at most besides the function itself; all if None.
+      num_frames: the maximal number of callers besides the function itself; None means all.
       ordered: whether breakpoints and prints happen in the order of the program.
       token: arrays in any containers, which are computed before the program stops.
       kwargs: `stdin` and `stdout`: files to read commands from, and to write to.

@@ -45,14 +45,14 @@ def io_callback(
 ) -> Any:
     """Call a Python function with side effects, also inside compiled programs.
 
-    It is called whenever the program comes by, whether or not anything uses the result.
+    It is called each time the program reaches the call, even if the result is not used.
 
     Args:
-      callback: receives arrays in the structure of `args` and `kwargs`; returns arrays, or what NumPy takes for
-        some, as many and of the types of `result_shape_dtypes`.
-      result_shape_dtypes: a tree of anything with a shape and a dtype; None if there is no result.
+      callback: receives arrays in the structure of `args` and `kwargs`; returns arrays, or values that NumPy converts
+        to arrays, with the structure and types of `result_shape_dtypes`.
+      result_shape_dtypes: a pytree of objects with a shape and a dtype; None if there is no result.
       args: arrays in any containers.
-      sharding: None, or that of one device.
+      sharding: None, or the sharding of one device.
       ordered: whether these calls happen in the order of the program, one after the other.
       kwargs: like `args`.
 
@@ -62,8 +62,8 @@ def io_callback(
     Raises:
       TypeError: `callback` cannot be called, an argument is not an array, or a result type has no shape or dtype.
       ValueError: a result type has 64 bits without `enable_x64`.
-      XlaError: the callback failed, or returned something else than promised. If nothing uses the result, it
-        may be `effects_barrier` that raises it.
+      XlaError: the callback failed, or its result has another shape or dtype than declared. If nothing uses the result,
+        `effects_barrier` may raise it.
 
     >>> import numpy as np
     >>> import primax as px

@@ -31,11 +31,11 @@ def pure_callback(
     It may be called once, several times, or not at all if nothing uses the result.
 
     Args:
-      callback: receives arrays in the structure of `args` and `kwargs`; returns arrays, or what NumPy takes for
-        some, as many and of the types of `result_shape_dtypes`.
-      result_shape_dtypes: a tree of anything with a shape and a dtype.
+      callback: receives arrays in the structure of `args` and `kwargs`; returns arrays, or values that NumPy converts
+        to arrays, with the structure and types of `result_shape_dtypes`.
+      result_shape_dtypes: a pytree of objects with a shape and a dtype.
       args: arrays in any containers.
-      sharding: None, or that of one device.
+      sharding: None, or the sharding of one device.
       vmap_method: what `vmap` does. `"sequential"` and `"sequential_unrolled"` call once for each element;
         `"expand_dims"` calls once, with a leading axis on all arguments, of length 1 on those that are not mapped;
         `"broadcast_all"` repeats these; `"legacy_vectorized"` passes them as they are. With None, `vmap` fails.
@@ -47,7 +47,7 @@ def pure_callback(
     Raises:
       TypeError: `callback` cannot be called, an argument is not an array, or a result type has no shape or dtype.
       ValueError: a result type has 64 bits without `enable_x64`, or there is no such `vmap_method`.
-      XlaError: the callback failed, or returned something else than promised.
+      XlaError: the callback failed, or its result has another shape or dtype than declared.
 
     >>> import numpy as np
     >>> import primax as px

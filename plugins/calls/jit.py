@@ -305,19 +305,20 @@ def jit(
     """Compile a function with XLA, once for each signature of its arguments.
 
     Args:
-      fun: a function of arrays in any containers; usable as a decorator, with or without options.
-      in_shardings: how arguments lie on devices: a sharding, a `PartitionSpec` over the mesh in scope, or None for as
-        they are; or a tuple of these in the structure of the positional arguments that are not static, or a prefix.
-        Arguments that are committed otherwise are refused.
-      out_shardings: the same for results; None leaves it to XLA.
+      fun: a function of pytrees of arrays; usable as a decorator, with or without options.
+      in_shardings: the shardings of arguments: a sharding, a `PartitionSpec` over the mesh in scope, or None for any
+        sharding; or a tuple of these in the structure of the non-static positional arguments, or a prefix of it.
+        Arguments that are committed to another sharding raise an error.
+      out_shardings: the shardings of results, likewise; None leaves them to XLA.
       static_argnums: positions of arguments that are part of the program; hashable, compared by value.
       static_argnames: names of such arguments.
-      donate_argnums: positions of arguments whose buffers results may reuse; reading them afterwards raises.
+      donate_argnums: positions of arguments whose buffers results may reuse; reading such an argument afterwards raises
+        an error.
       donate_argnames: names of such arguments.
       keep_unused: whether to pass arguments that the program does not use.
       inline: whether programs that call it contain its equations instead of a call; or an `Inline`.
-      device: where to run; otherwise where committed arguments are.
-      backend: the name of the platform to run on, whose first device is meant.
+      device: the device to run on; by default that of committed arguments.
+      backend: the name of a platform, on whose first device the function runs.
       compiler_options: options of XLA by name, such as `{"xla_backend_optimization_level": 0}`.
 
     Returns:

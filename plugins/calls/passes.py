@@ -18,7 +18,7 @@ def fwd_and_bwd(
     """The forward and backward functions of a function.
 
     Args:
-      fun: a function of arrays in any containers.
+      fun: a function of pytrees of arrays.
       argnums: the position or positions of the arguments to differentiate.
       has_aux: whether `fun` returns a pair whose second element is passed through.
       jitted: whether both are compiled.

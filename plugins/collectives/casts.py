@@ -35,9 +35,9 @@ _CASTS: dict[tuple[str, str], core.Primitive] = {
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     """The same values with another type: varying, unreduced or reduced along axes of a mesh.
 
-    What is the same along an axis can be made `varying`: its cotangent is summed. It can be made `reduced`: its
-    cotangent is the same value, still to be summed. What is `reduced` can be made `varying`, and what varies
-    `unreduced`: it stands for its sum over the axis, which `psum` and `psum_scatter` take.
+    An invarying value can be made `varying`; its cotangent is summed. It can also be made `reduced`; its cotangent is
+    then unreduced. A `reduced` value can be made `varying`. A varying value can be made `unreduced`: it then represents
+    its sum over the axis, which `psum` and `psum_scatter` compute.
 
     Args:
       x: arrays in any containers.
@@ -49,7 +49,7 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
 
     Raises:
       NameError: an axis is not in scope.
-      ValueError: `to` is something else, or an array is not as above along an axis.
+      ValueError: `to` is another text, or the type of an array does not allow the cast along an axis.
 
     >>> import primax as px
     >>> mesh = px.make_mesh((1,), ("i",))

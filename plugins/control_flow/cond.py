@@ -44,20 +44,20 @@ def cond(
 ) -> Any:
     """`true_fun(*operands)` if `pred` is true, else `false_fun(*operands)`; only one of them is computed.
 
-    Both are traced. Mapped over a batch of predicates, both are computed, and the results selected.
+    Both are traced. Under `vmap` with a batch of predicates, both are computed, and the results selected.
 
     Args:
-      pred: a boolean of rank 0, or a number, which holds unless it is zero.
+      pred: a boolean of rank 0, or a number, which is true unless it is zero.
       true_fun: a function of the operands.
       false_fun: a function of the operands that returns the same structure, shapes and dtypes.
       operands: arrays in any containers.
-      operand: one operand, in place of `operands`.
+      operand: a single operand, instead of `operands`.
 
     Returns:
-      What the chosen function returns.
+      The result of the chosen function.
 
     Raises:
-      TypeError: `pred` is not of rank 0, a function is none, the results differ in type, or `operand` is given
+      TypeError: `pred` is not of rank 0, a function is not callable, the results differ in type, or `operand` is given
         besides `operands`.
 
     >>> import primax as px
@@ -104,13 +104,13 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     """`branches[index](*operands)`; only this one is computed.
 
     Args:
-      index: an integer of rank 0; one out of range is taken as the nearest.
+      index: an integer of rank 0, clamped to the valid range.
       branches: one or more functions of the operands that return the same structure, shapes and dtypes.
       operands: arrays in any containers.
-      operand: one operand, in place of `operands`.
+      operand: a single operand, instead of `operands`.
 
     Returns:
-      What the chosen function returns.
+      The result of the chosen function.
 
     Raises:
       TypeError: `index` is not an integer of rank 0, the results differ in type, or `operand` is given besides

@@ -37,7 +37,7 @@ def fori_loop(
         an integer dtype; the loop is empty unless it is greater than `lower`.
       body_fun: `(i, value) -> value`, of the same structure, shapes and dtypes.
       init_val: arrays in any containers.
-      unroll: how many steps make one turn of the loop, or True for all; for bounds whose values are known.
+      unroll: the number of steps in one iteration of the loop, or True for all; for bounds with known values.
 
     Returns:
       The last value.
@@ -115,7 +115,7 @@ def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any
     Args:
       f: a function of one argument.
       xs: arrays in any containers, of one length along axis 0.
-      batch_size: how many elements are computed at a time, by `vmap`; one if None or 0.
+      batch_size: the number of elements computed at a time, by `vmap`; None or 0 means one.
 
     Returns:
       The results, stacked along axis 0.
@@ -162,10 +162,10 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
     """The cumulative results of an associative function, in logarithmically many steps.
 
     Args:
-      fn: `(a, b) -> c`, elementwise along the axis: it is given many pairs of elements at once.
+      fn: `(a, b) -> c`, elementwise along the axis: it gets many pairs of elements at once.
       elems: arrays in any containers, of one length along the axis.
       reverse: whether to begin with the last element.
-      axis: along which the elements lie.
+      axis: the axis of the elements.
 
     Returns:
       The structure of `elems`, and its shapes.

@@ -37,7 +37,7 @@ def platform_dependent(
         "tpu". They return the same structure, shapes and dtypes.
 
     Returns:
-      What the chosen function returns.
+      The result of the chosen function.
 
     Raises:
       TypeError: something is not a function, or the results differ in type.

@@ -30,23 +30,23 @@ def scan(
 ) -> tuple[Any, Any]:
     """Apply `f` to the elements of arrays in turn, with a carry from step to step.
 
-    It is compiled as one loop, however many steps there are. In reverse mode, what the backward pass needs of the
-    forward pass is kept for every step; what is the same in all steps is computed and kept once.
+    It is compiled as one loop of any number of steps. In reverse mode, the residuals of every step are kept for the
+    backward pass; residuals that are the same in all steps are computed and kept once.
 
     Args:
       f: `(carry, x) -> (carry, y)`; the carry keeps its structure, shapes and dtypes.
       init: the first carry, arrays in any containers.
-      xs: arrays in any containers, of one length along axis 0; `f` is given their elements. None if it needs none.
+      xs: arrays in any containers, of one length along axis 0; `f` gets their elements. None if there are none.
       length: the number of steps; needed if there are no `xs`.
-      reverse: whether to begin with the last element. The results stand where their elements do.
-      unroll: how many steps make one turn of the loop; True for all, and 0 like 1.
-      _split_transpose: changes nothing; packages for JAX pass it.
+      reverse: whether to begin with the last element. Results keep the positions of their elements.
+      unroll: the number of steps in one iteration of the loop; True for all, and 0 means 1.
+      _split_transpose: has no effect; packages for JAX pass it.
 
     Returns:
-      The last carry, and what `f` gave besides, stacked along axis 0.
+      The last carry, and the outputs `y`, stacked along axis 0.
 
     Raises:
-      TypeError: `f` returns no pair, or changes the type of the carry; an argument is no array.
+      TypeError: `f` does not return a pair, or changes the type of the carry; an argument is not an array.
       ValueError: lengths disagree, or there is none.
 
     >>> import primax as px

@@ -25,9 +25,9 @@ __all__ = ["while_loop"]
 def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
     """Apply `body_fun` to a value while `cond_fun` of it is true.
 
-    It differentiates in forward mode only: in reverse, every step's values would have to be kept, of a number of
-    steps that nobody knows beforehand. Use `scan` or `fori_loop` there. Parts of the value that `body_fun` returns as
-    they came, and `cond_fun` does not read, have derivatives in reverse mode too.
+    It differentiates in forward mode only: reverse mode would have to keep values of every step, and the number of
+    steps is not known in advance. Use `scan` or `fori_loop` for reverse mode. Parts of the value that `body_fun`
+    returns unchanged, and that `cond_fun` does not read, have derivatives in reverse mode too.
 
     Args:
       cond_fun: from the value to a boolean of rank 0.
@@ -35,7 +35,7 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
       init_val: arrays in any containers.
 
     Returns:
-      The first value for which `cond_fun` does not hold.
+      The first value for which `cond_fun` is false.
 
     Raises:
       TypeError: `cond_fun` does not return a boolean of rank 0, or `body_fun` changes the value's type.

@@ -23,7 +23,7 @@ class custom_vmap(Forwarding):
     It may be differentiated, forward and in reverse: a derivative is mapped by the derivative of the rule.
 
     Args:
-      fun: a function of arrays in any containers.
+      fun: a function of pytrees of arrays.
 
     >>> import primax as px
     >>> @px.custom_batching.custom_vmap

@@ -22,12 +22,12 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     """A function that takes the differentiable values that `fun` closes over as arguments.
 
     Args:
-      fun: a function of arrays in any containers.
-      example_args: arguments of the types that it will be called with.
+      fun: a function of pytrees of arrays.
+      example_args: arguments with the types of later calls.
 
     Returns:
-      `(converted, consts)`, where `converted(*args, *consts)` is `fun(*args)`, and `consts` are the floating or
-      complex values of transformations around, which `fun` closes over.
+      `(converted, consts)`, where `converted(*args, *consts)` is `fun(*args)`, and `consts` are the floating or complex
+      values of enclosing transformations that `fun` closes over.
 
     Raises:
       TypeError: an example is no array, or `converted` is called with arguments of another structure.
@@ -85,8 +85,8 @@ def closed(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., A
     become arguments, since the function may be called later. Else it stays Python, and sees values without tangents.
 
     Args:
-      fun: a function of arrays in any containers.
-      example_args: arguments of the types that it will be called with.
+      fun: a function of pytrees of arrays.
+      example_args: arguments with the types of later calls.
 
     Returns:
       `(closed, consts)`, where `closed(*args, *consts)` is `fun(*args)`.

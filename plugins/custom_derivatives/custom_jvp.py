@@ -19,11 +19,11 @@ __all__ = ["custom_jvp"]
 class custom_jvp(Forwarding):
     """A function with a custom JVP rule.
 
-    The rule is part of every transformation: of `grad` and `vjp` too, under `jit`, `vmap` and control flow. It must
-    be linear in the tangents.
+    All transformations use the rule, also `grad` and `vjp`, and under `jit`, `vmap` and control flow. It must be linear
+    in the tangents.
 
     Args:
-      fun: a function of arrays in any containers. It must not close over values that are being differentiated.
+      fun: a function of pytrees of arrays. It must not close over values that are being differentiated.
       nondiff_argnums: positions of arguments that are not differentiated; they need not be arrays. They are constants
         to every derivative.
       nondiff_argnames: names of such arguments.
@@ -62,8 +62,8 @@ class custom_jvp(Forwarding):
         Args:
           jvp: `(*nondiff, primals, tangents) -> (out, tangent_out)`, where primals and tangents are tuples with one
             element per differentiated argument.
-          symbolic_zeros: whether tangents that are known to be zero are given as `SymbolicZero`, and may be
-            returned so.
+          symbolic_zeros: whether the rule gets tangents that are known to be zero as `SymbolicZero`, and may return
+            such.
         """
         if not callable(jvp):
             raise TypeError(f"defjvp of {self.name}: jvp must be a function (primals, tangents), got {jvp!r}")

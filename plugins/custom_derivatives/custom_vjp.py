@@ -56,10 +56,10 @@ def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
 class custom_vjp(Forwarding):
     """A function with a custom VJP rule, for reverse mode only.
 
-    It has no derivative in forward mode. Use `custom_jvp` unless the rule is about the backward pass itself.
+    It has no derivative in forward mode. Use `custom_jvp` unless the rule concerns the backward pass itself.
 
     Args:
-      fun: a function of arrays in any containers. It must not close over values that are being differentiated.
+      fun: a function of pytrees of arrays. It must not close over values that are being differentiated.
       nondiff_argnums: positions of arguments that are not differentiated; they need not be arrays. They must not
         depend on what is differentiated.
       nondiff_argnames: names of such arguments.
@@ -101,11 +101,11 @@ class custom_vjp(Forwarding):
 
         Args:
           fwd: takes the arguments of the function, returns `(out, residuals)`.
-          bwd: `(*nondiff, residuals, ct) -> cts`, a tuple with one cotangent per differentiated argument; None is
-            a cotangent of zero, also within containers.
-          symbolic_zeros: whether `fwd` is given a `CustomVJPPrimal` for each differentiated array, and `bwd` a
+          bwd: `(*nondiff, residuals, ct) -> cts`, a tuple with one cotangent per differentiated argument; None means a
+            zero cotangent, also within containers.
+          symbolic_zeros: whether `fwd` gets a `CustomVJPPrimal` for each differentiated array, and `bwd` a
             `SymbolicZero` for cotangents that are known to be zero.
-          optimize_remat: accepted, and without effect: what nobody reads of `fwd` is not computed in any case.
+          optimize_remat: accepted, but without effect: unused results of `fwd` are never computed.
         """
         for name, rule in (("fwd", fwd), ("bwd", bwd)):
             if not callable(rule):

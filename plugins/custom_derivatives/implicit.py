@@ -143,7 +143,7 @@ def custom_root(
 
     Args:
       f: from arrays in any containers to the same structure; it may close over values that are differentiated.
-      initial_guess: where `solve` begins; the root does not depend on it.
+      initial_guess: the starting point of `solve`; the root does not depend on it.
       solve: `(f, initial_guess) -> root`; it need not be differentiable, and may close over anything.
       tangent_solve: `(g, y) -> x`, which solves g(x) = y for a linear function g; it must be linear in y, and for
         reverse mode have a transpose, as `custom_linear_solve` has.

@@ -25,18 +25,18 @@ def checkpoint(
 ) -> Callable[..., Any]:
     """A function whose reverse-mode derivative recomputes intermediate values instead of saving them.
 
-    Without it, the way back needs memory for all that was computed on the way there. With it, memory for the
-    arguments and for what the policy saves, and about the time of one more evaluation.
+    Without it, the backward pass needs memory for all residuals of the forward pass. With it, it needs memory for the
+    arguments and the residuals that the policy saves, and the time of about one more evaluation.
 
     Args:
-      fun: a function of arrays in any containers; it is staged, so that it must not ask for values.
-      prevent_cse: whether the compiler is kept from noticing that the same is computed twice. Inside `scan`, where
-        it cannot notice, False may be faster.
-      policy: what is saved: a function `(primitive, *avals, **params) -> bool`, such as those in
+      fun: a function of pytrees of arrays; it is staged, so it must not depend on concrete values.
+      prevent_cse: whether to keep the compiler from merging the recomputation with the original computation. Inside
+        `scan`, where the compiler cannot merge them, False may be faster.
+      policy: selects the residuals to save: a function `(primitive, *avals, **params) -> bool`, such as those in
         `primax.checkpoint_policies`; None saves the arguments only.
-      static_argnums: positions of arguments that are no arrays; of those without a hash nothing is remembered.
+      static_argnums: positions of arguments that are not arrays; without a hash, they prevent caching.
       static_argnames: names of such arguments.
-      concrete: False; values of arguments are asked for by `static_argnums`.
+      concrete: must be False; use `static_argnums` for concrete values.
 
     Returns:
       A function of the same arguments and results.

@@ -20,7 +20,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
     """The values that reverse mode keeps of a function until the way back.
 
     Args:
-      fun: a function of arrays in any containers.
+      fun: a function of pytrees of arrays.
       args: its arguments.
       kwargs: its keyword arguments.
 

@@ -51,9 +51,9 @@ def make_array_from_callback(
 
     Args:
       shape: the shape of the whole.
-      sharding: how it lies on devices.
-      data_callback: from a tuple of slices to the part that they tell; called for the parts of this process.
-      dtype: the dtype of the parts, if they are to be converted.
+      sharding: the sharding of the array.
+      data_callback: a function from a tuple of slices to that part of the array; called for the shards of this process.
+      dtype: the dtype to which the parts are converted; None keeps theirs.
 
     Raises:
       ValueError: the shape cannot be divided so, or parts are of another shape or of several dtypes.
@@ -86,7 +86,7 @@ def make_array_from_single_device_arrays(
 
     Args:
       shape: the shape of the whole.
-      sharding: how it lies on devices.
+      sharding: the sharding of the array.
       arrays: one array on each device of this process that the sharding has, in any order.
       dtype: the dtype of the whole, if there are no parts.
 
@@ -113,7 +113,7 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     """An array from the local data of each process.
 
     Args:
-      sharding: how the whole lies on devices.
+      sharding: the sharding of the whole array.
       local_data: the part of this process, or all of the array; or such parts in containers, for as many arrays.
       global_shape: the shape of the whole; where it is None, or None stands for the length of an axis, the parts of
         processes are put together along that axis. For containers it is None, or holds a tuple for each array.

@@ -30,7 +30,7 @@ class custom_partitioning:
     `custom_vmap`.
 
     Args:
-      fun: a function of arrays in any containers.
+      fun: a function of pytrees of arrays.
       static_argnums: positions of arguments that are part of the program; hashable.
 
     Raises:

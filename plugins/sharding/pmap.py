@@ -39,13 +39,13 @@ def pmap(
 
     Args:
       fun: a function of one element of each argument.
-      axis_name: what collectives inside of `fun` call the axis.
+      axis_name: the name of the axis for collectives inside `fun`.
       in_axes: the axis of each positional argument to map over, or None; an int, or a tuple with one per argument.
       out_axes: where the mapped axis is in results, or None for results that are the same for all; a prefix of them.
       static_broadcasted_argnums: positions of arguments that are part of the program by value.
-      devices: the devices; as many of all as the axis is long if None.
-      backend: the platform to take devices of.
-      axis_size: the length of the mapped axis, if no argument tells.
+      devices: the devices; if None, the first ones, one for each element of the axis.
+      backend: the platform of the devices.
+      axis_size: the length of the mapped axis, needed if no argument is mapped.
       donate_argnums: positions of arguments whose buffers results may reuse.
 
     Returns:

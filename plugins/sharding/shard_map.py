@@ -43,19 +43,20 @@ def shard_map(
 
     Args:
       f: takes parts of arrays in any containers, and returns parts.
-      mesh: the mesh; that in scope if None.
-      in_specs: for each argument how it is divided: a `PartitionSpec` that names axes of the mesh, in the structure of
-        the arguments or a prefix of it. An axis that it leaves out is one along which all devices have the same.
-      out_specs: the same for the results. Along an axis that is left out all devices must have the same.
-      axis_names: the axes along which `f` is one device's program; XLA divides its work along the others. All if empty.
-      check_vma: whether types tell along which axes values may differ, so that `out_specs` is checked, and no more is
-        communicated in derivatives than is needed.
+      mesh: the mesh; None means the mesh in scope.
+      in_specs: the specification of each argument: a `PartitionSpec` that names mesh axes, in the structure of the
+        arguments or a prefix of it. Along an axis that it leaves out, all devices get the same value.
+      out_specs: the same for the results. Along an axis that it leaves out, all devices must return the same value.
+      axis_names: the axes along which `f` is a per-device program; XLA divides its work along the others. Empty means
+        all axes.
+      check_vma: whether types record the axes along which values vary. If so, `out_specs` is checked, and derivatives
+        communicate only where they must.
 
     Returns:
       A function of whole arrays.
 
     Raises:
-      TypeError: `f` is not callable, or a specification is none.
+      TypeError: `f` is not callable, or a specification is not a `PartitionSpec`.
       ValueError: no mesh is in scope, a specification names no axis of it or one twice, or does not fit an array; a
         result may differ along an axis that `out_specs` leaves out.
 
@@ -154,7 +155,7 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any, out_axes: Any,
 
     Args:
       f: takes parts of arrays in any containers, and returns parts.
-      in_axes: for each argument the axis that is divided, None for none; or a prefix of the arguments' structure.
+      in_axes: the divided axis of each argument, or None; or a prefix of the arguments' structure.
       out_axes: the same for the results.
       axis_name: the axis of the mesh.
 

@@ -42,7 +42,7 @@ def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None, *, shar
       shape: its shape; an int for one axis.
       fill_value: a scalar.
       dtype: its dtype; that of `fill_value` if None.
-      sharding: how it lies on devices.
+      sharding: the sharding of the array.
 
     Raises:
       TypeError: `fill_value` is not a scalar, or `shape` not a sequence of non-negative integers.

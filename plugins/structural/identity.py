@@ -35,7 +35,8 @@ def optimization_barrier(operand: Any) -> tuple[Array, Array]:
       operand: a pytree of arrays.
 
     Returns:
-      The same values. What is computed from them is computed after all of them, apart from what came before.
+      The same values. Operations on the results run after all operands are computed, separately from earlier
+      operations.
     """
     leaves, treedef = tree.tree_flatten(operand)
     if not leaves:
