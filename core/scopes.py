@@ -15,14 +15,19 @@ __all__ = ["compiler_attributes", "named_call", "named_scope"]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _transformed(name: str) -> str:
-    """A name with the transformations at work between here and the program that is traced, as in `vmap(jvp(name))`."""
-    trace = thread.trace
-    while trace is not None and trace.tracing and not trace.stages:
+def _transformed(name: str, outer: Any) -> str:
+    """A name with the transformations at work between here and the scope around it, as in `vmap(jvp(name))`.
+
+    Args:
+      name: that of the scope.
+      outer: the trace in which the scope around it began; None if there is none, for the program that is traced.
+    """
+    trace, full = thread.trace, name
+    while trace is not None and trace is not outer and trace.tracing and not trace.stages:
         if trace.short_name:
-            name = f"{trace.short_name}({name})"
+            full = f"{trace.short_name}({full})"
         trace = trace.parent
-    return name
+    return full if outer is None or trace is outer else name
 
 
 class named_scope:
@@ -51,16 +56,17 @@ class named_scope:
         if not isinstance(name, str):
             raise TypeError(f"named_scope: name must be a str, got {name!r}")
         self._name = name
-        self._before: list[str] = []
+        self._before: list[tuple[str, Any]] = []
 
     def __enter__(self) -> None:
         use.begun = True
-        outer = thread.scope
-        self._before.append(outer)
-        thread.scope = f"{outer}/{self._name}" if outer else _transformed(self._name)
+        outer, trace = thread.scope, thread.scope_trace
+        self._before.append((outer, trace))
+        thread.scope = f"{outer}/{_transformed(self._name, trace)}" if outer else _transformed(self._name, None)
+        thread.scope_trace = thread.trace
 
     def __exit__(self, *exc_info: object) -> None:
-        thread.scope = self._before.pop()
+        thread.scope, thread.scope_trace = self._before.pop()
 
     def __call__(self, fun: _F) -> _F:
         @wraps(fun)

@@ -106,13 +106,11 @@ def transposed(source: Any) -> Any:
     """The source of what transposes an equation."""
     if type(source) is not ScopedSource or not source.scope or "transpose(" in source.scope:
         return source
-    first, slash, rest = source.scope.partition("/")
-    before, jvp, name = first.partition("jvp(")
-    return ScopedSource(
-        f"{before}transpose({jvp}{name}){slash}{rest}" if jvp else f"transpose({first}){slash}{rest}",
-        source.traceback,
-        source.attributes,
-    )
+    names = source.scope.split("/")
+    place = next((i for i, name in enumerate(names) if "jvp(" in name), 0)
+    before, jvp, name = names[place].partition("jvp(")
+    names[place] = f"{before}transpose({jvp}{name})" if jvp else f"transpose({before})"
+    return ScopedSource("/".join(names), source.traceback, source.attributes)
 
 
 @functools.cache

@@ -17,6 +17,7 @@ class Thread(threading.local):
       depth: how many traces are nested.
       axes: the sizes of named axes; replaced, never changed in place.
       scope: the names of the scopes that it is in, within the program being traced; see `primax.core.scopes`.
+      scope_trace: the trace in which the innermost of these scopes began.
       attributes: what XLA is told of the operations of equations that are made now, by name.
       ended: the traces that have ended, if `check_tracer_leaks` is on; weak references, those not looked at yet.
       opened: the axes of the mesh along which contractions leave their sums open, in order.
@@ -28,6 +29,7 @@ class Thread(threading.local):
     depth: int = 0
     axes: dict[Any, int] = {}  # noqa: RUF012 - replaced, never changed in place
     scope: str = ""
+    scope_trace: Any = None
     attributes: tuple[tuple[str, str], ...] = ()
     ended: tuple[Any, ...] = ()
     opened: tuple[Any, ...] = ()

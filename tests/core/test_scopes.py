@@ -54,6 +54,31 @@ def test_scopes_of_transformed_functions_are_those_of_jax(transform, jax):
     assert {scope_of(eqn.source_info) for eqn in run(px, ours).eqns} == expected
 
 
+@pytest.mark.parametrize("transform", ["grad", "vmap", "jvp", "vmap of grad"])
+def test_transformations_within_a_scope_are_named_after_it_as_in_jax(transform, jax):
+    def run(j):
+        def fun(x):
+            with j.named_scope("inner"), j.named_scope("most"):
+                return j.numpy.sin(x) * x
+
+        functions = {
+            "grad": j.grad(fun),
+            "vmap": j.vmap(fun),
+            "jvp": lambda y: j.jvp(fun, (y,), (y,)),
+            "vmap of grad": j.vmap(j.grad(fun)),
+        }
+
+        def within(x):
+            with j.named_scope("outer"):
+                return functions[transform](x)
+
+        return j.make_jaxpr(within)(j.numpy.arange(3.0) if "vmap" in transform else 1.0).eqns
+
+    expected = {str(eqn.source_info.name_stack) for eqn in run(jax)}
+    assert {scope_of(eqn.source_info) for eqn in run(px)} == expected
+    assert "outer/" in "".join(expected)
+
+
 def test_the_functions_of_a_program_begin_without_scopes():
     inner = px.jit(lambda x: pnp.sin(x) * 2.0)
 

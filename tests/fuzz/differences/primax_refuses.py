@@ -24,7 +24,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"Shard: (sharding|global_shape|device) must be",
     ),
     Meant(
-        r"sharding\.(auto|explicit)_axes",
+        r"sharding\.(auto|explicit)_axes|experimental\.sparse\.sparsify",
         "primax raises",
         "What is no function is refused when it is given; jax refuses it when it is called.",
         message="must be callable",
