@@ -24,6 +24,7 @@ from primax.core.dce import dce_jaxpr
 from primax.core.dtypes import float0
 from primax.core.effects import no_effects
 from primax.core.errors import XlaError
+from primax.core.events import COMPILE, LOWER, record_event, timed
 from primax.core.extended import has_extended_dtype, logical, physical, physical_aval
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
 from primax.interpreters import backend
@@ -324,7 +325,19 @@ def lower(
 
     With `embed`, the constants are part of the module. With `platform`, it is for as many devices of another.
     """
-    site = site_of(site)
+    with timed(LOWER, name):
+        return _lower(closed, name, site_of(site), donated, keep_unused, embed, platform)
+
+
+def _lower(
+    closed: ClosedJaxpr,
+    name: str,
+    site: Any,
+    donated: Sequence[bool],
+    keep_unused: bool,
+    embed: bool,
+    platform: str | None,
+) -> tuple[ClosedJaxpr, Lowered]:
     trimmed, kept = used_inputs(closed)
     if keep_unused:
         kept = [True] * len(kept)
@@ -433,6 +446,11 @@ def compile_module(lowered: Lowered, site: Site, name: str, overrides: Sequence[
     Raises:
       XlaError: XLA refuses the program.
     """
+    with timed(COMPILE, name):
+        return _compile_module(lowered, site, name, overrides)
+
+
+def _compile_module(lowered: Lowered, site: Site, name: str, overrides: Sequence[tuple[str, Any]]) -> Any:
     devices = site.devices
     options = backend.compile_options(devices, overrides)
     if site.mesh is not None:
@@ -445,6 +463,7 @@ def compile_module(lowered: Lowered, site: Site, name: str, overrides: Sequence[
         return _compile(lowered, options, site, name)
     disk_cache = import_module("primax.interpreters.disk_cache")  # 8 ms that `import primax` does not spend
     key = disk_cache.key_of(lowered, options, devices[0])
+    record_event("/jax/compilation_cache/compile_requests_use_cache")
     stored = disk_cache.read(folder, key)
     if stored is not None:
         try:
@@ -452,8 +471,10 @@ def compile_module(lowered: Lowered, site: Site, name: str, overrides: Sequence[
         except (XlaError, TypeError, ValueError, RuntimeError) as error:
             disk_cache.discard(folder, key, f"XLA cannot load it: {error}")
         else:
+            record_event("/jax/compilation_cache/cache_hits")
             _report("loaded %s for %s from the compilation cache", name, site)
             return xla
+    record_event("/jax/compilation_cache/cache_misses")
     start = time.perf_counter()
     xla = _compile(lowered, options, site, name)
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs.value:

@@ -15,6 +15,7 @@ from primax.core.avals import get_aval, unwrap
 from primax.core.collector import sparing
 from primax.core.effects import effects_of, no_effects
 from primax.core.errors import RuleError
+from primax.core.events import TRACE, silent, timed
 from primax.core.exact import params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
 from primax.core.recursion import deeper
@@ -269,7 +270,8 @@ def trace_to_jaxpr(
     scope, thread.scope = thread.scope, ""
     opened, thread.opened = thread.opened, ()  # which is of the calls of this trace alone
     try:
-        with deeper(), sparing(), TracebackScope():
+        told = timed(TRACE, trace.name) if what in ("jit", "make_jaxpr") else silent
+        with told, deeper(), sparing(), TracebackScope():
             outs = fun(*tracers)
             if not isinstance(outs, list | tuple):
                 raise RuleError(f"{trace.name}: a staged function must return a list of values, got {outs!r}")

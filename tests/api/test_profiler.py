@@ -109,6 +109,51 @@ def test_listeners_hear_of_events_until_they_are_taken_out():
     assert len(heard) == 4
 
 
+def test_listeners_hear_of_compilation_under_the_names_of_jax(tmp_path, jax):
+    def told(module, run):
+        heard = []
+        module.monitoring.register_event_duration_secs_listener(
+            lambda event, seconds, **metadata: heard.append((event, seconds >= 0, metadata))
+        )
+        try:
+            run(module)
+        finally:
+            module.monitoring.clear_event_listeners()
+        return [each for each in heard if each[0].startswith("/jax/core/compile/")]
+
+    def run(module):
+        def twice(x):
+            return x * 2 + 17
+
+        jitted = module.jit(twice)
+        jitted(np.ones(5, "f4"))
+        jitted(np.ones(5, "f4"))
+        lowered = jitted.lower(np.ones((5, 6), "f4"))
+        lowered.compile()
+        module.make_jaxpr(twice)(1)
+
+    assert told(px, run) == told(jax, run)
+    heard = []
+    monitoring.register_event_listener(lambda event, **metadata: heard.append(event))
+    monitoring.register_event_time_span_listener(lambda event, start, end, **metadata: heard.append(start <= end))
+    options = "compilation_cache_dir", "persistent_cache_min_compile_time_secs"
+    before = [px.config.read(option) for option in options]
+    try:
+        for option, value in zip(options, (tmp_path, 0), strict=True):
+            px.config.update(option, value)
+        for _ in range(2):
+            px.jit(lambda x: x * 3 + 19)(np.ones(5, "f4"))
+    finally:
+        monitoring.clear_event_listeners()
+        for option, value in zip(options, before, strict=True):
+            px.config.update(option, value)
+    assert [event for event in heard if "cache_" in str(event)] == [
+        "/jax/compilation_cache/cache_misses",
+        "/jax/compilation_cache/cache_hits",
+    ]
+    assert heard.count(True) == 6
+
+
 @pytest.mark.parametrize("name", [name for name in monitoring.__all__ if name.startswith("register_")])
 def test_what_is_no_function_does_not_listen(name):
     with pytest.raises(TypeError, match=rf"^{name}: callback must be callable, got 3$"):

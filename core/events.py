@@ -1,0 +1,91 @@
+"""Events of this process, and who listens to them; see `primax.monitoring`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+__all__ = [
+    "COMPILE",
+    "LOWER",
+    "TRACE",
+    "durations",
+    "events",
+    "record_event",
+    "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
+    "scalars",
+    "silent",
+    "spans",
+    "timed",
+]
+
+Listener = Callable[..., Any]
+
+events: list[Listener] = []
+durations: list[Listener] = []
+spans: list[Listener] = []
+scalars: list[Listener] = []
+
+TRACE = "/jax/core/compile/jaxpr_trace_duration"
+LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+COMPILE = "/jax/core/compile/backend_compile_duration"
+
+silent = nullcontext()
+
+
+def record_event(event: str, **metadata: str | int) -> None:
+    """Record an event; listeners are called with `(event, **metadata)`.
+
+    >>> seen = []
+    >>> events.append(lambda event, **metadata: seen.append((event, metadata)))
+    >>> record_event("/my/library/retry", times=2)
+    >>> seen
+    [('/my/library/retry', {'times': 2})]
+    >>> events.clear()
+    """
+    for listener in tuple(events):
+        listener(event, **metadata)
+
+
+def record_event_duration_secs(event: str, duration: float, **metadata: str | int) -> None:
+    """Record a duration in seconds; listeners are called with `(event, duration, **metadata)`."""
+    for listener in tuple(durations):
+        listener(event, duration, **metadata)
+
+
+def record_event_time_span(event: str, start_time: float, end_time: float, **metadata: str | int) -> None:
+    """Record a time span; listeners are called with `(event, start_time, end_time, **metadata)`."""
+    for listener in tuple(spans):
+        listener(event, start_time, end_time, **metadata)
+
+
+def record_scalar(event: str, value: float, **metadata: str | int) -> None:
+    """Record a number; listeners are called with `(event, value, **metadata)`."""
+    for listener in tuple(scalars):
+        listener(event, value, **metadata)
+
+
+def timed(event: str, name: str) -> AbstractContextManager[None]:
+    """A block of which listeners are told when it begins, and how long it took, as JAX tells them.
+
+    Args:
+      event: `TRACE`, `LOWER` or `COMPILE`.
+      name: that of the function.
+    """
+    if not (durations or spans or scalars):
+        return silent
+    return _timed(event, name if event == TRACE else f"jit({name.removeprefix('jit_')})")
+
+
+@contextmanager
+def _timed(event: str, name: str) -> Iterator[None]:
+    start = time.time()
+    record_scalar(event, start, fun_name=name)
+    yield
+    end = time.time()
+    record_event_duration_secs(event, end - start, fun_name=name)
+    record_event_time_span(event, start, end, fun_name=name)
