@@ -200,7 +200,7 @@ def resize(
       An array of the new shape; of the dtype of the image for NEAREST, of a floating or complex one otherwise.
 
     Raises:
-      TypeError: `image` is no array, or `shape` consists of something else than sizes.
+      TypeError: `image` is not an array, or `shape` consists of something else than sizes.
       ValueError: `shape` has another length, or pixels are asked of an axis without any;
         `method` is another one.
 
@@ -257,7 +257,7 @@ def scale_and_translate(
       An array of floating or complex numbers.
 
     Raises:
-      TypeError: an argument is no array.
+      TypeError: an argument is not an array.
       ValueError: the lengths of `shape`, `scale` or `translation` do not fit, an axis is out of range, or `method` is
         NEAREST or unknown.
 

@@ -78,14 +78,14 @@ def odeint(
       args: further arguments of `func`, arrays in any containers.
       rtol: how large an error per step may be, relative to y.
       atol: how large an error per step may be in any case.
-      mxstep: how many steps are taken at most between two times.
+      mxstep: the maximal number of steps between two times.
       hmax: how long a step may be.
 
     Returns:
       y at the times `t`, stacked along a new axis 0; NaN where `mxstep` steps did not suffice.
 
     Raises:
-      TypeError: `y0` or `t` is not floating, or an argument is no array.
+      TypeError: `y0` or `t` is not floating, or an argument is not an array.
       ValueError: `t` is not of rank 1, or a tolerance is not positive.
 
     Source: R. T. Q. Chen et al., "Neural ordinary differential equations" (2018), for the adjoint.

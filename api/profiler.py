@@ -48,7 +48,7 @@ class TraceAnnotation(_jaxlib.profiler.TraceMe):  # type: ignore[misc]
     """A named block in a trace, with metadata: `with TraceAnnotation("load", batch=3):`.
 
     Raises:
-      TypeError: the name is no string.
+      TypeError: the name is not a string.
     """
 
     def __init__(self, name: str, /, **metadata: Any) -> None:
@@ -84,8 +84,8 @@ def register_subprocess(pid: int, port: int) -> Any:
       port: where its server listens.
 
     Raises:
-      TypeError: one of them is no integer.
-      ValueError: `pid` is not positive, or `port` is none.
+      TypeError: one of them is not an integer.
+      ValueError: `pid` is not positive, or `port` is not a port.
     """
     pid, port = integer("register_subprocess", "pid", pid), _port("register_subprocess", port)
     if not 0 < pid < 2**31:
@@ -125,9 +125,9 @@ class ProfileSession:
       profiler_options: what is traced, a `ProfileOptions`.
 
     Raises:
-      TypeError: `log_dir` is no path, or `profiler_options` are none.
-      NotImplementedError: a link for Perfetto is asked for.
-      ValueError: a file for Perfetto is asked for, and there is no folder to write it to.
+      TypeError: `log_dir` is not a path, or `profiler_options` are none.
+      NotImplementedError: a link for Perfetto is requested.
+      ValueError: a file for Perfetto is requested without a folder.
     """
 
     def __init__(
@@ -209,7 +209,7 @@ def stop_trace() -> Any:
     """End the trace of `start_trace`, write it, and return its `ProfileData`.
 
     Raises:
-      RuntimeError: there is none.
+      RuntimeError: no trace is active.
     """
     if "session" not in _at_work:
         raise RuntimeError("stop_trace: a trace must be at work, and none is; call start_trace first")
@@ -244,8 +244,8 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
       requires_backend: whether devices are started first, so that traces have them.
 
     Raises:
-      TypeError: `port` is no integer.
-      ValueError: `port` is no port, or a server is at work already.
+      TypeError: `port` is not an integer.
+      ValueError: `port` is not a port, or a server is at work already.
     """
     if "server" in _at_work:
         raise ValueError("start_server: one server must be at work at a time, and one is; call stop_server first")
@@ -280,7 +280,7 @@ def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | 
     """Write `device_memory_profile` to a file.
 
     Raises:
-      TypeError: `filename` is no path.
+      TypeError: `filename` is not a path.
     """
     _check_path("save_device_memory_profile", "filename", filename)
     Path(filename).write_bytes(device_memory_profile(backend))

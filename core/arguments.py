@@ -61,8 +61,8 @@ def name_of(fun: Any, otherwise: str | None = None) -> str:
 def wraps(fun: Any) -> Callable[[_F], _F]:
     """`functools.wraps` for any callable, whose attributes may be anything.
 
-    Where its `__name__` is no string, the function has that of the type; other attributes that a function cannot have
-    are left out.
+    Where its `__name__` is not a string, the function has that of the type; other attributes that a function cannot
+    have are left out.
     """
 
     def decorate(function: _F) -> _F:

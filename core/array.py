@@ -372,7 +372,7 @@ class Shard:
       data: the part as an array on the device, or None.
 
     Raises:
-      TypeError: the sharding cannot say where parts lie, or the shape is no sequence of integers.
+      TypeError: the sharding cannot say where parts lie, or the shape is not a sequence of integers.
       ValueError: the sharding does not have the device, or cannot divide the shape.
     """
 

@@ -170,7 +170,7 @@ def _check(primitive: Any, avals: Sequence[Any], out: Any, axes: Axes, mesh: Abs
     """Refuse a result that no mesh can hold.
 
     Raises:
-      ShardingTypeError: an axis divides two dimensions, or a dimension is no multiple of its parts.
+      ShardingTypeError: an axis divides two dimensions, or a dimension is not a multiple of its parts.
     """
     used = [name for names in axes for name in names]
     twice = [name for i, name in enumerate(used) if name in used[:i]]

@@ -17,7 +17,7 @@ def division_of(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], param
 
     Returns:
       `Factors`; or, of a rule that computes it, a list that tells for each result how it is divided; or None if there
-      is no rule, or it has nothing to say.
+      is not a rule, or it has nothing to say.
 
     Raises:
       RuleError: the rule returns something else.

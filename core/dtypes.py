@@ -260,7 +260,7 @@ def itemsize_bits(dtype: Any) -> int:
     """Return the number of bits in an element; a bool takes 8.
 
     Raises:
-        TypeError: it is no dtype, or that of no numbers of NumPy's.
+        TypeError: it is not a dtype, or that of no numbers of NumPy's.
         ValueError: it is a dtype of something else than numbers and bools.
     """
     try:

@@ -135,7 +135,7 @@ def describe(entries: Iterable[Any]) -> dict[str, Any]:
 
 
 def _written(entry: Any) -> str:
-    """How a file says that a plugin enters something that is no rule."""
+    """How a file says that a plugin enters something that is not a rule."""
     if entry.what in _OF_CLASSES:
         return f"{entry.what} {entry.home}.{entry.name}"
     return f"{entry.what} {entry.name}{f' in {entry.home}' if entry.home else ''}"

@@ -128,7 +128,7 @@ class Registry:
             another may say so in an attribute `derived_from`, such as `"lowering"`.
 
         Raises:
-          TypeError: a keyword is no kind of rule, a rule is not callable, or `override` is no bool.
+          TypeError: a keyword is not a kind of rule, a rule is not callable, or `override` is not a bool.
           PluginError: the name belongs to another primitive, or a rule is there and `override` is False.
         """
         self._require_open("define")
@@ -178,7 +178,7 @@ class Registry:
           plugins: their names; without any, all may.
 
         Raises:
-          TypeError: one is no name.
+          TypeError: one is not a name.
         """
         self._require_open("allow_overrides")
         for name in plugins:
@@ -317,7 +317,8 @@ class Registry:
           override: whether to replace what is there by that name.
 
         Raises:
-          TypeError: `table` is no dictionary, or `what` or `name` no string, or `what` not what the `Table` holds.
+          TypeError: `table` is not a dictionary, or `what` or `name` is not a string, or `what` not what the `Table`
+            holds.
           PluginError: the name is taken and `override` is False.
         """
         self._require_open("enter")
@@ -454,7 +455,8 @@ class Registry:
         return self._consents is not None and self._consents.is_outranked(self.plugin, current)
 
     def _may_enter(self, what: str, key: Any, held: Withheld | MutableMapping[str, Any], override: bool) -> bool:
-        """Whether something that is no rule is to be entered, which may be there: not if the user has put others above.
+        """Whether something that is not a rule is to be entered, which may be there: not if the user has put others
+        above.
 
         Args:
           what: it is, in one word.
@@ -560,7 +562,7 @@ def rules_to_enter(
       unsupported: reasons by kind.
 
     Raises:
-      TypeError: a kind is unknown, or given and unsupported; a rule is no function; a reason is no text.
+      TypeError: a kind is unknown, or given and unsupported; a rule is not a function; a reason is not a text.
     """
     _require_known(f"{where}: rule kinds", (*given, *unsupported), rule_tables)
     found = {}

@@ -136,7 +136,7 @@ class RuleTable(MutableMapping[Any, Rule]):
           origin: how it came to be; what the rule's attribute `derived_from` says, by default.
 
         Raises:
-          TypeError: the key is no primitive, or the rule is not callable or cannot be derived.
+          TypeError: the key is not a primitive, or the rule is not callable or cannot be derived.
           PluginError: there is a rule already and `override` is False.
         """
         if not hasattr(_primitive(key), "bind"):

@@ -95,7 +95,7 @@ class Table(MutableMapping[str, Any]):
       home: the module that has the table, `__name__`.
 
     Raises:
-      TypeError: an argument is no text, or `what` is not one word.
+      TypeError: an argument is not a text, or `what` is not one word.
     """
 
     def __init__(self, what: str, home: str) -> None:

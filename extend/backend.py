@@ -211,8 +211,8 @@ def get_compile_options(
     """The options to compile a program with, for jaxlib's clients.
 
     Args:
-      num_replicas: how many copies of the program run.
-      num_partitions: how many parts each has.
+      num_replicas: the number of copies of the program that run.
+      num_partitions: the number of parts of each copy.
       device_assignment: the ids of the devices, one for each part of each copy; by default the first ones.
       env_options_overrides: options of XLA by name.
     """

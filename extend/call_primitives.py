@@ -48,8 +48,8 @@ def register_call_primitive_rules(
     Args:
       prim: a primitive of several results.
       name: not used.
-      transpose_rule: a rule in place of that by which cotangents go back through the program. The primitive has no JVP
-        rule then: one that binds it on tangents must be given.
+      transpose_rule: a rule that replaces transposition of the program. The primitive then has no JVP rule; give one
+        that binds it on tangents.
       inline_jax_late: not used.
 
     Raises:

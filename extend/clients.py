@@ -88,7 +88,7 @@ def get_backend(platform: str | None = None) -> Client:
       platform: its name; None for the default one.
 
     Raises:
-      TypeError: it is no name.
+      TypeError: it is not a name.
       XlaError: there is no such platform.
 
     >>> from primax.extend import backend

@@ -30,9 +30,9 @@ class OneByOne(Interpreter):
 def check_results(name: str, closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> None:
     """Raise an error for nan or inf results of a program, as `debug_nans` and `debug_infs` require.
 
-    To be called by whoever runs a compiled program, after each run while `backend.refuses_nonfinite()`. The program is
-    then run again in steps, of which the first to give such a result raises, and names its line; loops and branches are
-    gone through by Python. What effects the program has happen again.
+    Code that runs compiled programs calls this after each run while `backend.refuses_nonfinite()` is true. The program
+    is then run again step by step, with loops and branches in Python. The first step with such a result raises an error
+    that names its line. Effects of the program happen again.
 
     Args:
       name: of the program.
@@ -41,7 +41,7 @@ def check_results(name: str, closed: ClosedJaxpr, args: Sequence[Any], outs: Seq
       outs: its results.
 
     Raises:
-      FloatingPointError: a result holds a nan or inf.
+      FloatingPointError: a result contains a nan or inf.
     """
     found = found_in(outs)
     if not found:

@@ -20,16 +20,16 @@ __all__ = ["decompose"]
 def decompose(closed: ClosedJaxpr, to: Iterable[Primitive | str]) -> ClosedJaxpr:
     """Rewrite a program so that it contains only given primitives, for interpreters with few rules.
 
-    A primitive that is not among them is replaced by what its `interpret` rule goes through, such as the program that
-    `jit` calls or an impl with `interpret=derive.from_impl`, or by its impl if its lowering is derived from that.
-    Programs that equations hold are decomposed likewise.
+    Other primitives are replaced by the operations of their `interpret` rules, such as the program that `jit` calls or
+    an impl with `interpret=derive.from_impl`, or by the impl if the lowering is derived from it. Programs inside
+    equations are decomposed too.
 
     Args:
       closed: the program.
       to: the primitives that may be left, or their names, such as the keys of `MyInterpreter.rules`.
 
     Raises:
-      TypeError: `to` holds something else than primitives and names.
+      TypeError: `to` contains an element that is neither a primitive nor a name.
       MissingRuleError: a primitive is not among them and has no decomposition; the message names it and its line.
 
     >>> import primax as px

@@ -50,7 +50,7 @@ class Definitions:
         """Enter all definitions through the registry that `primax_register` gets.
 
         Raises:
-          TypeError: `registry` is none.
+          TypeError: `registry` is not a registry.
           PluginError: a primitive's name belongs to another primitive.
         """
         if not isinstance(registry, Registry):

@@ -22,7 +22,7 @@ class Deprecation:
     """A deprecated name or argument.
 
     Attributes:
-      name: what it is: `package.module.name`, or `package.module.name(argument)`.
+      name: the deprecated name or argument, as `package.module.name` or `package.module.name(argument)`.
       replacement: what to use instead, likewise.
       since: the version that first warns.
       removed_in: the version that it is gone in.
@@ -57,7 +57,7 @@ class Deprecation:
         """The replacement.
 
         Raises:
-          LookupError: there is no such thing.
+          LookupError: the replacement does not exist.
         """
         return _resolve(self.replacement)
 
@@ -69,14 +69,14 @@ def deprecated(name: str, replacement: str, *, since: str, removed_in: str) -> D
     """Declare a name or an argument as deprecated.
 
     Args:
-      name: what it is: `package.module.name`, or `package.module.name(argument)`.
+      name: the deprecated name or argument, as `package.module.name` or `package.module.name(argument)`.
       replacement: what to use instead, likewise.
       since: the version that first warns.
       removed_in: the version that it is gone in, at least one minor release later.
 
     Returns:
-      What warns: its `function` decorates a function, its `warn` is called where an argument is given, and
-      `renamed` makes of several the `__getattr__` of a module.
+      The object that warns: its `function` decorates a function, its `warn` is called where an argument is passed, and
+      `renamed` makes the `__getattr__` of a module from several.
 
     Raises:
       ValueError: `removed_in` leaves less than one minor release of warning.

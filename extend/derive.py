@@ -133,7 +133,7 @@ def by(factory: Rule, *args: Any, **options: Any) -> Derivation:
 
     Args:
       factory: takes the primitive first, such as `batching.vectorized` or `ad.standard_jvp`.
-      args: what it takes besides.
+      args: further arguments of the factory.
       options: its keyword arguments.
 
     Raises:

@@ -92,7 +92,7 @@ def along_axis(name: str, results: int | None = None) -> Callable[..., Any]:
 
     Args:
       name: of the parameter.
-      results: how many there are; as many as operands if None.
+      results: the number of results; None means the number of operands.
     """
 
     def rule(*avals: ShapedArray, **params: Any) -> Any:

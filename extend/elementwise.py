@@ -151,7 +151,7 @@ def row(
 
     Args:
       primitive: what the row defines.
-      accepts: dtypes of its arguments: one for a primitive of one argument, else a sequence.
+      accepts: the dtypes of its arguments: one set for a primitive of one argument, otherwise a sequence of sets.
       lowering: a StableHLO or CHLO operation, or a rule.
       jvp: for each argument `(tangent, *primals)` to its term of the derivative, or None for none; a single
         function for a primitive of one argument; None if the derivative is zero wherever it exists.
@@ -159,9 +159,9 @@ def row(
       uses_result: whether the functions in `jvp` get the result after the tangent.
       same_dtype: whether all arguments must have one dtype.
       same_shape: whether arguments that are not of rank 0 must have one shape; if not, axes of length 1 are repeated.
-      jvp_rule: the whole JVP rule, in place of `jvp`.
+      jvp_rule: the complete JVP rule, instead of `jvp`.
       at: for each argument real numbers to sample it at, in the domain and away from kinks.
-      samples: makes samples, or says where they are, in place of `elementwise_samples(accepts, at)`.
+      samples: a function that makes samples, or their location, instead of `elementwise_samples(accepts, at)`.
       rules: further rules, or replacements; `unsupported` maps kinds that there are not to reasons.
     """
     kinds = [accepts] if isinstance(accepts, Accepts) else list(accepts)

@@ -43,9 +43,10 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
       name: what programs call it.
       fn: a capsule of the handler, see `pycapsule`; or a dictionary of capsules by stage: `"instantiate"`,
         `"prepare"`, `"initialize"`, `"execute"`.
-      platform: what it runs on. It need not be present: the function is handed over when it turns up.
+      platform: the platform of the function. It need not be present: the function is registered when it becomes
+        available.
       api_version: 1 for the typed interface, 0 for the older, untyped one.
-      kwargs: whatever else jaxlib's `register_custom_call_target` takes.
+      kwargs: further arguments of jaxlib's `register_custom_call_target`.
 
     Raises:
       TypeError: `fn` is neither.
@@ -68,7 +69,7 @@ def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform:
       platform: where the handlers run.
 
     Raises:
-      TypeError: the registration is no dictionary of capsules.
+      TypeError: the registration is not a dictionary of capsules.
     """
     if not (isinstance(type_registration, Mapping) and all(map(_is_capsule, type_registration.values()))):
         raise TypeError(
@@ -143,7 +144,7 @@ def ffi_call(
 
     Raises:
       TypeError: a result has no shape or dtype, or an attribute cannot be passed.
-      ValueError: there is no such `vmap_method`, a layout is not one of its value, or an alias is not possible.
+      ValueError: `vmap_method` is unknown, a layout does not fit its value, or an alias is not possible.
       XlaError: the function is not registered, refuses its arguments or fails.
     """
     if vmap_method is not None and vmap_method not in vmap_methods:

@@ -93,11 +93,11 @@ def cotangents(args: Iterable[Any], nonzero: Iterable[bool], found: Iterable[Any
 
     Args:
       args: its arguments.
-      nonzero: for each argument whose cotangent is wanted whether one was computed.
+      nonzero: for each linear argument, whether its cotangent was computed.
       found: those that were.
 
     Returns:
-      For each argument its cotangent, a symbolic zero where none was computed, None where none is wanted.
+      For each argument its cotangent, a symbolic zero if it was not computed, None for other arguments.
     """
     flags, values = iter(nonzero), iter(found)
     return [(next(values) if next(flags) else Zero(x.aval)) if type(x) is UndefinedPrimal else None for x in args]

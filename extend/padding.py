@@ -96,7 +96,8 @@ def explicit_padding(padding: Any, function: str) -> Pads:
 def transposed_padding(window: int, stride: int, full: bool) -> tuple[int, int]:
     """The padding of a transposed convolution along one axis with `stride - 1` holes between elements.
 
-    The result holds every place that the window touches, or, if not `full`, has `stride` times the length of the axis.
+    The result contains every position that the window touches, or, if not `full`, has `stride` times the length of the
+    axis.
     """
     if full:
         return window - 1, max(window, stride) - 1

@@ -93,7 +93,7 @@ class DotAlgorithm(NamedTuple):
       accumulation_type: the dtype of sums.
       lhs_component_count: 1, as in all presets.
       rhs_component_count: likewise.
-      num_primitive_operations: how many products stand for one.
+      num_primitive_operations: the number of products that replace one.
       allow_imprecise_accumulation: whether sums may be less precise than their dtype.
     """
 
@@ -115,7 +115,7 @@ class Algorithm:
       compute: the name of the type products are computed in; None for that of the operands.
       accumulate: the dtype of sums.
       results: dtypes that results may have; others are converted from the first. Empty: any.
-      products: how many products stand for one.
+      products: the number of products that replace one.
       imprecise: whether sums may be less precise than their dtype.
     """
 
@@ -196,8 +196,8 @@ def canonicalize_precision(precision: Any, function: str = "dot_general") -> Any
       function: what messages call the asker.
 
     Returns:
-      None, a pair of `Precision`, or a `DotAlgorithmPreset`. None stands for what the option
-      `default_matmul_precision` says, if it says anything.
+      None, a pair of `Precision`, or a `DotAlgorithmPreset`. None means the option `default_matmul_precision`, if it is
+      set.
 
     Raises:
       ValueError: `precision` is none of these.

@@ -30,7 +30,7 @@ class Program:
       closed: the program; its constants are what the function closed over.
       out_tree: the structure of its results.
       in_tree: the structure of its dynamic arguments.
-      ins: for each input its sharding, or None; None if none is told.
+      ins: for each input its sharding, or None; None if no sharding is prescribed.
       outs: the same for its results.
     """
 
@@ -135,7 +135,7 @@ def stage(
       name: what messages call the function.
       what: the transformation that stages it.
       call: what is staged, if not `fun` itself but something that calls it.
-      variant: tells apart what is staged in place of one `fun`.
+      variant: distinguishes several programs for one `fun`.
 
     Raises:
       TypeError: a leaf of the result is not an array; the message names its path.

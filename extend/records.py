@@ -44,7 +44,7 @@ def load_plugin(name: str) -> None:
     """Import and activate an installed plugin, if that has not happened.
 
     Raises:
-      PluginError: there is none of that name, or it is not active for the reason given.
+      PluginError: there is no plugin with that name, or it is not active; the message has the reason.
     """
     host.activate_plugin(name)
 
@@ -54,7 +54,7 @@ def register(plugin: Any, *, name: str | None = None) -> PluginRecord:
 
     Args:
       plugin: a module, class or object with a function `primax_register` that is marked by `hookimpl`.
-      name: what it is called; by default as the module or class.
+      name: the name of the plugin; by default the name of the module or class.
 
     Returns:
       Its record.
@@ -94,6 +94,6 @@ def allow_overrides(*names: str) -> None:
       names: the plugins; of two that replace the same rule, the later wins.
 
     Raises:
-      PluginError: there is no plugin of a name.
+      PluginError: there is no plugin with one of the names.
     """
     host.allow_overrides(*names)

@@ -33,7 +33,7 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
 
     Args:
       source_info: of an equation.
-      num_frames: how many lines there are at most.
+      num_frames: the maximal number of lines.
     """
     frames = user_frames(source_info)[:num_frames]
     return "\n".join(map(str, frames)) if frames else "an unknown line"

@@ -50,8 +50,8 @@ def to_jax(what: Any) -> Any:
       TypeError: it is neither.
       ImportError: jax is not installed, or `import jax` means primax in this process.
 
-    Calling what is returned raises NotImplementedError where a primitive has effects, arrays of extended dtypes such as
-    keys, or holds a program in a parameter. Programs of `jit`, `checkpoint`, `cond`, `while`, `scan`, `reduce` and
+    Calling the result raises NotImplementedError for primitives with effects, with arrays of extended dtypes such as
+    keys, or with a program in a parameter. Programs of `jit`, `checkpoint`, `cond`, `while`, `scan`, `reduce` and
     custom derivatives within functions and rules are translated.
 
         from primax.extend import to_jax

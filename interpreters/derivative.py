@@ -267,7 +267,7 @@ class Pullback(Derivative):
         """A copy with other `args_res`.
 
         Raises:
-          TypeError: something else is to be replaced, or it is no list with an entry for each argument.
+          TypeError: something else is to be replaced, or it is not a list with an entry for each argument.
         """
         if changes.keys() - {"args_res"}:
             raise TypeError(f"replace: only args_res can be replaced, got {', '.join(changes)}")

@@ -423,7 +423,7 @@ def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
 
 
 def _refuse_depth(primitive: Any, args: Any) -> None:
-    """Say that an argument is no array but a deep tree, of which jaxlib takes notice only after it has gone on."""
+    """Say that an argument is not an array but a deep tree, of which jaxlib takes notice only after it has gone on."""
     for x in args:
         get_aval(x)
 

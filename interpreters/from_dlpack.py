@@ -32,7 +32,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
         written to as long as the result lives; False refuses where memory must be copied.
 
     Raises:
-      TypeError: the array does not speak DLPack, or has elements that primax has no dtype for; `copy` is no bool.
+      TypeError: the array does not speak DLPack, or has elements that primax has no dtype for; `copy` is not a bool.
       ValueError: `copy` is False and the memory cannot be shared.
       BufferError: the array is on a device that primax does not know.
     """

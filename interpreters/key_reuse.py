@@ -75,7 +75,7 @@ class KeyUse:
 
 
 class Number:
-    """A value that is no key.
+    """A value that is not a key.
 
     Args:
       make: what makes its mark, which values that are the same have in common; None if it is like no other.

@@ -91,7 +91,7 @@ def set_mesh(mesh: Mesh | None) -> _Setting:
       mesh: the mesh; None for none.
 
     Raises:
-      TypeError: it is no mesh.
+      TypeError: it is not a mesh.
       ValueError: a transformation is active.
     """
     if isinstance(mesh, Mesh) and mesh.empty:

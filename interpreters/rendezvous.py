@@ -28,7 +28,7 @@ def split_address(function: str, argument: str, address: Any) -> tuple[str, int]
     """The host and the port of an address such as `10.0.0.1:1234`.
 
     Raises:
-      TypeError: it is no str.
+      TypeError: it is not a str.
       ValueError: it is no such address.
     """
     if not isinstance(address, str):

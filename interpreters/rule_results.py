@@ -20,7 +20,7 @@ def type_of(table: Any, key: Any, x: Any) -> Any:
     """The type of a value that a rule has returned.
 
     Raises:
-      RuleError: it is no array, or a tracer of a transformation that has ended.
+      RuleError: it is not an array, or a tracer of a transformation that has ended.
     """
     try:
         aval = get_aval(x)
@@ -61,7 +61,7 @@ class ExternalRules(dict[Any, bool]):
 
 
 def require_list(table: Any, primitive: Any, returned: Any) -> None:
-    """Refuse what a rule has returned for a primitive of multiple results, if it is no list."""
+    """Refuse what a rule has returned for a primitive of multiple results, if it is not a list."""
     if not isinstance(returned, list | tuple):
         raise wrong(table, primitive, f"must return a list, since multiple_results is True, got {shorten(returned)}")
 

@@ -153,7 +153,7 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
         """Raise an error if a shape cannot be divided by this sharding.
 
         Raises:
-          ValueError: there are too few axes, or one is no multiple of the number of its parts.
+          ValueError: there are too few axes, or one is not a multiple of the number of its parts.
         """
 
 
@@ -260,8 +260,8 @@ class NamedSharding(_Placement):
       spec: for each axis of an array the axes of the mesh that divide it.
 
     Raises:
-      TypeError: `mesh` is no mesh, or `spec` no specification.
-      ValueError: `spec` names what is no axis of the mesh, or one of them twice.
+      TypeError: `mesh` is not a mesh, or `spec` no specification.
+      ValueError: `spec` names what is not an axis of the mesh, or one of them twice.
 
     >>> import primax as px
     >>> mesh = px.sharding.Mesh(px.devices()[:1], "data")
@@ -463,7 +463,7 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
     """Raise an error if a specification does not fit a mesh.
 
     Raises:
-      ValueError: it names what is no axis of the mesh, or one twice, or leaves a sum open that types do not tell.
+      ValueError: it names what is not an axis of the mesh, or one twice, or leaves a sum open that types do not tell.
     """
     known = mesh.axis_names
     pending = spec.unreduced | spec.reduced

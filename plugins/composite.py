@@ -38,7 +38,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
       A function of the same arguments. It is compiled and evaluated, but neither differentiated nor mapped.
 
     Raises:
-      TypeError: `decomposition` is not callable, `name` no string or `version` no integer.
+      TypeError: `decomposition` is not callable, `name` is not a string or `version` is not an integer.
       UnexpectedTracerError: when called, if the decomposition closes over values that are traced.
 
     >>> import primax as px

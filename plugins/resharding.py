@@ -205,7 +205,7 @@ def lying(function: str, x: Any, sharding: Any) -> Any:
     """An array as the argument `sharding` of a function that makes it wants it: on the devices of any sharding.
 
     Raises:
-      TypeError: it is no sharding.
+      TypeError: it is not a sharding.
     """
     if not isinstance(sharding, Sharding):
         raise TypeError(f"{function}: sharding must be a sharding or None, got {sharding!r}")

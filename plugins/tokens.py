@@ -102,7 +102,7 @@ def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
 
     Raises:
       TypeError: the dtype of `a` and `b` is none of floats of 16 bits or more, and of integers of 32 bits or more;
-        `shape` is no sequence of integers.
+        `shape` is not a sequence of integers.
       ValueError: they have axes, or other dtypes.
 
     >>> import primax as px

@@ -64,7 +64,7 @@ class JoinPoint:
     """A leaf of a pytree that holds another pytree.
 
     Args:
-      subtree: the pytree that it holds.
+      subtree: the pytree inside.
     """
 
     def __init__(self, subtree: Any) -> None:
@@ -94,7 +94,7 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
 
     Returns:
       A function of the same arguments, which returns an `Optimizer` whose state is an `OptimizerState`. Its `update_fn`
-      raises TypeError where the gradients or the states have another structure than the parameters had.
+      raises TypeError if the gradients or the states have another structure than the parameters.
     """
 
     @functools.wraps(opt_maker)
@@ -137,7 +137,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
       opt_state: the state of an optimizer.
 
     Raises:
-      TypeError: it is something else.
+      TypeError: the argument has another type.
     """
     if not isinstance(opt_state, OptimizerState):
         raise TypeError(f"unpack_optimizer_state: opt_state must be an OptimizerState, got {opt_state!r}")
@@ -151,7 +151,7 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
       marked_pytree: a pytree whose leaves are `JoinPoint`s.
 
     Raises:
-      TypeError: a leaf is something else.
+      TypeError: a leaf is not a `JoinPoint`.
     """
     points, structure = tree_util.tree_flatten(marked_pytree)
     for point in points:
@@ -174,7 +174,7 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
 
     Args:
       step_size: the first step size.
-      decay_steps: after how many steps it is `decay_rate` times as large.
+      decay_steps: the number of steps after which the step size is `decay_rate` times as large.
       decay_rate: a number.
     """
     return lambda i: step_size * decay_rate ** (i / decay_steps)
@@ -199,7 +199,7 @@ def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, pow
 
     Args:
       step_size: the first step size.
-      decay_steps: how many steps it takes.
+      decay_steps: the number of steps of the decay.
       final_step_size: the last step size.
       power: 1 for a straight line.
     """

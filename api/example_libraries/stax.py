@@ -137,7 +137,7 @@ def _layer_pairs(function: str, layers: Sequence[Any]) -> Any:
     """The first and the second functions of layers.
 
     Raises:
-      TypeError: a layer is no pair of functions.
+      TypeError: a layer is not a pair of functions.
     """
     for layer in layers:
         if not (isinstance(layer, tuple | list) and len(layer) == 2 and all(map(callable, layer))):
@@ -190,7 +190,7 @@ def GeneralConv(
 
     Args:
       dimension_numbers: the axes of inputs, kernels and outputs, such as ("NHWC", "HWIO", "NHWC").
-      out_chan: how many channels the result has.
+      out_chan: the number of channels of the result.
       filter_shape: the spatial sizes of the kernels.
       strides: of the windows, 1 if None.
       padding: "VALID", "SAME", or pairs of numbers.
@@ -220,7 +220,7 @@ def GeneralConvTranspose(
 
     Args:
       dimension_numbers: the axes of inputs, kernels and outputs, such as ("NHWC", "HWIO", "NHWC").
-      out_chan: how many channels the result has.
+      out_chan: the number of channels of the result.
       filter_shape: the spatial sizes of the kernels.
       strides: by how much the result is finer than the input, 1 if None.
       padding: "VALID", "SAME", or pairs of numbers.
@@ -377,7 +377,7 @@ def FanOut(num: int) -> Layer:
     """Several copies of the input, for `parallel`.
 
     Args:
-      num: how many.
+      num: the number of values.
     """
     return (lambda rng, input_shape: ([input_shape] * num, ())), (lambda params, inputs, **kwargs: [inputs] * num)
 

@@ -16,7 +16,7 @@ def set_cache_dir(path: Any) -> None:
       path: the directory; None to keep nothing.
 
     Raises:
-      TypeError: it is no path.
+      TypeError: it is not a path.
     """
     compilation_cache_dir.update(path)
 

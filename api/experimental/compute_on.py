@@ -22,7 +22,7 @@ def compute_on(
 ) -> Any:
     """Ask XLA to compute the operations traced in a `with` block, or in a function, in another place.
 
-    XLA is told by the attribute `_xla_compute_type`. On CPUs the host computes everything anyway.
+    This sets the attribute `_xla_compute_type` for XLA. On CPUs the host computes everything anyway.
 
     Args:
       f: a function; or the type of computation, as JAX 0.10 has it first.
@@ -34,7 +34,7 @@ def compute_on(
       The function, if there is one; otherwise what is used by `with`, or as a decorator.
 
     Raises:
-      ValueError: there is no such type of computation.
+      ValueError: the type of computation is unknown.
 
     >>> import primax as px, primax.numpy as pnp
     >>> from primax.experimental.compute_on import compute_on

@@ -226,7 +226,7 @@ def jet(
       array.
 
     Raises:
-      TypeError: `fun` is not callable, or an argument is no tuple or list.
+      TypeError: `fun` is not callable, or an argument is not a tuple or list.
       ValueError: the numbers of primals and series, the lengths of lists, structures or shapes do not agree.
 
     >>> import primax as px

@@ -65,7 +65,7 @@ def create_hybrid_device_mesh(
 
     Args:
       mesh_shape: the shape of the part of each group.
-      dcn_mesh_shape: how many groups there are along each axis.
+      dcn_mesh_shape: the number of groups along each axis.
       devices: the devices; all there are if None.
       process_is_granule: whether the devices of a process are a group; otherwise those of a slice, where devices say
         so by `slice_index`.

@@ -44,7 +44,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
       The bytes, and the structures of the arguments and of the results: what `deserialize_and_load` takes.
 
     Raises:
-      TypeError: it is something else.
+      TypeError: the argument has another type.
       ValueError: it is for several devices, calls Python functions, donates arguments, or has effects.
 
     >>> import primax as px
@@ -100,7 +100,7 @@ def deserialize_and_load(
       execution_devices: a sequence of the device to run it on; by default the first of the platform.
 
     Raises:
-      TypeError: `serialized` is no such bytes.
+      TypeError: `serialized` is not the bytes of a program.
       ValueError: there is not one device.
       XlaError: XLA cannot load it here.
     """

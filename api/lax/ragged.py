@@ -58,7 +58,7 @@ def ragged_dot(
     Args:
       lhs: an array of shape (m, k): the rows of group 0 first, then those of group 1, and so on.
       rhs: an array of shape (g, k, n): a matrix for each group.
-      group_sizes: integers of shape (g,): how many rows are in each group.
+      group_sizes: integers of shape (g,): the number of rows of each group.
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.
       group_offset: None.

@@ -33,7 +33,7 @@ def scaled_dot(
       preferred_element_type: the dtype of the result; bfloat16 by default.
 
     Raises:
-      TypeError: a scale is not of the operand's rank, or an axis is no multiple of that of its scale.
+      TypeError: a scale is not of the operand's rank, or an axis is not a multiple of that of its scale.
 
     >>> import primax as px
     >>> import primax.numpy as pnp

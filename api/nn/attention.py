@@ -53,9 +53,10 @@ def dot_product_attention(
       mask: a boolean array that broadcasts to (B, N, T, S); where it is false, a key does not count.
       scale: the factor of the products, 1 / sqrt(H) if None.
       is_causal: whether a query sees only keys at its own position and before.
-      query_seq_lengths: for each batch how many queries there are; results for others are 0.
-      key_value_seq_lengths: for each batch how many keys there are; others do not count.
-      local_window_size: how many keys before and after its own position a query sees, as one number or as two.
+      query_seq_lengths: the number of queries in each batch; results for further positions are 0.
+      key_value_seq_lengths: the number of keys in each batch; further positions are ignored.
+      local_window_size: the number of keys that a query sees before and after its own position, as one number or as
+        two.
       implementation: None or "xla", which is all there is.
       return_residual: whether logarithms of the sums of exponentials are returned too, of shape (B, T, N).
 
@@ -63,7 +64,7 @@ def dot_product_attention(
       An array of the shape of `query`; or a pair.
 
     Raises:
-      ValueError: shapes disagree, or there is no such implementation.
+      ValueError: shapes disagree, or the implementation is unknown.
     """
     if not among(implementation, (None, "xla")):
         raise ValueError(f"dot_product_attention: implementation must be None or 'xla', got {implementation!r}")

@@ -108,8 +108,8 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     """An initializer that fills an array with one value.
 
     Args:
-      value: a number, or an array that broadcasts to the shapes that are asked for.
-      dtype: the dtype where none is asked for, the default floating one if None.
+      value: a number, or an array that broadcasts to the requested shapes.
+      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
     """
 
     def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -123,7 +123,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     Args:
       scale: the upper bound.
-      dtype: the dtype where none is asked for, the default floating one if None.
+      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
 
     >>> import primax as px
     >>> px.nn.initializers.uniform(0.1)(px.random.key(0), (3,)).shape
@@ -141,7 +141,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     Args:
       stddev: their standard deviation.
-      dtype: the dtype where none is asked for, the default floating one if None.
+      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
     """
 
     def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -156,7 +156,7 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
 
     Args:
       stddev: the factor.
-      dtype: the dtype where none is asked for, the default floating one if None.
+      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
       lower, upper: the bounds before scaling.
     """
 
@@ -199,10 +199,10 @@ def variance_scaling(
       distribution: "truncated_normal", "normal" or "uniform".
       in_axis, out_axis: the axes of inputs and of outputs; the others are those of the receptive field.
       batch_axis: axes that do not count.
-      dtype: the dtype where none is asked for, the default floating one if None.
+      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
 
     Raises:
-      ValueError: there is no such mode or distribution; when called, there are fewer than two axes.
+      ValueError: the mode or the distribution is unknown; when called, there are fewer than two axes.
     """
     if not among(mode, _MODES):
         raise ValueError(f"variance_scaling: mode must be one of {', '.join(_MODES)}, got {mode!r}")
@@ -265,7 +265,7 @@ def _scaled(name: str, scale: float, mode: str, distribution: str, source: str) 
     Args:
       in_axis, out_axis: the axes of inputs and of outputs.
       batch_axis: axes that do not count.
-      dtype: the dtype where none is asked for, the default floating one if None.
+      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
     """
     return make
 
@@ -289,7 +289,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     Args:
       scale: what the matrix is multiplied by.
       column_axis: the axis that counts columns; all others together count rows.
-      dtype: the dtype where none is asked for, the default floating one if None.
+      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
 
     Raises:
       ValueError: when called, there are fewer than two axes.
@@ -321,7 +321,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     Args:
       scale: what the matrix is multiplied by.
       column_axis: the axis of the matrix that counts columns.
-      dtype: the dtype where none is asked for, the default floating one if None.
+      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
 
     Raises:
       ValueError: when called, there are not one to three axes of the window and two more, or there are more inputs, the

@@ -88,7 +88,7 @@ def standardize(
       algorithm: how to find the variance: "fast" as mean(x**2) - mean(x)**2, or "stable" as mean((x - mean)**2).
 
     Raises:
-      ValueError: an axis is out of range or repeated, or there is no such algorithm.
+      ValueError: an axis is out of range or repeated, or the algorithm is unknown.
     """
     if not among(algorithm, _ALGORITHMS):
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")

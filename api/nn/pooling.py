@@ -40,7 +40,7 @@ def pool(
       reduce_fn: `(x, y) -> z` on scalars, associative.
       window_shape: the length of a window along each spatial axis.
       strides: how far one window is from the next along each spatial axis; 1 if None.
-      padding: for each spatial axis a pair of how many elements are put before and after; or "VALID", "SAME" or
+      padding: for each spatial axis the numbers of elements to add before and after; or "VALID", "SAME" or
         "SAME_LOWER".
 
     Returns:
@@ -48,7 +48,7 @@ def pool(
 
     Raises:
       TypeError: an argument has not one entry per spatial axis, or `inputs` has too few axes.
-      ValueError: there is no such kind of padding.
+      ValueError: the kind of padding is unknown.
 
     >>> import primax as px
     >>> from primax.nn import pool
@@ -97,7 +97,7 @@ def avg_pool(
 
     Raises:
       TypeError: `inputs` is not floating or complex, or an argument has not one entry per spatial axis.
-      ValueError: there is no such kind of padding.
+      ValueError: the kind of padding is unknown.
 
     >>> import primax as px
     >>> from primax.nn import avg_pool

@@ -24,7 +24,7 @@ class BlockScaleConfig:
 
     Attributes:
       mode: "mxfp8", "mxfp4" or "nvfp4".
-      block_size: how many numbers share a scale.
+      block_size: the number of elements that share a scale.
       data_type: what the numbers become.
       scale_type: what the scales are.
       global_scale: what all scales are multiplied by, of shape (1,); None but for "nvfp4".
@@ -93,7 +93,7 @@ def scaled_matmul(
       An array of shape (b, m, n).
 
     Raises:
-      TypeError: an argument is no array.
+      TypeError: an argument is not an array.
       ValueError: the ranks or shapes do not fit.
 
     >>> import primax as px
@@ -201,11 +201,11 @@ def scaled_dot_general(
       implementation: None.
 
     Returns:
-      An array whose axes are the batch, the others of `lhs`, and the others of `rhs`. Derivatives are those of the
+      An array with the batch axes, the other axes of `lhs`, and the other axes of `rhs`. Derivatives are those of the
       plain product.
 
     Raises:
-      TypeError: an argument is no array, or a config none.
+      TypeError: an argument is not an array, or a config none.
       ValueError: there are not three configs, or the contracted axes have no whole number of blocks.
     """
     function = "scaled_dot_general"

@@ -15,7 +15,7 @@ __all__ = ["ADVANCED", "Index", "NEW", "expanded", "read_entries", "resolve"]
 
 
 class _Token:
-    """A place in the result that is no axis of the array."""
+    """A place in the result that is not an axis of the array."""
 
     __slots__ = ("name",)
 

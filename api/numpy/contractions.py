@@ -55,7 +55,7 @@ def einsum(
 
     Raises:
       ValueError: the subscripts are malformed or do not fit the arrays.
-      TypeError: an operand is no array.
+      TypeError: an operand is not an array.
 
     >>> import primax as px
     >>> px.numpy.einsum("ij,j->i", px.numpy.ones((2, 3)), px.numpy.arange(3.0))
@@ -115,12 +115,12 @@ class EinsumPathInfo:
     Attributes:
       eq: the subscripts.
       path: the pairs of positions.
-      scale_list: of each step over how many axes it goes.
-      size_list: of each step how many elements its result has.
+      scale_list: for each step, the number of axes in it.
+      size_list: for each step, the number of elements of its result.
       steps: of each step the subscripts of its operands and result, and what is then left.
-      naive_scale: over how many axes one multiplication of all goes.
-      naive_cost: how many operations that takes.
-      opt_cost: how many operations the steps take.
+      naive_scale: the number of axes in one multiplication of all operands.
+      naive_cost: the number of operations of that multiplication.
+      opt_cost: the number of operations of the steps.
     """
 
     eq: str

@@ -79,7 +79,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: None
 
     Args:
       a: an array.
-      bins: how many bins; or the edges, which are returned.
+      bins: the number of bins; or the edges, which are returned.
       range: the first and the last edge; the least and the greatest element if None. Where both are the same, bins
         reach from 0.5 before it to 0.5 after it.
       weights: without effect.
@@ -173,14 +173,14 @@ def histogram(
 
     Args:
       a: an array.
-      bins: how many bins; or their edges, in ascending order.
+      bins: the number of bins, or their edges in ascending order.
       range: the first and the last edge; see `histogram_bin_edges`.
       weights: what each element counts, an array of the shape of `a`; 1 if None.
       density: whether to divide by the widths of the bins and by the sum, so that the integral is 1.
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
-      What is in each bin, and the edges. A bin holds its left edge, and the last one both of its edges.
+      The counts of the bins, and the edges. A bin includes its left edge, and the last bin includes both edges.
 
     Raises:
       TypeError: `bins` is the name of a rule.
@@ -238,7 +238,7 @@ def histogram2d(
 
     Args:
       x, y: the coordinates, arrays of rank 1.
-      bins: how many bins along both axes, or their edges; or a pair of these, one for each axis.
+      bins: the number of bins along both axes, or their edges; or a pair of these, one for each axis.
       range: for each axis the first and the last edge.
       weights: what each point counts.
       density: whether to divide by the areas and by the sum.
@@ -262,7 +262,7 @@ def histogramdd(
 
     Args:
       sample: an array of shape (n, d), or d arrays of length n.
-      bins: how many bins along all axes; or for each axis their number or their edges.
+      bins: the number of bins along all axes; or for each axis their number or their edges.
       range: for each axis a pair, the first and the last edge, or None.
       weights: what each point counts, an array of length n.
       density: whether to divide by the volumes and by the sum.

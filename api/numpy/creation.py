@@ -410,7 +410,7 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     Args:
       buffer: an object with the buffer protocol.
       dtype: the dtype of the elements in the buffer, of 64 bits where it says so: `float` is float64.
-      count: how many elements; -1 for all.
+      count: the number of elements; -1 for all.
       offset: at which byte to begin.
 
     Raises:
@@ -429,7 +429,7 @@ def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Array:
     Args:
       iterable: what gives the numbers.
       dtype: the dtype of the result.
-      count: how many to take; -1 for all.
+      count: the number of elements to take; -1 for all.
     """
     with naming("fromiter"):
         return asarray(np.fromiter(iterable, np.dtype(read_dtype(dtype, "fromiter")), count))

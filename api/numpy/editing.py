@@ -250,7 +250,7 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     Args:
       a: an array of dtype uint8.
       axis: the axis; None to ravel the array first.
-      count: how many bits; negative to leave out so many at the end; all if None.
+      count: the number of bits; a negative number omits that many at the end; None means all.
       bitorder: whether the first bit is the highest, "big", or the lowest, "little".
 
     Raises:

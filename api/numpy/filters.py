@@ -23,8 +23,8 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     Args:
       a: an array of rank 1, not empty.
       v: another.
-      mode: 'full' for all places where the sequences overlap, 'same' for as many in their middle as the longer one is
-        long, 'valid' for those where the shorter one lies within the longer.
+      mode: 'full' for all positions where the sequences overlap, 'same' for the middle positions, as many as the longer
+        sequence has, 'valid' for positions where the shorter sequence lies within the longer one.
       precision: see `lax.conv_general_dilated`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
 

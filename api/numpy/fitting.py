@@ -68,8 +68,8 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
 
     Args:
       p: its coefficients, the highest power first.
-      strip_zeros: whether to look for leading zeros, of which there must then be known values. If not, as many of the
-        roots as there are leading zeros are NaN, at the end, and the function can be traced.
+      strip_zeros: whether to remove leading zeros, which needs concrete values. If not, the function can be traced, and
+        for each leading zero the last root is NaN.
 
     Returns:
       Complex numbers, one less than there are coefficients, but for leading zeros that are stripped.
@@ -126,7 +126,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
 
     Args:
       u: the coefficients of the dividend, the highest power first.
-      v: those of the divisor, the first of which is not 0.
+      v: the coefficients of the divisor, the first of which is not 0.
       trim_leading_zeros: whether leading zeros of the remainder are left out, which decides on its shape.
 
     Returns:

@@ -357,8 +357,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Ar
     Args:
       x: an array or a number.
       condlist: boolean arrays of the shape of x, or one.
-      funclist: for each condition a function of x, or a number; one more for where no condition holds, which is
-        0 otherwise.
+      funclist: for each condition a function of x, or a number; one more is the default, which is otherwise 0.
       args: further arguments of the functions.
       kw: further arguments of the functions.
 

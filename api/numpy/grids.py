@@ -152,8 +152,8 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int
     Args:
       n: the length of both axes.
       mask_func: `(matrix, k) -> matrix`, which makes the others zero.
-      k: what it is given besides.
-      size: how many positions to return; see `nonzero`.
+      k: the second argument of the function.
+      size: the number of positions to return; see `nonzero`.
 
     >>> import primax as px
     >>> px.numpy.mask_indices(2, px.numpy.triu)

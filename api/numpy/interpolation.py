@@ -31,7 +31,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
       fp: the values there, real or complex.
       left: the value before the first point: the first of `fp` if None, or "extrapolate" to continue the first line.
       right: the value behind the last point, likewise.
-      period: after how long everything repeats. Then `xp` may be in any order, and there is no `left` and `right`.
+      period: the period of the function. With a period, `xp` may be in any order, and `left` and `right` are not used.
 
     Raises:
       ValueError: `xp` and `fp` are not of rank 1 and one length of 1 or more, or `period` is 0.

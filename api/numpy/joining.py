@@ -240,7 +240,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
     Args:
       ary: an array.
-      indices_or_sections: how many equal parts, or the positions where parts begin but for the first.
+      indices_or_sections: the number of equal parts, or the start positions of all parts but the first.
       axis: the axis.
 
     Raises:

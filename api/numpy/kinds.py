@@ -145,7 +145,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         "complex floating" and "numeric"; or a tuple of these.
 
     Raises:
-      ValueError: a string is no kind.
+      ValueError: a string is not a kind.
     """
     own = numpy_dtype("isdtype", "dtype", dtype)
     for one in kind if isinstance(kind, tuple) else (kind,):

@@ -25,7 +25,7 @@ class finfo:
 
     Raises:
       ValueError: it is neither floating nor complex.
-      TypeError: it is no dtype.
+      TypeError: it is not a dtype.
 
     >>> import primax as px
     >>> px.numpy.finfo(px.numpy.bfloat16).eps

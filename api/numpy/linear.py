@@ -85,10 +85,10 @@ def dot(
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
-      An array whose axes are those of `a`, then those of `b`, without the two that are summed over.
+      An array with the axes of `a`, then those of `b`, without the two summed axes.
 
     Raises:
-      TypeError: the two axes have different lengths, or an argument is no array and no number.
+      TypeError: the two axes have different lengths, or an argument is neither an array nor a number.
 
     >>> import primax as px
     >>> px.numpy.dot(px.numpy.array([1.0, 2.0]), px.numpy.array([3.0, 4.0]))
@@ -246,7 +246,7 @@ def contract(
       out: the labels of the axes of the result; each is in `of_x` or `of_y`.
       precision: as in `lax.dot_general`.
       preferred: the dtype of the result, or None.
-      dot_product: a function with the parameters of `lax.dot_general`, in place of it.
+      dot_product: a function with the parameters of `lax.dot_general`, to be used instead.
     """
     shared = set(of_x) & set(of_y)
     batch = [label for label in out if label in shared]
@@ -303,7 +303,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
 
     Returns:
-      An array whose axes are those of `a`, then those of `b`, without the last ones.
+      An array with the axes of `a`, then those of `b`, without the last axes.
 
     Raises:
       TypeError: the last axes differ in length.
@@ -339,14 +339,14 @@ def tensordot(
 
     Args:
       a, b: arrays.
-      axes: how many of the last axes of `a` and of the first of `b` are summed over; or a pair of axes, or of
-        sequences of axes.
+      axes: the number of last axes of `a` and first axes of `b` to sum over; or a pair of axes, or of sequences of
+        axes.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Returns:
-      An array whose axes are the others of `a`, then the others of `b`.
+      An array with the other axes of `a`, then the other axes of `b`.
 
     Raises:
       TypeError: the axes differ in number or length.

@@ -65,7 +65,7 @@ def vectorize(
       signature: the axes of each argument and of each result, like "(m,n),(n)->(m)"; none if None.
 
     Returns:
-      A function of arrays whose further axes, in front, broadcast together. The results have these axes too.
+      A function of arrays with further leading axes, which broadcast together. The results have these axes too.
 
     Raises:
       ValueError: the signature is malformed, or axes of one name have different lengths.

@@ -28,7 +28,7 @@ def array_namespace(x: Any, /, *, api_version: str | None = None) -> ModuleType:
 
     Args:
       x: an array.
-      api_version: the version of the standard that is wanted; None for the one there is.
+      api_version: the requested version of the standard; None means the supported one.
 
     Raises:
       ValueError: it is another one.
@@ -91,10 +91,10 @@ class ArrayNamespaceInfo:
 
         Args:
           device: a device; they are the same for all.
-          kind: of which kind, see `isdtype`; all if None.
+          kind: the kind of dtypes, see `isdtype`; None means all.
 
         Raises:
-          ValueError: there is no such kind.
+          ValueError: the kind is unknown.
         """
         found = {name: np.dtype(name) for name in _NAMES if dtypes.canonicalize_dtype(name) == name}
         return {name: dtype for name, dtype in found.items() if kind is None or isdtype(dtype, kind)}

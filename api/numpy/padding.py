@@ -31,8 +31,8 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
 
     Args:
       array: an array.
-      pad_width: how many elements: one number, a pair (before, after) for all axes, a sequence of one such pair for
-        each axis, or a dict from axes to numbers or pairs.
+      pad_width: the numbers of elements to add: one number, a pair (before, after) for all axes, a sequence of one such
+        pair for each axis, or a dict from axes to numbers or pairs.
       mode: what is put there:
         "constant": `constant_values`, in the form of `pad_width`; 0 if not given;
         "edge": the element at the edge;

@@ -165,7 +165,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
 
     Args:
       x: an array of rank 1.
-      N: how many powers; as many as elements if None.
+      N: the number of powers; None means the number of elements.
       increasing: whether the powers rise along a row.
 
     Raises:

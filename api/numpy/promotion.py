@@ -198,7 +198,7 @@ def promote(function: str, *args: Any, to: Any = None) -> list[Any]:
     Args:
       function: what messages call the function.
       args: arrays and numbers.
-      to: a function of the common dtype that gives the dtype wanted instead.
+      to: a function from the common dtype to the dtype to use instead.
 
     Raises:
       TypeError: an operand is neither an array nor a number.
@@ -331,7 +331,7 @@ def operands(function: str, x: Any, y: Any, to: Any = None) -> tuple[Any, float]
     Args:
       function: what messages call the function.
       x, y: arrays and numbers.
-      to: a function of the common dtype that gives the dtype wanted instead.
+      to: a function from the common dtype to the dtype to use instead.
 
     Raises:
       TypeError: an operand is neither an array nor a number; the shapes do not broadcast.

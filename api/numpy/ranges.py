@@ -75,7 +75,7 @@ def arange(
       An array of shape (ceil((stop - start) / step),).
 
     Raises:
-      TypeError: an argument is no number, or its value is not known while a program is built.
+      TypeError: an argument is not a number, or its value is not known while a program is built.
       ValueError: step is 0, an argument is complex, or the result has no finite length.
 
     >>> import primax as px
@@ -172,7 +172,7 @@ def linspace(
 
     Args:
       start, stop: arrays or numbers, of shapes that broadcast together.
-      num: how many.
+      num: the number of values.
       endpoint: whether `stop` is the last of them.
       retstep: whether to return the distance too.
       dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
@@ -183,7 +183,7 @@ def linspace(
       An array with one axis more than `start` and `stop`; a pair of it and the distance if `retstep`.
 
     Raises:
-      TypeError: `num` is no integer, or not known while a program is built.
+      TypeError: `num` is not an integer, or not known while a program is built.
       ValueError: `num` is negative.
 
     >>> import primax as px
@@ -232,7 +232,7 @@ def logspace(
 
     Args:
       start, stop: arrays or numbers, of shapes that broadcast together.
-      num: how many.
+      num: the number of values.
       endpoint: whether base**stop is the last of them.
       base: the base, an array or a number.
       dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
@@ -251,7 +251,7 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
 
     Args:
       start, stop: arrays or numbers of one sign, of shapes that broadcast together.
-      num: how many.
+      num: the number of values.
       endpoint: whether `stop` is the last of them.
       dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
       axis: where the new axis is in the result.

@@ -147,7 +147,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
 
     Args:
       a: an array or a number.
-      shift: by how many places: a number, or one for each axis.
+      shift: the number of positions, or one number for each axis.
       axis: an axis or a sequence of axes; None to roll the raveled array.
 
     Raises:

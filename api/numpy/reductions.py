@@ -163,7 +163,7 @@ def sum(
       promote_integers: whether narrow integers are widened.
 
     Raises:
-      TypeError: an argument is no array and no number.
+      TypeError: an argument is neither an array nor a number.
       ValueError: an axis is out of range or repeated, or `where` is not boolean.
 
     >>> import primax as px

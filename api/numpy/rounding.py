@@ -76,7 +76,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
 
     Args:
       a: an array or a number, not boolean.
-      decimals: how many decimals; negative to round before the point.
+      decimals: the number of decimals; negative to round before the point.
       out: None.
 
     Raises:

@@ -25,7 +25,7 @@ def concrete(function: str, argument: str, x: Any, hint: str = "") -> np.ndarray
 
     Args:
       function: what messages call it.
-      argument: what they call the array.
+      argument: the name of the array in errors.
       x: the array.
       hint: the argument of the function by which the shape of its result would not depend on values.
 

@@ -45,8 +45,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
     Args:
       a: an array of rank 1 or more.
-      size: how many positions to return, needed where `a` is traced: if there are more elements the first of them are
-        returned, if there are fewer `fill_value` makes up for them.
+      size: the number of positions to return, needed if `a` is traced. Further positions are dropped, and missing ones
+        are filled with `fill_value`.
       fill_value: a number, or a tuple of one for each axis; 0 if None.
 
     Returns:

@@ -46,8 +46,8 @@ def where(
       size, fill_value: those of `nonzero`, for a condition alone.
 
     Raises:
-      ValueError: one of x and y is given, but not the other; or both, and `size` or `fill_value` too.
-      TypeError: an argument is no array and no number; the shapes do not broadcast.
+      ValueError: only one of x and y is given; or both, together with `size` or `fill_value`.
+      TypeError: an argument is neither an array nor a number; the shapes do not broadcast.
 
     >>> import primax as px
     >>> px.numpy.where(px.numpy.array([True, False]), 1.0, px.numpy.array([2.0, 3.0]))
@@ -75,7 +75,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
     Args:
       condlist: boolean arrays.
       choicelist: as many arrays or numbers.
-      default: what is chosen where no condition holds.
+      default: the value where no condition is true.
 
     Raises:
       ValueError: there are no conditions, or more or fewer of them than arrays.

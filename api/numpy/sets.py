@@ -109,16 +109,16 @@ def unique(
       ar: an array.
       return_index: whether to return the position of the first of each.
       return_inverse: whether to return for each element of `ar` its position in the result.
-      return_counts: whether to return how many there are of each.
-      axis: the axis whose parts are compared as wholes; None to ravel the array first.
+      return_counts: whether to return the counts of the elements.
+      axis: the axis whose slices are compared as wholes; None to ravel the array first.
       equal_nan: whether NaN counts as equal to itself.
-      size: how many elements to return, of which some may be missing or filled; all if None, which under `jit` is
-        impossible.
+      size: the number of elements to return; further ones are dropped, missing ones filled. None means all, which is
+        impossible under `jit`.
       fill_value: what the result is filled with; the smallest element if None.
       sorted: the result is in order in any case.
 
     Returns:
-      The elements, or a tuple of them and what else is asked for.
+      The elements, or a tuple of them and the other requested results.
 
     Raises:
       ConcretizationTypeError: `ar` is traced and there is no `size`.
@@ -249,7 +249,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
 
     Args:
       ar1, ar2: arrays.
-      size: how many elements to return; see `unique`.
+      size: the number of elements to return; see `unique`.
       fill_value: what the result is filled with; the smallest element if None.
 
     >>> import primax as px
@@ -340,8 +340,8 @@ def intersect1d(
       assume_unique: that the elements of each array are distinct; of those that are not, as many come back as equal the
         next one of both arrays together.
       return_indices: whether to return the positions of the first of each in both arrays too.
-      size: how many elements to return; see `unique`.
-      fill_value: what the result is filled with; the smallest element if None, 0 if there is none. Positions are
+      size: the number of elements to return; see `unique`.
+      fill_value: the value that fills the result; None means the smallest element, or 0 if there is none. Positions are
         filled with the length of the array.
 
     >>> import primax as px
@@ -390,7 +390,7 @@ def setdiff1d(
     Args:
       ar1, ar2: arrays.
       assume_unique: that the elements of `ar1` are distinct; then they keep their order.
-      size: how many elements to return; see `unique`.
+      size: the number of elements to return; see `unique`.
       fill_value: what the result is filled with; 0 if None.
 
     >>> import primax as px
@@ -429,8 +429,8 @@ def setxor1d(
     Args:
       ar1, ar2: arrays.
       assume_unique: that the elements of each array are distinct; those that are not count as being in both.
-      size: how many elements to return; see `unique`.
-      fill_value: what the result is filled with; the smallest element if None, 0 if there is none.
+      size: the number of elements to return; see `unique`.
+      fill_value: the value that fills the result; None means the smallest element, or 0 if there is none.
 
     >>> import primax as px
     >>> px.numpy.setxor1d(px.numpy.array([3, 2, 1]), px.numpy.array([2, 5]))

@@ -57,7 +57,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
       shape: a sequence of sizes, or one size; one of them may be -1, and follows from the others.
       order: "C" to read and fill the last axis fastest, "F" the first; "A" is "C", but for arrays of NumPy, for which
         it is "F" if their first axis is the fastest in memory.
-      copy: True to have a copy in any case; otherwise there is no telling, since arrays are never written to.
+      copy: True always copies; otherwise the result may share memory, since arrays are immutable.
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:

@@ -90,7 +90,7 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
 
     Args:
       a: an array of real numbers.
-      k: how many, from 0 to the length of the axis.
+      k: the number of elements, from 0 to the length of the axis.
       axis: the axis.
       mode: "largest" or "smallest".
       sorted: whether they are in order, which they are in any case.
@@ -271,7 +271,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
 
     Raises:
       TypeError: `a` is not of rank 1.
-      ValueError: `side` or `method` is none of these.
+      ValueError: `side` or `method` is unknown.
 
     >>> import primax as px
     >>> px.numpy.searchsorted(px.numpy.array([1, 2, 2, 3]), 2, side="right")
@@ -421,7 +421,7 @@ def isin(
         "auto" to take what is cheaper.
 
     Raises:
-      ValueError: `method` is none of these.
+      ValueError: `method` is unknown.
     """
     if not among(method, ("auto", "compare_all", "binary_search", "sort")):
         raise ValueError(f"isin: method must be auto, compare_all, binary_search or sort, got {method!r}")

@@ -64,7 +64,7 @@ def take(
     Args:
       a: an array.
       indices: the positions, an array of integers of any shape.
-      axis: the axis, in whose place the axes of `indices` come; None to ravel the array first.
+      axis: the axis, which the axes of `indices` replace; None to ravel the array first.
       out: None.
       mode: what to do with positions out of range: 'fill' (the default) gives `fill_value`, and negative positions
         count from the end; 'wrap' goes around, 'clip' takes the nearest, which is 0 for negative ones.
@@ -74,7 +74,7 @@ def take(
 
     Raises:
       TypeError: `indices` are not integers.
-      ValueError: the axis is out of range, or there is no such mode.
+      ValueError: the axis is out of range, or the mode is unknown.
       IndexError: elements are taken where there are none.
 
     >>> import primax as px
@@ -146,7 +146,7 @@ def take_along_axis(
 
     Raises:
       TypeError: `indices` are not integers.
-      ValueError: ranks differ, shapes do not broadcast, the axis is out of range, or there is no such mode.
+      ValueError: ranks differ, shapes do not broadcast, the axis is out of range, or the mode is unknown.
 
     >>> import primax as px
     >>> px.numpy.take_along_axis(px.numpy.array([[1, 2], [3, 4]]), px.numpy.array([[0], [1]]), 1)
@@ -274,7 +274,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
     Raises:
       TypeError: `ind` are not integers.
-      ValueError: `inplace` is not False, or there is no such mode.
+      ValueError: `inplace` is not False, or the mode is unknown.
 
     >>> import primax as px
     >>> px.numpy.put(px.numpy.zeros(4), px.numpy.array([0, -1]), 5, inplace=False)
@@ -306,7 +306,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 
     Args:
       arr: an array.
-      mask: an array of as many elements; those that are not zero hold.
+      mask: an array with the same number of elements; nonzero elements are true.
       vals: the values; they begin again if there are too few.
       inplace: False.
 
@@ -346,7 +346,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
 
     Raises:
       TypeError: `a` are not integers.
-      ValueError: a number names none, there are no choices, or there is no such mode.
+      ValueError: an index is out of range, there are no choices, or the mode is unknown.
       ConcretizationTypeError: `a` is traced, and `mode` is 'raise'.
 
     >>> import primax as px
@@ -391,16 +391,16 @@ def compress(
     """The elements along an axis where a condition is true.
 
     Args:
-      condition: a vector; elements that are not zero hold. If it is shorter than the axis, it holds nowhere beyond.
+      condition: a vector; nonzero elements are true. If it is shorter than the axis, it is false beyond its end.
       a: an array.
       axis: the axis; None to ravel the array first.
-      size: how many elements to return, needed where `condition` is traced: if fewer hold `fill_value` makes up for
-        them.
+      size: the number of elements to return, needed if `condition` is traced. Missing elements are filled with
+        `fill_value`.
       fill_value: a number.
       out: None.
 
     Raises:
-      ValueError: `condition` is not of rank 1, or holds beyond the axis; the axis is out of range.
+      ValueError: `condition` is not of rank 1, or is true beyond the axis; the axis is out of range.
       ConcretizationTypeError: `condition` is traced and there is no `size`.
 
     >>> import primax as px

@@ -55,7 +55,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
       device: where the result is; uncommitted on the default device if None.
 
     Raises:
-      TypeError: a number is no integer, or `dtype` is not a dtype that arrays may have.
+      TypeError: a number is not an integer, or `dtype` is not a dtype that arrays may have.
 
     >>> import primax as px
     >>> px.numpy.eye(2, 3, 1)

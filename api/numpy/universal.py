@@ -60,7 +60,7 @@ class ufunc(partial):  # type: ignore[type-arg]
       nin: the number of arguments.
       nout: the number of results.
       nargs: the number of arguments, as `nin`: there is no argument `out`.
-      identity: what changes nothing as an argument; None if there is no such thing.
+      identity: the identity element of the function; None if there is none.
     """
 
     __name__: str

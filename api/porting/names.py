@@ -16,7 +16,7 @@ class Use:
     Attributes:
       node: the longest path of attributes.
       root: the name it starts at.
-      path: what it means, as a dotted path of JAX.
+      path: the name in JAX, as a dotted path.
     """
 
     node: ast.expr

@@ -60,7 +60,7 @@ def rewrite_notebook(text: str) -> Rewritten:
       What it became. Lines of remarks count from the first line of the first cell of code.
 
     Raises:
-      SyntaxError: it is no notebook of Python.
+      SyntaxError: it is not a notebook of Python.
     """
     try:
         notebook = json.loads(text)

@@ -19,11 +19,11 @@ class Module:
 
     Attributes:
       name: what JAX calls it.
-      to: the module of primax whose names are its names; None if the rule of a module above holds, or none does.
+      to: the corresponding module of primax; None if a row of a parent module applies, or none does.
       as_jax: a module of primax that is looked at first where primax stands in for JAX.
       why: why primax has no such module.
-      names: names whose counterpart has another path, and that path.
-      stand_ins: names that something else stands for where primax stands in for JAX, and its path.
+      names: names whose counterparts have other paths, and these paths.
+      stand_ins: names with another counterpart in the stand-in for JAX, and its path.
       notes: what to know of names that have a counterpart.
       absent: names without a counterpart, and what to do.
       later: names that primax does not have yet.
@@ -63,7 +63,7 @@ class Table:
     """The counterparts of JAX's names in primax. Names are dotted paths, such as `jax.numpy.sin`.
 
     Attributes:
-      release: the release of JAX whose programs primax's are like, which `jax.__version__` says.
+      release: the release of JAX whose API primax is closest to, for `jax.__version__`.
       newest: the release that the public names are from.
       modules: the modules of JAX that have rows, by name.
     """

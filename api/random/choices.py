@@ -65,7 +65,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, or `x` is neither an array nor an integer.
+      TypeError: `key` is not a key, or `x` is neither an array nor an integer.
       ValueError: `key` is several keys, or `axis` is out of range.
 
     >>> import primax as px
@@ -137,7 +137,8 @@ def choice(
       mode: for choices without replacement by `p`, as in `gumbel`.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, `a` neither an array nor an integer, or `p` not of real numbers.
+      TypeError: `key` is not a key, `shape` is not a shape, `a` neither an array nor an integer, or `p` not of real
+        numbers.
       ValueError: `key` is several keys, `axis` is out of range, there are fewer elements than are to be chosen, or `p`
         has not one number for each.
 
@@ -222,7 +223,7 @@ def categorical(
       Positions along the axis.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or `logits` not an array of a float dtype.
+      TypeError: `key` is not a key, `shape` is not a shape, or `logits` not an array of a float dtype.
       ValueError: `key` is several keys, `axis` is out of range, there are no categories, `shape` does not fit, there is
         no such mode, or more categories are asked for without replacement than there are.
 

@@ -125,7 +125,7 @@ def poisson(
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or `lam` is not a real array or number.
+      TypeError: `key` is not a key, `shape` is not a shape, or `lam` is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not an integer dtype, `lam` does not broadcast to `shape`, or
         `method` is another one.
     """
@@ -241,7 +241,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
       dtype: its dtype, a float dtype; the default one if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or a parameter is not a real array or number.
+      TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not a float dtype, or the parameters do not broadcast to `shape`.
     """
     key, dtype = check_key(key, "binomial"), float_dtype("binomial", dtype)
@@ -276,10 +276,10 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
       shape: the shape of the result without the axis of outcomes, which comes last; that to which `n` and `p`, without
         its last axis, broadcast if None.
       dtype: its dtype, a float or integer dtype; the default float dtype if None.
-      unroll: how many steps of the loop over outcomes to write out, as in `scan`.
+      unroll: the number of unrolled steps of the loop over outcomes, as in `scan`.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or a parameter is not a real array or number.
+      TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array or number.
       ValueError: `key` is several keys, `dtype` is neither, or the parameters do not broadcast to `shape`.
     """
     key = check_key(key, "multinomial")

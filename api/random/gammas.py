@@ -45,7 +45,7 @@ def gamma(
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or `a` is not a real array or number.
+      TypeError: `key` is not a key, `shape` is not a shape, or `a` is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not a float dtype, `a` does not broadcast to `shape`, or `method` is
         another one.
     """

@@ -46,7 +46,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, or `shape` no shape.
+      TypeError: `key` is not a key, or `shape` is not a shape.
       ValueError: `key` is several keys, or `dtype` is of another kind.
 
     >>> import primax as px
@@ -84,7 +84,7 @@ def truncated_normal(
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or an end is not a real array or number.
+      TypeError: `key` is not a key, `shape` is not a shape, or an end is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not a float dtype, or the ends do not broadcast to `shape`.
     """
     if out_sharding is not None:

@@ -84,8 +84,8 @@ def _small_integers(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Draws integers uniformly from `minval` up to, and not including, `maxval`.
 
-    Ends that the dtype cannot hold are brought into its range; one more than its greatest number is as good an upper
-    end as any. Where `maxval` is not above `minval`, the result is `minval`.
+    Bounds outside the range of the dtype are clamped; the upper bound may be one more than the greatest number. Where
+    `maxval` is not above `minval`, the result is `minval`.
 
     Args:
       key: a random key.
@@ -96,7 +96,8 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, `dtype` not an integer dtype, or an end is not a real number.
+      TypeError: `key` is not a key, `shape` is not a shape, `dtype` not an integer dtype, or an end is not a real
+        number.
       ValueError: `key` is several keys, or an end does not broadcast to `shape`.
 
     >>> import primax as px
@@ -139,7 +140,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or `p` not of a float dtype.
+      TypeError: `key` is not a key, `shape` is not a shape, or `p` not of a float dtype.
       ValueError: `key` is several keys, `p` does not broadcast to `shape`, or there is no such mode.
 
     >>> import primax as px
@@ -174,7 +175,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or `dtype` not one of numbers.
+      TypeError: `key` is not a key, `shape` is not a shape, or `dtype` not one of numbers.
       ValueError: `key` is several keys.
     """
     if out_sharding is not None:

@@ -41,7 +41,7 @@ def uniform(
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or an end is not a real array or number.
+      TypeError: `key` is not a key, `shape` is not a shape, or an end is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not a float dtype, or an end does not broadcast to `shape`.
 
     >>> import primax as px

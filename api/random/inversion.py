@@ -45,7 +45,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, or `shape` no shape.
+      TypeError: `key` is not a key, or `shape` is not a shape.
       ValueError: `key` is several keys, or `dtype` is not a float dtype.
     """
     if out_sharding is not None:
@@ -117,7 +117,7 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, ou
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, or `shape` no shape.
+      TypeError: `key` is not a key, or `shape` is not a shape.
       ValueError: `key` is several keys, `dtype` is not a float dtype, or there is no such mode.
     """
     if out_sharding is not None:
@@ -130,7 +130,7 @@ def is_precise(function: str, mode: Any) -> bool:
     """Whether twice as many bits are to be drawn.
 
     Raises:
-      ValueError: there is no such mode.
+      ValueError: the mode is unknown.
     """
     if not among(mode, (None, "high", "low")):
         raise ValueError(f"{function}: mode must be 'high', 'low' or None, got {mode!r}")
@@ -153,7 +153,7 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or `scale` is not a real array or number.
+      TypeError: `key` is not a key, `shape` is not a shape, or `scale` is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not a float dtype, or `scale` does not broadcast to `shape`.
     """
     if out_sharding is not None:
@@ -266,7 +266,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or `p` is not a real array or number.
+      TypeError: `key` is not a key, `shape` is not a shape, or `p` is not a real array or number.
       ValueError: `key` is several keys, `dtype` is not an integer dtype, or `p` does not broadcast to `shape`.
     """
     if out_sharding is not None:

@@ -34,7 +34,7 @@ def float_dtype(function: str, dtype: Any) -> np.dtype[Any] | Array:
     """A real floating dtype, by default that of Python's floats.
 
     Raises:
-      TypeError: `dtype` is no dtype.
+      TypeError: `dtype` is not a dtype.
       ValueError: it is of another kind.
     """
     return _dtype_of_kind(function, dtype, dtypes.is_floating, "a float dtype")
@@ -58,7 +58,7 @@ def integer_dtype(function: str, dtype: Any, error: type[Exception] = ValueError
     """An integer dtype, by default that of Python's ints.
 
     Raises:
-      TypeError: `dtype` is no dtype.
+      TypeError: `dtype` is not a dtype.
       error: it is of another kind.
     """
     if dtype is None:
@@ -85,7 +85,7 @@ def common_shape(function: str, shape: Any, **parameters: Any) -> tuple[int, ...
     """The shape to draw: the given one, or else the common shape of the parameters.
 
     Raises:
-      TypeError: `shape` is no shape, or a parameter is not a real array or number.
+      TypeError: `shape` is not a shape, or a parameter is not a real array or number.
       ValueError: the parameters do not broadcast, or not to `shape`.
     """
     wanted = None if shape is None else read_shape(shape, function)

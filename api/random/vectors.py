@@ -73,7 +73,7 @@ def multivariate_normal(
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or a parameter is not a real array.
+      TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array.
       ValueError: `key` is several keys, `dtype` is not a float dtype, `cov` is not square or of another size than
         `mean`, the parameters do not broadcast to `shape`, or there is no such method.
     """
@@ -124,7 +124,7 @@ def orthogonal(
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, `shape` no shape, or `n` or `m` no number of rows or columns.
+      TypeError: `key` is not a key, `shape` is not a shape, or `n` or `m` no number of rows or columns.
       ValueError: `key` is several keys, or `dtype` is of another kind.
     """
     if out_sharding is not None:

@@ -20,7 +20,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
       axis: along which axis.
 
     Raises:
-      TypeError: `y` or `x` is no array.
+      TypeError: `y` or `x` is not an array.
       ValueError: the shapes do not broadcast, or `axis` is out of range.
 
     >>> import primax as px

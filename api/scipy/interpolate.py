@@ -39,7 +39,7 @@ class RegularGridInterpolator:
 
     Raises:
       NotImplementedError: `bounds_error` is true.
-      TypeError: an argument is no array.
+      TypeError: an argument is not an array.
       ValueError: `method` is unknown, or the shapes do not fit.
 
     >>> import primax as px
@@ -93,7 +93,7 @@ class RegularGridInterpolator:
           An array of shape (..., *values.shape[n:]).
 
         Raises:
-          TypeError: `xi` is no array.
+          TypeError: `xi` is not an array.
           ValueError: points have another number of coordinates, or `method` is unknown.
         """
         method = self.method if method is None else _check_method(method)

@@ -57,14 +57,14 @@ def map_coordinates(
       mode: what lies outside: "constant" (`cval`), "nearest" (the last element), "wrap" (the array again), "reflect"
         and "mirror" (the array backwards, with and without the last element again). As in JAX, "constant" and "wrap"
         are what SciPy calls "grid-constant" and "grid-wrap".
-      cval: what lies outside for "constant".
+      cval: the value outside for "constant".
 
     Returns:
       An array of the shape of a coordinate and the dtype of `input`; integers are rounded.
 
     Raises:
       NotImplementedError: `order` is above 1, or `mode` is unknown.
-      TypeError: an argument is no array.
+      TypeError: an argument is not an array.
       ValueError: there are more or fewer coordinates than axes.
 
     >>> import primax as px

@@ -254,8 +254,8 @@ def minimize(
       An `OptimizeResults`. The result is not differentiated through the steps in reverse mode.
 
     Raises:
-      TypeError: `fun` is not callable, `x0` is no floating array, `args` is no tuple, an option is unknown.
-      ValueError: `method` is unknown, `x0` is no vector, or `fun` returns more than a number.
+      TypeError: `fun` is not callable, `x0` is not a floating array, `args` is not a tuple, an option is unknown.
+      ValueError: `method` is unknown, `x0` is not a vector, or `fun` returns more than a number.
 
     Source: J. Nocedal and S. J. Wright, "Numerical optimization" (2006), algorithms 6.1 and 7.5.
 

@@ -107,7 +107,7 @@ def _distribution(name: str) -> str:
     """A name as package indices spell it.
 
     Raises:
-      UsageError: it is no name of a package.
+      UsageError: it is not a name of a package.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_.]+[A-Za-z0-9]+)*", name):
         raise UsageError(f"NAME must be a letter and then letters, digits, and hyphens between them, got {name!r}")

@@ -61,7 +61,7 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
 
     Args:
       size: the length of the axis.
-      axis: its position, None if there is none.
+      axis: the position of the axis; None if there is none.
       aval: the type of the value.
     """
     return aval.mapped(size, axis)

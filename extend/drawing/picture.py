@@ -22,7 +22,7 @@ class Picture:
 
     Attributes:
       dot: the graph as text in Graphviz's language.
-      plugins: how many equations are drawn of the primitives of each plugin, in the order of the program.
+      plugins: the number of equations drawn for each plugin's primitives, in the order of the program.
     """
 
     def __init__(self, dot: str, name: str, plugins: dict[str, int]) -> None:
@@ -56,8 +56,8 @@ class Picture:
           The path.
 
         Raises:
-          RuntimeError: an image is wanted, and Graphviz is not installed.
-          ValueError: the path ends in something else.
+          RuntimeError: the file is an image, and Graphviz is not installed.
+          ValueError: the path has another ending.
         """
         path = Path(path)
         form = path.suffix.removeprefix(".").lower()
@@ -84,7 +84,7 @@ def visualize(fun: Any, *args: Any, depth: int | None = None, limit: int = 250, 
       name: the title of the picture; None means the function's name.
 
     Raises:
-      TypeError: `fun` is neither a function nor a jaxpr, or `name` is no text.
+      TypeError: `fun` is neither a function nor a jaxpr, or `name` is not a text.
       ValueError: `depth` is negative, or `limit` not positive.
 
     >>> import primax as px

@@ -115,7 +115,7 @@ def standard_jvp(primitive: Any, *rules: Rule | None) -> Rule:
     """The JVP rule of a primitive with one result, as a sum over its arguments.
 
     Args:
-      primitive: whose rule it is.
+      primitive: the primitive of the rule.
       rules: for each argument `(tangent, *primals, **params) -> tangent_out`, or None where there is no derivative.
     """
 
@@ -246,7 +246,7 @@ def bilinear_transpose(primitive: Any, lhs: Rule, rhs: Rule) -> Rule:
     """The transpose rule of a bilinear primitive.
 
     Args:
-      primitive: whose rule it is.
+      primitive: the primitive of the rule.
       lhs: `(cotangent, x, y, **params) -> cotangent of x`, where x is undefined.
       rhs: `(cotangent, x, y, **params) -> cotangent of y`, where y is undefined.
     """

@@ -68,9 +68,9 @@ def broadcast(x: Any, size: int, axis: int, mesh_axis: None = None) -> Any:
 
     Args:
       x: a value.
-      size: how many.
+      size: the number of copies.
       axis: where the new axis is.
-      mesh_axis: jax's axis of a mesh that it is laid out along; there is none here.
+      mesh_axis: jax's mesh axis; unused.
     """
     return batching.broadcast(x, size, axis)
 

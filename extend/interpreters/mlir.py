@@ -203,7 +203,7 @@ def core_call_lowering(
       ctx: what the rule was called with.
       args: IR values.
       name: what the function is called.
-      backend: jax's choice of a platform; there is none here.
+      backend: jax's choice of a platform; unused.
       call_jaxpr: the program, without constvars if it is open.
     """
     return _call_jaxpr(ctx, name, ClosedJaxpr(call_jaxpr) if isinstance(call_jaxpr, Jaxpr) else call_jaxpr, args)

@@ -29,7 +29,7 @@ def deserialize_portable_artifact(artifact: bytes, context: Any = None) -> Any:
 
     Raises:
       TypeError: `artifact` or `context` is of another type.
-      ValueError: it is no such artifact.
+      ValueError: it is not an artifact.
     """
     if not isinstance(artifact, bytes):
         raise TypeError(f"deserialize_portable_artifact: artifact must be bytes, got {artifact!r}")

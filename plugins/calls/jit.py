@@ -325,8 +325,8 @@ def jit(
       A function of the same arguments, with methods `trace`, `lower` and `eval_shape`.
 
     Raises:
-      TypeError: `fun` is not callable, an argument is neither static nor an array, `device` is no device, or
-        `keep_unused` or `inline` is no bool.
+      TypeError: `fun` is not callable, an argument is neither static nor an array, `device` is not a device, or
+        `keep_unused` or `inline` is not a bool.
       ValueError: a static position or name is not an argument of `fun`, both `device` and `backend` are given, a
         sharding does not fit an argument, or, when called inside of another program, there are `compiler_options`.
       XlaError: there is no such platform, or, when called, XLA does not know an option.

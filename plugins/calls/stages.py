@@ -203,7 +203,7 @@ class Traced(Stage):
             devices it would run on. To build it for several, use `primax.export`.
 
         Raises:
-          TypeError: it is no sequence of strings.
+          TypeError: it is not a sequence of strings.
           ValueError: it is not of length 1.
         """
         site, other = self.site, _platform_of(lowering_platforms)

@@ -92,7 +92,7 @@ def group_size(names: Sequence[Any], groups: Groups) -> int:
 
 
 def require_numbers(function: str, x: Any) -> None:
-    """Refuse to sum what is no array of numbers.
+    """Refuse to sum what is not an array of numbers.
 
     Raises:
       TypeError: `x`, the type of an argument, is that of something else.

@@ -162,7 +162,7 @@ def split(args: Sequence[Any], positions: Sequence[int], what: str) -> Arguments
     """Take out the arguments that are not differentiated.
 
     Raises:
-      TypeError: an argument that is differentiated is no array.
+      TypeError: an argument that is differentiated is not an array.
     """
     constants: list[Any] = []
 

@@ -30,7 +30,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
       values of enclosing transformations that `fun` closes over.
 
     Raises:
-      TypeError: an example is no array, or `converted` is called with arguments of another structure.
+      TypeError: an example is not an array, or `converted` is called with arguments of another structure.
 
     >>> import primax as px
     >>> def line(slope):

@@ -48,7 +48,7 @@ def custom_linear_solve(
       The solution, or a pair of it and the further results.
 
     Raises:
-      TypeError: an argument is no function, or the solution is not of the type of `b`; in reverse mode, there is no
+      TypeError: an argument is not a function, or the solution is not of the type of `b`; in reverse mode, there is no
         `transpose_solve`.
 
     >>> import primax as px
@@ -153,7 +153,7 @@ def custom_root(
       The root, or a pair of it and the further results.
 
     Raises:
-      TypeError: an argument is no function.
+      TypeError: an argument is not a function.
 
     >>> import primax as px
     >>> def newton(f, x):

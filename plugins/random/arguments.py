@@ -21,7 +21,7 @@ def check_key(key: Any, function: str) -> Array:
       function: what the user called, for messages.
 
     Raises:
-      TypeError: it is no key.
+      TypeError: it is not a key.
       ValueError: it is an array of keys.
     """
     return one_key(key, function)[0]

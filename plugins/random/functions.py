@@ -81,7 +81,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
       num: how many, or the shape of the array of them.
 
     Raises:
-      TypeError: `key` is no key, or `num` neither a number nor a shape.
+      TypeError: `key` is not a key, or `num` neither a number nor a shape.
       ValueError: `key` is an array of keys.
 
     >>> import primax as px
@@ -101,7 +101,7 @@ def fold_in(key: Any, data: Any) -> Array:
       data: an integer of 32 bits, such as the number of a step.
 
     Raises:
-      TypeError: `key` is no key, or `data` not of rank 0.
+      TypeError: `key` is not a key, or `data` not of rank 0.
       ValueError: `key` is an array of keys.
       OverflowError: `data` is a Python int that does not fit uint32.
 
@@ -124,7 +124,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `key` is no key, or `shape` not a shape.
+      TypeError: `key` is not a key, or `shape` not a shape.
       ValueError: `key` is an array of keys, or `dtype` none of these.
 
     >>> import primax as px
@@ -144,7 +144,7 @@ def clone(key: Any) -> Array:
     """The same key once more: says to a reader that it is used again on purpose.
 
     Raises:
-      TypeError: `key` is no key.
+      TypeError: `key` is not a key.
     """
     keys, raw = as_keys(key, "clone")
     made = random_clone_p.bind(keys)

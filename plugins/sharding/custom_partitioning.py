@@ -93,7 +93,7 @@ class custom_partitioning:
 
         Raises:
           TypeError: `partition` is not callable, or `sharding_rule` is something else.
-          ValueError: `sharding_rule` is no rule, or `decode_shardings` is not True.
+          ValueError: `sharding_rule` is not a rule, or `decode_shardings` is not True.
         """
         check_function("def_partition", "partition", partition)
         if decode_shardings is not True:

@@ -34,7 +34,7 @@ def visualize_sharding(
       picture: the file that a picture is written to, as SVG, in place of the text that is printed if this is None.
 
     Raises:
-      TypeError: `picture` is no path.
+      TypeError: `picture` is not a path.
       ValueError: there are more axes, or none.
 
     >>> import primax as px
@@ -119,7 +119,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
     How a value inside of a program lies is known when that is compiled: `callback` is called then, once.
 
     Raises:
-      TypeError: `callback` is no function.
+      TypeError: `callback` is not a function.
       ValueError: `value` is inside of `shard_map`, where each device has a part of its own.
     """
     check_function("inspect_array_sharding", "callback", callback)

@@ -21,7 +21,7 @@ class CompoundFactor(tuple[str, ...]):
     """Several factors that make one dimension, the slowest first.
 
     Raises:
-      ValueError: there are fewer than two, or one is no name.
+      ValueError: there are fewer than two, or one is not a name.
     """
 
     __slots__ = ()
@@ -124,7 +124,7 @@ def parse_rule(text: str, **options: Any) -> SdyShardingRule:
       options: as of `SdyShardingRule`.
 
     Raises:
-      ValueError: the text is no rule.
+      ValueError: the text is not a rule.
     """
     taken, arrow, returned = text.partition("->")
     if not arrow or "->" in returned:

@@ -39,7 +39,7 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: S
       axes: those along which the program is one device's; along others that are explicit it is divided as it is.
 
     Raises:
-      ValueError: it has too few axes, or one is no multiple of the number of parts.
+      ValueError: it has too few axes, or one is not a multiple of the number of parts.
     """
     shape = aval.shape
     division = getattr(aval, "division", None)

@@ -38,7 +38,7 @@ class BCOO(Coordinates):
       unique_indices: a promise that no indices come twice.
 
     Raises:
-      TypeError: an argument is no array, or the indices are no integers.
+      TypeError: an argument is not an array, or the indices are no integers.
       ValueError: the shapes do not fit.
 
     >>> import primax.numpy as pnp
@@ -256,7 +256,7 @@ def bcoo_fromdense(
       index_dtype: the dtype of the indices.
 
     Raises:
-      TypeError: `mat` is no array, or an argument no integer.
+      TypeError: `mat` is not an array, or an argument no integer.
       ValueError: a number is out of range, or `nse` is None where `mat` is traced.
     """
     parts = storage.parts_of_dense("bcoo_fromdense", mat, nse, n_batch, n_dense, index_dtype)

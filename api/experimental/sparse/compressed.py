@@ -58,7 +58,7 @@ class BCSR(JAXSparse):
       unique_indices: a promise that no indices come twice in a row.
 
     Raises:
-      TypeError: an argument is no array, or the indices are no integers.
+      TypeError: an argument is not an array, or the indices are no integers.
       ValueError: the shapes do not fit.
 
     >>> import primax.numpy as pnp
@@ -327,7 +327,7 @@ def bcsr_fromdense(
       index_dtype: the dtype of the indices.
 
     Raises:
-      TypeError: `mat` is no array, or an argument no integer.
+      TypeError: `mat` is not an array, or an argument no integer.
       ValueError: a number is out of range, or `nse` is None where `mat` is traced.
     """
     out = bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
@@ -357,7 +357,7 @@ def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Array:
       mat: an array of shape (*batch, rows, columns, *dense).
 
     Raises:
-      TypeError: an argument is no array, or the indices are no integers.
+      TypeError: an argument is not an array, or the indices are no integers.
       ValueError: the shapes do not fit.
     """
     dense = as_array("bcsr_extract", "mat", mat)
@@ -397,7 +397,7 @@ def bcsr_dot_general(
       A dense array; of two sparse ones a BCOO array.
 
     Raises:
-      TypeError: an operand is no array.
+      TypeError: an operand is not an array.
       ValueError: the dimensions do not fit.
       NotImplementedError: see `bcoo_dot_general`.
     """

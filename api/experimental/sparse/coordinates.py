@@ -210,7 +210,7 @@ def shape_of(function: str, argument: str, shape: Any) -> tuple[int, ...]:
     """A shape that a user gives.
 
     Raises:
-      TypeError: it is no sequence of integers.
+      TypeError: it is not a sequence of integers.
       ValueError: a size is negative.
     """
     sizes = tuple(integer(function, f"{argument}[{i}]", n) for i, n in enumerate(sequence(function, argument, shape)))

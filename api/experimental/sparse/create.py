@@ -85,7 +85,7 @@ def eye(
       n_dense: how many trailing dimensions are dense.
 
     Raises:
-      TypeError: a size is no integer.
+      TypeError: a size is not an integer.
       ValueError: a number is out of range.
       NotImplementedError: there is no such format.
     """

@@ -47,7 +47,7 @@ def bcoo_multiply_dense(sp_mat: Coordinates, v: Any) -> Array:
       v: an array that broadcasts to its shape, or a number.
 
     Raises:
-      TypeError: `sp_mat` is no BCOO array, or `v` no array.
+      TypeError: `sp_mat` is no BCOO array, or `v` is not an array.
       ValueError: the shapes do not broadcast.
       NotImplementedError: the product has a larger shape than `sp_mat`.
     """
@@ -211,7 +211,7 @@ def bcoo_dot_general(
       A dense array; of two sparse ones a BCOO array, which has no more elements than its shape.
 
     Raises:
-      TypeError: an operand is no array.
+      TypeError: an operand is not an array.
       ValueError: the dimensions do not fit.
       NotImplementedError: a dimension is dense, or of the batch, where it must not be, or `out_sharding` is not None.
     """
@@ -354,7 +354,7 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
       dimension_numbers: ((A_contracting, B_contracting), (A_batch, B_batch)).
 
     Raises:
-      TypeError: an argument is no array.
+      TypeError: an argument is not an array.
       ValueError: the dimensions do not fit, or the indices have another shape.
     """
     name = "bcoo_dot_general_sampled"

@@ -78,7 +78,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
       for a singular matrix the sign is 0 and the logarithm minus infinity.
 
     Raises:
-      ValueError: the matrices are not square, or there is no such method.
+      ValueError: the matrices are not square, or the method is unknown.
     """
     if not among(method, (None, "lu", "qr")):
         raise ValueError(f"slogdet: method must be 'lu', 'qr' or None, got {method!r}")

@@ -128,7 +128,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tu
       X, the sums of squares that remain, for each column, the rank of `a`, and its singular values.
 
     Raises:
-      TypeError: `a` is no matrix, or `b` no vector or matrix.
+      TypeError: `a` is not a matrix, or `b` is not a vector or matrix.
       ValueError: `a` and `b` differ in the number of rows.
     """
     a, b = inexact("lstsq", a, b)

@@ -116,7 +116,7 @@ def qr(a: Any, mode: str = "reduced") -> Array | QRResult:
       A pair, or an array if `mode` is "r".
 
     Raises:
-      ValueError: the rank of `a` is below 2, or there is no such mode.
+      ValueError: the rank of `a` is below 2, or the mode is unknown.
     """
     a = matrices("qr", a)
     if among(mode, ("raw",)):
@@ -191,7 +191,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
       A pair: real eigenvalues of shape (..., n), ascending, and normalized eigenvectors as the columns of (..., n, n).
 
     Raises:
-      ValueError: the matrices are not square, or `UPLO` is none of these.
+      ValueError: the matrices are not square, or `UPLO` is unknown.
 
     >>> import primax as px
     >>> px.numpy.linalg.eigh(px.numpy.array([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
@@ -213,7 +213,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
       A real array of shape (..., n).
 
     Raises:
-      ValueError: the matrices are not square, or `UPLO` is none of these.
+      ValueError: the matrices are not square, or `UPLO` is unknown.
     """
     return _eigh(a, UPLO, bool(symmetrize_input), "eigvalsh")[1]
 
@@ -254,7 +254,7 @@ def svd(
 
     Args:
       a: matrices of shape (..., m, n).
-      full_matrices: whether U and Vh are square; else there are k = min(m, n) columns of U and rows of Vh.
+      full_matrices: whether U and Vh are square; otherwise U has k = min(m, n) columns, and Vh has k rows.
       compute_uv: whether U and Vh are returned.
       hermitian: whether `a` is Hermitian, so that its eigenvectors serve.
       subset_by_index: which singular values and vectors to return: the first, and the one after the last.
@@ -263,7 +263,7 @@ def svd(
       A triple of U, the singular values, descending, and Vh; or the singular values alone, of shape (..., k).
 
     Raises:
-      ValueError: the rank of `a` is below 2; it is not square although `hermitian`; `subset_by_index` is no range of
+      ValueError: the rank of `a` is below 2; it is not square although `hermitian`; `subset_by_index` is not a range of
         singular values, or given together with `full_matrices`.
 
     >>> import primax as px

@@ -40,7 +40,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
       keepdims: whether these axes stay, with length 1.
 
     Raises:
-      ValueError: there is no such norm, or the axes are not one or two, in range and distinct.
+      ValueError: the norm is unknown, or the axes are not one or two, in range and distinct.
 
     >>> import primax as px
     >>> px.numpy.linalg.norm(px.numpy.array([3.0, 4.0]))
@@ -121,7 +121,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
       ord: "fro", "nuc", inf, -inf, 1, -1, 2 or -2.
 
     Raises:
-      ValueError: the rank of `x` is below 2, or there is no such norm.
+      ValueError: the rank of `x` is below 2, or the norm is unknown.
     """
     return norm(matrices("matrix_norm", x, "x"), ord, (-2, -1), keepdims)
 
@@ -137,7 +137,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
         `sum(abs(x) ** p) ** (1 / p)`.
 
     Raises:
-      ValueError: an axis is out of range or repeated, or `ord` is no number.
+      ValueError: an axis is out of range or repeated, or `ord` is not a number.
     """
     return _vector_norm(x, tuple(axis) if isinstance(axis, list) else axis, bool(keepdims), ord)
 
@@ -197,7 +197,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
       rtol: what counts as nearly zero, relative to the greatest singular value; by default max(m, n) times the spacing
         of numbers near 1.
       hermitian: whether `M` is Hermitian.
-      tol: what counts as nearly zero, in place of `rtol`.
+      tol: the absolute tolerance, instead of `rtol`.
 
     Returns:
       An integer array of shape (...).

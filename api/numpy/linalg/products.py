@@ -100,7 +100,7 @@ def tensordot(
 
     Args:
       x1, x2: arrays.
-      axes: how many of the last axes of `x1` and of the first of `x2` are summed over; or a pair of sequences of axes.
+      axes: the number of last axes of `x1` and first axes of `x2` to sum over; or a pair of sequences of axes.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
@@ -123,7 +123,7 @@ def matrix_power(a: Any, n: int) -> Array | None:
       n: the power; if negative, that of the inverse.
 
     Raises:
-      TypeError: `n` is no integer.
+      TypeError: `n` is not an integer.
       ValueError: the matrices are not square.
 
     >>> import primax as px
@@ -156,7 +156,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
       precision: as in `lax.dot_general`.
 
     Raises:
-      ValueError: there are fewer than two, or one of them is no matrix.
+      ValueError: there are fewer than two, or one of them is not a matrix.
     """
     arrays = sequence("multi_dot", "arrays", arrays)
     found = promote("multi_dot", *arrays) if arrays else []

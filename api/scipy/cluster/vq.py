@@ -25,7 +25,7 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
       The numbers of the codes, of shape (m,), and the Euclidean distances to them.
 
     Raises:
-      TypeError: an argument is no array.
+      TypeError: an argument is not an array.
       ValueError: the ranks or lengths differ, or there are no codes.
 
     >>> import primax as px

@@ -38,8 +38,8 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 
     Args:
       a: matrices of shape (..., n, n), of which the lower triangles are read if `lower`, else the upper ones.
-      lower: whether to return lower triangular matrices L with a = L @ L.T.conj(); else upper triangular ones U with
-        a = U.T.conj() @ U.
+      lower: whether to return lower triangular matrices L with a = L @ L.T.conj(); otherwise upper triangular matrices
+        U with a = U.T.conj() @ U.
       overwrite_a, check_finite: without effect.
 
     Returns:
@@ -132,7 +132,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
       overwrite_b, check_finite: without effect.
 
     Raises:
-      ValueError: the factors are not square, shapes do not fit, or `trans` is none of these.
+      ValueError: the factors are not square, shapes do not fit, or `trans` is unknown.
     """
     if not among(trans, (0, 1, 2)):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
@@ -231,7 +231,7 @@ def solve(
       assume_a: "gen" for any matrix, "sym" for symmetric, "her" for Hermitian, "pos" for positive definite ones.
 
     Raises:
-      ValueError: `a` is not square, shapes do not fit, or `assume_a` is none of these.
+      ValueError: `a` is not square, shapes do not fit, or `assume_a` is unknown.
 
     >>> import primax as px
     >>> a, b = px.numpy.array([[4.0, 2.0], [2.0, 5.0]]), px.numpy.array([8.0, 12.0])
@@ -274,7 +274,7 @@ def solve_triangular(
       overwrite_b, debug, check_finite: without effect.
 
     Raises:
-      ValueError: `a` is not square, shapes do not fit, or `trans` is none of these.
+      ValueError: `a` is not square, shapes do not fit, or `trans` is unknown.
 
     >>> import primax as px
     >>> a, b = px.numpy.array([[2.0, 0.0], [1.0, 4.0]]), px.numpy.array([2.0, 9.0])

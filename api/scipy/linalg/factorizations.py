@@ -149,7 +149,7 @@ def qr(
       A tuple of Q, R and, if `pivoting`, the permutation; without Q if `mode` is "r".
 
     Raises:
-      ValueError: the rank of `a` is below 2, or there is no such mode.
+      ValueError: the rank of `a` is below 2, or the mode is unknown.
     """
     if not among(mode, ("full", "economic", "r")):
         raise ValueError(f"qr: mode must be 'full', 'economic' or 'r', got {mode!r}")
@@ -181,7 +181,7 @@ def qr_multiply(
       A tuple of the product, R of shape (k, n) and, if `pivoting`, the permutation.
 
     Raises:
-      ValueError: there is no such mode, or shapes do not fit.
+      ValueError: the mode is unknown, or shapes do not fit.
     """
     if not among(mode, ("left", "right")):
         raise ValueError(f"qr_multiply: mode must be 'left' or 'right', got {mode!r}")
@@ -217,7 +217,7 @@ def svd(
 
     Args:
       a: matrices of shape (..., m, n).
-      full_matrices: whether U and Vh are square; else there are k = min(m, n) columns of U and rows of Vh.
+      full_matrices: whether U and Vh are square; otherwise U has k = min(m, n) columns, and Vh has k rows.
       compute_uv: whether U and Vh are returned.
       overwrite_a, check_finite, lapack_driver: without effect.
     """
@@ -237,7 +237,7 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
       T and Z.
 
     Raises:
-      ValueError: the matrices are not square, or `output` is none of these.
+      ValueError: the matrices are not square, or `output` is unknown.
     """
     if not among(output, ("real", "complex")):
         raise ValueError(f"schur: output must be 'real' or 'complex', got {output!r}")
@@ -296,7 +296,7 @@ def polar(
       U and P, which is positive semidefinite.
 
     Raises:
-      ValueError: there is no such side or method, or the rank of `a` is below 2.
+      ValueError: the side or the method is unknown, or the rank of `a` is below 2.
     """
     if not among(side, ("right", "left")):
         raise ValueError(f"polar: side must be 'right' or 'left', got {side!r}")

@@ -119,7 +119,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
       A pair of the exponentials and the derivatives, or the latter alone.
 
     Raises:
-      ValueError: the matrices are not square, shapes differ, or there is no such method.
+      ValueError: the matrices are not square, shapes differ, or the method is unknown.
     """
     if not among(method, (None, "SPS", "blockEnlarge")):
         raise ValueError(f"expm_frechet: method must be 'SPS', 'blockEnlarge' or None, got {method!r}")
@@ -294,7 +294,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
       tol: sums of eigenvalues that are smaller than this are taken for zero, which gives NaN.
 
     Raises:
-      ValueError: shapes do not fit, or there is no such method.
+      ValueError: shapes do not fit, or the method is unknown.
     """
     if not among(method, ("schur", "eigen")):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', got {method!r}")

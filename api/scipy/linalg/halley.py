@@ -36,8 +36,8 @@ def qdwh(
     Args:
       x: a matrix of shape (m, n), m >= n, of full rank.
       is_hermitian: whether it is Hermitian; the same is done.
-      max_iterations: how many there may be; 10 if None.
-      eps: the precision wanted; that of the dtype if None.
+      max_iterations: the maximal number of iterations; None means 10.
+      eps: the required precision; None means the precision of the dtype.
       dynamic_shape: None.
 
     Returns:
@@ -45,7 +45,7 @@ def qdwh(
 
     Raises:
       NotImplementedError: `dynamic_shape` is given.
-      TypeError: `x` is no matrix, or of a dtype that LAPACK does not know.
+      TypeError: `x` is not a matrix, or of a dtype that LAPACK does not know.
       ValueError: there are more columns than rows.
     """
     aval = get_aval(x)

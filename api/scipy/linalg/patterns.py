@@ -258,7 +258,7 @@ def hadamard(n: int, dtype: Any = int) -> Array:
       dtype: of the matrix.
 
     Raises:
-      ValueError: `n` is no power of 2.
+      ValueError: `n` is not a power of 2.
     """
     n = _size("hadamard", n)
     if n & (n - 1):
@@ -367,7 +367,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
       dtype: of the matrix, a complex dtype; the default one if None.
 
     Raises:
-      ValueError: there is no such scale, or the dtype is not complex.
+      ValueError: the scale is unknown, or the dtype is not complex.
     """
     n = _size("dft", n, 0)
     if dtype is not None and numpy_dtype("dft", "dtype", dtype).kind != "c":

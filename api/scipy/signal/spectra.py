@@ -50,15 +50,15 @@ def welch(
 
     Args:
       x: an array; if it is empty, so is all that is returned.
-      fs: how many samples there are in a unit of time.
+      fs: the sampling frequency.
       window: what segments are multiplied by: a NumPy array, the name of a window, or a tuple of a name and its
         parameters, such as `("kaiser", 4.0)`.
-      nperseg: the length of a segment; None for that of the window if it is an array, else 256. It is at most that of
-        the signal.
-      noverlap: how many samples two segments share; half a segment if None.
-      nfft: to how many samples a segment is filled up with zeros; to none if None.
-      detrend: a trend that is taken from each segment, a type of `detrend`; or a function of the segments, which lie
-        along the last axis; False for none.
+      nperseg: the length of a segment; None means that of the window if it is an array, otherwise 256. It is at most
+        the length of the signal.
+      noverlap: the number of samples that neighbouring segments share; None means half a segment.
+      nfft: the length to which segments are padded with zeros; None means no padding.
+      detrend: the trend to remove from each segment, a type of `detrend`; or a function of the segments along the last
+        axis; False for none.
       return_onesided: whether frequencies of real signals are only those from 0 up.
       scaling: 'density' for power per frequency, 'spectrum' for power.
       axis: along which axis.

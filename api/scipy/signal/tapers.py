@@ -61,7 +61,7 @@ def named_window(function: str, window: Any, length: int) -> np.ndarray | Array:
     Args:
       function: what messages call the asker.
       window: a name, or a tuple of a name and numbers.
-      length: how many points it has.
+      length: the number of points.
 
     Raises:
       ValueError: the name is not known, or needs other parameters.

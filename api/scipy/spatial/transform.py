@@ -408,7 +408,7 @@ class Slerp(NamedTuple):
           rotations: as many.
 
         Raises:
-          TypeError: `rotations` is no `Rotation`, `times` no array.
+          TypeError: `rotations` is no `Rotation`, `times` is not an array.
           ValueError: there is one rotation alone, or more or fewer times than rotations.
 
         Source: K. Shoemake, "Animating rotation with quaternion curves" (1985).

@@ -117,7 +117,7 @@ def loggamma(x: Any) -> Array:
       x: arrays or numbers, which may be complex; of real ones the result is real, NaN below 0.
 
     Raises:
-      TypeError: `x` is no array.
+      TypeError: `x` is not an array.
 
     Source: D. E. G. Hare, "Computing the principal branch of log-Gamma" (1997).
     """

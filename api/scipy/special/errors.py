@@ -45,7 +45,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
 
     Args:
       x: real arrays or numbers.
-      series_order: how many terms of the asymptotic series are summed far below zero.
+      series_order: the number of terms of the asymptotic series, used far below zero.
 
     Raises:
       ValueError: the order is not from 0 to 30.

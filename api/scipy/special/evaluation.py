@@ -43,7 +43,7 @@ def evaluated(name: str, program: Callable[..., Any], *args: Any) -> Any:
       args: what the user gave.
 
     Raises:
-      TypeError: an operand is no array, or complex; the shapes do not broadcast.
+      TypeError: an operand is not an array, or complex; the shapes do not broadcast.
     """
     operands = broadcast(name, real(name, *args), scalars=False)
     dtype = get_aval(operands[0]).dtype

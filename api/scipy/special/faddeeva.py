@@ -91,7 +91,7 @@ def erfcx(x: Any) -> Array:
       x: arrays or numbers, which may be complex.
 
     Raises:
-      TypeError: `x` is no array.
+      TypeError: `x` is not an array.
 
     Source: M. Shepherd and J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc(x)" (1981).
 
@@ -204,7 +204,7 @@ def wofz(z: Any) -> Array:
       Complex numbers, of 64 bits or more.
 
     Raises:
-      TypeError: `z` is no array.
+      TypeError: `z` is not an array.
 
     Source: J. A. C. Weideman, "Computation of the complex error function" (1994); NIST DLMF 7.9 far from 0.
 

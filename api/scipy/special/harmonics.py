@@ -73,7 +73,7 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
       An array of shape (v + 1, *z.shape).
 
     Raises:
-      TypeError: `z` is not floating, or `v` or `n_iter` no integer.
+      TypeError: `z` is not floating, or `v` or `n_iter` is not an integer.
       ValueError: `v` is negative, or `n_iter` not positive.
 
     Source: J. C. P. Miller's algorithm, NIST DLMF 3.6(v).

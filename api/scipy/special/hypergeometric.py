@@ -150,7 +150,7 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Array:
 
 
 def _near_one(a: Any, b: Any, c: Any, x: Any) -> Array:
-    """NIST DLMF 15.8.4: by 1 - x, where c - a - b is no integer."""
+    """NIST DLMF 15.8.4: by 1 - x, where c - a - b is not an integer."""
     s = c - a - b
     first_sign, first = _gamma_ratio((c, s), (c - a, c - b))
     second_sign, second = _gamma_ratio((c, -s), (a, b))

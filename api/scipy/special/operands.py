@@ -56,7 +56,7 @@ def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[...,
 
     Args:
       name: of the function.
-      primitive: what it binds.
+      primitive: the primitive that the function binds.
       names: of its arguments.
       sentence: what it is.
     """

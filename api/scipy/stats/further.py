@@ -114,11 +114,11 @@ class multinomial:
 
         Args:
           x: counts along the last axis.
-          n: how many there are.
+          n: the number of trials.
           p: probabilities along the last axis.
 
         Raises:
-          TypeError: an argument is no array, or complex.
+          TypeError: an argument is not an array, or complex.
         """
         x, n, p = (pnp.asarray(promote("multinomial.logpmf", each, to=to_inexact)[0]) for each in (x, n, p))
         for each in (x, n, p):

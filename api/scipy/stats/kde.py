@@ -227,7 +227,7 @@ class gaussian_kde:
 
         Args:
           key: a random key.
-          shape: how many.
+          shape: the shape of the samples.
 
         Returns:
           An array of shape (d, *shape).

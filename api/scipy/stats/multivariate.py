@@ -81,7 +81,7 @@ class dirichlet:
           alpha: the parameters, of shape (n,), above 0; the result is NaN if one is not.
 
         Raises:
-          ValueError: `alpha` is no vector, or has another length.
+          ValueError: `alpha` is not a vector, or has another length.
         """
         x, alpha = promote("dirichlet.logpdf", x, alpha, to=to_inexact)
         shape, count = get_aval(x).shape, get_aval(alpha).shape

@@ -84,7 +84,7 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
 
     Raises:
       NotImplementedError: `nan_policy` is another one.
-      TypeError: `a` is no array.
+      TypeError: `a` is not an array.
       ValueError: `axis` is out of range.
 
     >>> import primax as px
@@ -147,7 +147,7 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
 
     Raises:
       NotImplementedError: `nan_policy` is another one.
-      TypeError: `a` is no array.
+      TypeError: `a` is not an array.
       ValueError: `method` is unknown, or `axis` out of range.
 
     >>> import primax as px
@@ -173,7 +173,7 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
 
     Raises:
       NotImplementedError: `nan_policy` is another one.
-      TypeError: `a` is no array.
+      TypeError: `a` is not an array.
       ValueError: `axis` is out of range.
 
     >>> import primax as px
