@@ -74,17 +74,51 @@ class KeyUse:
         self.origin.used[self.path] = line
 
 
+class JoinedUse(KeyUse):
+    """Keys one after the other: a use of all is a use of each.
+
+    Args:
+      pieces: the keys, in order.
+    """
+
+    __slots__ = ("pieces",)
+
+    def __init__(self, pieces: Sequence[KeyUse], origin: Origin | None = None, path: tuple[Any, ...] = ()) -> None:
+        super().__init__(origin, path)
+        self.pieces = tuple(pieces)
+
+    def piece(self, what: Any, i: int) -> JoinedUse:
+        """A part that is one of the keys."""
+        return JoinedUse(self.pieces[i : i + 1], self.origin, (*self.path, what))
+
+    def use(self, line: str) -> None:
+        super().use(line)
+        for piece in self.pieces:
+            piece.use(line)
+
+
+def _origins(use: Any) -> Iterator[Origin]:
+    """The origins of keys, and of what they were made of."""
+    if isinstance(use, KeyUse):
+        yield use.origin
+    if isinstance(use, JoinedUse):
+        for piece in use.pieces:
+            yield from _origins(piece)
+
+
 class Number:
     """A value that is not a key.
 
     Args:
       make: what makes its mark, which values that are the same have in common; None if it is like no other.
+      known: the value, if that is known.
     """
 
-    __slots__ = ("_make", "_mark")
+    __slots__ = ("_known", "_make", "_mark")
 
-    def __init__(self, make: Callable[[], Hashable] | None = None) -> None:
+    def __init__(self, make: Callable[[], Hashable] | None = None, known: Any = None) -> None:
         self._make = make
+        self._known = known
         self._mark: Hashable = None
 
     @property
@@ -93,6 +127,10 @@ class Number:
             self._mark = ("number", next(_count)) if self._make is None else self._make()
             self._make = None
         return self._mark
+
+    def value(self) -> Any:
+        """The value, or None if it is not known."""
+        return None if self._known is None else np.asarray(self._known)
 
 
 _count = itertools.count()
@@ -108,7 +146,7 @@ def _number_of(x: Any) -> Number:
         value = np.asarray(x)
         return value.dtype.str, value.shape, value.tobytes()
 
-    return Number(mark)
+    return Number(mark, x)
 
 
 def _computed(eqn: Any, i: int, uses: list[KeyUse | Number]) -> Number:
@@ -200,14 +238,32 @@ def _outs(eqn: Any, uses: list[Use]) -> list[Use]:
     for closed in _programs(eqn.params):
         if len(closed.in_avals) == len(uses) and len(closed.out_avals) == len(eqn.outvars):
             return _walk(closed.jaxpr, [*closed.consts, *uses])
+    if kind in ("concatenate", "stack"):
+        return [JoinedUse(given)]
     if len(given) == 1 and kind in _SAME:
         return given * len(eqn.outvars)  # type: ignore[return-value]
     if len({(id(use.origin), use.path) for use in given}) > 1:  # one of several, as where elements end a loop apart
         return [KeyUse() if has_extended_dtype(var.aval) else Number() for var in eqn.outvars]
     what = (kind, repr(eqn.params), *[use.mark for use in uses if isinstance(use, Number)])
+    joined = given[0]
+    if kind in ("slice", "dynamic_slice") and isinstance(joined, JoinedUse):
+        place = _single(eqn, uses, len(joined.pieces))
+        if place is not None:
+            return [joined.piece(what, place)]
     return [
         given[0].part((*what, i)) if has_extended_dtype(var.aval) else Number() for i, var in enumerate(eqn.outvars)
     ]
+
+
+def _single(eqn: Any, uses: list[Use], count: int) -> int | None:
+    """Which of `count` keys, each of which is one row of an array, a slice is; None if that is not known."""
+    shape = eqn.invars[0].aval.shape
+    if shape[0] != count or eqn.outvars[0].aval.shape != (1, *shape[1:]):
+        return None
+    if eqn.primitive.name == "slice":
+        return eqn.params["start_indices"][0]  # type: ignore[no-any-return]
+    start = uses[1].value() if isinstance(uses[1], Number) else None
+    return None if start is None else min(max(int(start), 0), count - 1)
 
 
 def _programs(params: dict[str, Any]) -> Iterator[ClosedJaxpr]:
@@ -251,7 +307,7 @@ def _of_while(eqn: Any, uses: list[Use]) -> list[Use]:
 def _of_cond(eqn: Any, uses: list[Use]) -> list[Use]:
     """What any branch uses is used, though no two of them run."""
     operands = uses[1:]
-    origins = {id(use.origin): use.origin for use in operands if isinstance(use, KeyUse)}
+    origins = {id(origin): origin for use in operands for origin in _origins(use)}
     before = {at: dict(origin.used) for at, origin in origins.items()}
     after = {at: dict(used) for at, used in before.items()}
     outs: list[Use] = []

@@ -63,7 +63,38 @@ def both(k):
     return random.uniform(k) + random.normal(k)
 
 
+def joined(join, read):
+    """A key that is twice among keys one after the other."""
+
+    def use(k):
+        keys = join([k, random.split(random.clone(k))[0], k])
+        return read(keys)
+
+    return use
+
+
+def rows(keys):
+    return pnp.concatenate([key[None] for key in keys])
+
+
+def drawn_and_joined(k):
+    first, second = random.split(k)
+    return px.vmap(random.uniform)(pnp.stack([first, second])), random.uniform(second)
+
+
+def each_once(k):
+    first, second = random.split(k)
+    keys = pnp.stack([first, second, random.fold_in(random.clone(k), 1)])
+    draw = px.jit(lambda keys: lax.cond(True, lambda x: random.uniform(x[0]), lambda x: random.normal(x[0]), keys))
+    return draw(keys), random.uniform(keys[1]), random.uniform(keys[2])
+
+
 REFUSED = {
+    "all of keys that are stacked": joined(pnp.stack, px.vmap(random.uniform)),
+    "all of keys that are concatenated": joined(rows, px.vmap(random.uniform)),
+    "rows of keys that are stacked": joined(pnp.stack, lambda keys: (random.uniform(keys[0]), random.uniform(keys[2]))),
+    "rows of keys in a loop": joined(pnp.stack, lambda keys: lax.map(random.uniform, keys)),
+    "a key and those it is stacked with": drawn_and_joined,
     "eager": both,
     "two kinds": lambda k: (random.split(k), random.gamma(k, 2.0)),
     "in a compiled function": lambda k: px.jit(both)(k),
@@ -89,6 +120,11 @@ REFUSED = {
 }
 
 ALLOWED = {
+    "keys that are stacked": each_once,
+    "a row of keys that are stacked": joined(pnp.stack, lambda keys: random.uniform(keys[2])),
+    "two rows of keys that are stacked": joined(
+        pnp.stack, lambda keys: random.uniform(keys[1]) + random.uniform(keys[2])
+    ),
     "folded": lambda k: (random.fold_in(k, 1), random.fold_in(k, 1), random.uniform(k)),
     "cloned": lambda k: (random.uniform(k), random.uniform(random.clone(k)), random.uniform(random.clone(k))),
     "read": lambda k: (random.uniform(k), random.key_data(k)),
