@@ -244,6 +244,7 @@ class Array(Operand, metaclass=_ArrayType):
 
     def __buffer__(self, flags: int) -> memoryview:
         self._alive()
+        integer("__buffer__", "flags", flags)
         host: Any = self._host()
         return memoryview(host)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend.api_util import sequence
-from primax.extend.core import Array
+from primax.extend.core import Array, get_aval
 from primax.extend.elementwise import like
 from primax.plugins.arithmetic import add_p, mul_p
 from primax.plugins.structural import full_like
@@ -19,11 +19,12 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> A
 
     Args:
       x: a floating or complex array.
-      coeffs: its coefficients, that of the highest power first: numbers, or arrays of the dtype of `x`.
+      coeffs: its coefficients, that of the highest power first: numbers, or arrays of the dtype of `x` that are scalars
+        or have its shape. Without any the polynomial is 0.
       unroll: not used; the rule is written out.
 
     Raises:
-      TypeError: a coefficient is of another dtype, or there are none.
+      TypeError: a coefficient is of another dtype.
 
     >>> import primax as px
     >>> float(px.lax.polynomial(2.0, [1.0, 0.0, 3.0]))
@@ -31,9 +32,9 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> A
     """
     numbers = sequence("polynomial", "coeffs", coeffs)
     if not numbers:
-        raise TypeError("polynomial: coeffs must hold a number, got none")
+        return full_like(x, 0)
     first, *rest = [like(x, c) if isinstance(c, int | float | complex) else c for c in numbers]
-    out = full_like(x, first)
+    out = first if get_aval(first).shape else full_like(x, first)
     for c in rest:
         out = add_p.bind(mul_p.bind(out, x), c)
     return out

@@ -561,3 +561,10 @@ def test_a_tree_is_waited_for_at_once_and_names_the_array_that_is_gone() -> None
     y.delete()
     with pytest.raises(DeletedArrayError, match=r"the array of type i32\[2\] was deleted"):
         px.block_until_ready(tree)
+
+
+def test_the_flags_of_a_buffer_are_an_integer() -> None:
+    x = px.numpy.arange(3.0)
+    assert memoryview(x.__buffer__(0)).tolist() == [0.0, 1.0, 2.0]
+    with pytest.raises(TypeError, match=r"__buffer__: flags must be an integer, got 0\.5"):
+        x.__buffer__(0.5)  # type: ignore[arg-type]

@@ -77,6 +77,7 @@ class Worker:
         self.between = True
         self.ended = False
         self.deadline = time.monotonic() + SECONDS_TO_START
+        self.waited = 0.0  # for a processor, at the last message
         self.errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         receive, send = os.pipe()
         arguments = [job.place, f"{job.seed}/{generation}", job.only, str(count), str(send)]
@@ -96,6 +97,20 @@ class Worker:
             for line in lines:
                 messages.put((self, json.loads(line) if line.endswith("\n") else None))
         messages.put((self, None))
+
+    def starved(self) -> float:
+        """How many seconds the main thread has waited for a processor so far, where the system tells."""
+        try:
+            return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[1]) / 1e9
+        except (OSError, IndexError, ValueError):
+            return 0.0
+
+    def is_late(self) -> bool:
+        """Whether the deadline is over; it moves on by as long as the worker had no processor."""
+        now, waited = time.monotonic(), self.starved()
+        if self.deadline < now and waited > self.waited + 1:
+            self.deadline, self.waited = now + waited - self.waited, waited
+        return self.deadline < now
 
     def stop(self) -> str:
         """End the process; what it wrote."""
@@ -159,7 +174,7 @@ class Run:
         try:
             worker, message = self.messages.get(timeout=max(0.0, next_look - time.monotonic()))
         except queue.Empty:
-            for worker in [worker for worker in self.workers if worker.deadline < time.monotonic()]:
+            for worker in [worker for worker in self.workers if worker.is_late()]:
                 self._bury(worker, hangs=True)
             return
         if worker not in self.workers:
@@ -171,7 +186,7 @@ class Run:
 
     def _take(self, worker: Worker, message: dict[str, Any]) -> None:
         kind = load(worker.job.place)
-        worker.deadline = time.monotonic() + kind.seconds_per_case
+        worker.deadline, worker.waited = time.monotonic() + kind.seconds_per_case, worker.starved()
         if "start" in message:
             worker.case, worker.between = (message["start"], message["program"]), False
         elif "done" in message:

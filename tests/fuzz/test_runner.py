@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from fuzz.__main__ import rounds_of
-from fuzz.runner import Job, run
+from fuzz.runner import Job, Worker, run
 
 TOY = "fuzz.toys:Toy"
 
@@ -57,6 +59,16 @@ def test_a_case_that_hangs_is_a_finding():
     outcome = run([Job(TOY, 32, "seed", only="4", cases=2)])
     assert outcome.findings["4", "hang"].message.startswith("the case hangs")
     assert outcome.cases[TOY] == 2
+
+
+def test_a_worker_that_got_no_processor_does_not_hang(monkeypatch):
+    waits = iter([0.0, 1.5, 3.0])
+    monkeypatch.setattr(Worker, "starved", lambda worker: next(waits, 3.0))
+    began = time.monotonic()
+    outcome = run([Job(TOY, 32, "seed", only="4", cases=1)])
+    assert outcome.findings["4", "hang"]
+    assert time.monotonic() - began > 2.0 + 1.5 + 1.5
+    assert next(waits, None) is None
 
 
 def test_the_same_seed_makes_the_same_cases():

@@ -12,6 +12,7 @@ from primax import numpy as pnp
 from primax.extend.core import Array, dtypes, get_aval
 from primax.plugins.special import lgamma_p
 from primax.scipy.special.evaluation import compiled, polynomial
+from primax.scipy.special.gammas import sine_and_growth
 from primax.scipy.special.operands import inexact
 
 __all__ = ["loggamma"]
@@ -78,13 +79,9 @@ def _right(z: Any) -> Array:
 
 
 def _log_sine(x: Any, y: Any) -> Array:
-    """The principal logarithm of sin(pi (x + i y)), where the growth with y is taken out first."""
-    size = pnp.abs(y)
-    decay = pnp.exp(-2 * pi * size)
-    angle = pi * (x - 2 * pnp.round(x / 2))
-    real = pnp.sin(angle) * (1 + decay)
-    imaginary = pnp.sign(y) * pnp.cos(angle) * -pnp.expm1(-2 * pi * size)
-    return lax.complex(pi * size - log(2) + 0 * x, 0 * y) + pnp.log(lax.complex(real, imaginary))
+    """The principal logarithm of sin(pi (x + i y))."""
+    sine, growth = sine_and_growth(x, y)
+    return growth + pnp.log(sine)
 
 
 def _loggamma(z: Any) -> Array:

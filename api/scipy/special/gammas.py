@@ -11,10 +11,11 @@ import numpy as np
 from primax.extend.api_util import integer
 from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.ranges import counted
-from primax.numpy.rounding import floor
+from primax.numpy.rounding import floor, rint
 from primax.numpy.selection import where
-from primax.numpy.ufuncs import exp, log, log1p, sin
+from primax.numpy.ufuncs import cos, exp, expm1, imag, log, log1p, sin
 from primax.numpy.ufuncs import real as real_part
+from primax.plugins.arithmetic import complex_p
 from primax.plugins.special import digamma_p, igamma_p, igammac_p, lgamma_p
 from primax.plugins.special.incomplete_gamma import stirling
 from primax.scipy.special.operands import bound, inexact, real
@@ -98,18 +99,36 @@ _LANCZOS = (
 
 
 def _complex_gamma(z: Any) -> Array:
-    """By the approximation of Lanczos in the right half plane, by reflection in the left one; NaN at the poles."""
-    left = real_part(z) < 0.5
+    """By the approximation of Lanczos in the right half plane, by reflection in the left one; NaN at the poles.
+
+    There, the growth of the sine with the imaginary part cancels the decay of the function on the right.
+    """
+    x, y = real_part(z), imag(z)
+    left = x < 0.5
+    pole = (floor(x) == x) & (x <= 0) & (y == 0)
     w = where(left, -z, z - 1)
     total: Any = _LANCZOS[0]
     for i, coefficient in enumerate(_LANCZOS[1:], 1):
         total = total + coefficient / (w + i)
     t = w + 7.5
-    right = sqrt(2 * pi) * total * exp((w + 0.5) * log(t) - t)
-    sine = sin(pi * where(left, z, 0.5))
-    pole = (floor(real_part(z)) == z) & (real_part(z) <= 0)
-    reflected = pi / (where(pole, 1, sine) * right)
-    return where(pole, complex(np.nan, np.nan), where(left, reflected, right))
+    exponent = (w + 0.5) * log(t) - t + log(sqrt(2 * pi) * total)
+    value = exp(where(left, 0, exponent))
+    # What is real stays real where it overflows: the product of zero and infinity is NaN.
+    right = where((y == 0) & (real_part(value) == np.inf), real_part(value), value)
+    usual = left & ~pole
+    sine, growth = sine_and_growth(where(usual, x, 0.5), where(usual, y, 0.0))
+    half = exp(-0.5 * where(usual, exponent + growth, 0))
+    return where(pole, complex(np.nan, np.nan), where(left, half * (pi / sine) * half, right))
+
+
+def sine_and_growth(x: Any, y: Any) -> tuple[Array, Array]:
+    """sin(pi (x + i y)) as a factor and the exponent of another, which grows with y."""
+    below = y < 0
+    size = pi * where(below, -y, y)
+    angle = pi * (x - 2 * rint(x / 2))
+    decay = exp(-2 * size)
+    odd = -expm1(-2 * size) * where(below, -0.5, 0.5)
+    return complex_p.bind(0.5 * sin(angle) * (1 + decay), cos(angle) * odd), size
 
 
 def log_ratio(z: Any, m: Any) -> Array:

@@ -96,6 +96,27 @@ def test_gamma_of_complex_numbers_is_that_of_scipy():
     np.testing.assert_allclose(slope, scipy_special.gamma(3 + 4j) * scipy_special.digamma(3 + 4j), rtol=1e-10)
 
 
+def test_gamma_of_complex_numbers_far_from_the_real_axis_is_that_of_scipy():
+    far = [-3 + 300j, -3.5 - 1e30j, -40 + 1e-20j, -1e30 + 1j, 1e10 + 0j, 40 + 1j, 0.5 - 1e5j, -0.5 + 0j]
+    got = special.gamma(np.array(far, np.complex64))
+    with np.errstate(all="ignore"):
+        want = scipy_special.gamma(np.array(far, np.complex64))
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-38)
+    far = [*far[:6], -3 + 80j, 171 + 0j]
+    with px.enable_x64(True):
+        np.testing.assert_allclose(special.gamma(np.array(far)), scipy_special.gamma(np.array(far)), rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["gamma", "loggamma"])
+def test_derivatives_at_real_numbers_do_not_depend_on_the_direction(name):
+    f = getattr(special, name)
+    with px.enable_x64(True):
+        for x in (-2.3 + 0j, -0.5 - 0j, 0.3 + 0j, 2.5 + 0j):
+            along, across = (px.jvp(f, (x,), (t,))[1] for t in (1 + 0j, 1j))
+            want = scipy_special.digamma(x) * (scipy_special.gamma(x) if name == "gamma" else 1)
+            np.testing.assert_allclose([along, across], [want, 1j * want], rtol=1e-10, atol=1e-14)
+
+
 def test_derivatives_do_not_hang_on_what_other_arguments_would_give():
     cases = (
         (special.xlogy, 1, (0.0, 0.0), 0.0),

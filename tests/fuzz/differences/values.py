@@ -125,6 +125,13 @@ VALUES: tuple[Meant, ...] = (
         message=r"jax: (np\.\w+\()?-?inf",
     ),
     Meant(
+        r"(numpy\.|Array\.)(nonzero|argwhere|flatnonzero)",
+        "value",
+        "An array without elements is filled up with `fill_value` as any other, in jax with zeros.",
+        text=r"zeros\(\(.*fill_value=|\[\].*fill_value=",
+        message=r"jax: \S*\(0\)",
+    ),
+    Meant(
         r"numpy\.einsum_path",
         "value",
         "Which order is chosen among those of one cost is nobody's promise.",
