@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,16 @@ import numpy as np
 from primax.core.avals import aval_handlers
 from primax.extend.core import dtypes, register_aval
 
-__all__ = ["canonicalize_dtype_handlers", "pytype_aval_mappings", "register_vmappable", "unregister_vmappable"]
+__all__ = [
+    "Shape",
+    "canonicalize_dtype_handlers",
+    "is_vmappable",
+    "pytype_aval_mappings",
+    "register_vmappable",
+    "unregister_vmappable",
+]
+
+Shape = Sequence[int]
 
 
 class _Table(MutableMapping[type, Callable[[Any], Any]]):
@@ -61,6 +70,11 @@ def _tell_type_by(kind: type, handler: Callable[[Any], Any]) -> None:
 
 canonicalize_dtype_handlers = _Table(lambda kind: _canonical, _convert_by)
 pytype_aval_mappings = _Table(lambda kind: aval_handlers[kind], _tell_type_by)
+
+
+def is_vmappable(x: Any) -> bool:
+    """Whether a value is of a registered type: none is."""
+    return False
 
 
 def register_vmappable(
