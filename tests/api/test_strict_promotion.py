@@ -51,7 +51,7 @@ CALLS = {
     "gaussian_kde": lambda x: stats.gaussian_kde(x).logpdf(x),
     "map_coordinates": lambda x: ndimage.map_coordinates(x, [x / 2], 1, "reflect"),
     "map_coordinates of ints": lambda x: ndimage.map_coordinates(I, [x / 2], 1),
-    "RegularGridInterpolator": lambda x: interpolate.RegularGridInterpolator((I,), x)(x),
+    "RegularGridInterpolator": lambda x: interpolate.RegularGridInterpolator((x,), x)(x),
     "minimize": lambda x: optimize.minimize(lambda y: ((y - 1) ** 2).sum(), x, method="BFGS").x,
     "little memory": lambda x: optimize.minimize(lambda y: ((y - 1) ** 2).sum(), x, method=L_BFGS).x,
     "cg": lambda x: linalg.cg(lambda v: 2 * v, x)[0],

@@ -60,8 +60,6 @@ def promote_dtypes_numeric(*args: Any) -> list[Array]:
 def promote_dtypes_complex(*args: Any) -> list[Array]:
     """Arguments as arrays of their common dtype, which is complex if it was not."""
     return _arrays("promote_dtypes_complex", args, _to_complex)
-        "promote_dtypes_complex", args, lambda dtype: dtypes.result_type(dtypes.to_inexact_dtype(dtype), complex)
-    )
 
 
 def _to_complex(dtype: Any) -> Any:
