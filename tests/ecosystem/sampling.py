@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import time
 from pathlib import Path
@@ -32,8 +33,8 @@ def write(name: str, outcome: str, text: str = "") -> None:
 
 
 def _with_jax(name: str) -> str:
-    """The name of a test, which may tell the module of an argument, as it is with jax."""
-    return name.replace("primax.", "jax.")
+    """The name of a test, which may tell the type of an argument, as it is with jax."""
+    return re.sub(r"<scalar type (\w+)>", r"<class 'jax.numpy.\1'>", name.replace("primax.", "jax."))
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:

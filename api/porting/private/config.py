@@ -150,8 +150,16 @@ class JaxConfig:
                 flags.DEFINE_string(name, None, f"The option {name}.")
 
     def parse_flags_with_absl(self) -> None:
-        """Set the options that the command line names, such as `--jax_enable_x64` or `--jax_platforms=cpu`."""
+        """Set the options that the command line names, such as `--jax_enable_x64` or `--jax_platforms=cpu`.
+
+        Where the program uses absl, its flags may be read from then on, as after JAX's method of this name.
+        """
         self.config_with_absl()
+        flags = sys.modules.get("absl.flags")
+        if flags is not None and not flags.FLAGS.is_parsed():
+            flags.FLAGS(
+                ["", *(word for word in sys.argv[1:] if word.startswith(("--jax", "--nojax")))], known_only=True
+            )
         known = {**_FREE, **_options.values}
         for word in sys.argv[1:]:
             name, given, text = word.lstrip("-").partition("=")

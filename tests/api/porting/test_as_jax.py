@@ -200,7 +200,12 @@ assert primax.config.debug_key_reuse
 config.update("jax_debug_key_reuse", False)
 # The command line; absl is told of the flags where it is used.
 class Flags(dict):
-    pass
+    parsed = ()
+    def is_parsed(self):
+        return bool(self.parsed)
+    def __call__(self, words, known_only):
+        assert known_only
+        self.parsed = words
 class Absl:
     FLAGS = Flags()
     DEFINE_bool = DEFINE_string = lambda name, value, text: Absl.FLAGS.update({name: value})
@@ -210,6 +215,10 @@ config.parse_flags_with_absl()
 assert config.x64_enabled and primax.config.enable_x64 and primax.config.default_matmul_precision == "high"
 assert config.values["jax_enable_x64"] is True and config.jax_log_compiles is False
 assert Absl.FLAGS["jax_enable_x64"] is False and "jax_platforms" in Absl.FLAGS
+options_given = ["--jax_enable_x64", "--nojax_log_compiles", "--jax_default_matmul_precision=high"]
+assert Absl.FLAGS.parsed == ["", *options_given]
+config.parse_flags_with_absl()
+assert Absl.FLAGS.parsed == ["", *options_given]
 print("all is well")
 """
 
