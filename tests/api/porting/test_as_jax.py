@@ -58,6 +58,9 @@ assert pickle.loads(pickle.dumps(jnp.sin)) is primax.numpy.sin
 # `vars` has every public name: packages copy the functions of a module from there.
 assert vars(jnp)["tanh"] is primax.numpy.tanh and "jit" in jax.__dict__ and "tree_map" not in vars(jax)
 
+# Meshes have JAX's default.
+assert jax.make_mesh((1,), ("x",)).axis_types == (jax.sharding.AxisType.Explicit,)
+
 # A module below Pallas can be imported, as packages do that use it on TPUs alone.
 from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel
 assert "does not have" in repr(splash_attention_kernel)
