@@ -34,6 +34,7 @@ def steps(name, *args):
 CALLS = {
     **{name: lambda x, name=name: getattr(special, name)(x) for name in UNARY},
     "complex loggamma": lambda x: special.loggamma(px.lax.complex(x, x)),
+    "complex gamma": lambda x: special.gamma(px.lax.complex(x, x)),
     "complex wofz": lambda x: special.wofz(px.lax.complex(x, -x)),
     "expn": lambda x: special.expn(I, x),
     "owens_t": lambda x: special.owens_t(x, x),

@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import integer
 from primax.extend.core import Array, dtypes, get_aval
+from primax.numpy.creation import zeros_like
 from primax.numpy.ranges import counted
 from primax.numpy.rounding import floor, rint
 from primax.numpy.selection import where
@@ -114,7 +115,7 @@ def _complex_gamma(z: Any) -> Array:
     exponent = (w + 0.5) * log(t) - t + log(sqrt(2 * pi) * total)
     value = exp(where(left, 0, exponent))
     # What is real stays real where it overflows: the product of zero and infinity is NaN.
-    right = where((y == 0) & (real_part(value) == np.inf), real_part(value), value)
+    right = where((y == 0) & (real_part(value) == np.inf), _as_complex(real_part(value)), value)
     usual = left & ~pole
     sine, growth = sine_and_growth(where(usual, x, 0.5), where(usual, y, 0.0))
     half = exp(-0.5 * where(usual, exponent + growth, 0))
@@ -122,13 +123,17 @@ def _complex_gamma(z: Any) -> Array:
 
 
 def sine_and_growth(x: Any, y: Any) -> tuple[Array, Array]:
-    """sin(pi (x + i y)) as a factor and the exponent of another, which grows with y."""
+    """sin(pi (x + i y)) as a factor and the exponent of another, which grows with y; both complex."""
     below = y < 0
     size = pi * where(below, -y, y)
     angle = pi * (x - 2 * rint(x / 2))
     decay = exp(-2 * size)
     odd = -expm1(-2 * size) * where(below, -0.5, 0.5)
-    return complex_p.bind(0.5 * sin(angle) * (1 + decay), cos(angle) * odd), size
+    return complex_p.bind(0.5 * sin(angle) * (1 + decay), cos(angle) * odd), _as_complex(size)
+
+
+def _as_complex(x: Any) -> Array:
+    return complex_p.bind(x, zeros_like(x))
 
 
 def log_ratio(z: Any, m: Any) -> Array:
