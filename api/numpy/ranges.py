@@ -337,5 +337,9 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     check_function("fromfunction", "function", function)
     shape = read_shape(shape, "fromfunction")
     dtype = read_dtype(dtype, "fromfunction")
-    positions = [counted(size, 0, 1, dtype) for size in shape]
-    return function(*meshgrid(*positions, indexing="ij"), **kwargs)
+    # One axis after the other, so that a shape of too many is refused at the first.
+    positions = [
+        broadcast_in_dim_p.bind(counted(size, 0, 1, dtype), shape=shape, broadcast_dimensions=(axis,))
+        for axis, size in enumerate(shape)
+    ]
+    return function(*positions, **kwargs)

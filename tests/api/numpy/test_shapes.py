@@ -276,3 +276,8 @@ def test_an_array_of_numpy_too_large_for_memory_is_refused_before_its_rows_are_c
     terabytes = np.broadcast_to(np.float32(1), (2**12, 2**30))
     with pytest.raises(RuntimeError, match="RESOURCE_EXHAUSTED"):
         join(terabytes)
+
+
+def test_a_function_of_positions_has_no_more_axes_than_an_array() -> None:
+    with pytest.raises(ValueError, match="arrays must have at most"):
+        pnp.fromfunction(lambda *positions: positions[0], range(10**5))
