@@ -1,4 +1,4 @@
-"""`python -m primax` and the program `primax`: see plugins and rules, check them, start a package, port from JAX."""
+"""`python -m primax` and the program `primax`: show plugins and rules, check them, start a package, port from JAX."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["COMMANDS", "main"]
 
 COMMANDS = {
     "port": ("rewrite programs for JAX into programs for primax", "primax.porting.commands.port"),
-    "as-jax": ("run a program for JAX as it is, on primax", "primax.porting.commands.as_jax"),
+    "as-jax": ("run an unchanged program for JAX on primax", "primax.porting.commands.as_jax"),
 }
 
 
@@ -20,7 +20,7 @@ def main() -> int:
     """Run the command line of this process and return the exit code."""
     streams: tuple[Any, ...] = sys.stdout, sys.stderr
     for stream in streams:
-        stream.reconfigure(errors="backslashreplace")  # plugins may have reasons that the terminal cannot spell
+        stream.reconfigure(errors="backslashreplace")  # a plugin's text may have characters that the terminal lacks
     return commands.main(version=__version__, further=COMMANDS)
 
 

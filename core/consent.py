@@ -1,4 +1,4 @@
-"""Consent to overrides: the plugins that may replace entries of others, by the word of the user or of the owner."""
+"""Consent to overrides: the plugins that may replace entries of others, as the user or the owner allows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ OVERRIDES = "PRIMAX_ALLOW_OVERRIDES"
 
 
 class Consents:
-    """The consent that has been given in one host.
+    """The consent in one host.
 
     Attributes:
-      users: the plugins that the user lets replace such things; of two that replace the same one, the later wins.
-      by_plugin: for plugins that let others replace what is theirs: whom.
+      users: the plugins that the user allows to override; if two override the same entry, the later one has priority.
+      by_plugin: for each owner, the plugins that it allows to override its entries.
     """
 
     def __init__(self) -> None:
@@ -23,55 +23,53 @@ class Consents:
         self.by_plugin: dict[str, tuple[str, ...]] = {}
 
     def read_environment(self) -> list[str]:
-        """Take note of the names in the variable, which are returned."""
+        """Add the names in the environment variable and return them."""
         names = [name.strip() for name in os.environ.get(OVERRIDES, "").split(",") if name.strip()]
         self.add(names)
         return names
 
     def add(self, names: list[str]) -> None:
-        """Let plugins replace what others have given, each before those that follow."""
+        """Allow plugins to override; later names have priority over earlier ones."""
         self.users = [*(name for name in self.users if name not in names), *names]
 
     def is_given(self, plugin: str, owner: str) -> bool:
-        """Whether a plugin may replace what another has given."""
+        """Whether a plugin may override entries of another."""
         return plugin in self.users or plugin in self.by_plugin.get(owner, ()) or "*" in self.by_plugin.get(owner, ())
 
     def ground(self, plugin: str, owner: str | None) -> str:
-        """On whose word a plugin may replace what another has given, for those who ask; empty if it may not."""
+        """Who allows a plugin to override entries of another, as a text for users; empty if nobody does."""
         if plugin in self.users:
             others = ", ".join(map(repr, self.users))
-            return "the user lets it" + (f", and of {others} the last wins" if len(self.users) > 1 else "")
-        return f"plugin {owner!r} lets it" if owner is not None and self.is_given(plugin, owner) else ""
+            return "the user allows it" + (f"; of {others} the last has priority" if len(self.users) > 1 else "")
+        return f"plugin {owner!r} allows it" if owner is not None and self.is_given(plugin, owner) else ""
 
     def refusal(self, plugin: str, owner: str | None, current: Any, may_ask: bool = True) -> str:
-        """Why a plugin may not replace a rule, or what else others have given; empty if it may, or need not.
-
-        It need not if the user has put another that has replaced it above this one.
+        """Why a plugin may not override an entry of another plugin; empty if it may, or if it has no priority.
 
         Args:
-          plugin: who would replace it.
-          owner: the plugin that it belongs to: that of the primitive.
-          current: the provenance of what is there.
-          may_ask: whether the owner could be asked for consent, who is not if it comes with primax.
+          plugin: the plugin that would override the entry.
+          owner: the plugin that owns the entry; a rule belongs to the owner of its primitive.
+          current: the provenance of the current entry.
+          may_ask: whether the owner can consent; families of primax cannot.
         """
         if owner is None or plugin in (owner, current.plugin):
             return ""
         if not self.is_given(plugin, owner):
-            theirs = f", plugin {owner!r} by registry.allow_overrides({plugin!r})" if may_ask else ""
+            theirs = f"; plugin {owner!r} may call registry.allow_overrides({plugin!r})" if may_ask else ""
             return (
-                f"without consent: the user gives it by primax.plugins.allow_overrides({plugin!r}) or "
+                f"without consent: the user may call primax.plugins.allow_overrides({plugin!r}) or set "
                 f"{OVERRIDES}={plugin}{theirs}"
             )
         rivals = current.plugin not in (owner, plugin) and current.origin == "overridden"
         if rivals and not {plugin, current.plugin} <= set(self.users):
             return (
-                f"since plugin {current.plugin!r} has replaced it already; the user says who wins, the last of "
-                f"primax.plugins.allow_overrides({current.plugin!r}, {plugin!r})"
+                f"since plugin {current.plugin!r} has replaced it already; the user may give the last of "
+                f"primax.plugins.allow_overrides({current.plugin!r}, {plugin!r}) priority"
             )
         return ""
 
     def is_outranked(self, plugin: str, current: Any) -> bool:
-        """Whether the user has put the plugin that has replaced something above the one that would."""
+        """Whether the plugin that replaced an entry has priority over `plugin`."""
         if current.origin != "overridden" or current.plugin == plugin:
             return False
         if not {plugin, current.plugin} <= set(self.users):

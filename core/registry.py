@@ -465,7 +465,7 @@ class Registry:
           override: whether what is there is to be replaced.
 
         Raises:
-          RefusedError: it is there, and the plugin does not say `override`, or nobody lets it.
+          RefusedError: it exists already, and the plugin does not say `override`, or has no consent.
         """
         if isinstance(held, Withheld):
             held.let_go(key)

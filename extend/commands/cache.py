@@ -1,4 +1,4 @@
-"""Show the directory that keeps compiled programs between processes, or clear it."""
+"""Show the cache that keeps compiled programs between processes, or clear it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["configure", "run"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("--clear", action="store_true", help="remove all programs")
+    parser.add_argument("--clear", action="store_true", help="remove all programs from the cache")
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show or clear the directory; exit code 1 if programs are not kept."""
+    """Show or clear the cache; exit code 1 if there is none."""
     folder = compilation_cache_dir.value
     if folder is None:
         if arguments.json:
             show_json({"folder": None})
         else:
-            print(f"Compiled programs are not kept: {compilation_cache_dir.env} names no directory.")
+            print(f"There is no cache of compiled programs: {compilation_cache_dir.env} names no directory.")
         return 1
     try:
         removed = disk_cache.clear(folder) if arguments.clear else 0
@@ -44,10 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
             ("directory", folder),
             ("programs", str(len(files))),
             ("size", _megabytes(size) if most < 0 else f"{_megabytes(size)} of {_megabytes(most)}"),
-            ("used last", _when(files[-1][0]) if files else ""),
-            ("not used since", _when(files[0][0]) if files else ""),
+            ("last used", f"{_when(files[0][0])} (oldest) to {_when(files[-1][0])} (newest)" if files else ""),
         ]
-        print(f"Compiled programs are kept between processes.\n{facts(pairs, terminal_width())}")
+        print(f"The cache of compiled programs:\n{facts(pairs, terminal_width())}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Check every rule of a plugin's primitives against what does not use that rule, at the samples that it gives."""
+"""Compare every rule of a plugin's primitives with a computation that does not use it, for the plugin's samples."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("plugin", metavar="PLUGIN", help="the name of an active plugin")
     parser.add_argument(
-        "--primitive", action="append", metavar="NAME", help="check this primitive only; may be repeated"
+        "--primitive", action="append", metavar="NAME", help="check only this primitive; may be repeated"
     )
     parser.add_argument(
-        "-k", action="append", metavar="CHECK", dest="only", help="run this check only; may be repeated"
+        "-k", action="append", metavar="CHECK", dest="only", help="run only this check; may be repeated"
     )
     add_json(parser)
 
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(check: Any) -> Any:
-    """The outcome of one check; who watches a terminal sees its name meanwhile."""
+    """The outcome of one check; a terminal shows its name while it runs."""
     if not sys.stderr.isatty():
         return check.run()
     print(f"\r{check.label}\x1b[K", end="", file=sys.stderr, flush=True)

@@ -25,7 +25,7 @@ class UsageError(ValueError):
 
 
 def load_plugins() -> list[PluginRecord]:
-    """Activate all plugins and return their records. A plugin can neither end this nor write to standard output.
+    """Activate all plugins and return their records. Failures of plugins are recorded; their output goes to stderr.
 
     Raises:
       PluginError: a variable in the environment names an unknown plugin.
@@ -39,7 +39,7 @@ def load_plugins() -> list[PluginRecord]:
 
 
 def _activated() -> bool:
-    """Activate what is not active; False if a family failed that primax cannot do without, whose record tells."""
+    """Activate the plugins that are not active; False if a family that primax needs failed, as its record says."""
     try:
         host.activate()
     except PluginError:
@@ -72,9 +72,9 @@ def look_up(what: str, name: str, known: Mapping[str, _T]) -> _T:
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Give a command its option `--json`."""
-    parser.add_argument("--json", action="store_true", help="print plain data instead of text")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
 def show_json(data: Any) -> None:
     """Print data as JSON."""
-    print(import_module("json").dumps(data, indent=2))  # 3 ms that the other form does not spend
+    print(import_module("json").dumps(data, indent=2))  # imported here, as it takes 3 ms

@@ -29,25 +29,25 @@ KINDS = ("impl", "abstract_eval", "jvp", "transpose", "batch", "lowering")
 """The kinds of rules that most primitives have, in the order in which they are shown."""
 
 VARIANTS = {"abstract_eval": "effectful_abstract_eval", "batch": "axis_batch"}
-"""Kinds whose rules do what those of another kind do, and more, by that other kind."""
+"""Kinds of rules by the simpler kind that they extend."""
 
 NOT_NEEDED = {
     "impl": "it is evaluated by compiling its lowering",
     "jvp": "it takes no arrays",
     "batch": "it takes no arrays",
-    "transpose": "its jvp rule hands tangents to other primitives, and those are transposed",
-    "effectful_abstract_eval": "its abstract_eval rule says all: it has no effects",
-    "axis_batch": "only a rule that asks for the size or the name of the mapped axis is of this kind",
-    "partial_eval": "it is computed when all its arguments are known, and recorded when one is not",
-    "partial_eval_jaxpr": "it is computed when all its arguments are known, and kept whole when one is not",
-    "dce": "it is left out when none of its results is used, and kept whole when one is",
+    "transpose": "its jvp rule applies other primitives to tangents, and those are transposed",
+    "effectful_abstract_eval": "it has no effects, so its abstract_eval rule is enough",
+    "axis_batch": "only a rule that needs the size or the name of the mapped axis is of this kind",
+    "partial_eval": "it is computed when all its arguments are known, and recorded otherwise",
+    "partial_eval_jaxpr": "it is computed when all its arguments are known, and kept whole otherwise",
+    "dce": "it is removed when none of its results is used, and kept whole otherwise",
     "staging": "it is staged as one equation",
-    "check": "its equations are checked by its abstract_eval rule",
+    "check": "its abstract_eval rule checks its equations",
     "print": "all its parameters are printed",
-    "named_axes": "it refers to no axes by name, unless the programs that it holds do",
+    "named_axes": "it refers to no axes by name, except in its inner programs",
     "interpret": "interpreters bind it again, or have a method for it",
 }
-"""By kind, what happens without a rule where none is needed."""
+"""By kind, what happens to a primitive that has no rule and needs none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Coverage:
 
     Attributes:
       status: `"given"`, `"derived"`, `"overridden"`, `"unsupported"`, `"missing"` or `"not needed"`.
-      sources: where the rules come from, by what each is called: the kind, or `lowering[cpu]` for a platform.
-      reason: why it is unsupported.
+      sources: where the rules come from, by the name of each: its kind, or `lowering[cpu]` for a platform.
+      reason: why the rule is unsupported.
     """
 
     status: str
@@ -135,7 +135,7 @@ def _status(provenance: Provenance) -> str:
 
 
 def _is_needed(primitive: Primitive, kind: str) -> bool:
-    """Whether something fails for want of a rule. All transformations of others ask for theirs."""
+    """Whether something fails without this rule. Transformations of third parties need their rules."""
     if kind == "transpose":
         return _is_linear(rule_tables["jvp"].functions.get(primitive))
     if kind in ("jvp", "batch"):
@@ -149,7 +149,7 @@ def _is_linear(jvp: Any) -> bool:
 
 
 def _takes_arrays(primitive: Primitive) -> bool:
-    """Whether it has arguments, by what its samples say; without any, it may."""
+    """Whether one of its samples has arguments; True if there are no samples."""
     try:
         samples = samples_of(primitive)
     except Exception:  # of any kind, from a plugin's function; the conformance kit reports it

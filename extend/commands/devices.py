@@ -1,7 +1,7 @@
 """Show the available platforms and devices, and for unusable plugins the reason and the package to install.
 
-The client of each platform is made, which takes memory of GPUs for a moment. With --found nothing is loaded, and the
-list is of the plugins that are installed.
+The command starts a client for each platform, which takes GPU memory for a moment. With --found it loads nothing and
+lists the installed plugins.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["configure", "run"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument(
-        "platform", nargs="?", metavar="PLATFORM", help="show this platform; exit code 1 if it is not there"
+        "platform", nargs="?", metavar="PLATFORM", help="show only this platform; exit code 1 if it cannot be used"
     )
-    parser.add_argument("--found", action="store_true", help="list plugins without loading them")
+    parser.add_argument("--found", action="store_true", help="list installed plugins without loading them")
     add_json(parser)
 
 
@@ -38,13 +38,13 @@ def run(arguments: argparse.Namespace) -> int:
         found += [_description(each.name, each, each.problem) for each in plugins if each is not first.get(each.name)]
         found += [_description(each.name, each, each.problem) for each in first.values() if each.name not in names]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what they would say is shown
+        warnings.simplefilter("ignore")  # the output of this command says the same
         default = platforms.default_platform()
     hint = "" if any(name in ("cuda", "rocm") for name in names) else gpus.hint()
     if arguments.json:
         show_json({"default": default, "platforms": found, "hint": hint})
     else:
-        last = f"Computations run on {default} when nothing else is said."
+        last = f"The default platform is {default}."
         print("\n\n".join([*map(_text, found), last, *_lines(hint)]))
     return 1 if arguments.platform and any(each["problem"] for each in found) else 0
 
@@ -54,7 +54,7 @@ def _lines(hint: str) -> list[str]:
 
 
 def _platform(name: str, plugin: Any, only_found: bool) -> dict[str, Any]:
-    """What is known of a platform, whose client is made unless it is known already that this fails."""
+    """The description of a platform. Its client is started unless it is already known to fail."""
     problem = "" if plugin is None else plugin.problem
     if problem or only_found:
         return _description(name, plugin, problem)
@@ -67,7 +67,7 @@ def _platform(name: str, plugin: Any, only_found: bool) -> dict[str, Any]:
 
 
 def _description(name: str, plugin: Any, problem: str) -> dict[str, Any]:
-    """What is known of a platform before it is used."""
+    """The description of a platform without its client."""
     source = ("jaxlib" if name == "cpu" else "") if plugin is None else plugin.source
     library = "" if plugin is None else plugin.library
     return {"platform": name, "source": source, "library": library, "version": "", "problem": problem, "devices": []}

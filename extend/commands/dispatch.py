@@ -20,22 +20,22 @@ __all__ = ["main"]
 _COMMANDS = {
     "plugins": "list the plugins, or show one",
     "rules": "show which primitive has which rules",
-    "why": "say where a rule comes from",
+    "why": "show where a rule comes from",
     "check": "run the conformance kit on a plugin",
-    "devices": "show the platforms and devices, and why others are not there",
-    "cache": "show or clear what is kept of compiled programs",
+    "devices": "show the platforms and devices, and why others cannot be used",
+    "cache": "show or clear the cache of compiled programs",
     "draw": "draw the program of a function",
-    "new": "write a package with a plugin of your own",
+    "new": "write a package with a new plugin",
 }
 _EPILOG = """exit codes:
-  0  all is well
+  0  success
   1  the answer is no: a plugin is not active, a rule is missing, a check failed,
      a function cannot be traced, a name of JAX has no counterpart
-  2  the question makes no sense: an unknown command, plugin, primitive, rule or function"""
+  2  bad usage: an unknown command, plugin, primitive, rule or function"""
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """The layout of help, of a given width: argparse makes one for each argument, and would import `shutil` to ask."""
+    """The layout of help, with a given width: argparse makes one for each argument, and would import `shutil`."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=columns() - 2)
@@ -52,13 +52,13 @@ def main(
     Args:
       arguments: the command line after the program's name; that of the process if None.
       version: the version of primax.
-      further: commands beside those of this package: the purpose of each, and its module.
+      further: commands of other packages, by name: the purpose of each, and its module.
 
     Returns:
       The exit code.
 
     Raises:
-      SystemExit: the command line asks for help or the version (code 0), or cannot be read (code 2).
+      SystemExit: the command line asks for help or the version (code 0), or is wrong (code 2).
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     wanted = given[0] if given else ""
@@ -77,7 +77,7 @@ def main(
         tell(f"{parsed.command}: {error}")
         return 2
     except BrokenPipeError:
-        # Whoever was reading has enough. What Python would still flush as it ends must go somewhere.
+        # The reader has closed the pipe. Python flushes standard output at its end, which needs a valid file.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
@@ -87,8 +87,8 @@ def _parser(wanted: str, version: str, known: Mapping[str, tuple[str, str]]) -> 
     """The command line, with the arguments of the wanted command."""
     parser = argparse.ArgumentParser(
         prog="primax",
-        description="See which plugins and rules there are, check them, draw programs, start your own package, "
-        "and bring programs over from JAX.",
+        description="Show plugins and their rules, check them, draw programs, start a package, and port programs from "
+        "JAX.",
         epilog=_EPILOG,
         formatter_class=_Help,
     )

@@ -1,4 +1,4 @@
-"""Draw the program of a function: equations in the colours of the plugins that their primitives come from."""
+"""Draw the program of a function. The colour of an equation shows the plugin of its primitive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from primax.extend.commands.common import UsageError, add_json, load_plugins, sh
 __all__ = ["configure", "run"]
 
 _TYPE = re.compile(r"(?P<dtype>[a-z0-9_]+)\s*(\[(?P<shape>[\d\s,]*)\])?")
-# What programs call dtypes, where that is not the dtype's own name.
+# Short names of dtypes in printed programs.
 _KINDS = {"f": "float", "i": "int", "u": "uint", "c": "complex", "bf": "bfloat"}
 
 
@@ -28,9 +28,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "types", nargs="*", metavar="TYPE", help="the type of each argument, such as 'f32[3,4]' or float32 for a number"
     )
-    parser.add_argument("--out", metavar="FILE", help="a .dot, .svg, .png or .pdf file; without it the text is printed")
-    parser.add_argument("--depth", type=int, help="how deep programs within programs are drawn; as suits if not given")
-    parser.add_argument("--limit", type=int, default=250, help="how many equations are drawn at most")
+    parser.add_argument(
+        "--out", metavar="FILE", help="a .dot, .svg, .png or .pdf file; by default print the text for dot"
+    )
+    parser.add_argument("--depth", type=int, help="how many levels of inner programs to draw; by default what fits")
+    parser.add_argument("--limit", type=int, default=250, help="the most equations to draw; by default 250")
     add_json(parser)
 
 
@@ -63,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _function(path: str) -> Callable[..., Any]:
-    """The function that MODULE:FUNCTION names; modules are looked for where the command is run, too.
+    """The function that MODULE:FUNCTION names; modules in the current directory are found, too.
 
     Raises:
       UsageError: there is no such module or function.

@@ -18,7 +18,7 @@ from primax.extend.commands.common import UsageError, add_json, look_up, show_js
 
 __all__ = ["configure", "run"]
 
-# What is written, and which file of the skeleton it is made from; a file without one is empty.
+# The files of a package, and the file of the skeleton from which each is made; "" stands for an empty file.
 _FILES = {
     "pyproject.toml": "pyproject.toml.in",
     "README.md": "README.md.in",
@@ -32,7 +32,7 @@ _FILES_OF_KIND = {"ffi": {"setup.py": "setup.py.in", "src/$module/boost.cc": "bo
 
 
 class _Kind(NamedTuple):
-    """What a package starts from: a function, what it computes, and what the package needs to be built."""
+    """A template: its function, what that computes, its rules, and the requirements to build the package."""
 
     function: str
     what: str
@@ -42,7 +42,7 @@ class _Kind(NamedTuple):
 
 _USUAL = "abstract_eval batch impl jvp lowering"
 _KINDS = {
-    "elementwise": _Kind("damp", "a number made less than one in size", f"{_USUAL} sharding"),
+    "elementwise": _Kind("damp", "a number scaled to less than one in magnitude", f"{_USUAL} sharding"),
     "linear": _Kind("axpy", "a multiple of one array plus another", f"{_USUAL} transpose"),
     "higher-order": _Kind(
         "iterate",
@@ -65,9 +65,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("name", metavar="NAME", help="the package's name, such as my-plugin")
     parser.add_argument(
-        "--kind", metavar="KIND", default="linear", help=f"what to start from: {', '.join(_KINDS)}; by default linear"
+        "--kind", metavar="KIND", default="linear", help=f"the template: {', '.join(_KINDS)}; by default linear"
     )
-    parser.add_argument("--into", metavar="DIR", default=".", help="where to make its folder; by default here")
+    parser.add_argument(
+        "--into", metavar="DIR", default=".", help="the directory for the package; by default the current one"
+    )
     add_json(parser)
 
 
@@ -110,26 +112,30 @@ def _distribution(name: str) -> str:
       UsageError: it is not a name of a package.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_.]+[A-Za-z0-9]+)*", name):
-        raise UsageError(f"NAME must be a letter and then letters, digits, and hyphens between them, got {name!r}")
+        raise UsageError(f"NAME must begin with a letter and have only letters, digits and inner hyphens, got {name!r}")
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _require_free(distribution: str, module: str, folder: Path) -> None:
-    """Refuse names that would hide something, or be hidden."""
+    """Refuse names that exist already.
+
+    Raises:
+      UsageError: the name belongs to a keyword, module, plugin or folder.
+    """
     if keyword.iskeyword(module):
         raise UsageError(f"NAME must not be a keyword of Python, got {module!r}")
     if module in sys.stdlib_module_names or import_module("importlib.util").find_spec(module) is not None:
-        raise UsageError(f"NAME must not be that of a module that is there already, got {module!r}")
+        raise UsageError(f"NAME must not be the name of an existing module, got {module!r}")
     if any(record.name == distribution for record in host.records()):
-        raise UsageError(f"NAME must not be that of a plugin that is there already, got {distribution!r}")
+        raise UsageError(f"NAME must not be the name of an installed plugin, got {distribution!r}")
     if not folder.parent.is_dir():
         raise UsageError(f"there is no folder {str(folder.parent)!r}")
     if folder.exists() or folder.is_symlink():
-        raise UsageError(f"{str(folder)!r} is there already")
+        raise UsageError(f"{str(folder)!r} exists already")
 
 
 def _write(folder: Path, names: dict[str, str], sources: dict[str, str]) -> list[str]:
-    """Write all files or none: they are written elsewhere, and then moved."""
+    """Write all files or none: they are written to a temporary directory, which is then renamed."""
     files = {}
     for path, source in sources.items():
         text = (_SKELETON / Template(source).substitute(names)).read_text(encoding="utf-8") if source else ""

@@ -1,7 +1,7 @@
 """List the plugins, or show one of them with all its entries.
 
-The list is read from metadata: nothing is imported, so states are what can be known without. With --load, or a name,
-all plugins are imported, and failures come to light.
+The list comes from the metadata of installed packages and imports nothing. With --load, or a name, the command imports
+all plugins and shows which of them fail.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["configure", "run"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="show this plugin with its rules; exit code 1 unless it is active"
+        "name", nargs="?", metavar="NAME", help="show only this plugin, with its rules; exit code 1 unless it is active"
     )
-    parser.add_argument("--load", action="store_true", help="import the plugins, to see what they give and what fails")
+    parser.add_argument("--load", action="store_true", help="import the plugins, count their rules and show failures")
     add_json(parser)
 
 
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _standing(record: PluginRecord) -> tuple[str, str]:
-    """The state of a plugin and the reason for it, also if it would be refused once it were activated."""
+    """The state of a plugin and its reason; "refused" also if activation would refuse the plugin."""
     refusal = host.refusal(record) if record.state == "discovered" else ""
     return (
         ("refused", f"plugin {record.describe()} is refused: {refusal}") if refusal else (record.state, record.reason)
@@ -73,13 +73,13 @@ def _listing(records: list[PluginRecord], loaded: bool) -> str:
         [
             render(headers, rows, width, notes),
             "",
-            count if loaded else f"{count}, not imported. --load imports them and shows what they give and what fails.",
+            count if loaded else f"{count}, not imported. --load imports them, counts their rules and shows failures.",
         ]
     )
 
 
 def _in_place_of(name: str, entry: Any, source: Any) -> str:
-    """What something has replaced, and on whose word."""
+    """What an entry replaced, and who consented."""
     if source.replaced is None:
         return ""
     owner = host.primitives[entry.name].plugin if entry.what == "rule" else source.replaced.plugin
@@ -93,16 +93,16 @@ def _loaded(record: PluginRecord) -> str:
         return ""
     package = record.module.partition(".")[0]
     if host.said(record) is None:
-        return f"by every program, when it first misses a rule: package {package} has no {FILE} that can be read"
+        return f"by every program that looks for a missing rule: package {package} has no readable {FILE}"
     awaited = host.waits_for(record)
     if awaited is None:
-        return f"by every program, when it first misses a rule, since by its {FILE} it has what nobody could ask for"
+        return f"by every program that looks for a missing rule: its {FILE} lists things that programs do not ask for"
     asked = [f"the {what} {'of ' if what.endswith(' rule') else ''}{name}" for name, what in awaited]
     return f"by programs that import {package}" + (f" or ask for {', '.join(asked)}" if asked else "")
 
 
 def _portrait(record: PluginRecord) -> str:
-    """All that is known of one plugin."""
+    """The text about one plugin: facts, rules and traceback."""
     width = terminal_width()
     others: dict[str, list[str]] = {what: [] for what in ("primitive", "operator", "protocol", "effect", "aval")}
     for entry in record.entries:
@@ -117,7 +117,7 @@ def _portrait(record: PluginRecord) -> str:
                 ("distribution", f"{record.distribution} {record.version}"),
                 ("entry point", record.entry_point),
                 ("plugin API", record.api),
-                ("loaded", _loaded(record)),
+                ("imported", _loaded(record)),
                 *((f"{what}s", ", ".join(names)) for what, names in others.items()),
             ],
             width,
@@ -127,7 +127,7 @@ def _portrait(record: PluginRecord) -> str:
     for entry in record.entries:
         source = entry.provenance
         if entry.outranked and source is not None:
-            rows.append([entry.name, entry.kind or entry.what, f"outranked: the one {source} stays"])
+            rows.append([entry.name, entry.kind or entry.what, f"no effect: the one {source} has priority"])
             notes.append(host.ground_to_override(source.plugin, None))
         elif source is not None and (entry.what == "rule" or source.replaced is not None):
             rows.append([entry.name, entry.kind or entry.what, str(source)])
@@ -137,7 +137,7 @@ def _portrait(record: PluginRecord) -> str:
             rows.append([entry.name, entry.kind, f"unsupported: {reason}"])
             notes.append("")
     if rows:
-        parts += ["", render(["primitive", "rule", "where from"], rows, width, notes)]
+        parts += ["", render(["primitive", "rule", "origin"], rows, width, notes)]
     if record.traceback:
         parts += ["", record.traceback.rstrip()]
     return "\n".join(parts)

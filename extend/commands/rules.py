@@ -1,4 +1,4 @@
-"""Show which rules primitives have, and which they lack."""
+"""Show which rules primitives have and which are missing."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MARKS = {"given": "+", "derived": "d", "overridden": "o", "unsupported": "x", "
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("primitives", nargs="*", metavar="PRIMITIVE", help="show these only")
-    parser.add_argument("--plugin", metavar="NAME", help="show the primitives of this plugin only")
+    parser.add_argument("primitives", nargs="*", metavar="PRIMITIVE", help="show only these primitives")
+    parser.add_argument("--plugin", metavar="NAME", help="show only the primitives of this plugin")
     parser.add_argument(
-        "--missing", action="store_true", help="show those only that lack a rule; exit code 1 if there are any"
+        "--missing", action="store_true", help="show only primitives that lack a rule; exit code 1 if there are any"
     )
     add_json(parser)
 
@@ -49,9 +49,9 @@ def _data(primitive: Primitive, row: dict[str, Coverage]) -> dict[str, Any]:
 
 
 def _text(matrix: dict[Primitive, dict[str, Coverage]], *, detailed: bool) -> str:
-    """A table of marks with its legend; in detail, with what the marks do not say."""
+    """A table of marks with its legend; `detailed` adds notes to each primitive."""
     if not matrix:
-        return "no primitive is like that"
+        return "no primitive matches"
     kinds = [
         kind
         for kind in kinds_of_rules()
@@ -74,7 +74,7 @@ def _text(matrix: dict[Primitive, dict[str, Coverage]], *, detailed: bool) -> st
 
 
 def _details(row: dict[str, Coverage]) -> str:
-    """What is derived from what, what has been replaced, and why something is unsupported."""
+    """The notes on one primitive: derived and replaced rules, and reasons for unsupported ones."""
     told = []
     for kind, cell in row.items():
         if cell.status == "unsupported":

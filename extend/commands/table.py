@@ -1,4 +1,4 @@
-"""Tables of plain text, which fit a terminal and are never cut."""
+"""Tables of plain text that fit a terminal without truncation."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def render(
     Args:
       headers: the names of the columns.
       rows: the cells of each row.
-      width: how wide a line may be; None if that does not matter.
-      notes: for each row a text that follows it, or an empty one.
+      width: the maximal width of a line; None for no limit.
+      notes: for each row the text below it, or "".
     """
     cells = [[_plain(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]

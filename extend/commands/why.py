@@ -42,13 +42,13 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print("\n\n".join(_portrait(primitive, *each, by_name) for each in found.sources.items()))
         for record, entry in _outranked(primitive, table.kind, records):
-            winner = f"{entry.provenance.plugin!r} wins, since {_ground(primitive, entry.provenance)}"
-            print(f"\nPlugin {record.name!r} has such a rule too, {entry.kind}, to no effect: plugin {winner}.")
+            winner = f"{entry.provenance.plugin!r} has priority, since {_ground(primitive, entry.provenance)}"
+            print(f"\nThe {entry.kind} rule of plugin {record.name!r} has no effect: plugin {winner}.")
     return 1 if absent else 0
 
 
 def _outranked(primitive: Primitive, kind: str, records: list[PluginRecord]) -> list[tuple[PluginRecord, Any]]:
-    """Rules of this kind that plugins would give in place of the one that is there, which the user puts above them."""
+    """Rules of this kind without effect, because the user gave another plugin's rule priority."""
     names = {primitive.name, primitive.full_name}
     return [
         (record, entry)
@@ -63,26 +63,26 @@ def _ground(primitive: Primitive, source: Provenance) -> str:
 
 
 def _without(kind: str) -> str:
-    return NOT_NEEDED.get(kind) or rule_tables[kind].remedy or "its transformation goes on without"
+    return NOT_NEEDED.get(kind) or rule_tables[kind].remedy or "its transformation works without it"
 
 
 def _rule(primitive: Primitive, name: str) -> Any:
-    """The rule that is called `jvp` or `lowering[cpu]`."""
+    """The rule with a name such as `jvp` or `lowering[cpu]`."""
     kind, _, platform = name.removesuffix("]").partition("[")
     return rule_tables[kind].functions[(primitive, platform) if platform else primitive]
 
 
 def _portrait(primitive: Primitive, name: str, source: Provenance, records: dict[str, PluginRecord]) -> str:
-    """Where one rule comes from, in lines."""
+    """The text about one rule."""
     rule = _rule(primitive, name)
     record = records.get(source.plugin)
     pairs = [
-        ("plugin", f"{source.plugin} ({record.source})" if record else f"none; by module {source.plugin}"),
+        ("plugin", f"{source.plugin} ({record.source})" if record else f"none; module {source.plugin}"),
         ("distribution", f"{record.distribution} {record.version}" if record else ""),
-        ("written at", f"{source.file}:{source.line}"),
-        ("carried out at", _place(rule, source)),
+        ("defined at", f"{source.file}:{source.line}"),
+        ("code at", _place(rule, source)),
         ("rule", getattr(rule, "__name__", None) or repr(rule)),
-        ("its docstring", _doc(rule)),
+        ("docstring", _doc(rule)),
         ("in place of", f"the one {source.replaced}" if source.replaced else ""),
         ("consent", _ground(primitive, source) if source.replaced else ""),
         ("primitive", _primitive(primitive, source)),
@@ -91,14 +91,14 @@ def _portrait(primitive: Primitive, name: str, source: Provenance, records: dict
 
 
 def _place(rule: Any, source: Provenance) -> str:
-    """Where the function that is called begins, if the rule was written elsewhere: a factory may have made it."""
+    """The file and line of the rule's function, if the rule was defined elsewhere, as by a factory."""
     code = getattr(rule, "__code__", None) or getattr(written(rule), "__code__", None)
     place = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
     return "" if place == f"{source.file}:{source.line}" else place
 
 
 def _primitive(primitive: Primitive, source: Provenance) -> str:
-    """Whose the primitive is, if not that of whoever gave the rule, and what it says of itself."""
+    """The owner of the primitive, if another plugin gave the rule, and the primitive's docstring."""
     owner = primitive.plugin or primitive.module
     own = vars(primitive).get("__doc__") or ""
     return ": ".join(text for text in ("" if owner == source.plugin else f"of {owner}", own) if text)

@@ -679,8 +679,8 @@ def test_a_rule_of_another_plugin_is_replaced_only_with_consent(site: Site) -> N
     run = site.run(program + REPORT)
     assert run.lines[0] == "3"
     assert "plugin 'beta' may not replace the impl rule of alpha, given by alpha (" in run.lines[2]
-    assert "without consent: the user gives it by primax.plugins.allow_overrides('beta')" in run.lines[2]
-    assert "plugin 'alpha' by registry.allow_overrides('beta')" in run.lines[2]
+    assert "without consent: the user may call primax.plugins.allow_overrides('beta')" in run.lines[2]
+    assert "plugin 'alpha' may call registry.allow_overrides('beta')" in run.lines[2]
     assert len(run.warned) == 1
     later = "; host.allow_overrides('beta'); host.activate(); print(alpha_plugin.alpha_p.bind(2))"
     assert site.run(program + later + REPORT).lines == ["3", "200", "alpha|active|", "beta|active|"]
@@ -726,7 +726,7 @@ def test_two_that_a_plugin_lets_replace_its_rule_are_refused_unless_ordered(site
     program = "import alpha_plugin; print(alpha_plugin.alpha_p.bind(1))" + REPORT
     run = site.run(program)
     assert run.lines[0] == "100"
-    assert "since plugin 'beta' has replaced it already; the user says who wins, the last of " in run.lines[3]
+    assert "since plugin 'beta' has replaced it already; the user may give the last of " in run.lines[3]
     assert site.run(program, PRIMAX_ALLOW_OVERRIDES="beta,gamma").lines[0] == "1000"
 
 

@@ -368,12 +368,12 @@ def test_why_names_plugin_distribution_file_and_line(call: Any) -> None:
     assert "trigonometry.py:" in out
 
 
-def test_why_names_the_place_where_a_rule_is_carried_out(call: Any) -> None:
-    assert "carried out" not in call("why", "gather", "batch")[1]  # which is a function, and written there
+def test_why_names_the_place_of_the_code_of_a_rule_that_a_factory_made(call: Any) -> None:
+    assert "code at" not in call("why", "gather", "batch")[1]  # the rule is a function, defined there
     out = call("why", "add", "batch")[1]
-    written, carried_out = (next(line for line in out.splitlines() if text in line) for text in ("written", "carried"))
-    assert "arithmetic" in written
-    assert re.search(r"carried out at +.*batching\.py:[1-9]\d*$", carried_out)
+    defined, code = (next(line for line in out.splitlines() if text in line) for text in ("defined at", "code at"))
+    assert "arithmetic" in defined
+    assert re.search(r"code at +.*batching\.py:[1-9]\d*$", code)
 
 
 def test_why_tells_an_override_from_what_it_replaced(call: Any, guest: Any) -> None:
@@ -406,7 +406,7 @@ def test_why_shows_the_lowering_of_each_platform(call: Any, guest: Any) -> None:
     [
         ("transpose", 1, "no transpose rule for primitive 'guest_double'"),
         ("batch", 1, "does not support batch: its hands are full"),
-        ("dce", 0, "guest_double has no dce rule and needs none: it is left out"),
+        ("dce", 0, "guest_double has no dce rule and needs none: it is removed"),
     ],
 )
 def test_why_explains_what_is_not_there(call: Any, guest: Any, kind: str, code: int, text: str) -> None:
@@ -590,7 +590,7 @@ def test_cache_shows_and_clears_what_is_kept(tmp_path: Path, capsys: pytest.Capt
         assert told["programs"] == 1
         assert 0 < told["bytes"] < told["most_bytes"]
         assert main(["cache"]) == 0
-        assert "programs        1" in capsys.readouterr().out
+        assert "programs   1" in capsys.readouterr().out
         (tmp_path / "cache" / "notes.txt").write_text("mine")
         assert main(["cache", "--clear"]) == 0
         assert capsys.readouterr().out == f"Removed 1 program from {tmp_path / 'cache'}.\n"

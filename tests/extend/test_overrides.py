@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -79,11 +80,11 @@ def test_why_and_plugins_show_consent_and_order(site: Site) -> None:
     why = _run(site, "-m", "primax", "why", "sin", "jvp", order="gamma,beta").stdout
     assert "jvp of sin: overridden" in why
     assert "in place of   the one given by trigonometry" in why
-    assert "consent       the user lets it, and of 'gamma', 'beta' the last wins" in why
-    assert "Plugin 'gamma' has such a rule too, jvp, to no effect: plugin 'beta' wins, since the user lets it" in why
+    assert "consent       the user allows it; of 'gamma', 'beta' the last has priority" in why
+    assert "The jvp rule of plugin 'gamma' has no effect: plugin 'beta' has priority, since the user allows it" in why
     shown = _run(site, "-m", "primax", "plugins", "gamma", order="gamma,beta").stdout
-    assert "loaded        by programs that import gamma or ask for the jvp rule of sin, the operator invert" in shown
-    assert "outranked: the one overridden by beta" in shown
+    assert "imported      by programs that import gamma or ask for the jvp rule of sin, the operator invert" in shown
+    assert re.search(r"no effect: the one overridden by beta \(.*\) has priority", shown)
     data = json.loads(_run(site, "-m", "primax", "plugins", "gamma", "--json", order="gamma,beta").stdout)
     assert data[0]["outranked"] == [
         {"what": "rule", "name": "sin", "kind": "jvp", "by": "beta"},
@@ -95,7 +96,7 @@ def test_why_and_plugins_show_consent_and_order(site: Site) -> None:
     refused = _run(site, "-m", "primax", "plugins", "beta")
     assert refused.returncode == 1
     assert "beta: refused" in refused.stdout
-    assert "the user gives it by primax.plugins.allow_overrides('beta') or PRIMAX_ALLOW_OVERRIDES=" in refused.stdout
+    assert "the user may call primax.plugins.allow_overrides('beta') or set PRIMAX_ALLOW_OVERRIDES=" in refused.stdout
 
 
 def test_check_compares_the_file_with_what_is_entered(site: Site) -> None:

@@ -307,7 +307,7 @@ def test_the_command_shows_devices_and_why_others_are_not_there(site):
     assert "cuda: cannot be used\n  why      jax-cuda12-pjrt is of version 0.1.2" in done.stdout
     assert "cpu: 2 devices\n" in done.stdout
     assert "mine: cannot be used\n  why   no library in its folder is the plugin" in done.stdout
-    assert "Computations run on cpu when nothing else is said." in done.stdout
+    assert "The default platform is cpu." in done.stdout
     assert not done.stderr
     data = json.loads(in_new_process(site, "", "devices", "--json", "cuda").stdout)
     (platform,) = data["platforms"]

@@ -1,4 +1,4 @@
-"""Run a program for JAX unchanged: `import jax` imports primax in it and in its child processes.
+"""Run an unchanged program for JAX: in it and in its child processes, `import jax` imports primax.
 
 primax as-jax script.py [ARGUMENT ...]
 primax as-jax -m pytest [ARGUMENT ...]
@@ -29,11 +29,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.usage = _USAGE
     parser.add_argument(
-        "--report", metavar="FILE", help="write the absent names that were asked for, with counts; - is standard error"
+        "--report",
+        metavar="FILE",
+        help="write the absent names of JAX that the program used, with counts; - is standard error",
     )
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="a module to run, such as pytest")
-    parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, help="a program to run, as text")
-    parser.add_argument("program", nargs=argparse.REMAINDER, help="a script to run, and its arguments")
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, such as pytest")
+    parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, help="run a program given as text")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help="run a script with these arguments")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     kind, words = _program(arguments)
     report = None if arguments.report is None else _report_file(arguments.report)
     install()
-    # pytest would warn that it cannot rewrite primax, whose plugin it finds, and packages make warnings errors.
+    # pytest would warn that it cannot rewrite primax, and some packages turn warnings into errors.
     primax.__doc__ = f"{primax.__doc__}\nPYTEST_DONT_REWRITE"
     os.environ["PRIMAX_AS_JAX"] = "1"
     folder = str(Path(children.__file__).parent)
@@ -63,22 +65,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _program(arguments: argparse.Namespace) -> tuple[str, list[str]]:
-    """What to run: `-m`, `-c` or a script, and the words that follow.
+    """The kind of program, `-m`, `-c` or "" for a script, and its words.
 
     Raises:
       UsageError: there is nothing to run.
     """
     if arguments.program and not (arguments.module or arguments.code) and not Path(arguments.program[0]).exists():
-        raise UsageError(f"the script must be a file, got {arguments.program[0]!r}, which is not there")
+        raise UsageError(f"the script must be a file, got {arguments.program[0]!r}, which does not exist")
     for kind, words in (("-m", arguments.module), ("-c", arguments.code), ("", arguments.program)):
         if words:
-            # What stands after `--` is the program's too, and argparse leaves it over.
+            # Arguments after `--` belong to the program too, but argparse keeps them apart.
             return kind, words if kind == "" else [*words, *arguments.program]
     raise UsageError(f"there must be a program to run: {_USAGE}")
 
 
 def _report_file(name: str) -> tuple[Path, bool]:
-    """An empty file for the report, and whether it stays.
+    """An empty file for the report, and whether to keep it.
 
     Raises:
       UsageError: it cannot be written.
@@ -121,7 +123,7 @@ def _main_module() -> ModuleType:
 
 
 def _without_own(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback from the first line of the program on."""
+    """A traceback without the frames before the program's first."""
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith((__file__, "<frozen runpy")):
         traceback = traceback.tb_next
     return traceback

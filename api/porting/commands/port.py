@@ -1,6 +1,6 @@
 """Rewrite programs for JAX into programs for primax: imports, and attributes of imported modules.
 
-What has no counterpart stays as it is, and is listed with its line and with what to do about it.
+Names without a counterpart stay as they are; the command lists each with its line and a remedy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["configure", "run"]
 
 @dataclass(slots=True)
 class _File:
-    """What became of a file."""
+    """The outcome for one file."""
 
     path: Path
     changed: bool = False
@@ -36,21 +36,19 @@ class _File:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "paths", nargs="+", metavar="PATH", help="a file, or a folder with the .py files and notebooks below it"
-    )
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a .py file, a notebook, or a folder with such files")
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a file would change")
-    parser.add_argument("--diff", action="store_true", help="write nothing; print what would change")
+    parser.add_argument("--diff", action="store_true", help="write nothing; print the changes as a diff")
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Rewrite files. The exit code is 1 if something is left: an absent name, or a file that could not be ported."""
+    """Rewrite files. The exit code is 1 if a name is absent or a file could not be ported."""
     writes = not (arguments.check or arguments.diff)
     try:
         files = [_port(path, writes) for path in sources.python_files(arguments.paths)]
     except FileNotFoundError as error:
-        raise UsageError(f"PATH must be a file or a folder, got {str(error)!r}, which is not there") from error
+        raise UsageError(f"PATH must be a file or a folder, got {str(error)!r}, which does not exist") from error
     if arguments.json:
         show_json([_plain(file) for file in files])
     else:
@@ -61,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _port(path: Path, writes: bool) -> _File:
-    """Rewrite a file, or say why it stays as it is."""
+    """Rewrite a file, or record why it stays as it is."""
     file = _File(path)
     try:
         source = sources.read(path)
@@ -83,7 +81,7 @@ def _diff(path: Path, before: str, after: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text with their ends; a form feed ends none."""
+    """The lines of a text with their ends; a form feed does not end a line."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 

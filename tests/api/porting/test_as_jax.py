@@ -328,7 +328,7 @@ def test_a_command_line_that_makes_no_sense_is_told_before_anything_changes(
     monkeypatch.chdir(tmp_path)
     before = list(sys.meta_path)
     for arguments, message in [
-        (["nowhere.py"], "the script must be a file, got 'nowhere.py', which is not there"),
+        (["nowhere.py"], "the script must be a file, got 'nowhere.py', which does not exist"),
         ([], "there must be a program to run"),
         (["--report", "nowhere/x", "-c", ""], "--report must be a file that can be written, got 'nowhere/x'"),
     ]:
