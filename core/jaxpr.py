@@ -361,12 +361,13 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
     drops = last_uses(jaxpr)
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
-    before = thread.source
+    here = thread.here
+    before = here.source
     try:
         for eqn, dead in zip(jaxpr.eqns, drops, strict=True):
             values = [env[v] if type(v) is not Literal else v.val for v in eqn.invars]
             if propagate_source_info and eqn.source_info is not None:
-                thread.source = eqn.source_info
+                here.source = eqn.source_info
             out = thread.trace.process(eqn.primitive, values, eqn.params)
             if eqn.primitive.multiple_results:
                 env.update(zip(eqn.outvars, out, strict=True))
@@ -375,7 +376,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
             for v in dead:
                 env.pop(v, None)
     finally:
-        thread.source = before
+        here.source = before
     return [env[v] if type(v) is not Literal else v.val for v in jaxpr.outvars]
 
 

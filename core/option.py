@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from primax.core._jaxlib import Config as _Cell
 from primax.core._jaxlib import config_unset, guard_lib
 from primax.core.option_kinds import Kind, choice
-from primax.core.thread import Thread, thread
+from primax.core.thread import shared, thread
 
 __all__ = ["Context", "Guard", "Option", "options", "options_of_traces", "settle"]
 
@@ -215,7 +215,7 @@ class _Override:
         previous = option.swap_local(self._value)
         self._previous.setdefault(threading.get_ident(), []).append(previous)
         if option.tracing:
-            thread.config = _settled()
+            thread.here.config = _settled()
 
     def __exit__(self, *exc_info: object) -> None:
         me = threading.get_ident()
@@ -264,10 +264,7 @@ def _settled() -> Settings:
 def _settle_for_thread() -> None:
     """Take note that an override has ended: without any, the thread goes by what holds for the process."""
     now = _settled()
-    if now is Thread.config:
-        vars(thread).pop("config", None)
-    else:
-        thread.config = now
+    thread.here.config = None if now is shared.config else now
 
 
 def settle() -> None:
@@ -281,7 +278,7 @@ def settle() -> None:
     seen = [*options_of_traces, *contexts]
     overridden = [option.swap_local(config_unset) for option in seen]
     try:
-        Thread.config = _settled()
+        shared.config = _settled()
     finally:
         for option, value in zip(seen, overridden, strict=True):
             option.set_local(value)

@@ -47,7 +47,12 @@ class Frame(NamedTuple):
 class _Use:
     """Whether there has ever been a scope: until then nothing looks for one."""
 
-    begun: bool = False
+    __slots__ = ("begun",)
+
+    begun: bool
+
+    def __init__(self) -> None:
+        self.begun = False
 
 
 use = _Use()

@@ -5,7 +5,40 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-__all__ = ["Thread", "thread"]
+__all__ = ["Here", "Thread", "shared", "thread"]
+
+
+class Here:
+    """What is read for every equation. A trace keeps that of its thread, since `thread` takes four times as long.
+
+    Attributes:
+      source: a traceback that equations made now are attributed to; None for the line that makes them.
+      config: the options that tracing sees, if the thread overrides any; otherwise those of `shared` are in force.
+    """
+
+    __slots__ = ("config", "source")
+
+    config: Any
+    source: Any
+
+    def __init__(self) -> None:
+        self.config = None
+        self.source = None
+
+
+class _Shared:
+    """What holds for all threads.
+
+    Attributes:
+      config: the options that tracing sees in threads that override none of them; see `primax.core.config`.
+    """
+
+    __slots__ = ("config",)
+
+    config: Any
+
+
+shared = _Shared()
 
 
 class Thread(threading.local):
@@ -13,7 +46,7 @@ class Thread(threading.local):
 
     Attributes:
       trace: handles the binds of this thread.
-      source: a traceback that equations made now are attributed to; None for the line that makes them.
+      here: what hot paths read; `source` and `config` are there.
       depth: how many traces are nested.
       axes: the sizes of named axes; replaced, never changed in place.
       scope: the names of the scopes that it is in, within the program being traced; see `primax.core.scopes`.
@@ -21,11 +54,9 @@ class Thread(threading.local):
       attributes: what XLA is told of the operations of equations that are made now, by name.
       ended: the traces that have ended, if `check_tracer_leaks` is on; weak references, those not looked at yet.
       opened: the axes of the mesh along which contractions leave their sums open, in order.
-      config: the options that tracing sees, one object for equal values; see `primax.core.config`.
     """
 
     trace: Any = None
-    source: Any = None
     depth: int = 0
     axes: dict[Any, int] = {}  # noqa: RUF012 - replaced, never changed in place
     scope: str = ""
@@ -33,7 +64,23 @@ class Thread(threading.local):
     attributes: tuple[tuple[str, str], ...] = ()
     ended: tuple[Any, ...] = ()
     opened: tuple[Any, ...] = ()
-    config: Any = None
+
+    def __init__(self) -> None:
+        self.here = Here()
+
+    @property
+    def source(self) -> Any:
+        """A traceback that equations made now are attributed to; None for the line that makes them."""
+        return self.here.source
+
+    @source.setter
+    def source(self, source: Any) -> None:
+        self.here.source = source
+
+    @property
+    def config(self) -> Any:
+        """The options that tracing sees, one object for equal values; see `primax.core.config`."""
+        return self.here.config or shared.config
 
 
 thread = Thread()

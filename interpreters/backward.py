@@ -52,7 +52,8 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                 ct = _as_cotangent(ct, out.aval)
             have = cts[out.index]
             cts[out.index] = ct if have is None else add_tangents(have, ct)
-    source = before = thread.source
+    here = thread.here
+    source = before = here.source
     checking = config.check_rules.value
     several_devices = meshes_exist()
     try:
@@ -71,19 +72,21 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                 cts[index] = None
             rule = _transpose_functions.get(primitive)
             if rule is None:
-                thread.source = eqn.source_info
+                here.source = eqn.source_info
                 rule = _transpose_rules.find(primitive, "transposition (grad, vjp, linear_transpose)")
-            args = []
+            args: list[Any] = []
+            linear = []  # the positions of values on the tape
             for x in eqn.args:
                 if type(x) is LinearTracer and x._trace is trace:
                     unknown = _new(UndefinedPrimal)  # without a call of `__init__`
                     unknown.aval = cotangent_aval(x.aval) if several_devices else x.aval
+                    linear.append(len(args))
                     args.append(unknown)
                 else:
                     args.append(x)
             if eqn.source_info is not source:
                 source = eqn.source_info
-                thread.source = transposed(source) if use.begun else source
+                here.source = transposed(source) if use.begun else source
             try:
                 returned = rule(ct, *args, **eqn.params)
             except ShardingTypeError:  # what types cannot tell is left to XLA, and told again of the cotangents
@@ -97,26 +100,28 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                 raise _miscounted(primitive, returned, len(args))
             if checking:
                 check_transpose(rule, eqn, ct, args, returned)
-            for x, c in zip(eqn.args, returned, strict=True):
+            for position in linear:
+                c = returned[position]
                 if c is None or type(c) is Zero:
                     continue
-                if type(x) is LinearTracer and x._trace is trace:
-                    try:
-                        have = c.aval if isinstance(c, Tracer) else get_aval(c)
-                    except NO_VALUE as error:
-                        raise not_array(_transpose_rules, primitive, c) from error
-                    if has_external_transpose[primitive] and isinstance(c, Tracer) and not c._trace.alive:
-                        raise stale(_transpose_rules, primitive, c)
-                    if have is not x.aval and not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
-                        raise _misfit(eqn, x, have)
-                    if several_devices:
-                        wanted = getattr(cotangent_aval(x.aval), "division", None)
-                        if getattr(have, "division", None) is not wanted:
-                            c = hooks.divided(c, wanted)
-                    have = cts[x.index]
-                    cts[x.index] = c if have is None else add_tangents(have, c)
+                x = eqn.args[position]
+                traced = isinstance(c, Tracer)
+                try:
+                    have = c.aval if traced else get_aval(c)
+                except NO_VALUE as error:
+                    raise not_array(_transpose_rules, primitive, c) from error
+                if traced and not c._trace.alive and has_external_transpose[primitive]:
+                    raise stale(_transpose_rules, primitive, c)
+                if have is not x.aval and not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
+                    raise _misfit(eqn, x, have)
+                if several_devices:
+                    wanted = getattr(cotangent_aval(x.aval), "division", None)
+                    if getattr(have, "division", None) is not wanted:
+                        c = hooks.divided(c, wanted)
+                have = cts[x.index]
+                cts[x.index] = c if have is None else add_tangents(have, c)
     finally:
-        thread.source = before
+        here.source = before
     results = []
     for tracer in trace.inputs:
         ct = cts[tracer.index]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from primax.core import dtypes, rules
 from primax.core.avals import NO_VALUE, aval_handlers, get_aval, unwrap
 from primax.core.config import check_rules
@@ -22,6 +24,7 @@ __all__ = ["JVPTrace", "JVPTracer", "PrimalTrace", "jvp_flat", "jvp_jaxpr", "pri
 _new = object.__new__
 _table = rules.jvp_rules
 _functions = _table.functions
+_real = frozenset([np.dtype(np.float32), np.dtype(np.float64)])  # whose tangents have the same dtype
 _has_external_rule = ExternalRules(_table)
 
 
@@ -86,7 +89,10 @@ class JVPTrace(Trace):
         promise = require_operands(primitive, args, params, 1) if outsiders[primitive] else None
         rule = _functions.get(primitive) or _table.find(primitive, "differentiation (jvp, grad, linearize)")
         returned = call_rule(self.parent, _table, primitive, rule, tuple(primals), tuple(tangents), params=params)
-        results = self.results(primitive, returned)
+        if type(returned) is tuple and len(returned) == 2 and not primitive.multiple_results:
+            results = self.tracer(primitive, *returned)  # without a call of `results`
+        else:
+            results = self.results(primitive, returned)
         if promise is not None:
             promise.keep(_table, results)
         return results
@@ -183,8 +189,8 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
         for x in (primal, tangent):
             if isinstance(x, Tracer) and not x._trace.alive:
                 raise stale(_table, primitive, x)
-    # Also where they are one type: integers have tangents of another.
-    if p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype:
+    # Not where they are one type and that is all: integers have tangents of another.
+    if (p is t and p.dtype in _real) or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
         return p
     raise wrong(
         _table,

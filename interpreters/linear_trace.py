@@ -12,6 +12,7 @@ from primax.core.avals import get_aval
 from primax.core.exact import params_key
 from primax.core.jaxpr import JaxprEqn, Literal
 from primax.core.source_info import scoped, use
+from primax.core.thread import shared
 from primax.core.trace import Trace, Tracer, thread
 from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.partial_eval import split_call
@@ -54,7 +55,7 @@ class TapeEqn:
 class LinearTrace(Trace):
     """Computes operations that do not depend on the tape's inputs under the parent, and records the rest."""
 
-    __slots__ = ("count", "eqns", "inputs", "lines", "settings", "x64")
+    __slots__ = ("count", "eqns", "here", "inputs", "lines", "settings", "x64")
 
     transformation = "linearization"
     lasting = True
@@ -65,6 +66,7 @@ class LinearTrace(Trace):
         self.inputs: list[LinearTracer] = []
         self.count = 0
         self.lines = is_staged(parent) or refuses_nonfinite()
+        self.here = thread.here
         self.settings = thread.config
         self.x64 = config.enable_x64.value  # the scalars on the tape are typed by it
 
@@ -120,8 +122,9 @@ class LinearTrace(Trace):
         """Put one operation on the tape."""
         avals = []
         for x in args:
-            avals.append(x.aval if isinstance(x, Tracer) else get_aval(x))
-        settings = thread.config
+            avals.append(x.aval if type(x) is LinearTracer or isinstance(x, Tracer) else get_aval(x))
+        here = self.here
+        settings = here.config or shared.config
         if settings is not self.settings and self.x64 is not config.enable_x64.value:
             # The tape is read in another word size than these scalars have been written in.
             args = [array_of(x, aval) if isinstance(x, HOST_VALUES) else x for x, aval in zip(args, avals, strict=True)]
@@ -135,14 +138,16 @@ class LinearTrace(Trace):
         out_avals, _ = found or primitive.result_types(tuple(avals), params)
         # `LinearTracer` and `TapeEqn` without calls of `__init__`: a tenth of the time of all this.
         outs: list[LinearTracer] = []
+        count = self.count
         for aval in out_avals:
             tracer = _new(LinearTracer)
             tracer._trace = self
             tracer.aval = aval
-            tracer.index = self.count
-            self.count += 1
+            tracer.index = count
+            count += 1
             outs.append(tracer)
-        source = thread.source
+        self.count = count
+        source = here.source
         if source is None and (self.lines or has_external_transpose[primitive]):
             source = _get_traceback()  # not always: an eager tape would take a tenth of its time for it
             if use.begun:

@@ -61,17 +61,18 @@ class Tape:
         for tracer, x in zip(trace.inputs, args, strict=True):
             env[tracer.index] = x
         process = thread.trace.process
-        before = thread.source
+        here = thread.here
+        before = here.source
         try:
             for eqn in trace.eqns:
                 values = [env[x.index] if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args]
                 if eqn.source_info is not None:
-                    thread.source = eqn.source_info
+                    here.source = eqn.source_info
                 out = process(eqn.primitive, values, eqn.params)
                 for tracer, x in zip(eqn.outs, out if eqn.primitive.multiple_results else (out,), strict=True):
                     env[tracer.index] = x
         finally:
-            thread.source = before
+            here.source = before
         return [env[x.index] if trace.is_linear(x) else x for x in self.outs]
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:

@@ -20,6 +20,7 @@ from primax.core.exact import params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
 from primax.core.recursion import deeper
 from primax.core.source_info import scoped, summarize, use
+from primax.core.thread import shared
 from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
 from primax.interpreters.rule_results import apply_rule
 
@@ -57,7 +58,7 @@ def remember_memory(array: Array, memory: np.ndarray[Any, Any]) -> None:
 class StagingTrace(Trace):
     """Records every bind as an equation, whatever its arguments are."""
 
-    __slots__ = ("constants", "effects", "eqns", "invars", "memory", "name", "sources", "what", "x64")
+    __slots__ = ("constants", "effects", "eqns", "here", "invars", "memory", "name", "sources", "what", "x64")
 
     stages = True
 
@@ -71,6 +72,7 @@ class StagingTrace(Trace):
         self.memory: dict[int, tuple[Array, Any]] = {}  # of NumPy, that arrays were made of while this was at work
         self.effects = no_effects
         self.x64 = config.enable_x64.value
+        self.here = thread.here
         self.sources: dict[Any, Any] = {}  # equations of one line, in a loop say, share their source
 
     @property
@@ -88,24 +90,26 @@ class StagingTrace(Trace):
             return apply_rule(rules.staging_rules, primitive, self, args, params)
         invars: list[Any]
         key: Any
+        here = self.here
+        settings = here.config or shared.config
         # One operand and two without a loop, which takes a tenth of the time of all this.
         if len(args) == 1:
             (x,) = args
             atom = x._var if type(x) is StagingTracer and x._trace is self else self.atom(x)
             invars = [atom]
-            key = (atom.aval, thread.config)
+            key = (atom.aval, settings)
         elif len(args) == 2:
             x, y = args
             atom = x._var if type(x) is StagingTracer and x._trace is self else self.atom(x)
             other = y._var if type(y) is StagingTracer and y._trace is self else self.atom(y)
             invars = [atom, other]
-            key = (atom.aval, other.aval, thread.config)
+            key = (atom.aval, other.aval, settings)
         else:
             invars = []
             for x in args:
                 invars.append(x._var if type(x) is StagingTracer and x._trace is self else self.atom(x))
             invars = invars[:]  # of just the size it needs
-            key = (*[atom.aval for atom in invars], thread.config)
+            key = (*[atom.aval for atom in invars], settings)
         if params:
             key = (key, params_key(params))
         else:
@@ -115,7 +119,7 @@ class StagingTrace(Trace):
         except TypeError:
             found = None
         out_avals, effects = found or primitive.result_types(tuple([atom.aval for atom in invars]), params)
-        source = thread.source
+        source = here.source
         if source is None:
             source = _get_traceback()
             source = self.sources.setdefault(source, source)
@@ -155,7 +159,7 @@ class StagingTrace(Trace):
         """Record an equation whose output types are known: for staging rules."""
         invars = [self.atom(x) for x in args]
         outvars = [Var(aval) for aval in out_avals]
-        source = thread.source or _get_traceback()
+        source = self.here.source or _get_traceback()
         if use.begun:
             source = scoped(source)
         self.effects = self.effects | effects
@@ -266,7 +270,8 @@ def trace_to_jaxpr(
     trace = StagingTrace(thread.trace, name or name_of(fun, "a function"), what)
     tracers = [trace.new_arg(aval) for aval in in_avals]
     before = enter(trace)
-    source, thread.source = thread.source, None
+    here = thread.here
+    source, here.source = here.source, None
     scope, thread.scope = thread.scope, ""
     opened, thread.opened = thread.opened, ()  # which is of the calls of this trace alone
     try:
@@ -280,7 +285,7 @@ def trace_to_jaxpr(
             check.check_jaxpr(closed)
         return closed
     finally:
-        thread.source = source
+        here.source = source
         thread.scope = scope
         thread.opened = opened
         enter(before)
