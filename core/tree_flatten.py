@@ -49,9 +49,29 @@ def _nothing(_: None) -> int:
     return 0
 
 
-def _check_room() -> None:
-    """Raise where the stack has no room for another call from C, which Python counts apart."""
-    max((None,), key=_nothing)
+def _nested(levels: int) -> tuple[Any, ...]:
+    found: tuple[Any, ...] = ()
+    for _ in range(levels):
+        found = (found,)
+    return found
+
+
+# Each node is at most one level deeper than the node before it, so that a look at the stack is good for some of them.
+_AHEAD = 12
+_deep, _as_deep = _nested(_AHEAD + 4), _nested(_AHEAD + 4)
+
+
+def _levels_left() -> int:
+    """How many levels deeper a tree may become before the next look at the stack, whose calls from C count apart.
+
+    Raises:
+        RecursionError: the stack has no room for another call.
+    """
+    try:
+        return _AHEAD if _deep == _as_deep else 0  # C compares them, a level of the stack for each of theirs
+    except RecursionError:
+        max((None,), key=_nothing)
+        return 0
 
 
 def _by_predicate(flatten_all: Callable[..., Any], tree: Any, is_leaf: Callable[..., bool]) -> Any:
@@ -60,26 +80,31 @@ def _by_predicate(flatten_all: Callable[..., Any], tree: Any, is_leaf: Callable[
     jaxlib counts how deep it is, and does not count back where an exception passes through: each would take some of
     the stack of the thread for good. So none does: after the first, all nodes are leaves.
     """
-    failures: list[BaseException] = []
+    failure: BaseException | None = None
+    left = 0
 
     def guarded(*node: Any) -> bool | None:
-        if failures:
+        nonlocal failure, left
+        if left:
+            left -= 1
+        elif failure is not None:
             return True
-        try:
-            _check_room()
-        except RecursionError:
-            failures.append(RecursionError(TOO_DEEP))
-            return True
+        else:
+            try:
+                left = _levels_left()
+            except RecursionError:
+                failure = RecursionError(TOO_DEEP)
+                return True
         try:
             answer = is_leaf(*node)
-            if answer is not None and type(answer) is not bool:
-                raise ValueError(f"is_leaf predicate returned a non-boolean value {answer!r}; expected a boolean")
+            if answer is True or answer is False or answer is None:
+                return answer
+            raise ValueError(f"is_leaf predicate returned a non-boolean value {answer!r}; expected a boolean")
         except BaseException as error:
-            failures.append(error)
+            failure, left = error, 0
             return True
-        return answer
 
     flattened = flatten_all(tree, guarded)
-    if failures:
-        raise failures[0]
+    if failure is not None:
+        raise failure
     return flattened

@@ -128,3 +128,18 @@ def test_a_predicate_answers_with_a_bool(answer):
     with pytest.raises(ValueError, match="is_leaf predicate returned a non-boolean value"):
         tree.leaves([1], is_leaf=lambda node: answer)
     assert tree.leaves([1, [2]], is_leaf=lambda node: None) == [1, 2]
+
+
+def at_depth(count, call):
+    return at_depth(count - 1, call) if count else call()
+
+
+def test_a_shallow_tree_needs_little_room_on_the_stack():
+    leaves = [1.0] * 100
+    found = at_depth(frames_left() - 16, lambda: tree.leaves(leaves, is_leaf=lambda node: False))
+    assert found == leaves
+
+
+def test_a_long_tree_is_not_taken_for_a_deep_one():
+    leaves = [[float(i)] for i in range(5000)]
+    assert tree.leaves(leaves, is_leaf=lambda node: None) == [x for [x] in leaves]
