@@ -74,7 +74,7 @@ def _levels_left() -> int:
         return 0
 
 
-def _by_predicate(flatten_all: Callable[..., Any], tree: Any, is_leaf: Callable[..., bool]) -> Any:
+def _by_predicate(flatten_all: Callable[..., Any], tree: Any, is_leaf: Callable[..., Any]) -> Any:
     """Flatten with a predicate whose errors are raised afterwards.
 
     jaxlib counts how deep it is, and does not count back where an exception passes through: each would take some of

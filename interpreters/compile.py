@@ -51,12 +51,14 @@ class Executable:
       out_avals: the types of what it returns, those of elements where dtypes are extended.
       extended: the types of its results, if some are of extended dtypes.
       agree: compares the program with those of the other processes before it is first run; None if it is this one's.
+      calls_python: whether it would be plain but for callbacks, and runs on one device.
       plain: whether it neither has effects nor calls other code, and all it takes and returns is on the device.
     """
 
     __slots__ = (
         "__weakref__",
         "agree",
+        "calls_python",
         "consts",
         "extended",
         "failures",
@@ -97,19 +99,21 @@ class Executable:
         self.out_shardings = _out_shardings(self.out_avals, site, xla, len(lowered.ordered_effects))
         self.void = any(map(_is_void, self.out_avals))
         self.out_avals = list(map(placed, self.out_avals, self.out_shardings))
-        on_device = [aval.update(dtype=np.dtype(np.bool_)) if _is_void(aval) else aval for aval in self.out_avals]
+        of_buffers = [aval.update(dtype=np.dtype(np.bool_)) if _is_void(aval) else aval for aval in self.out_avals]
         self.handlers = {
             committed: [
                 array_result_handler(aval, sharding, committed=committed)
-                for aval, sharding in zip(on_device, self.out_shardings, strict=True)
+                for aval, sharding in zip(of_buffers, self.out_shardings, strict=True)
             ]
             for committed in (False, True)
         }
         self.ordered = lowered.ordered_effects
         self.unordered = bool(closed.effects) and len(self.ordered) < len(closed.effects)
         self.has_tokens = bool(closed.effects)
-        silent = not (closed.effects or lowered.host_callbacks or lowered.calls_foreign)
-        self.plain = silent and not self.void and not any(map(_is_void, self.in_avals))
+        on_device = not self.void and not any(map(_is_void, self.in_avals))
+        silent = on_device and not closed.effects and not lowered.calls_foreign
+        self.plain = silent and not lowered.host_callbacks
+        self.calls_python = silent and bool(lowered.host_callbacks) and self.failures is None
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments: arrays, NumPy arrays or scalars, of the types compiled for.

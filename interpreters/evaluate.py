@@ -19,7 +19,7 @@ from primax.core.array import Array, from_host
 from primax.core.avals import get_aval
 from primax.core.cache import epoch
 from primax.core.diagnostics import blame, encodable
-from primax.core.errors import MissingRuleError
+from primax.core.errors import MissingRuleError, XlaError
 from primax.core.exact import is_hashable, params_key
 from primax.core.extended import ExtendedArray
 from primax.core.jaxpr import ClosedJaxpr
@@ -65,6 +65,13 @@ _FastPath = namedtuple(
     "in_device_local_layouts const_args",
 )
 
+
+class _CallingPath(_FastPath):
+    """The fast path of a program that calls Python, which may fail."""
+
+    __slots__ = ()
+
+
 _fast_cache = PjitFunctionCache(4096)
 epoch.listeners.append(_fast_cache.clear)
 
@@ -99,8 +106,13 @@ def fast_function(
     names = one_or_several("fast_function", "static_argnames", static_argnames, str)
 
     failed: set[Any] = set()
+    calling: Any = None  # dispatches the programs that call Python
 
-    def guarded(*args: Any, **kwargs: Any) -> Any:
+    def forget() -> None:
+        for one in (dispatched, calling) if calling is not None else (dispatched,):
+            type(one)._clear_cache(one)
+
+    def attempt(*args: Any, **kwargs: Any) -> Any:
         try:
             found = miss(*args, **kwargs)
         except (SystemError, AttributeError, RecursionError):
@@ -113,20 +125,43 @@ def fast_function(
         if failed and _shapes((args, kwargs)) in failed:
             # jaxlib dispatches no signature again that has raised. Now it may.
             failed.clear()
-            dispatched._clear_cache()
+            forget()
         return found
+
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calling
+        if calling is not None:
+            try:
+                return calling(*args, **kwargs), None, False
+            except ValueError as error:
+                if not _is_of_program(error):
+                    raise
+                raise XlaError(str(error)) from None
+        results, fast, forgets = attempt(*args, **kwargs)
+        if type(fast) is _CallingPath:
+            calling = _jaxlib.pjit(encodable(name), shared, attempt, *pieces[:2], ("calls Python", key), *pieces[3:])
+            fast = None
+        return results, fast, forgets
 
     def compute(*args: Any, **kwargs: Any) -> Any:
         """What jaxlib calls instead when jax's own `disable_jit` is on."""
         return miss(*args, **kwargs)[0]
 
     shared = fun if fun is not None and _has_weak_references(fun) else compute
-    pieces = guarded, list(numbers), list(names), key, dispatch_registry, _to_shard, _fast_cache
+    pieces = list(numbers), list(names), key, dispatch_registry, _to_shard, _fast_cache
     try:
-        dispatched: Any = _jaxlib.pjit(encodable(name), shared, *pieces)
+        dispatched: Any = _jaxlib.pjit(encodable(name), shared, guarded, *pieces)
     except TypeError:
         raise TypeError(f"fast_function: fun must be callable or None, key hashable; got {fun!r}, {key!r}") from None
+    dispatched._clear_cache = forget
     return dispatched
+
+
+def _is_of_program(error: ValueError) -> bool:
+    """Whether an error is what jaxlib raises where a program fails, rather than Python."""
+    traceback = error.__traceback__
+    raised_by_python = traceback is not None and traceback.tb_next is not None
+    return type(error) is ValueError and not raised_by_python
 
 
 def _shapes(arguments: Any) -> Any:
@@ -206,16 +241,16 @@ for _kind in {np.dtype(code).type for code in "?bhilqBHILQefdFD"}:
 
 def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any:
     """The data that jaxlib needs to run a program without Python; None if it needs Python."""
-    if not executable.plain:
-        # jaxlib looks at no results, keeps no tokens, raises a bare ValueError when a callback fails, and has no float0
-        return None
+    if not executable.plain and not executable.calls_python:
+        return None  # jaxlib keeps no tokens, and has no float0
     if any(isinstance(x, np.ndarray) and type(x) not in _host_array_types for x in args):
         return None
     if "jax" in sys.modules and not _reads_alike(args):
         return None
     committed = is_committed(args) or len(executable.site.devices) > 1
     count = len(executable.in_shardings)
-    return _FastPath(
+    kind = _FastPath if executable.plain else _CallingPath
+    return kind(
         executable.xla,
         out_tree,
         executable.in_shardings,

@@ -386,6 +386,7 @@ def jit(
     else:
         miss = jitted.miss_of_told_apart if static.positions or static.names else jitted.miss
         fast = function = runtime.fast_function(jitted.name, fun, miss, static.positions, static_names, key)
+    forget = fast._clear_cache
     if static.positions or static.names:
         dispatched = function
 
@@ -439,12 +440,13 @@ def jit(
     def clear_cache() -> None:
         """Forget the programs of this function."""
         jitted.programs().clear()
-        fast._clear_cache()
+        forget()
 
     function.trace = trace
     function.lower = lower
     function.eval_shape = shapes
     function.clear_cache = clear_cache
+    function._clear_cache = forget
     return function
 
 

@@ -15,6 +15,7 @@ import primax as px
 import primax.numpy as pnp
 from primax.extend import core
 from primax.extend.interpreters import mlir
+from primax.interpreters.compile import Executable
 
 F32 = px.ShapeDtypeStruct((), np.float32)
 METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
@@ -378,6 +379,88 @@ def test_a_failing_callback_is_an_error_with_its_traceback_and_the_users_line() 
         assert f"The callback was made at {__file__}" in text
         assert f'File "{__file__}", line {fails.__code__.co_firstlineno + 1}, in fails' in text
         assert "raise LookupError" in text
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The programs that Python has started, rather than jaxlib."""
+    started: list[Any] = []
+    run = Executable.__call__
+
+    def noted(executable: Executable, args: Any) -> Any:
+        started.append(executable)
+        return run(executable, args)
+
+    monkeypatch.setattr(Executable, "__call__", noted)
+    return started
+
+
+def next_even(x: Any) -> Any:
+    if x % 2:
+        return fails(x)
+    return x + 2
+
+
+def even(x: Any) -> Any:
+    return px.pure_callback(next_even, F32, x, vmap_method="sequential")
+
+
+def test_programs_that_call_python_are_started_by_jaxlib_and_fail_as_before(runs: list[Any]) -> None:
+    f = px.jit(lambda x, y: even(x) + y["y"])
+    args, odd = (pnp.float32(2), {"y": pnp.float32(1)}), (pnp.float32(3), {"y": pnp.float32(1)})
+    with pytest.raises(px.XlaError) as error:
+        f(*odd)
+    for _ in range(4):
+        assert f(*args) == 5
+    before = len(runs)
+    for _ in range(2):
+        with pytest.raises(px.XlaError) as later:
+            f(*odd).block_until_ready()
+        for line in (0, -1):
+            assert str(later.value).splitlines()[line] == str(error.value).splitlines()[line]
+        assert f(*args) == 5
+    assert len(runs) == before
+    assert px.vmap(f)(np.float32([2, 4]), {"y": np.zeros(2, np.float32)}).tolist() == [4, 6]
+
+
+def refuses(x: Any) -> Any:
+    raise ValueError("of the same shape")
+
+
+def test_errors_of_tracing_stay_as_they_are_in_functions_that_call_python() -> None:
+    f = px.jit(lambda x: even(x) if x.ndim == 0 else refuses(x))
+    for _ in range(3):
+        assert f(np.float32(2)) == 4
+        with pytest.raises(ValueError, match="of the same shape") as error:
+            f(np.zeros(2, np.float32))
+        assert type(error.value) is ValueError
+        assert f(np.float32(4)) == 6
+
+
+def test_functions_that_call_python_are_forgotten_with_their_programs(runs: list[Any]) -> None:
+    add = [1.0]
+    inner = px.jit(lambda x: even(x) + add[0])
+    outer = px.jit(inner)
+    for f in (inner, outer):
+        assert [float(f(2.0)) for _ in range(3)] == [add[0] + 4] * 3
+        add[0] += 1
+        inner.clear_cache()
+        outer.clear_cache()
+        assert [float(f(2.0)) for _ in range(3)] == [add[0] + 4] * 3
+        px.clear_caches()
+        add[0] += 1
+        assert [float(f(2.0)) for _ in range(3)] == [add[0] + 4] * 3
+    assert [float(inner(2.0)) for _ in range(3)] == [add[0] + 4] * 3
+    before = len(runs)
+    for f in (inner, outer):
+        assert float(f(2.0)) == add[0] + 4
+    assert len(runs) == before
+
+
+def test_static_arguments_of_functions_that_call_python_are_told_apart() -> None:
+    f = px.jit(lambda x, n: even(x) + (10 if n is True else n), static_argnums=1)
+    for _ in range(3):
+        assert [float(f(2.0, n)) for n in (1, True, 1.5, (3,)[0])] == [5, 14, 5.5, 7]
 
 
 def test_a_callback_that_fails_outside_of_programs_is_the_same_error() -> None:
