@@ -2,8 +2,8 @@
 
     python benchmarks/compare.py [--a primax] [--b jax] [--rounds 3] [--json FILE] [NAME ...]
 
-A side is a module, or PYTHON:MODULE for a module of another environment. Each workload runs in a process of
-its own; a figure is the best of all rounds. The ratio is a / b: below 1, a is ahead.
+A side is a module, or PYTHON:MODULE for a module of another environment. Each workload runs in its own process. A
+figure is the best of all rounds. The ratio is a / b: below 1, a is faster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SECONDS = 300
 
 
 def workload_names() -> list[str]:
-    """The names in the order of the file, which is read, not run: it imports the measured module when run."""
+    """The names in the order of the file. The file is parsed, not run, because it imports the measured module."""
     return [
         node.name
         for node in ast.parse(WORKLOADS.read_text(encoding="utf-8")).body
@@ -32,7 +32,7 @@ def workload_names() -> list[str]:
 
 
 def measure(side: str, name: str) -> tuple[float | None, str]:
-    """One figure and its unit, or None and the reason why there is none."""
+    """A figure and its unit, or None and the reason for its absence."""
     python, _, module = side.rpartition(":")
     env = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "1", "JAX_PLATFORMS": "cpu"}
     command = [python or sys.executable, str(WORKLOADS), module, name]
@@ -66,13 +66,13 @@ def _cell(value: float | None, style: str) -> str:
 
 
 def main() -> None:
-    """Print a row for each workload as soon as it is known, and the geometric mean of the ratios."""
+    """Print a row for each workload as soon as it is measured, and then the geometric mean of the ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--a", default="primax", help="[PYTHON:]MODULE, default primax")
     parser.add_argument("--b", default="jax", help="[PYTHON:]MODULE, default jax")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path, help="write the rows to this file too")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="workloads to run, default all")
+    parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the workloads to run, default all")
     options = parser.parse_args()
     known = workload_names()
     unknown = sorted(set(options.names) - set(known))

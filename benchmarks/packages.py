@@ -1,9 +1,9 @@
-"""How fast packages written for JAX work on primax: training steps of Equinox and Diffrax, as ratios to jax.
+"""The speed of packages written for JAX: training steps of Equinox and Diffrax on primax and on jax.
 
     python benchmarks/packages.py --primax build/ecosystem/primax/bin/python --jax build/ecosystem/jax/bin/python
 
-The environments are those of `make ecosystem`. The two run in turn, each round in processes of its own; a figure is the
-least of all rounds. Nothing is kept on disk between processes. Ratios below 1 say that primax is faster.
+`make ecosystem` makes the environments. The two sides run in turn, each round in new processes. A figure is the best of
+all rounds. Processes share no cache on disk. A ratio below 1 means that primax is faster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GOALS = {"trace and lower": 0.3, "first step": 0.8, "warm step": 1.0}
 
 
 def training_step(name: str) -> tuple[Any, tuple[Any, ...]]:
-    """A step of training, as a function to compile, and its arguments."""
+    """A training step as a function to compile, and its arguments."""
     jax, jnp, eqx, optax = map(importlib.import_module, ("jax", "jax.numpy", "equinox", "optax"))
     key = jax.random.key(0)
     data = jax.random.normal(key, (64, 2))
@@ -84,7 +84,7 @@ def measure(name: str) -> dict[str, float]:
 
 
 def run(python: str, which: str, name: str) -> dict[str, float]:
-    """The figures of a process of one side."""
+    """The figures of one process of one side."""
     words = [python, *(["-m", "primax", "as-jax"] if which == "primax" else []), __file__, "--measure", name]
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("JAX_", "PRIMAX_", "XLA_"))}
     settings = {"JAX_PLATFORMS": "cpu", "PRIMAX_COMPILATION_CACHE_DIR": "", "JAX_ENABLE_COMPILATION_CACHE": "false"}

@@ -504,7 +504,7 @@ def mesh_grad_trace():
 
 @workload
 def two_process_step():
-    """Process 0 starts process 1, which is told the address that they meet at."""
+    """Process 0 starts process 1 and passes the address of the coordinator."""
     address = os.environ.get("WORKLOAD_ADDRESS")
     other = None
     if address is None:
@@ -546,5 +546,5 @@ if __name__ == "__main__":
         try:
             v, u = WL[name]()
             print(json.dumps({"name": name, "value": v, "unit": u}), flush=True)
-        except Exception as e:  # a missing feature is a row of its own
+        except Exception as e:  # a missing feature gets a row with its error
             print(json.dumps({"name": name, "error": f"{type(e).__name__}: {e}"[:200]}), flush=True)

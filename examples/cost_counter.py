@@ -1,4 +1,4 @@
-"""What a function costs, by equation and by source line, counted by an interpreter that computes nothing.
+"""The cost of a function by equation and by source line, from an interpreter that computes no values.
 
 Run it by `python examples/cost_counter.py`.
 """
@@ -22,7 +22,7 @@ REDUCING = "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod
 
 
 class Cost(NamedTuple):
-    """Floating-point operations, and bytes read and written if no two equations are fused."""
+    """Floating-point operations, and bytes read and written if no equations are fused."""
 
     flops: int = 0
     bytes: int = 0
@@ -32,14 +32,14 @@ class Cost(NamedTuple):
 
 
 class CostCounter(Interpreter):
-    """Values are nothing at all: what an equation costs follows from the types of its variables.
+    """There are no values: the cost of an equation follows from the types of its variables.
 
-    A program counts as often as it is called, that of a scan as often as it turns; of a loop of unknown length one
-    turn counts, and of branches the one with the most operations.
+    The body of a scan counts once for each step. A loop of unknown length counts as one step. Of several branches the
+    one with the most operations counts.
     """
 
     def __init__(self, times=1):
-        self.times = times  # how often the equation at hand is carried out
+        self.times = times  # the number of times that the current equation runs
         self.costs = defaultdict(Cost)  # by primitive and line
 
     def by(self, part):
@@ -53,19 +53,19 @@ class CostCounter(Interpreter):
         return None
 
     def default(self, eqn, *values):
-        """One operation for each element, of the operands if they are reduced, of the results if not."""
+        """One operation for each element of the operands if the equation is a reduction, otherwise of the results."""
         name = eqn.primitive.name
         operated = [] if name in MOVING else eqn.invars if name in REDUCING else eqn.outvars
         return self.count(eqn, sum(var.aval.size for var in operated))
 
     def count(self, eqn, flops):
-        """Enter an equation with its operations; returns the values of its results."""
+        """Add the cost of an equation and return the values of its results."""
         moved = sum(var.aval.size * var.aval.dtype.itemsize for var in (*eqn.invars, *eqn.outvars))
         self.costs[eqn.primitive.name, summarize(eqn.source_info)] += Cost(flops * self.times, moved * self.times)
         return [None] * len(eqn.outvars) if eqn.primitive.multiple_results else None
 
     def inside(self, program, times=1):
-        """What a program costs that an equation carries out so many times."""
+        """Add the cost of an inner program that an equation runs `times` times."""
         counter = CostCounter(self.times * times)
         counter.interpret(program, *[None] * len(program.in_avals))
         return counter

@@ -1,10 +1,10 @@
-"""The Laplacian of a function in one pass over its program, by an interpreter that carries it forward.
+"""The Laplacian of a function in one pass over its program, by an interpreter that propagates it forward.
 
-For y = g(x), where x depends on the inputs t, the chain rule gives all that is needed of y from the same of x:
+For y = g(x), where x depends on the inputs t, the chain rule gives the derivatives of y from those of x:
 
     dy/dt_i  =  Dg[dx/dt_i]            lap y  =  Dg[lap x]  +  sum over i of D²g[dx/dt_i, dx/dt_i]
 
-so that no Hessian is ever formed (R. Li et al., "A computational framework for neural network-based variational Monte
+so no Hessian is computed (R. Li et al., "A computational framework for neural network-based variational Monte
 Carlo with Forward Laplacian", Nature Machine Intelligence, 2024).
 
 Run it by `python examples/forward_laplacian.py`.
@@ -31,31 +31,31 @@ class Carried(NamedTuple):
 
 
 class ForwardLaplacian(Interpreter):
-    """Carries Laplacians through a program; values that do not depend on the inputs are plain arrays."""
+    """Propagates Laplacians through a program; values that do not depend on the inputs are plain arrays."""
 
-    inline = False  # jitted functions stay calls, of programs that carry Laplacians
+    inline = False  # calls of jitted functions become calls of programs with Laplacians
 
     def __init__(self, inputs):
-        self.inputs = inputs  # how many there are
+        self.inputs = inputs  # the number of inputs
 
     def primal(self, value):
         return value.value if isinstance(value, Carried) else value
 
     def uniform(self, value):
-        """What branches return and loops carry depends on the inputs, as far as anybody knows."""
+        """Results of branches and carries of loops may depend on the inputs, so they get derivatives."""
         if isinstance(value, Carried) or not pnp.issubdtype(pnp.result_type(value), pnp.inexact):
             return value
         zeros = pnp.zeros_like(value)
         return Carried(value, pnp.stack([zeros] * self.inputs), zeros)
 
     def unstack(self, value):
-        """Loops along arrays slice each leaf along axis 0, where slopes have the inputs."""
+        """Loops slice each leaf along axis 0, which is the axis of inputs in `slopes`; so swap it with axis 1."""
         return value._replace(slopes=pnp.swapaxes(value.slopes, 0, 1)) if isinstance(value, Carried) else value
 
     stack = unstack
 
     def default(self, eqn, *values):
-        """Any primitive, by its JVP rule: those of plugins that nobody here has heard of, too."""
+        """Any primitive, by its JVP rule, including primitives of unknown plugins."""
         active = [i for i, value in enumerate(values) if isinstance(value, Carried)]
         smooth = [pnp.issubdtype(var.aval.dtype, pnp.inexact) for var in eqn.outvars]
         if not active or not all(smooth):

@@ -1,4 +1,4 @@
-"""Gaussian process regression: parameters of the kernel by Newton's method on the likelihood, then predictions."""
+"""Gaussian process regression: fit the parameters of the kernel by Newton's method, then predict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def truth(x):
 
 
 def kernel(parameters, x, y):
-    """How much values at two places are alike: a bump of some height and width."""
+    """The covariance of the values at two places: a Gaussian of some height and width."""
     height, width, _ = pnp.exp(parameters)
     return height**2 * pnp.exp(-0.5 * ((x[:, None] - y[None, :]) / width) ** 2)
 
@@ -37,7 +37,7 @@ def negative_log_likelihood(parameters, x, values):
 
 @px.jit
 def newton(parameters, x, values):
-    """A step of Newton's method that goes downhill also where the function bends the other way."""
+    """A step of Newton's method that goes downhill also where the Hessian is not positive definite."""
     cost, slope = px.value_and_grad(negative_log_likelihood)(parameters, x, values)
     bends, axes = pnp.linalg.eigh(px.hessian(negative_log_likelihood)(parameters, x, values))
     step = axes @ ((axes.T @ slope) / pnp.maximum(pnp.abs(bends), 1.0))
@@ -55,7 +55,7 @@ def predict(parameters, x, values, places):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--points", type=int, default=80, help="how many noisy values are known")
+    parser.add_argument("--points", type=int, default=80, help="the number of noisy values")
     options = parser.parse_args()
     px.config.update("enable_x64", True)
     rng = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def main() -> None:
         parameters, cost = newton(parameters, x, values)
         print(f"step {step:2}: negative log likelihood {float(cost):8.3f}")
     height, width, noise = np.exp(parameters)
-    print(f"height {height:.3f}, width {width:.3f}, noise {noise:.3f}, which was {NOISE}")
+    print(f"height {height:.3f}, width {width:.3f}, noise {noise:.3f} (true noise {NOISE})")
     print("    x    truth  prediction")
     places = np.linspace(-2, 2, 9)
     for place, mean, deviation in zip(places, *predict(parameters, x, values, places), strict=True):

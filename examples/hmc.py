@@ -1,4 +1,4 @@
-"""Bayesian logistic regression by Hamiltonian Monte Carlo: is a tumour malignant, and how sure can one be?"""
+"""Bayesian logistic regression by Hamiltonian Monte Carlo: is a tumour malignant, and with what certainty?"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import primax.numpy as pnp
 
 
 def data():
-    """Standardized features and a column of ones, and whether each tumour is benign; one in four is for tests."""
+    """Standardized features with a column of ones, and labels: 1 if a tumour is benign. One in four is for tests."""
     x, y = load_breast_cancer(return_X_y=True)
     x = np.column_stack([(x - x.mean(0)) / x.std(0), np.ones(len(x))]).astype(np.float32)
     order = np.random.default_rng(0).permutation(len(y))
@@ -27,7 +27,7 @@ def energy(weights, x, y):
 
 
 def transition(weights, key, x, y, size, steps):
-    """One step of the chain: a ball with a random push rolls on the energy for a while; then it is accepted or not."""
+    """One step of the chain: leapfrog steps with a random momentum, then acceptance or rejection."""
     slope = px.grad(energy)
     push, decide = px.random.split(key)
     momentum = px.random.normal(push, weights.shape)
@@ -58,7 +58,7 @@ def chain(key, x, y, samples, size=0.05, steps=16):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=600, help="how many steps each of four chains takes")
+    parser.add_argument("--samples", type=int, default=600, help="the number of steps of each of the four chains")
     options = parser.parse_args()
     x, y, new_x, new_y = data()
     run = px.jit(px.vmap(lambda key: chain(key, x, y, options.samples)))
@@ -66,13 +66,13 @@ def main() -> None:
     kept = draws[:, options.samples // 3 :]
     within, between = kept.var(1).mean(0), kept.mean(1).var(0)
     print(f"four chains of {options.samples} steps, {accepted.mean():.0%} accepted")
-    print(f"chains agree: the variances within and between them give R-hat {np.sqrt(1 + between / within).max():.3f}")
+    print(f"R-hat of the chains: {np.sqrt(1 + between / within).max():.3f} (1 means that they agree)")
     chances = np.asarray(px.nn.sigmoid(kept.reshape(-1, x.shape[1]) @ new_x.T))
     mean, spread = chances.mean(0), chances.std(0)
     right = (mean > 0.5) == new_y
-    print(f"{right.mean():.1%} of {len(new_y)} new tumours are judged rightly")
+    print(f"{right.mean():.1%} of {len(new_y)} test tumours are classified correctly")
     sure = spread < 0.1
-    print(f"of those the posterior is sure about {sure.sum()}, and errs in {(sure & ~right).sum()} of these")
+    print(f"the posterior is certain about {sure.sum()} of them, and wrong about {(sure & ~right).sum()} of those")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The inverse of a function, by an interpreter that goes through its program once and remembers the way back.
+"""The inverse of a function, by an interpreter that goes through its program once and records each inverse.
 
 Run it by `python examples/inverse.py`.
 """
@@ -30,17 +30,17 @@ class WayBack:
 
 
 class Inverse(Interpreter):
-    """Values are ways back to the input; what does not depend on it is an array, computed as always."""
+    """A value that depends on the input is a `WayBack`; other values are arrays."""
 
     def default(self, eqn, *values):
         if any(isinstance(value, WayBack) for value in values):
-            return super().default(eqn, *values)  # which says that there is no rule
+            return super().default(eqn, *values)  # raises the error that there is no rule
         outs = replay(eqn, values)
         return outs if eqn.primitive.multiple_results else outs[0]
 
 
 def define_inverse(primitive, *inverses):
-    """Say how each operand of a primitive follows from the result and the other operands."""
+    """Define a primitive's inverses: each computes one operand from the result and the other operands."""
 
     @Inverse.rule(primitive)
     def rule(self, eqn, *values):
@@ -49,7 +49,9 @@ def define_inverse(primitive, *inverses):
             return self.default(eqn, *values)
         i, *more = depends
         if more or eqn.invars[i].aval.shape != eqn.outvars[0].aval.shape:
-            raise ValueError(f"inverse: {primitive} must read the input once and in its own shape, to be solved for it")
+            raise ValueError(
+                f"inverse: {primitive} must have the input as one of its operands, in the shape of its result"
+            )
         others = values[:i] + values[i + 1 :]
         return WayBack(lambda y: values[i].way(inverses[i](y, *others, **eqn.params)))
 
@@ -67,7 +69,7 @@ define_inverse(integer_pow_p, lambda z, *, y: pnp.sign(z) * pnp.abs(z) ** (1 / y
 
 
 def inverse(fun):
-    """The function that undoes `fun`, a function of one array; for even powers, with the positive root."""
+    """The inverse of `fun`, a function of one array; even powers get the positive root."""
 
     def undo(y):
         closed = px.make_jaxpr(fun)(y)  # the input has the shape and dtype of the result

@@ -1,4 +1,4 @@
-"""One network on eight devices: the same training on one device, divided by XLA, and divided by hand with shard_map."""
+"""The training of one network: on one device, and on eight, divided by XLA or by hand with shard_map."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def parameters(width=128):
 
 
 def loss(params, images, labels, total=lambda scores: scores, mean=lambda value: value):
-    """The cross entropy. `total` sums over devices that share the hidden layer, `mean` is over those of the data."""
+    """The cross entropy. `total` sums over the devices of the hidden layer; `mean` is over the devices of the data."""
     hidden = px.nn.relu(images @ params["in"] + params["bias"])
     scores = px.nn.log_softmax(total(hidden @ params["out"]))
     return mean(-pnp.take_along_axis(scores, labels[:, None], 1).mean())
@@ -51,9 +51,11 @@ def train(loss, params, batches):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=60, help="how many batches of 256 digits (default: %(default)s)")
-    parser.add_argument("--out", default="many_devices.png", help="the picture (default: %(default)s)")
-    parser.add_argument("--processes", type=int, default=1, help="how many share the devices (default: %(default)s)")
+    parser.add_argument(
+        "--steps", type=int, default=60, help="the number of batches of 256 digits (default: %(default)s)"
+    )
+    parser.add_argument("--out", default="many_devices.png", help="the file of the picture (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="the number of processes (default: %(default)s)")
     options = parser.parse_args()
     if not join(options.processes):
         return
@@ -77,7 +79,7 @@ def main():
     if px.process_index() == 0:
         report(losses)
         draw(arrays, losses, options.out)
-        print(f"{COUNT} devices in {px.process_count()} process(es), {mesh}; what lies where is in {options.out}")
+        print(f"{COUNT} devices in {px.process_count()} process(es), {mesh}; {options.out} shows the divided arrays")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def check(what: str, found: float, wanted: float, tolerance: float) -> None:
 
 
 def seconds(fun, *args, repeat=5) -> float:
-    """The least of some timings, after a first call that compiles."""
+    """The shortest of several timings, after a first call that compiles."""
     px.block_until_ready(fun(*args))
     times = []
     for _ in range(repeat):
@@ -62,7 +62,7 @@ kepler, Orbit, orbit_position = kepler_package.kepler, kepler_package.Orbit, kep
 px.config.update("enable_x64", True)
 
 headline("Plugins")
-E = kepler(1.0, 0.5)  # the first primitive that is used activates the plugins
+E = kepler(1.0, 0.5)  # the first use of a primitive activates the plugins
 print(f"primax {px.__version__}, jaxlib {version('jaxlib')}, numpy {version('numpy')}, on {px.devices()[0]}")
 for record in plugins():
     whose = f"{record.source:10} {record.distribution} {record.version}".strip()

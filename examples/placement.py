@@ -1,4 +1,4 @@
-"""What the examples over many devices share: a run in several processes, and pictures of what lies where."""
+"""Shared code of the examples with many devices: runs in several processes, and pictures of divided arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if "PRIMAX_NUM_CPU_DEVICES" not in os.environ:
 
 
 def join(processes):
-    """Become one of so many processes with eight devices together; False in the one that has started them."""
+    """Start so many processes with eight devices in all, and join them; False in the process that started them."""
     if processes == 1:
         return True
     if "PRIMAX_PROCESS_ID" in os.environ:
@@ -44,17 +44,18 @@ def join(processes):
 
 
 def report(losses):
-    """Print how far each way of training is from the first."""
+    """Print the difference between the first training and each other one."""
     (name, first), *_ = losses.items()
     for way, values in losses.items():
         far = np.abs(values - first).max()
-        print(f"{way:15} loss {values[0]:.3f} -> {values[-1]:.3f}, at most {far:.1e} from {name}")
+        print(f"{way:15} loss {values[0]:.3f} -> {values[-1]:.3f}, largest difference from {name} {far:.1e}")
 
 
 def draw_owners(axis, name, array):
-    """An array, or the first of a stack of them: each part with the numbers of the devices that hold it.
+    """Draw an array, or the first of a stack: each part with the numbers of the devices that hold it.
 
-    The color is that of the first of these devices; or of their process if there are several, gray if it is in more.
+    With one process the color of a part shows its first device. With several it shows its process; gray parts are in
+    several processes.
     """
     several = px.process_count() > 1
     numbers = {device: number for number, device in enumerate(px.devices())}
@@ -79,7 +80,7 @@ def draw_owners(axis, name, array):
 
 
 def draw(arrays, losses, path):
-    """What lies where, and how the loss falls."""
+    """Draw the divided arrays and the losses."""
     figure, axes = plt.subplots(1, len(arrays) + 1, figsize=(3.4 * len(arrays) + 4, 3.6), layout="constrained")
     for axis, (name, array) in zip(axes, arrays.items(), strict=False):
         draw_owners(axis, name, array)
@@ -87,6 +88,6 @@ def draw(arrays, losses, path):
         axes[-1].plot(values, style, label=name)
     axes[-1].set(title="cross entropy", xlabel="step")
     axes[-1].legend()
-    colors = "; green is process 0, red process 1, gray both" if px.process_count() == 2 else ""
-    figure.suptitle(f"the numbers of the devices that hold a part{colors}", fontsize=11)
+    colors = " (green: process 0, red: process 1, gray: both)" if px.process_count() == 2 else ""
+    figure.suptitle(f"the numbers of the devices that hold each part{colors}", fontsize=11)
     figure.savefig(path)

@@ -1,4 +1,4 @@
-"""Hares and lynxes: parameters of the Lotka-Volterra equations, fitted to an old record by gradients of odeint."""
+"""Hares and lynxes: fit parameters of the Lotka-Volterra equations to a historical record by gradients of odeint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import primax as px
 import primax.numpy as pnp
 from primax.ode import odeint
 
-# Thousands of pelts that the Hudson's Bay Company bought each year from 1900 to 1920.
+# Pelts that the Hudson's Bay Company bought each year from 1900 to 1920, in thousands.
 HARES = "30 47.2 70.2 77.4 36.3 20.6 18.1 21.4 22 25.4 27.1 40.3 57 76.6 52.3 19.5 11.2 7.6 14.6 16.2 24.7"
 LYNXES = "4 6.1 9.8 35.2 59.4 41.7 19 13 8.3 9.1 7.4 8 12.3 19.5 45.7 51.1 29.7 15.8 9.7 10.1 8.6"
 PELTS = np.log(np.float32([HARES.split(), LYNXES.split()]).T)
@@ -18,7 +18,7 @@ YEARS = np.arange(21.0, dtype=np.float32)
 
 
 def growth(state, t, rates):
-    """The rates at which the logarithms of both populations grow."""
+    """The growth rates of the logarithms of both populations."""
     birth, eaten, death, fed = pnp.exp(rates)
     hares, lynxes = pnp.exp(state)
     return pnp.stack([birth - eaten * lynxes, fed * hares - death])
@@ -55,8 +55,8 @@ def main() -> None:
         if step in (1, options.steps) or step % 50 == 0:
             print(f"step {step:4}: mean squared error of logarithms {float(cost):.4f}")
     birth, eaten, death, fed = np.exp(parameters["rates"])
-    print(f"hares:  each has {birth:.3f} young a year, and each lynx eats {eaten:.4f} of them")
-    print(f"lynxes: {death:.3f} of them die a year, and each hare feeds {fed:.4f} more")
+    print(f"hares:  birth rate {birth:.3f} a year, rate of being eaten {eaten:.4f} a year for each lynx")
+    print(f"lynxes: death rate {death:.3f} a year, birth rate {fed:.4f} a year for each hare")
     print(f"a cycle takes about {2 * np.pi / np.sqrt(birth * death):.1f} years")
     print("year   hares (record)   lynxes (record)")
     for year, model, record in list(zip(YEARS, np.exp(history(parameters)), np.exp(PELTS), strict=True))[::4]:

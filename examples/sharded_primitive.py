@@ -1,10 +1,10 @@
-"""A primitive of a third party, whose lowering calls a foreign function, divided among eight devices by one rule.
+"""A third-party primitive that calls a foreign function, divided among eight devices by one rule.
 
     python examples/sharded_primitive.py
 
-XLA cannot look into a foreign function, so it would gather the whole operand on every device. The rule
-`sharding="... n! n! -> ... n! n!"` says that matrices must stay whole, and that stacks of them may be divided: each
-device then calls the function with its own matrices. The text of the compiled program shows that.
+XLA knows nothing about a foreign function, so it would gather the whole operand on every device. The rule
+`sharding="... n! n! -> ... n! n!"` says that matrices must stay whole and that stacks of them may be divided. Then each
+device calls the function with its own matrices, as the text of the compiled program shows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ px.config.update("num_cpu_devices", 8)
 
 
 def lower_factor(ctx: mlir.LoweringRuleContext, a: Any) -> Any:
-    """LAPACK's `potrf`, which works in place on matrices by columns, and returns a code for each."""
+    """LAPACK's `potrf`, which works in place on column-major matrices and returns a code for each."""
     (aval,) = ctx.avals_in
     batch = aval.shape[:-2]
     columns = (aval.ndim - 2, aval.ndim - 1, *range(aval.ndim - 3, -1, -1))

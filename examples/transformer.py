@@ -1,6 +1,6 @@
 """A transformer on eight devices: batches divided along one axis of a mesh, heads and hidden layers along the other.
 
-It learns to write digits backwards: on one device, divided by XLA, and divided by hand with shard_map.
+It learns to write digits backwards: on one device, and on eight, divided by XLA or by hand with shard_map.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def parameters():
 
 
 def sentences(steps, size):
-    """Digits, a sign, and the same digits from the last to the first; one batch for each step."""
+    """Digits, a sign, and the same digits in reverse order; one batch for each step."""
     digits = np.random.default_rng(1).integers(0, 10, (steps, size, DIGITS))
     sign = np.full((steps, size, 1), 10)
     return np.concatenate([digits, sign, digits[..., ::-1]], -1).astype(np.int32)
@@ -71,7 +71,7 @@ def layer(total, x, p):
 
 
 def loss(params, words, total=lambda x: x, mean=lambda x: x):
-    """The cross entropy of the digits that are written backwards. `mean` is over the devices that share the batch."""
+    """The cross entropy of the reversed digits. `mean` is over the devices that share the batch."""
     x = params["words"][words[:, :-1]] + params["places"]
     x, _ = lax.scan(partial(layer, total), x, params["layers"])
     scores = px.nn.log_softmax(normalized(x[:, DIGITS:]) @ params["words"].T)
@@ -102,9 +102,11 @@ def train(loss, params, batches, rate=3e-3):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=int, default=100, help="how many batches of 64 lines (default: %(default)s)")
-    parser.add_argument("--out", default="transformer.png", help="the picture (default: %(default)s)")
-    parser.add_argument("--processes", type=int, default=1, help="how many share the devices (default: %(default)s)")
+    parser.add_argument(
+        "--steps", type=int, default=100, help="the number of batches of 64 lines (default: %(default)s)"
+    )
+    parser.add_argument("--out", default="transformer.png", help="the file of the picture (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="the number of processes (default: %(default)s)")
     options = parser.parse_args()
     if not join(options.processes):
         return
@@ -127,7 +129,7 @@ def main():
     if px.process_index() == 0:
         report(losses)
         draw(arrays, losses, options.out)
-        print(f"{COUNT} devices in {px.process_count()} process(es), {mesh}; what lies where is in {options.out}")
+        print(f"{COUNT} devices in {px.process_count()} process(es), {mesh}; {options.out} shows the divided arrays")
 
 
 if __name__ == "__main__":

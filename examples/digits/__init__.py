@@ -1,4 +1,4 @@
-"""A small convolutional network that reads handwritten digits, and a report with pictures of what it learned."""
+"""A small convolutional network that reads handwritten digits, and a report with pictures of its training."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ class Digits:
 
 
 def load(seed: int = 0, limit: int | None = None) -> tuple[Digits, Digits]:
-    """The digits to learn from, and one in five to test on, which are never learned from.
+    """The training digits and the test digits, which are one in five.
 
     Args:
-      seed: what the choice is drawn by.
-      limit: how many digits to take in all; every one if None.
+      seed: the seed of the random split.
+      limit: the number of digits to use; None for all.
     """
     images, labels = load_digits(return_X_y=True)
     digits = Digits(np.float32(images / 16).reshape(-1, 8, 8, 1), np.int32(labels))
@@ -39,7 +39,7 @@ def load(seed: int = 0, limit: int | None = None) -> tuple[Digits, Digits]:
 
 
 def batches(digits: Digits, size: int, rng: np.random.Generator) -> Iterator[Digits]:
-    """All digits once, in a new order, in batches of one size; what is left over is left out."""
+    """All digits once, in a new random order, in batches of one size; an incomplete last batch is dropped."""
     order = rng.permutation(len(digits))
     for start in range(0, len(digits) - size + 1, size):
         yield digits.take(order[start : start + size])

@@ -1,4 +1,4 @@
-"""Pictures of what was learned, and of convolutions, each written as one PNG file."""
+"""Pictures of the trained network and of convolutions, one PNG file each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAPER, SIGNED = "Greys", "RdBu_r"
 
 
 def style() -> None:
-    """How all pictures look; they are written to files, and no window opens."""
+    """Set the style of all pictures; they are written to files, and no window opens."""
     matplotlib.use("agg")
     plt.rcParams.update(
         {
@@ -63,7 +63,7 @@ def _save(figure: Figure, file: Path) -> None:
 
 
 def _show(axes: Any, image: Any, *, title: str = "", color: str = INK, limit: float | None = None) -> Any:
-    """An image without axes: a digit as ink on paper, or, with a limit, numbers from -limit to limit as colours."""
+    """Draw an image without axes: in grey, or with a limit in colours for numbers from -limit to limit."""
     axes.set_xticks([])
     axes.set_yticks([])
     axes.grid(False)
@@ -89,7 +89,7 @@ def learning_curve(history: History, file: Path) -> None:
     right.plot(epochs, 100 * np.array(history.test_accuracy), color=BLUE, lw=2, marker=marker)
     right.axhline(97, color=ORANGE, lw=1, ls=":")
     right.text(epochs[-1], 96.8, "97 %", color=ORANGE, va="top", ha="right")
-    right.set(title="Read rightly, in percent", xlabel="epoch")
+    right.set(title="Accuracy in percent", xlabel="epoch")
     if min(history.test_accuracy[2:], default=0) > 0.85:
         right.set_ylim(85, 100.5)
     _save(figure, file)
@@ -105,7 +105,7 @@ def confusion(labels: np.ndarray, guesses: np.ndarray, file: Path) -> None:
         if count:
             emphasis = {"color": ORANGE, "weight": "bold"} if i != j else {}
             axes.text(j, i, count, ha="center", va="center", **emphasis)
-    axes.set(xticks=range(10), yticks=range(10), xlabel="read as", ylabel="digit")
+    axes.set(xticks=range(10), yticks=range(10), xlabel="prediction", ylabel="digit")
     axes.set_xticks(np.arange(-0.5, 10), minor=True)
     axes.set_yticks(np.arange(-0.5, 10), minor=True)
     axes.grid(False)
@@ -129,7 +129,7 @@ def filters(kernel: np.ndarray, slopes: np.ndarray, responses: np.ndarray, image
 
 
 def misread(images: np.ndarray, labels: np.ndarray, chances: np.ndarray, file: Path) -> None:
-    """The digits whose own chance is the least beneath the greatest other one, or the least above it."""
+    """The digits with the smallest margin between the probability of the label and the largest other one."""
     its_own = np.eye(10, dtype=bool)[labels]
     margin = chances[its_own] - np.where(its_own, 0, chances).max(1)
     chosen = np.argsort(margin)[:8]
@@ -137,7 +137,7 @@ def misread(images: np.ndarray, labels: np.ndarray, chances: np.ndarray, file: P
     for top, bottom, row in zip(*axes, chosen, strict=False):
         guess = chances[row].argmax()
         wrong = guess != labels[row]
-        title = f"{labels[row]}, read as {guess}" if wrong else f"{labels[row]}, just so"
+        title = f"{labels[row]}, read as {guess}" if wrong else f"{labels[row]}, correct"
         _show(top, images[row], title=title, color=ORANGE if wrong else FAINT)
         colors = [BLUE if digit == labels[row] else ORANGE if digit == guess else "#c9d0dc" for digit in range(10)]
         bottom.bar(range(10), chances[row], color=colors)
@@ -198,7 +198,7 @@ def curves(noisy: np.ndarray, smooth: np.ndarray, file: Path) -> None:
 
 
 def solid(data: np.ndarray, surface: np.ndarray, file: Path) -> None:
-    """Sections of the solid from its foot to its head, and beneath each what the convolution makes of it."""
+    """Sections of the solid at several heights, and below each the result of the convolution."""
     heights = np.linspace(9, 20, 8).round().astype(int)
     figure, axes = plt.subplots(2, len(heights), figsize=(9, 2.5))
     limit = np.abs(surface).max()

@@ -21,7 +21,7 @@ SMOOTH = np.float32([0.25, 0.5, 0.25])
 
 
 class Convolution(NamedTuple):
-    """The result of a convolution, as a picture with channels last, with what made it."""
+    """The result of a convolution as a picture with channels last, and the call that computed it."""
 
     title: str
     call: str
@@ -30,7 +30,7 @@ class Convolution(NamedTuple):
 
 
 def photograph() -> np.ndarray:
-    """A photograph that scikit-learn ships, as an array of shape (1, 200, 198, 3) from 0 to 1."""
+    """A photograph from scikit-learn, as an array of shape (1, 200, 198, 3) from 0 to 1."""
     image = np.float32(load_sample_image("flower.jpg")) / 255
     halved = image[:426].reshape(213, 2, 320, 2, 3).mean((1, 3))
     return halved[None, 6:206, 58:256]
@@ -73,7 +73,7 @@ def edges_of_a_photograph() -> list[Convolution]:
 
 
 def _picture(out: np.ndarray) -> np.ndarray:
-    """The size of what was found, as dark on light, with channels last."""
+    """The magnitude of the result, dark on light, with channels last."""
     size = np.abs(out.transpose(1, 2, 0) if out.shape[0] == 3 else out)
     return 1 - np.clip(size / np.quantile(size, 0.985), 0, 1) ** 0.7
 
@@ -91,7 +91,7 @@ def curves() -> tuple[np.ndarray, np.ndarray]:
 
 
 def solid() -> tuple[np.ndarray, np.ndarray]:
-    """A solid, an array of shape (1, 30, 30, 30, 1) that is 1 within it and 0 outside, and its surface."""
+    """A solid, as an array of shape (1, 30, 30, 30, 1) that is 1 inside and 0 outside, and its surface."""
     x, y, z = np.meshgrid(*[np.linspace(-1, 1, 30)] * 3, indexing="ij")
     ring = (np.hypot(x, y) - 0.58) ** 2 + z**2 < 0.36**2
     data = np.float32(ring)[None, ..., None]

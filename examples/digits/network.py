@@ -43,7 +43,7 @@ def logits(parameters, images):
 
 
 def loss(parameters, images, labels):
-    """The mean cross entropy, with the number of images that are read rightly."""
+    """The mean cross entropy, and the number of images with the right prediction."""
     scores = logits(parameters, images)
     wanted = px.nn.one_hot(labels, 10)
     right = pnp.sum(pnp.argmax(scores, -1) == labels)
@@ -51,12 +51,12 @@ def loss(parameters, images, labels):
 
 
 def shifted(key, images):
-    """Images moved by up to a pixel each way, so that the network learns that this changes nothing."""
+    """Images moved at random by up to a pixel in each direction, so that the network learns to ignore such moves."""
     padded = pnp.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
     moves = px.random.randint(key, (len(images), 2), 0, 3)
     return px.vmap(lambda image, move: px.lax.dynamic_slice(image, (move[0], move[1], 0), (8, 8, 1)))(padded, moves)
 
 
 def count(parameters) -> int:
-    """How many numbers are learned."""
+    """The number of parameters."""
     return sum(x.size for x in px.tree.leaves(parameters))

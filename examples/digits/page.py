@@ -1,4 +1,4 @@
-"""The page of a report: plain HTML beside its pictures, which needs nothing else."""
+"""The page of a report: one HTML file that shows the pictures in its folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Picture", "page"]
 
 
 class Picture(NamedTuple):
-    """A file beside the page, with what is said of it."""
+    """A picture file in the page's folder, with its title and caption."""
 
     file: str
     title: str
@@ -37,9 +37,9 @@ def page(title: str, subtitle: str, numbers: list[tuple[str, str]], pictures: li
     """The page as text.
 
     Args:
-      title, subtitle: what stands at its head.
-      numbers: numbers, each with what it is.
-      pictures: what is shown beneath them.
+      title, subtitle: the heading.
+      numbers: numbers with their descriptions.
+      pictures: the pictures below the numbers.
     """
     cards = "\n".join(f"<div><b>{escape(number)}</b><span>{escape(what)}</span></div>" for number, what in numbers)
     figures = "\n".join(

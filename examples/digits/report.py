@@ -1,4 +1,4 @@
-"""The report: pictures of what a run has learned and of convolutions, and a page that shows them."""
+"""The report: pictures of the trained network and of convolutions, and a page that shows them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from digits.train import Run, probabilities
 
 __all__ = ["gradient_norms", "saliency", "write"]
 
-# A picture, and what writes it to a file.
+# A picture, and the function that writes it to a file.
 Drawn = tuple[Picture, Callable[[Path], object]]
 
 
 def gradient_norms(parameters: Any, digits: Digits, size: int = 128) -> np.ndarray:
-    """For each digit by itself the norm of the loss's gradient: how far it alone would move the parameters."""
+    """The norm of the gradient of the loss for each single digit."""
 
     def norm(image: Any, label: Any) -> Any:
         slopes = px.grad(lambda parameters: loss(parameters, image[None], label[None])[0])(parameters)
@@ -38,7 +38,7 @@ def gradient_norms(parameters: Any, digits: Digits, size: int = 128) -> np.ndarr
 
 
 def saliency(parameters: Any, images: Any, labels: Any) -> np.ndarray:
-    """How the chance of each digit, as a logarithm, changes with each of its pixels."""
+    """The gradient of the log-probability of each digit's label with respect to its pixels."""
 
     def chance(image: Any, label: Any) -> Any:
         return px.nn.log_softmax(logits(parameters, image[None]))[0] @ px.nn.one_hot(label, 10)
@@ -47,12 +47,15 @@ def saliency(parameters: Any, images: Any, labels: Any) -> np.ndarray:
 
 
 def write(run: Run, train: Digits, test: Digits, folder: Path) -> Path:
-    """Write all pictures, telling of each, and the page; return the page.
+    """Write all pictures and the page, and print the name of each picture.
 
     Args:
-      run: what was learned.
+      run: the trained network.
       train, test: the digits.
-      folder: where to write; it is made if it is not there.
+      folder: the folder for the report; it is made if it does not exist.
+
+    Returns:
+      The file of the page.
     """
     folder.mkdir(parents=True, exist_ok=True)
     figures.style()
@@ -65,15 +68,15 @@ def write(run: Run, train: Digits, test: Digits, folder: Path) -> Path:
         pictures.append(picture)
     times = run.timings
     numbers = [
-        (f"{run.history.test_accuracy[-1]:.1%}", "of the test digits read rightly"),
+        (f"{run.history.test_accuracy[-1]:.1%}", "accuracy on the test digits"),
         (f"{count(run.parameters):,}", "parameters"),
         (f"{times.trace * 1e3:.0f} ms", "to trace a step"),
-        (f"{times.compile:.1f} s", "to compile it"),
-        (f"{times.run:.1f} s", f"to run {times.steps:,} of them"),
+        (f"{times.compile:.1f} s", "to compile a step"),
+        (f"{times.run:.1f} s", f"to run {times.steps:,} steps"),
     ]
     index = folder / "index.html"
     subtitle = (
-        "A convolutional network in primax, whose activation is a primitive of somebody else's package, primax-swish."
+        "A convolutional network in primax. Its activation is a primitive of a third-party package, primax-swish."
     )
     index.write_text(page("Handwritten digits, read by primax", subtitle, numbers, pictures), encoding="utf-8")
     return index
@@ -86,17 +89,19 @@ def _of_learning(run: Run, test: Digits) -> list[Drawn]:
     learning = Picture(
         "learning-curve.png",
         "Learning",
-        f"Each of {len(run.history.test_loss)} epochs shows every training digit once, moved by up to a pixel at "
-        f"random. The {len(test):,} test digits are never learned from.",
+        f"Loss and accuracy by epoch. Each of {len(run.history.test_loss)} epochs uses every training digit once, "
+        f"moved at random by up to a pixel. The {len(test):,} test digits are not used for training.",
     )
     confusion = Picture(
-        "confusion.png", "What is taken for what", f"Counts of test digits; {wrong} of {len(test):,} are misread."
+        "confusion.png",
+        "Confusion matrix",
+        f"Counts of test digits by label and prediction; {wrong} of {len(test):,} are misread.",
     )
     misread = Picture(
         "misread.png",
         "Misread digits",
-        "Test digits that are misread, the surest errors first, and the chances of 0 to 9: in blue that of the digit, "
-        "in orange that of the guess. Where few are misread, those follow that nearly were.",
+        "The eight test digits with the worst predictions, worst first: misread digits, then correct ones with a small "
+        "margin. The bars are the probabilities of 0 to 9: the label in blue, a wrong prediction in orange.",
     )
     return [
         (learning, partial(figures.learning_curve, run.history)),
@@ -113,19 +118,20 @@ def _of_gradients(run: Run, train: Digits, test: Digits) -> list[Drawn]:
     filters = Picture(
         "filters.png",
         "First-layer filters",
-        "The kernels of 3 × 3 pixels (red is positive), the slope β that the activation of each has learned, and "
-        "beneath each what it makes of one digit.",
+        "The kernels of 3 × 3 pixels (red is positive), the learned slope β of the activation for each, and below each "
+        "kernel its output for one digit.",
     )
     salient = Picture(
         "saliency.png",
         "Saliency",
-        "Where more ink would make a digit likelier (red) or less likely (blue): the gradient of the logarithm of its "
-        "chance by the pixels.",
+        "The gradient of the log-probability of the label with respect to the pixels. More ink on red pixels makes the "
+        "label more likely; on blue pixels, less likely.",
     )
     norms = Picture(
         "gradient-norms.png",
         "Hard and easy digits",
-        "For each training digit by itself the norm of the gradient, by vmap of grad: what there is to learn from it.",
+        "The norm of the gradient of the loss for each single training digit, by vmap of grad: a histogram, and the "
+        "digits with the largest and the smallest norms.",
     )
     slopes = saliency(run.parameters, shown.images, shown.labels)
     lengths = gradient_norms(run.parameters, train)
@@ -140,14 +146,14 @@ def _of_convolutions() -> list[Drawn]:
     edges = Picture(
         "convolutions.png",
         "Edges of a photograph",
-        "One kernel of 3 × 3 pixels and every option of a convolution: layouts, padding, strides, dilation of the "
+        "One kernel of 3 × 3 pixels with every option of a convolution: layout, padding, strides, dilation of the "
         "kernel and of the image, and the transposed convolution.",
     )
     curves = Picture("curves.png", "In one dimension", "Two noisy curves (dots), smoothed by convolutions of width 3.")
     solid = Picture(
         "solid.png",
         "In three dimensions",
-        "Sections of a ring, and its surface by a kernel of 3 × 3 × 3 voxels: red outside, blue inside.",
+        "Sections of a ring, and its surface, found by a kernel of 3 × 3 × 3 voxels: red outside, blue inside.",
     )
     return [
         (edges, partial(figures.convolutions, gallery.edges_of_a_photograph(), gallery.photograph())),
@@ -157,14 +163,14 @@ def _of_convolutions() -> list[Drawn]:
 
 
 def _of_the_program(run: Run) -> list[Drawn]:
-    """The network as primax sees it, if Graphviz is there to draw it."""
+    """The program of the network, if Graphviz is installed to draw it."""
     if which("dot") is None:
         return []
     program = Picture(
         "program.png",
         "The program",
-        "What the network computes for one digit. Each equation has the colour of the plugin that its primitive is "
-        "from; all are primax's own but swish.",
+        "The program of the network for one digit. The colour of an equation shows the plugin of its primitive. Only "
+        "swish is from a third party.",
     )
     drawing = px.visualize(logits, run.parameters, px.ShapeDtypeStruct((1, 8, 8, 1), "float32"), name="the network")
     return [(program, drawing.save)]

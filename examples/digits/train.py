@@ -1,4 +1,4 @@
-"""Learning: Adam on shuffled batches of shifted images, each step one compiled program."""
+"""Training: Adam on shuffled batches of shifted images; each step runs one compiled program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEARNING_RATE = 2e-3
 
 
 class State(NamedTuple):
-    """What a step changes: the parameters, and Adam's running means of gradients and of their squares."""
+    """The state of training: the parameters, and Adam's running means of gradients and of their squares."""
 
     parameters: Any
     mean: Any
@@ -28,7 +28,7 @@ class State(NamedTuple):
 
 
 class History(NamedTuple):
-    """For each epoch the losses and accuracies on the digits that are learned from, and on the others."""
+    """The losses and accuracies of each epoch on the training digits and on the test digits."""
 
     train_loss: list[float]
     train_accuracy: list[float]
@@ -37,7 +37,7 @@ class History(NamedTuple):
 
 
 class Timings(NamedTuple):
-    """Seconds that the training step took: to trace, to lower and compile, and to run, all steps together."""
+    """Seconds to trace a training step, to lower and compile it, and to run all steps."""
 
     trace: float
     compile: float
@@ -46,7 +46,7 @@ class Timings(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What learning gives, with the program of a step."""
+    """The result of training, with the program of a step."""
 
     parameters: Any
     history: History
@@ -74,21 +74,21 @@ def step(state: State, key: Any, images: Any, labels: Any, total: Any) -> tuple[
 
 
 def fit(train: Digits, test: Digits, epochs: int, seed: int = 0, size: int = 64) -> Run:
-    """Learn, with a progress bar on standard error."""
+    """Train the network, with a progress bar on standard error."""
     size = min(size, len(train))
     rng, key = np.random.default_rng(seed), px.random.key(seed + 1)
     state, total = start(seed), epochs * (len(train) // size)
     history = History([], [], [], [])
     measure = px.jit(loss)
 
-    # A plain call of px.jit(step) does these three things by itself, the first time; here each is timed.
+    # The first call of px.jit(step) would trace, lower and compile too; here each is timed.
     began = time.perf_counter()
     traced = px.jit(step).trace(state, key, train.images[:size], train.labels[:size], float(total))
     trace_time, began = time.perf_counter() - began, time.perf_counter()
     compiled = traced.lower().compile()
     compile_time, run_time = time.perf_counter() - began, 0.0
 
-    with tqdm(total=total, unit="step", desc="learning", leave=True) as bar:
+    with tqdm(total=total, unit="step", desc="training", leave=True) as bar:
         for _ in range(epochs):
             costs, rights = [], []
             began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""How likely was it that a seal of the Challenger would fail? A logistic regression in NumPyro, sampled by NUTS.
+"""The probability that a seal of the Challenger would fail: a logistic regression in NumPyro, sampled by NUTS.
 
 primax as-jax examples/for_jax/launches.py --out launches.png
 """
@@ -19,7 +19,7 @@ from numpyro.infer import MCMC, NUTS, Predictive
 mpl.use("agg")
 import matplotlib.pyplot as plt
 
-# The 23 launches before: degrees Fahrenheit at the start, and whether a seal was damaged.
+# The 23 earlier launches: degrees Fahrenheit at the start, and whether a seal was damaged.
 DEGREES = "66 70 69 68 67 72 73 70 57 63 70 78 67 53 67 75 70 81 76 79 75 76 58"
 DAMAGED = "0 1 0 0 0 0 0 0 1 1 1 0 0 1 0 0 0 0 0 0 1 0 1"
 TEMPERATURE = np.array(DEGREES.split(), np.float32)
@@ -28,7 +28,7 @@ THAT_DAY = 31.0
 
 
 def model(degrees, damage=None):
-    """Damage is a coin whose log-odds are linear in the temperature."""
+    """Damage is a Bernoulli variable with log-odds that are linear in the temperature."""
     level = numpyro.sample("level", dist.Normal(0.0, 3.0))
     slope = numpyro.sample("slope", dist.Normal(0.0, 3.0))
     odds = numpyro.deterministic("odds", level + slope * (degrees - 70.0) / 10.0)
@@ -51,13 +51,13 @@ def sample(warmup: int, samples: int, chains: int) -> MCMC:
 
 
 def chance(chosen: MCMC, degrees: np.ndarray) -> np.ndarray:
-    """Samples of the chance of damage at temperatures, of shape (samples, len(degrees))."""
+    """Samples of the probability of damage at given temperatures, of shape (samples, len(degrees))."""
     drawn = Predictive(model, chosen.get_samples(), return_sites=["odds"])(jax.random.key(1), degrees)
     return np.asarray(jax.nn.sigmoid(drawn["odds"]))
 
 
 def draw(grid: np.ndarray, curves: np.ndarray, days: dict[float, np.ndarray], path: str) -> None:
-    """The chance of damage by temperature, and its distribution at some temperatures."""
+    """Draw the probability of damage by temperature, and its distribution at some temperatures."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", width_ratios=(3, 2))
     low, middle, high = np.quantile(curves, [0.05, 0.5, 0.95], axis=0)
     left.fill_between(grid, low, high, color="tab:blue", alpha=0.2, label="90 % of the posterior")
@@ -95,7 +95,7 @@ def main() -> None:
     grid = np.linspace(28.0, 85.0, 120, dtype=np.float32)
     days = np.float32([THAT_DAY, 60.0, 70.0])
     found = chance(chosen, days)
-    print(f"at {THAT_DAY:.0f} degrees a seal is damaged with a chance of {found[:, 0].mean():.3f}")
+    print(f"at {THAT_DAY:.0f} degrees a seal is damaged with probability {found[:, 0].mean():.3f}")
     draw(grid, chance(chosen, grid), dict(zip(days.tolist(), found.T, strict=True)), options.out)
 
 

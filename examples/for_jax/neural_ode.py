@@ -1,4 +1,4 @@
-"""A neural ODE learns a spiral from a few noisy orbits: Diffrax solves it, Equinox holds it, Optax trains it.
+"""A neural ODE learns a spiral from a few noisy orbits, with Diffrax, Equinox and Optax.
 
 primax as-jax examples/for_jax/neural_ode.py --out neural_ode.png
 """
@@ -47,7 +47,7 @@ class NeuralODE(eqx.Module):
 
 
 def orbits(count: int, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Noisy orbits of a spiral that is a little bent, and those without noise."""
+    """Noisy orbits of a slightly bent spiral, and the same orbits without noise."""
     starts_key, noise_key = jax.random.split(key)
     angles = jax.random.uniform(starts_key, (count,), maxval=2 * jnp.pi)
     starts = 2.0 * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
@@ -62,7 +62,7 @@ def orbits(count: int, key: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def train(model: NeuralODE, data: jax.Array, steps: int, rate: float) -> tuple[NeuralODE, list[float]]:
-    """Fit the model to orbits of shape (orbits, times, 2): first to their beginnings, then to all of them."""
+    """Fit the model to orbits of shape (orbits, times, 2): first to their beginnings, then to whole orbits."""
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(optax.cosine_decay_schedule(rate, steps)))
 
     @eqx.filter_jit
@@ -86,7 +86,7 @@ def train(model: NeuralODE, data: jax.Array, steps: int, rate: float) -> tuple[N
 
 
 def draw(model: NeuralODE, data: jax.Array, exact: jax.Array, losses: list[float], path: str) -> None:
-    """Two orbits and the field that was learned, and how the error fell."""
+    """Draw two orbits with the learned field, and the error at each step."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
     grid = np.linspace(-2.6, 2.6, 24, dtype=np.float32)
     places = np.stack(np.meshgrid(grid, grid), axis=-1)
@@ -122,7 +122,7 @@ def main() -> None:
     print(f"{options.steps} steps in {time.perf_counter() - began:.1f} s")
     learned = jax.vmap(model, (None, 0))(jnp.asarray(TIMES), exact[:, 0])
     error = float(jnp.sqrt(jnp.mean((learned - exact) ** 2)))
-    print(f"root of the mean squared distance from the orbits without noise: {error:.3f}")
+    print(f"root mean square distance from the orbits without noise: {error:.3f}")
     draw(model, data, exact, losses, options.out)
 
 

@@ -1,11 +1,11 @@
-"""The C++ part of the package; all else is in pyproject.toml."""
+"""The build of the C++ part; everything else is in pyproject.toml."""
 
 from pathlib import Path
 
 import jaxlib.version
 from setuptools import Extension, setup
 
-# What primax.extend.ffi.include_dir() returns; to build, jaxlib is enough.
+# The same as primax.extend.ffi.include_dir(), but the build needs only jaxlib.
 headers = Path(jaxlib.version.__file__).parent / "include"
 
 setup(

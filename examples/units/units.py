@@ -1,8 +1,7 @@
-"""Units of measure, checked while a function runs: a transformation that lives outside of primax.
+"""Units of measure, checked while a function runs: a transformation outside of primax.
 
-A trace pairs every value with its unit. The value is computed by whatever goes on outside (evaluation, `jit`, `grad`,
-`vmap`); the unit follows from a rule, of a kind of its own, which any plugin gives for its primitives by
-`registry.define(primitive, units=rule)`.
+A trace pairs every value with its unit. The parent trace (evaluation, `jit`, `grad`, `vmap`) computes the value. A rule
+of a new kind, `units`, computes the unit. Any plugin can define such rules by `registry.define(primitive, units=rule)`.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ import primax.numpy as pnp
 from primax.extend import Interpreter, core, source_info_util
 from primax.extend.core import primitives
 
-source_info_util.register_exclusion(__file__)  # messages name the line of the user, not one of ours
+source_info_util.register_exclusion(__file__)  # messages name a line of the user, not of this file
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A product of powers of base units; without any, the unit of a plain number."""
+    """A product of powers of base units; the empty product is the unit of plain numbers."""
 
     powers: tuple[tuple[str, Fraction], ...] = ()
 
@@ -46,14 +45,14 @@ m, s, kg = (Unit(((name, Fraction(1)),)) for name in ("m", "s", "kg"))
 
 
 class UnitError(TypeError):
-    """Metres were added to seconds, say; the message names the primitive and the line of the user."""
+    """Units do not agree, as in metres plus seconds; the message names the primitive and the user's line."""
 
     def __init__(self, eqn, problem):
         super().__init__(f"{eqn.primitive}: {problem}, at {source_info_util.summarize(eqn.source_info)}")
 
 
 class Quantity(NamedTuple):
-    """An array and its unit, at the border of a function that is checked."""
+    """An array with its unit: an argument or a result of a checked function."""
 
     value: Any
     unit: Unit
@@ -63,7 +62,7 @@ units_rules = core.new_rule_table("units", "(eqn, *units) -> the unit of the res
 
 
 class Units(Interpreter):
-    """The units of a program's values, from the rules alone; also within the programs that primitives hold."""
+    """The units of a program's values, computed from the rules only, also in inner programs of primitives."""
 
     def lift(self, constant):
         return NONE
@@ -129,7 +128,7 @@ class UnitTrace(core.Trace):
 
 
 def with_units(fun):
-    """`fun` on quantities: its arguments and results may hold them wherever they could hold arrays."""
+    """`fun` for quantities: its arguments and results may have quantities in place of arrays."""
 
     def run(*args):
         trace = UnitTrace(core.current_trace())
@@ -159,7 +158,7 @@ def same(eqn, *units):
 
 
 def pure(eqn, *units):
-    """No unit may come in, and none comes out."""
+    """Operands and results have no unit."""
     for unit in units:
         if unit != NONE:
             raise UnitError(eqn, f"the operand must have no unit, got {unit}")

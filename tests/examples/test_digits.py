@@ -36,7 +36,7 @@ def learn(site: Path, folder: Path, *options: str) -> str:
 
 def test_a_short_run_writes_the_whole_report(site: Path, tmp_path: Path) -> None:
     printed = learn(site, tmp_path, "--epochs", "1", "--limit", "100", "--out", "there")
-    assert "the activation is swish, swish_slope of primax-swish 1.0.0: active" in printed
+    assert "the activation: primax-swish 1.0.0, active, primitives swish, swish_slope" in printed
     for part in ("tracing ", "compiling ", "running ", "accuracy on the test digits", str(tmp_path / "there")):
         assert part in printed
     page = (tmp_path / "there" / "index.html").read_text(encoding="utf-8")
@@ -67,7 +67,7 @@ def test_options_that_make_no_sense_are_refused(site: Path, tmp_path: Path) -> N
 
 
 def test_what_is_not_installed_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match=r"primax_swish cannot be imported\. `make demo` does all"):
+    with pytest.raises(AssertionError, match=r"primax_swish cannot be imported\. `make demo` installs everything"):
         learn(tmp_path, tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""A while loop of at most so many steps, as a primitive of primax that is differentiated in every mode."""
+"""A while loop with a maximal number of steps, as a primitive of primax that is differentiable in every mode."""
 
 from __future__ import annotations
 

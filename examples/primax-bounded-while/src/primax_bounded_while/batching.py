@@ -1,4 +1,4 @@
-"""Mapping a loop over an axis: as one loop over all elements, in which those that are done wait for the others."""
+"""The batch rule: one loop over all elements, in which finished elements wait for the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def batch(
     num_consts: int,
     max_steps: int,
 ) -> Any:
-    """One loop in which a carry has the axis only if it must; all have it if the condition differs along it."""
+    """One loop in which only the necessary carries have the axis; all have it if the condition depends on it."""
     const_dims, first_dims = sections(dims, num_consts)
 
     def with_carry(batched: list[bool]) -> tuple[tuple[Any, ...], list[bool]]:
@@ -44,7 +44,7 @@ def batch(
 def _masked(
     cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: int
 ) -> tuple[core.ClosedJaxpr, core.ClosedJaxpr]:
-    """A condition that holds as long as it does for any element, and a body that leaves the others as they are."""
+    """A condition that is True while it is True for any element, and a body that changes only these elements."""
     if cond.effects | body.effects:
         raise NotImplementedError(
             "vmap of bounded_while: the functions must have no effects where the condition differs from element to "
@@ -71,5 +71,5 @@ def _masked(
 
 
 def _alongside(going: Any, x: Any) -> Any:
-    """A boolean for each element of the batch, of the rank of a carry."""
+    """A boolean for each element of the batch, with the rank of a carry."""
     return pnp.reshape(going, going.shape + (1,) * (pnp.ndim(x) - 1))

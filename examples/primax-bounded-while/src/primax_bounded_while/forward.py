@@ -1,4 +1,4 @@
-"""Forward mode, and the division of a loop into what is known and what is not."""
+"""Forward mode, and partial evaluation of a loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Known", "jvp", "known_loop", "partial_eval_jaxpr"]
 def jvp(
     primals: Any, tangents: Any, *, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: int, max_steps: int
 ) -> Any:
-    """The same loop over the carry, and the tangents of that part of it that has any, be it after a few steps only."""
+    """The same loop over the carry and its tangents; a carry has a tangent if it gets one in any step."""
     consts, carry = sections(primals, num_consts)
     const_dots, carry_dots = sections(tangents, num_consts)
     nonzero = tuple(nonzero_flags(tangents))
@@ -41,7 +41,7 @@ def jvp(
 def _dual(
     cond: core.ClosedJaxpr, body: core.ClosedJaxpr, nonzero: Sequence[bool], num_consts: int
 ) -> tuple[core.ClosedJaxpr, core.ClosedJaxpr, list[bool]]:
-    """Both programs with tangents after constants and after the carry, and which carries have tangents."""
+    """Both programs with tangents after the constants and after the carry, and a mask of carries with tangents."""
     const_nz, carry_nz = sections(nonzero, num_consts)
     program, carry_nz = fixpoint(lambda flags: ad.jvp_jaxpr(body, [*const_nz, *flags], flags), carry_nz)
     consts, carry, const_dots, carry_dots = sections(program.jaxpr.invars, num_consts, len(carry_nz), sum(const_nz))
@@ -52,12 +52,12 @@ def _dual(
 
 
 class Known(NamedTuple):
-    """The loop over that part of the carry that is known throughout.
+    """The loop over the carries that are known in every step.
 
     Attributes:
       params: its parameters.
-      takes: for each operand of the whole whether it is one of this loop.
-      carry_unknown: for each carry of the whole whether it is not in this loop.
+      takes: a mask over the operands of the whole loop: those of this loop.
+      carry_unknown: a mask over the carries of the whole loop: those that are not in this loop.
     """
 
     params: dict[str, Any]
@@ -65,14 +65,14 @@ class Known(NamedTuple):
     carry_unknown: list[bool]
 
     def operands(self, values: Sequence[Any]) -> list[Any]:
-        """Those of this loop among those of the whole."""
+        """The operands of this loop, chosen from those of the whole loop."""
         return list(compress(values, self.takes))
 
 
 def known_loop(unknown: Sequence[bool], params: dict[str, Any]) -> Known | None:
-    """What can be computed of a loop when some of its operands are not known.
+    """The part of a loop that can be computed without some of its operands.
 
-    None if it is not even known how long the loop goes on.
+    None if the number of steps is unknown.
     """
     key = ("known", params["cond"], tuple(unknown), params["num_consts"], params["max_steps"])
     return core.cached(params["body"], key, lambda: _known_loop(unknown, **params))
@@ -101,13 +101,13 @@ def _known_loop(
 
 
 def _without_residuals(closed: core.ClosedJaxpr, count: int) -> core.ClosedJaxpr:
-    """A program that returns the first of its results only."""
+    """A program that returns only the first results."""
     wanted = [i < count for i in range(len(closed.jaxpr.outvars))]
     return closed.replace(jaxpr=core.dce_jaxpr(closed.jaxpr, wanted, True)[0])
 
 
 def partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
-    """What is known runs before. The rest is the whole loop, which computes it again: only operands are kept."""
+    """The known part runs first. The rest is the whole loop, which recomputes it: only operands are saved."""
     known = known_loop(unknown_in, eqn.params)
     if known is None or all(known.carry_unknown):
         return None, eqn, [True] * len(eqn.outvars)

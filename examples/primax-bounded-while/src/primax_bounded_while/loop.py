@@ -1,4 +1,4 @@
-"""`bounded_while`: from Python functions to the programs that the primitive holds."""
+"""`bounded_while`: from Python functions to the inner programs of the primitive."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ __all__ = ["bounded_while"]
 
 
 def bounded_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init: Any, max_steps: int) -> Any:
-    """Apply `body_fun` to a value as long as `cond_fun` of it holds, but `max_steps` times at most.
+    """Apply `body_fun` to a value while `cond_fun` of it is True, but at most `max_steps` times.
 
-    It differentiates in every mode. The backward pass keeps the values of about the square root of `max_steps` steps at
-    a time, and computes those between them again.
+    The loop is differentiable in every mode. The backward pass stores the values of about sqrt(max_steps) steps at a
+    time, and recomputes the others.
 
     Args:
-      cond_fun: from the value to a boolean of rank 0.
-      body_fun: from the value to its successor, of the same structure, shapes and dtypes.
-      init: arrays in any containers.
+      cond_fun: a function from the value to a boolean of rank 0.
+      body_fun: a function from the value to the next value, of the same structure, shapes and dtypes.
+      init: the first value, a pytree of arrays.
       max_steps: an integer that is part of the program.
 
     Returns:
-      The first value for which `cond_fun` does not hold, or the one after `max_steps` steps.
+      The first value for which `cond_fun` is False, or the value after `max_steps` steps.
 
     Raises:
-      TypeError: an argument is of another type, or `body_fun` changes that of the value.
+      TypeError: an argument has the wrong type, or `body_fun` changes the type of the value.
       ValueError: `max_steps` is negative, or has more than 31 bits.
-      NotImplementedError: a function has an effect that may not stand in loops.
+      NotImplementedError: a function has an effect that is not allowed in loops.
 
     >>> import primax as px
     >>> def root(x):  # by Newton's method
@@ -82,7 +82,7 @@ def bounded_while(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], in
 
 
 def _in_python(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], value: Any, count: int) -> Any:
-    """The same by a loop of Python, for debugging with `disable_jit`."""
+    """The same as a Python loop, for debugging with `disable_jit`."""
     for _ in range(count):
         if not cond_fun(value):
             break
@@ -95,7 +95,7 @@ def _converted(x: Any, aval: Any) -> Any:
 
 
 def _of_one_type(value: Any, carry_tree: Any, avals: list[Any]) -> list[Any]:
-    """The leaves of what the body returns, if they are of the types of the carry."""
+    """The leaves of the body's result; an error unless they have the types of the carry."""
     leaves, out_tree = tree.flatten(value)
     if out_tree != carry_tree:
         raise TypeError(
@@ -125,7 +125,7 @@ def _refuse_effects(*programs: core.ClosedJaxpr) -> None:
 
 
 def _ignoring(closed: core.ClosedJaxpr, position: int, avals: list[Any]) -> core.ClosedJaxpr:
-    """A program with further arguments at a position, which it does not use; one object for one program and types."""
+    """A program with unused arguments inserted at a position; cached by program and types."""
 
     def make() -> core.ClosedJaxpr:
         invars = closed.jaxpr.invars

@@ -1,4 +1,4 @@
-"""What is done with equations: results that nobody uses are left out, and interpreters go through both programs."""
+"""Passes over equations: removal of unused results, and the rule for interpreters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["dce", "interpret"]
 
 
 def dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
-    """The loop over what the condition, the results that are used, and so the next steps need."""
+    """The loop over the carries that the condition, the used results and the next steps need."""
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
     cond, body, num_consts = (eqn.params[name] for name in ("cond", "body", "num_consts"))
@@ -37,7 +37,7 @@ def dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
 
 
 def interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
-    """A loop over the interpreter's own values."""
+    """The loop over the values of an interpreter."""
     consts, init = sections(values, eqn.params["num_consts"])
 
     def goes_on(carry: Any) -> Any:

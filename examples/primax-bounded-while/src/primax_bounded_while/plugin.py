@@ -1,4 +1,4 @@
-"""All rules of the primitive, as primax is given them."""
+"""The registration of the primitive with all its rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["primax_register"]
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    """Enter the primitive. primax calls this when a program first needs a rule."""
+    """Register the primitive. primax calls this when a program first needs a rule."""
     registry.define(
         bounded_while_p,
         impl=impl,

@@ -1,8 +1,7 @@
-"""The primitive: its operands and parameters, its types, and how it is run.
+"""The primitive: its operands and parameters, its types, and its evaluation.
 
-Operands are constants, which both programs see, then the carry. Both programs take all operands. `cond` returns a
-boolean, and `body` the next carry; the results are those of the first carry for which `cond` does not hold, or of the
-carry after `max_steps` steps.
+The operands are the constants and then the carry. Both programs take all operands. `cond` returns a boolean, and `body`
+returns the next carry. The result is the first carry for which `cond` is False, or the carry after `max_steps` steps.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def abstract_eval(*avals: Any, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, *
 def check(
     context: Any, *atoms: Any, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: int, max_steps: int
 ) -> Any:
-    """What `check_jaxpr` asks of an equation: that the programs fit the operands and each other."""
+    """The check of an equation for `check_jaxpr`: the programs must fit the operands and each other."""
     context.check_operands(cond, atoms)
     context.check_operands(body, atoms)
     (pred,) = cond.out_avals
@@ -40,7 +39,7 @@ def check(
 
 
 def run(*args: Any, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: int, max_steps: int) -> Any:
-    """The loop in operations of primax, from which it is lowered."""
+    """The loop in operations of primax; the lowering is derived from it."""
     consts, init = sections(args, num_consts)
 
     def goes_on(state: Any) -> Any:
@@ -56,7 +55,7 @@ def run(*args: Any, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: 
 
 
 def impl(*args: Any, **params: Any) -> Any:
-    """Compile one equation, once for each signature, and keep it with the body, so that it is forgotten with it."""
+    """Compile one equation, once for each signature, and cache it on the body, so that both are freed together."""
     avals = tuple(map(core.get_aval, args))
 
     def make() -> core.ClosedJaxpr:

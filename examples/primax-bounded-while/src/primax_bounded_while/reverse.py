@@ -1,4 +1,4 @@
-"""Reverse mode: the carries that the backward pass needs are computed again, from one kept in every so many steps."""
+"""Reverse mode: the backward pass recomputes the carries from checkpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["transpose"]
 
 
 def transpose(cts: Any, *args: Any, **params: Any) -> Any:
-    """One cotangent for each operand in which the loop is linear; which steps are taken does not depend on these."""
+    """One cotangent for each operand in which the loop is linear; the number of steps does not depend on these."""
     linear = linear_flags(args)
     known = known_loop(linear, params)
     if known is None:
@@ -35,7 +35,7 @@ def transpose(cts: Any, *args: Any, **params: Any) -> Any:
     const_outs, carry_outs = sections(outs, sum(const_linear))
     const_cts = cotangents(consts, [True] * sum(const_linear), const_outs)
     carry_cts = merge(known.carry_unknown, repeat(None), carry_outs)
-    # A carry that begins with something known and becomes linear later has a cotangent that nobody asks for.
+    # The initial value of a carry may be known although later values are linear; its cotangent is not used.
     return [
         *const_cts,
         *(ct if type(x) is ad.UndefinedPrimal else None for ct, x in zip(carry_cts, carry, strict=True)),
@@ -50,10 +50,10 @@ def _backward(
     num_consts: int,
     max_steps: int,
 ) -> core.ClosedJaxpr:
-    """The program from (known operands, cotangents of the unknown carry) to those of linear constants and this carry.
+    """The program from known operands and cotangents of the unknown carry to cotangents of linear constants and carry.
 
-    Known carries are kept at the beginning of each of about `sqrt(max_steps)` stretches. From the last stretch to the
-    first, those within it are computed again and kept, and its steps pulled back.
+    It stores the known carries at the beginning of each of about `sqrt(max_steps)` segments. Then, from the last to the
+    first, it recomputes the carries of the segment, stores them, and pulls the cotangents back.
     """
     const_linear, _ = sections(linear, num_consts)
     unknown = [*const_linear, *known.carry_unknown]

@@ -15,7 +15,7 @@ __all__ = ["samples"]
 
 
 def samples() -> list[core.Sample]:
-    """A loop that takes as many steps as a constant says, and one that goes by what it computes, or to its bound."""
+    """A loop whose number of steps is a constant, and one whose number depends on computed values or on the bound."""
     x, y = np.array([0.3, -1.2, 0.8]), np.array([0.7, 0.4, -0.6])
 
     def counted(n: Any, y: Any, i: Any, x: Any) -> Any:
@@ -51,7 +51,7 @@ def samples() -> list[core.Sample]:
 
 
 def _sample(fun: Callable[..., Any], *args: Any, **options: Any) -> core.Sample:
-    """What the one equation of a function binds the primitive with, in double precision."""
+    """The operands and parameters of the single equation of a function, in double precision."""
     with px.enable_x64(True):
         jaxpr = px.make_jaxpr(fun)(*args).jaxpr
     (eqn,) = jaxpr.eqns

@@ -19,15 +19,15 @@ recurrence_p = core.Primitive("recurrence")
 
 
 def recurrence(x: Any, a: Any, *, reverse: bool = False) -> Any:
-    """The solution y of y[t] = a[t] y[t-1] + x[t] along the last axis, beginning with y[-1] = 0.
+    """The solution y of y[t] = a[t] y[t-1] + x[t] along the last axis, with y[-1] = 0.
 
     Args:
-      x: what comes in at each step; real.
-      a: what remains of the last step; real.
-      reverse: whether it begins at the end: y[t] = a[t] y[t+1] + x[t].
+      x: the input at each step; real.
+      a: the factor of the previous value; real.
+      reverse: whether to run from the end: y[t] = a[t] y[t+1] + x[t].
 
     Returns:
-      y, of the shape to which those of x and a broadcast, in float32 or float64.
+      y, in float32 or float64; the shapes of x and a broadcast to its shape.
 
     Raises:
       TypeError: an argument is not real.
@@ -67,7 +67,7 @@ def _recurrence_abstract_eval(x: core.ShapedArray, a: core.ShapedArray, *, rever
 
 
 def _before(y: Any, reverse: bool) -> Any:
-    """What each element is preceded by, zero for the first."""
+    """The element before each element, zero for the first."""
     zero = pnp.zeros_like(y[..., :1])
     return pnp.concatenate([y[..., 1:], zero] if reverse else [zero, y[..., :-1]], axis=-1)
 
@@ -85,7 +85,7 @@ def _recurrence_jvp(primals: Any, tangents: Any, *, reverse: bool) -> Any:
 
 
 def _recurrence_transpose(ct: Any, x: Any, a: Any, *, reverse: bool) -> Any:
-    """It is linear in x, and transposed it runs the other way, with what remains of the next step."""
+    """The recurrence is linear in x. Its transpose runs in the other direction, with the factor of the next step."""
     if type(ct) is ad.Zero:
         return [ct, None]
     return [recurrence_p.bind(ct, _before(a, not reverse), reverse=not reverse), None]
@@ -98,7 +98,7 @@ def _recurrence_batch(args: Any, dims: Any, *, reverse: bool) -> Any:
 
 
 def _samples() -> Iterator[core.Sample]:
-    """One per rank and direction; the kit tries other dtypes and sizes by itself."""
+    """One sample for each rank and direction; the kit adds other dtypes and sizes."""
     random = np.random.default_rng(0)
     for name, shape, reverse in (("forward", (5,), False), ("backward", (5,), True), ("rows", (2, 3, 4), True)):
         x, a = random.normal(size=shape), random.uniform(0.2, 0.9, shape)
@@ -106,7 +106,7 @@ def _samples() -> Iterator[core.Sample]:
 
 
 def _register_target() -> str:
-    """Load the C++ function and tell XLA of it; returns its name there."""
+    """Load the C++ function and register it with XLA; returns its name in XLA."""
     spec = importlib.util.find_spec("primax_ffi_cpu._recurrence")
     if spec is None or spec.origin is None:
         raise ImportError("primax_ffi_cpu._recurrence is missing: the package was installed without compiling it")
@@ -117,7 +117,7 @@ def _register_target() -> str:
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    """Enter the primitive. primax calls this when a program first needs a rule."""
+    """Register the primitive. primax calls this when a program first needs a rule."""
     registry.define(
         recurrence_p,
         abstract_eval=_recurrence_abstract_eval,

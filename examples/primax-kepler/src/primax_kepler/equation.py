@@ -21,14 +21,14 @@ def kepler(M: Any, e: Any) -> Any:
     """The eccentric anomaly E of an elliptic orbit: the solution of E - e sin E = M.
 
     The error is below two units in the last place for any M and any e, near-parabolic orbits included.
-    E counts revolutions as M does: it lies in the same half turn.
+    E is in the same half turn as M, so it counts the same revolutions.
 
     Args:
       M: the mean anomaly in radians; real.
       e: the eccentricity, from 0 to 1; real. The result is NaN for others.
 
     Returns:
-      E, of the shape to which those of M and e broadcast, in the floating dtype to which theirs promote.
+      E. The shapes of M and e broadcast to its shape, and their dtypes promote to its floating dtype.
 
     Raises:
       TypeError: an argument is not real, or the shapes do not broadcast.
@@ -75,7 +75,7 @@ def _kepler_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _kepler_lowering(ctx: mlir.LoweringRuleContext, M: Any, e: Any) -> Any:
-    """Solve in the dtype of the result, but halves in single precision; then back to the revolution of M."""
+    """Solve in the dtype of the result, or in float32 for 16-bit dtypes; then return to the revolution of M."""
     (aval,) = ctx.avals_out
     double = aval.dtype == np.float64
     working = np.float64 if double else np.float32
@@ -99,10 +99,10 @@ def _solve(M: Expression, e: Expression, terms: int) -> Expression:
     F. L. Markley, "Kepler equation solver", Celestial Mechanics and Dynamical Astronomy 63 (1995), 101-111.
     Numbers in comments are those of his equations. A step of Halley's cubes the relative error.
 
-    All is written in 1 - e, E - sin E and 1 - cos E: sums of positive terms, where the equation as it stands
-    subtracts nearly equal numbers.
+    The formulas use 1 - e, E - sin E and 1 - cos E, as sums of positive terms. The original equation would subtract
+    nearly equal numbers.
     """
-    tiny = float(np.finfo(M.aval.dtype).tiny)  # keeps 0/0 out of the parabolic periapsis, e = 1 and M = 0
+    tiny = float(np.finfo(M.aval.dtype).tiny)  # avoids 0/0 at the parabolic periapsis, e = 1 and M = 0
     near = 1 - e
     alpha = (3 * math.pi**2 + 1.6 * math.pi * (math.pi - M) / (1 + e)) / (math.pi**2 - 6)  # 20
     d = 3 * near + alpha * e  # 5
@@ -135,7 +135,7 @@ def _alternating(x: Expression, first: int, terms: int) -> Expression:
 
 
 def _solved_slowly(M: Any, e: Any) -> Any:
-    """The solution by bisection, which needs neither a starting value nor a derivative."""
+    """The solution by bisection, without a starting value or a derivative."""
     M, e = np.broadcast_arrays(np.asarray(M, np.float64), np.asarray(e, np.float64))
     low, high = M - 1, M + 1
     for _ in range(60):
@@ -147,7 +147,7 @@ def _solved_slowly(M: Any, e: Any) -> Any:
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    """Enter the primitive. primax calls this when a program first needs a rule."""
+    """Register the primitive. primax calls this when a program first needs a rule."""
     registry.define(
         kepler_p,
         abstract_eval=_kepler_abstract_eval,

@@ -1,4 +1,4 @@
-"""StableHLO values with Python's operators, so that a lowering reads like the formula it builds."""
+"""StableHLO values with Python's operators, so that a lowering reads like its formula."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Expression"]
 
 
 class Expression:
-    """One StableHLO value of a floating type. Numbers beside it become constants of its type."""
+    """A StableHLO value of a floating type. Python numbers in operations with it become constants of its type."""
 
     __slots__ = ("aval", "value")
 
@@ -23,7 +23,7 @@ class Expression:
         self.aval = aval
 
     def full(self, number: float) -> Expression:
-        """The constant `number`, of the type of this value."""
+        """The constant `number`, with the type of this value."""
         splat = np.broadcast_to(self.aval.dtype.type(number), self.aval.shape)
         return Expression(mlir.ir_constant(splat), self.aval)
 
@@ -74,7 +74,7 @@ class Expression:
         return self._apply(mlir.hlo.cbrt, self)
 
     def wrapped(self) -> Expression:
-        """This angle less a multiple of a full turn, between -pi and pi, as exactly as sine knows it."""
+        """This angle modulo a full turn, between -pi and pi, with the accuracy of sine."""
         sine, cosine = self._apply(mlir.hlo.sine, self), self._apply(mlir.hlo.cosine, self)
         return self._apply(mlir.hlo.atan2, sine, cosine)
 
@@ -85,7 +85,7 @@ class Expression:
     def except_where(
         self, tested: Expression, direction: str, bound: Expression | float, other: Expression | float
     ) -> Expression:
-        """This value, but `other` where `tested` compares so (`"LT"`, `"GT"`, ...) with `bound`."""
+        """`other` where the comparison (`"LT"`, `"GT"`, ...) of `tested` with `bound` is true, else this value."""
         sense = mlir.hlo.ComparisonDirectionAttr.get(direction)
         holds = mlir.hlo.compare(tested.value, self._value(bound), sense)
         return Expression(mlir.hlo.select(holds, self._value(other), self.value), self.aval)

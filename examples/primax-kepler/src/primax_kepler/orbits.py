@@ -1,4 +1,4 @@
-"""Places on elliptic orbits about the Sun."""
+"""Positions on elliptic orbits about the Sun."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Orbit(NamedTuple):
 
 
 def true_anomaly(E: Any, e: Any) -> Any:
-    """The angle at the focus, from periapsis, that belongs to an eccentric anomaly.
+    """The angle at the focus, from periapsis, for an eccentric anomaly.
 
     Args:
       E: the eccentric anomaly in radians; real.
@@ -47,15 +47,15 @@ def true_anomaly(E: Any, e: Any) -> Any:
 
 
 def mean_motion(orbit: Orbit) -> Any:
-    """How fast the mean anomaly grows, in radians a day, by Kepler's third law."""
+    """The rate of the mean anomaly in radians a day, by Kepler's third law."""
     return GAUSS / (orbit.semi_major_axis * pnp.sqrt(orbit.semi_major_axis))
 
 
 def orbit_position(t: Any, orbit: Orbit) -> Any:
-    """Where a body of negligible mass is on its orbit.
+    """The position of a body of negligible mass on its orbit.
 
     Args:
-      t: time in days since that of `orbit.mean_anomaly`.
+      t: the time in days since the time of `orbit.mean_anomaly`.
       orbit: the orbit.
 
     Returns:

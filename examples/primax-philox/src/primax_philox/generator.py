@@ -1,7 +1,7 @@
-"""What primax asks of a generator: keys from seeds, new keys from keys, and bits.
+"""The functions of a generator: keys from seeds, new keys from keys, and bits.
 
-A key is that of Philox, two words. The counter says what is made of it: its third word is 0 for bits, 1 for the keys of
-`split` and 2 for those of `fold_in`, so that no two of them share a counter; the first counts.
+A key consists of the two words of a Philox key. The third word of the counter is 0 for bits, 1 for the keys of `split`
+and 2 for the keys of `fold_in`, so they never share a counter. The first word counts.
 """
 
 from __future__ import annotations
@@ -70,5 +70,5 @@ philox = define_prng_impl(
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    """Name the generator. primax calls this when a program first needs a rule, or a generator that it does not know."""
+    """Register the generator. primax calls this when a program first needs a rule or an unknown generator."""
     register_prng_impl(philox, registry)

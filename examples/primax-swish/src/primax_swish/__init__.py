@@ -1,4 +1,4 @@
-"""The swish activation, with a slope that is learned, as a primitive of primax."""
+"""The swish activation, with a learned slope, as a primitive of primax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""x * sigmoid(beta * x) as a primitive whose derivative keeps x and beta, and computes the rest again."""
+"""x * sigmoid(beta * x) as a primitive. Its derivative saves x and beta and recomputes the rest."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ definitions = Definitions()
 
 
 def swish(x: Any, beta: Any = 1.0) -> Any:
-    """x * sigmoid(beta * x): linear for beta = 0, and close to max(x, 0) for a great beta.
+    """x * sigmoid(beta * x): linear for beta = 0, and close to max(x, 0) for a large beta.
 
-    P. Ramachandran, B. Zoph, Q. V. Le, "Searching for activation functions" (2017). Reverse mode keeps x and beta
-    alone, where the same formula in primax.numpy would keep the sigmoid and products of it, each as great as x.
+    P. Ramachandran, B. Zoph, Q. V. Le, "Searching for activation functions" (2017). Reverse mode saves only x and beta.
+    The same formula in primax.numpy would also save the sigmoid and products, each as large as x.
 
     Args:
       x: an array or a number, real; integers are converted to a floating dtype.
@@ -64,7 +64,7 @@ def _swish_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _elementwise_batch(primitive: core.Primitive) -> Any:
-    """The batch rule of a primitive whose arguments have one shape: all get the mapped axis, in front."""
+    """The batch rule of a primitive whose arguments have one shape: all get the mapped axis as their first axis."""
 
     def batch(args: Any, dims: Any, **params: Any) -> Any:
         size = next(x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None)
@@ -79,7 +79,7 @@ def _swish_lowering(ctx: mlir.LoweringRuleContext, x: Any, beta: Any) -> Any:
 
 
 def _slope(x: Any, beta: Any, t: Any, *, by: str) -> Any:
-    """t times the derivative of x * sigmoid(beta * x) by x or by beta."""
+    """t times the derivative of x * sigmoid(beta * x) with respect to x or beta."""
     sigmoid = px.nn.sigmoid(beta * x)
     falling = sigmoid * (1 - sigmoid)
     return t * (sigmoid + beta * x * falling if by == "x" else x * x * falling)
@@ -90,7 +90,7 @@ def _slope_abstract_eval(x: Any, beta: Any, t: Any, *, by: str) -> core.ShapedAr
 
 
 def _slope_jvp(primals: Any, tangents: Any, *, by: str) -> Any:
-    """Along t the primitive itself, which is linear in it; along x and beta what the formula gives."""
+    """Along t, in which the primitive is linear, the primitive itself; along x and beta, by the formula."""
     x, beta, t = primals
     *others, along_t = tangents
     total: Any = ad.Zero.from_primal_value(t)
@@ -103,7 +103,7 @@ def _slope_jvp(primals: Any, tangents: Any, *, by: str) -> Any:
 
 
 def _slope_transpose(ct: Any, x: Any, beta: Any, t: Any, *, by: str) -> Any:
-    # An elementwise product is its own transpose. Only t is ever unknown: the primitive is linear in nothing else.
+    # An elementwise product is its own transpose. The primitive is linear only in t.
     return [None, None, swish_slope_p.bind(x, beta, ct, by=by)]
 
 
@@ -158,5 +158,5 @@ swish_slope_p = define_primitive(
 
 @hookimpl
 def primax_register(registry: Any) -> None:
-    """Enter the primitives. primax calls this when a program first needs a rule."""
+    """Register the primitives. primax calls this when a program first needs a rule."""
     definitions.enter(registry)
