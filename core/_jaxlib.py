@@ -118,6 +118,7 @@ dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer
 collect_garbage = _jax.collect_garbage
 guard_lib = _jax.guard_lib
 jax_jit = _jax.jax_jit
+PjitFunction = _jax.PjitFunction
 pjit = _jax.pjit
 register_custom_call_partitioner = _jax.register_custom_call_partitioner
 register_custom_call_as_batch_partitionable = _jax.register_custom_call_as_batch_partitionable

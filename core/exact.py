@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
+
+from primax.core._jaxlib import PjitFunction, pytree
 
 __all__ = ["equal_is_same", "exact", "is_hashable", "params_key"]
 
@@ -63,7 +66,8 @@ def equal_is_same(x: Any) -> bool:
     return exact(x) is x
 
 
-_UNLIKE_OTHERS = frozenset({int, str, type(None)})  # values of two of these types are never equal
+# Values of two of these types are never equal.
+_UNLIKE_OTHERS = frozenset({int, str, type(None), FunctionType, BuiltinFunctionType, pytree.PyTreeDef, PjitFunction})
 _unlike_others = _UNLIKE_OTHERS.issuperset
 _MOST = 4096
 # Types of parameters that are told apart by their types and `==`, as tuples are if what they hold is.
@@ -108,11 +112,31 @@ def _nests_such(x: tuple[Any, ...]) -> bool:
 
 
 def _of_tuple(x: tuple[Any, ...]) -> Any:
-    if _unlike_others(map(type, x)):
-        return x if type(x) is tuple else (type(x), tuple(x))
-    if type(x) is tuple and _nests_such(x):
-        return x
+    kinds: list[Any] = []
+    if type(x) is tuple and _differ_by_kind(x, kinds):
+        return tuple(kinds), x
     return type(x), tuple([(type(value), exact(value)) for value in x])
+
+
+def _differ_by_kind(x: tuple[Any, ...], kinds: list[Any]) -> bool:
+    """Whether a tuple differs from others that equal it by what is added to `kinds`: types, and the signs of zeros."""
+    for value in x:
+        kind = type(value)
+        kinds.append(kind)
+        if kind is tuple:
+            if not _differ_by_kind(value, kinds):
+                return False
+        elif kind is float:
+            if value != value:
+                return False  # it equals none
+            if value == 0:
+                kinds.append(float.__repr__(value))
+        else:
+            if kind not in _readers:
+                exact(value)
+            if _readers.get(kind, exact) is not None:
+                return False
+    return True
 
 
 def _of_numpy_scalar(x: np.generic) -> Any:

@@ -44,7 +44,7 @@ from primax.interpreters.compile import (
     wait_for_effect,
 )
 from primax.interpreters.evaluate import clear_caches as clear_in_memory_compilation_cache
-from primax.interpreters.evaluate import fast_function, fast_path, first_call, leaves_tree
+from primax.interpreters.evaluate import fast_function, fast_path, first_call, leaves_tree, program_error
 from primax.interpreters.from_dlpack import from_dlpack
 from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.nonfinite import refuses_nonfinite
@@ -117,6 +117,7 @@ __all__ = [
     "platform_of",
     "process_count",
     "process_index",
+    "program_error",
     "put_value",
     "refuse_buffers",
     "refuse_repeats",

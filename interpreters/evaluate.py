@@ -46,6 +46,7 @@ __all__ = [
     "first_call",
     "get_opaque_trace_state",
     "leaves_tree",
+    "program_error",
 ]
 
 # What jaxlib's dispatcher insists on. A process that has imported jax has set these already. `disable_jit` is
@@ -88,6 +89,7 @@ def fast_function(
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
     key: Any = (),
+    bare_errors: bool = False,
 ) -> Any:
     """A function dispatched by jaxlib, which enters Python only for new signatures.
 
@@ -98,6 +100,8 @@ def fast_function(
       static_argnums: positions that are part of the signature by value.
       static_argnames: keywords that are.
       key: what else distinguishes it.
+      bare_errors: whether its caller makes `program_error` of what it raises, since jaxlib raises a bare ValueError
+        where a program that calls Python fails. Without, it does so itself, for which such programs are slower.
     """
 
     if not isinstance(name, str):
@@ -134,11 +138,12 @@ def fast_function(
             try:
                 return calling(*args, **kwargs), None, False
             except ValueError as error:
-                if not _is_of_program(error):
+                failure = program_error(error)
+                if failure is None:
                     raise
-                raise XlaError(str(error)) from None
+                raise failure from None
         results, fast, forgets = attempt(*args, **kwargs)
-        if type(fast) is _CallingPath:
+        if type(fast) is _CallingPath and not bare_errors:
             calling = _jaxlib.pjit(encodable(name), shared, attempt, *pieces[:2], ("calls Python", key), *pieces[3:])
             fast = None
         return results, fast, forgets
@@ -157,11 +162,15 @@ def fast_function(
     return dispatched
 
 
-def _is_of_program(error: ValueError) -> bool:
-    """Whether an error is what jaxlib raises where a program fails, rather than Python."""
+def program_error(error: ValueError) -> XlaError | None:
+    """The error of a program that jaxlib has started, if this is one; None if Python has raised it."""
+    if type(error) is not ValueError:
+        return None
     traceback = error.__traceback__
-    raised_by_python = traceback is not None and traceback.tb_next is not None
-    return type(error) is ValueError and not raised_by_python
+    raised_by_python = traceback is None or traceback.tb_next is not None
+    text = str(error)
+    status = text.partition(":")[0]  # XLA's, such as INTERNAL
+    return XlaError(text) if status.isupper() and not raised_by_python else None
 
 
 def _shapes(arguments: Any) -> Any:

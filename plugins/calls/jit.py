@@ -384,20 +384,28 @@ def jit(
         fast = runtime.fast_function(jitted.name, None, jitted.miss_of_buffers, key=key)
         function = runtime.of_buffers(fast)
     else:
-        miss = jitted.miss_of_told_apart if static.positions or static.names else jitted.miss
-        fast = function = runtime.fast_function(jitted.name, fun, miss, static.positions, static_names, key)
+        has_static = bool(static.positions or static.names)
+        miss = jitted.miss_of_told_apart if has_static else jitted.miss
+        fast = function = runtime.fast_function(jitted.name, fun, miss, static.positions, static_names, key, has_static)
     forget = fast._clear_cache
     if static.positions or static.names:
         dispatched = function
 
         def by_value(*args: Any, **kwargs: Any) -> Any:
-            if static.equal_are_same(args, kwargs):
-                return dispatched(*args, **kwargs)
+            told: Any = args
+            keywords = kwargs
+            if not static.equal_are_same(args, kwargs):
+                try:
+                    told, keywords = static.told_apart(args, kwargs)
+                except TypeError:
+                    return jitted.miss(*args, **kwargs)[0]  # which says what has no hash
             try:
-                told, keywords = static.told_apart(args, kwargs)
-            except TypeError:
-                return jitted.miss(*args, **kwargs)[0]  # which says what has no hash
-            return dispatched(*told, **keywords)
+                return dispatched(*told, **keywords)
+            except ValueError as error:
+                failure = runtime.program_error(error)
+                if failure is None:
+                    raise
+                raise failure from None
 
         function = by_value
 

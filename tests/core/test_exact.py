@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import primax as px
+from primax import tree
 from primax.core.exact import equal_is_same, exact, is_hashable, params_key
 
 
@@ -44,6 +45,8 @@ DIFFERENT = [
     (0j, complex(0.0, -0.0)),
     ((1, 2), (True, 2)),
     ((0.0,), (-0.0,)),
+    ((0.0, "-0.0"), (-0.0, "-0.0")),
+    ((len, 1, (2.0,)), (len, 1, (2,))),
     ((1, (1,)), (1, (True,))),
     (Pair(1, 2), (1, 2)),
     (Pair(0.0, 1), Pair(-0.0, 1)),
@@ -85,14 +88,31 @@ def test_keys_are_equal_exactly_where_values_print_alike(one, other):
         assert same
 
 
-@pytest.mark.parametrize("value", [3, "a", None, 0.5, (2, 3), (2, None, "a"), np.dtype("float32"), True, len])
+@pytest.mark.parametrize(
+    "value", [3, "a", None, 0.5, (2, 3), (2, None, "a"), np.dtype("float32"), True, len, (len, exact)]
+)
 def test_equal_values_of_common_types_are_the_same(value):
     assert equal_is_same(value)
 
 
-@pytest.mark.parametrize("value", [0.0, -0.0, 1j, (1.0,), (True,), Pair(1, 2), np.float32(0), Options(1.0)])
+@pytest.mark.parametrize(
+    "value", [0.0, -0.0, 1j, (1.0,), (True,), (len, (1.0,)), Pair(1, 2), np.float32(0), Options(1.0)]
+)
 def test_equal_values_of_some_types_may_differ(value):
     assert not equal_is_same(value)
+
+
+def test_structures_and_functions_of_jit_are_unlike_other_values():
+    structure = tree.structure({"a": 1})
+    assert equal_is_same((structure, px.jit(abs), (None, "a")))
+    one, other = exact((tree.structure({"a": 1}), 0.5)), exact((structure, 0.5))
+    assert one == other
+    assert hash(one) == hash(other)
+
+
+def test_a_tuple_with_no_number_equals_itself():
+    nan = (1, math.nan)
+    assert exact(nan) == exact((1, -math.nan * -1))
 
 
 def test_the_names_of_parameters_belong_to_the_key():

@@ -463,6 +463,20 @@ def test_static_arguments_of_functions_that_call_python_are_told_apart() -> None
         assert [float(f(2.0, n)) for n in (1, True, 1.5, (3,)[0])] == [5, 14, 5.5, 7]
 
 
+def test_callbacks_fail_alike_in_functions_with_static_arguments(runs: list[Any]) -> None:
+    f = px.jit(lambda x, n: even(x) + n, static_argnums=1)
+    for n in (1, 1.5):
+        assert [float(f(2.0, n)) for _ in range(2)] == [4 + n] * 2
+        before = len(runs)
+        for _ in range(2):
+            with pytest.raises(px.XlaError, match=r"no value for 3\.0"):
+                f(3.0, n)
+            assert float(f(4.0, n)) == 6 + n
+        assert len(runs) == before
+    with pytest.raises(ValueError, match="hashable"):
+        f(2.0, [])
+
+
 def test_a_callback_that_fails_outside_of_programs_is_the_same_error() -> None:
     for call in (px.pure_callback, px.io_callback):
         with pytest.raises(px.XlaError, match=r"LookupError: no value for 3\.0") as error:
