@@ -215,7 +215,8 @@ def ravel_multi_index(
 
     Raises:
       TypeError: positions are not integers.
-      ValueError: there is not one array for each axis, a position is out of range, or `mode` or `order` is none.
+      ValueError: there is not one array for each axis, a position is out of range, the array has more elements than the
+        dtype of the positions counts, or `mode` or `order` is none.
       ConcretizationTypeError: positions are traced, and `mode` is 'raise'.
 
     >>> import primax as px
@@ -235,18 +236,31 @@ def ravel_multi_index(
         aval = aval_of("ravel_multi_index", x, i)
         if not dtypes.is_integer(aval.dtype):
             raise TypeError(f"ravel_multi_index: positions must be integers, got {aval.str_short()}")
+    if not arrays:
+        return asarray(0)
+    arrays = promote("ravel_multi_index", *arrays)
+    own = get_aval(arrays[0]).dtype
+    result = own if dtype is None else read_dtype(dtype, "ravel_multi_index")
+    if not dtypes.is_integer(result):
+        raise TypeError(f"ravel_multi_index: dtype must be one of integers, got {result}")
+    longest, count = max(sizes), prod(max(size, 1) for size in sizes)
+    if count - 1 > dtypes.iinfo(result).max or longest > dtypes.iinfo(dtypes.default_int_dtype()).max:
+        raise ValueError(
+            f"ravel_multi_index: dims must be those of an array whose positions {result} can tell, got {sizes}; "
+            f"a wider dtype can be given"
+        )
+    if dtypes.itemsize_bits(result) > dtypes.itemsize_bits(own):
+        arrays = [cast(x, result) for x in arrays]
     arrays = [_in_range(x, size, how) for x, size, how in zip(arrays, sizes, modes, strict=True)]
-    found = broadcast("ravel_multi_index", promote("ravel_multi_index", *arrays))
+    positions = broadcast("ravel_multi_index", [cast(x, result) for x in arrays])
     total: Any = None
     stride = 1
-    for x, size in zip(found[::-1], sizes[::-1], strict=True) if order == "C" else zip(found, sizes, strict=True):
-        scalar = get_aval(x).dtype.type(stride)
-        term = x if stride == 1 else mul_p.bind(x, scalar)
+    steps = list(zip(positions, sizes, strict=True))
+    for x, size in reversed(steps) if order == "C" else steps:
+        term = x if stride == 1 else mul_p.bind(x, result.type(stride))
         total = term if total is None else add_p.bind(term, total)
         stride *= size
-    if total is None:
-        return asarray(0)
-    return asarray(total if dtype is None else cast(total, read_dtype(dtype, "ravel_multi_index")))
+    return asarray(total)
 
 
 def _in_range(x: Any, size: int, mode: Any) -> Any:
@@ -272,7 +286,9 @@ def around(x: Any, size: int) -> Any:
     """Positions wrapped around the length of an axis."""
     values = known(x)
     if values is not None:
+        values = _with_room(values, size)
         return np.mod(values, max(size, 1)) if values.ndim else int(values) % max(size, 1)
+    x = _with_room(x, size)
     return from_the_end(rem_p.bind(x, get_aval(x).dtype.type(max(size, 1))), size)
 
 
@@ -280,6 +296,15 @@ def inside(x: Any, size: int) -> Any:
     """Positions clamped to the length of an axis."""
     values = known(x)
     if values is not None:
+        values = _with_room(values, size)
         return np.clip(values, 0, max(size - 1, 0)) if values.ndim else min(max(int(values), 0), max(size - 1, 0))
+    x = _with_room(x, size)
     scalar = get_aval(x).dtype.type
     return clamp_p.bind(scalar(0), x, scalar(max(size - 1, 0)))
+
+
+def _with_room(x: Any, size: int) -> Any:
+    """Positions in a dtype that has the length of the axis, too."""
+    if size <= dtypes.iinfo(get_aval(x).dtype).max:
+        return x
+    return x.astype(np.int64) if isinstance(x, np.ndarray) else cast(x, dtypes.default_int_dtype())

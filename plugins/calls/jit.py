@@ -7,6 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from primax.extend import backend as runtime
 from primax.extend import core
 from primax.extend.api_util import (
@@ -20,7 +22,7 @@ from primax.extend.api_util import (
     shaped_abstractify,
     wraps,
 )
-from primax.extend.core import tree
+from primax.extend.core import dtypes, tree
 from primax.extend.programs import (
     Program,
     check_outputs,
@@ -56,6 +58,12 @@ class Inline(enum.Enum):
     XLA_EARLY = "xla_early"
     XLA_LATE = "xla_late"
     AUTO = "auto"
+
+
+def _as_array(x: Any, aval: Any) -> Any:
+    """A value of a program as an array; tracers, and what is no array, as they are."""
+    hosted = isinstance(x, bool | int | float | complex | np.ndarray | np.generic)
+    return core.array_of(x, aval) if hosted and aval.dtype != dtypes.float0 else x
 
 
 def _is_inlined(inline: bool | Inline | None) -> bool:
@@ -192,6 +200,8 @@ class Jitted:
             )
         if self.inline and core.thread.trace.tracing:
             flat = core.eval_jaxpr(program.closed.jaxpr, consts, *leaves)
+            if not runtime.is_staged(core.thread.trace):  # results are arrays, as those of a call are
+                flat = [_as_array(x, v.aval) for x, v in zip(flat, program.closed.jaxpr.outvars, strict=True)]
         else:
             flat = jit_p.bind(
                 *consts,

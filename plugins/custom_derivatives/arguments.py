@@ -32,6 +32,11 @@ class _Typed:
         """The type that the number has in programs."""
         return core.get_aval(self._plain(self))
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        """NumPy's operations on it promote as those on the number do; a subclass alone would count as a 64-bit array."""
+        plain = [x._plain(x) if isinstance(x, _Typed) else x for x in inputs]
+        return getattr(ufunc, method)(*plain, **keywords)
+
     def __reduce__(self) -> Any:
         return self._plain, (self._plain(self),)
 

@@ -46,7 +46,7 @@ def difference(mine: Any, other: Any, at: tuple[Any, ...] = (), slack: float = 1
         return _arrays(mine, other, at, slack)
     if isinstance(mine, np.ndarray | np.generic) or isinstance(other, np.ndarray | np.generic):
         return _numpy(mine, other, at, slack)
-    if _name(mine) != _name(other):
+    if _class(mine) != _class(other) and _name(mine) != _name(other):
         return Difference("type", f"primax: {_name(mine)} {_short(mine)}, jax: {_name(other)} {_short(other)}", at)
     if isinstance(mine, Mapping):
         if list(mine) != list(other):
@@ -66,8 +66,12 @@ def _first(triples: Any, slack: float = 1.0) -> Difference | None:
     return next((one for one in found if one is not None), None)
 
 
+def _class(value: Any) -> str:
+    return type(value).__name__.lstrip("_")
+
+
 def _name(value: Any) -> str:
-    return "function" if callable(value) and not isinstance(value, type) else type(value).__name__.lstrip("_")
+    return "function" if callable(value) and not isinstance(value, type) else _class(value)
 
 
 def _short(value: Any) -> str:

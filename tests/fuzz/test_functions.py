@@ -15,6 +15,7 @@ jax = pytest.importorskip("jax")
 
 from fuzz.compare import Difference, difference  # noqa: E402
 from fuzz.differences import MEANT, is_meant  # noqa: E402
+from fuzz.differences.entry import Meant  # noqa: E402
 from fuzz.functions import ENOUGH, TRIES, Functions, SteadyFunctions, program  # noqa: E402
 from fuzz.pairs import pairs  # noqa: E402
 from fuzz.runner import Job, run  # noqa: E402
@@ -140,3 +141,15 @@ def test_each_entry_of_the_table_gives_a_reason_in_a_sentence():
 def test_the_first_difference_of_two_results_is_named(change, sort, in_32_bits):
     found = difference(change(px), change(jax))
     assert (found and found.sort) == sort
+
+
+def test_objects_of_one_class_are_compared_as_such_though_one_can_be_called():
+    mine = type("Mesh", (), {})()
+    assert difference(mine, type("Mesh", (), {"__call__": len})()) is None
+    assert difference(mine, type("Plan", (), {"__call__": len})()).sort == "type"
+
+
+def test_values_apart_by_more_than_an_entry_says_are_no_difference_that_is_meant():
+    meant = Meant("numpy.sin", "value", "Rounding.", within=1e-6)
+    found = [Difference("value", f"primax: np.float32({x}), jax: np.float32(0.0)") for x in ("9.5e-07", "1.1e-06")]
+    assert [meant.holds("numpy.sin", "m.numpy.sin(1)", x) for x in found] == [True, False]

@@ -473,6 +473,18 @@ def test_transformations_of_jitted_functions_are_those_of_the_function(nesting: 
         np.testing.assert_allclose(px.jacfwd(h(g))(x), derivative, rtol=1e-5)
 
 
+@pytest.mark.parametrize("value", [np.arange(3, dtype=np.float32), np.float32(2), 2.0, 3, True])
+def test_what_an_inlined_function_closes_over_comes_back_as_an_array(value: Any) -> None:
+    f = px.jit(lambda x: value, inline=True)
+    results = [f(1.0), px.jvp(f, (1.0,), (1.0,))[0], px.linearize(f, 1.0)[0], px.vjp(f, 1.0)[0], px.vmap(f)(np.ones(1))]
+    other = px.jvp(lambda x: px.jit(lambda y: y, inline=True)(value), (1.0,), (1.0,))[0]
+    assert [type(x) for x in [*results, other]] == [px.Array] * 6
+    assert {(x.dtype.name, x.weak_type) for x in [*results, other]} == {
+        (px.typeof(value).dtype.name, px.typeof(value).weak_type)
+    }
+    assert not px.make_jaxpr(lambda x: px.jvp(f, (x,), (x,))[0])(1.0).consts or isinstance(value, np.ndarray | np.generic)
+
+
 def test_inline_leaves_no_call() -> None:
     inner = px.jit(lambda x: x * 2.0, inline=True)
     assert [str(e.primitive) for e in px.make_jaxpr(inner)(1.0).eqns] == ["mul"]

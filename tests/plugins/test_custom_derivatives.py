@@ -524,6 +524,26 @@ def test_numbers_of_python_have_a_dtype_in_functions_and_rules(number):
     assert all(entry == (True, True, True, wanted) for entry in seen), seen
 
 
+@pytest.mark.parametrize(("number", "narrow"), [(2, np.int8), (2.5, np.float16), (1 + 2j, np.complex64)])
+def test_arrays_of_numpy_keep_their_dtype_with_numbers_that_a_rule_was_given(number, narrow):
+    array = np.ones(3, narrow)
+
+    def f(x, y):
+        seen.update(z.dtype.name for z in (array * y, y + array, array[0] - y, np.power(array, y)))
+        return x * y
+
+    f_with_rule = px.custom_jvp(f)
+    f_with_rule.defjvp(lambda primals, tangents: (f(*primals), tangents[0] * primals[1]))
+    for transformed in (
+        f_with_rule,
+        lambda x, y: px.jvp(lambda v: f_with_rule(v, y), (x,), (x,)),
+        lambda x, y: px.vjp(lambda v: f_with_rule(v, y), x),
+    ):
+        seen = set()
+        transformed(np.complex64(3.0) if isinstance(number, complex) else np.float32(3.0), number)
+        assert seen == {array.dtype.name}
+
+
 def test_a_number_that_a_rule_was_given_is_pickled_as_that_number():
     given = []
     f = px.custom_jvp(lambda x: (given.append(x), x * 1)[1])

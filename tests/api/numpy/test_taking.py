@@ -196,6 +196,35 @@ def test_positions_are_raveled_and_unraveled_as_in_jax() -> None:
         pnp.ravel_multi_index((rows,), (2, 3))
 
 
+@pytest.mark.parametrize("mode", ["clip", "wrap", "raise"])
+@pytest.mark.parametrize("staged", [False, True])
+def test_positions_of_narrow_integers_are_raveled_in_the_dtype_of_the_result(mode, staged):
+    indices = np.array([19, 0, 3], np.int8), np.array([100, 127, -1 if mode != "raise" else 5], np.int8)
+
+    def ravel(x, y):
+        return pnp.ravel_multi_index((x, y), (20, 200), mode, dtype="int32")
+
+    if staged and mode == "raise":
+        with pytest.raises(px.errors.ConcretizationTypeError, match="mode must be 'wrap' or 'clip'"):
+            px.jit(ravel)(*indices)
+        return
+    found = (px.jit(ravel) if staged else ravel)(*indices)
+    wide = [x.astype(np.int64) for x in indices]
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, np.ravel_multi_index(wide, (20, 200), mode=mode))
+    with pytest.raises(ValueError, match=r"ravel_multi_index: dims must .* positions int8 can tell, got \(20, 200\)"):
+        pnp.ravel_multi_index(indices, (20, 200), mode)
+
+
+def test_raveled_positions_of_no_axes_and_of_too_many_elements():
+    assert pnp.ravel_multi_index((), ()) == 0
+    assert pnp.ravel_multi_index(set(), np.ones((0, 3), np.float32)) == 0
+    with pytest.raises(ValueError, match="ravel_multi_index: dims must be those of an array whose positions int32"):
+        pnp.ravel_multi_index(pnp.arange(2, dtype="int32"), (2**40, 2**40))
+    with pytest.raises(TypeError, match="ravel_multi_index: dtype must be one of integers, got float32"):
+        pnp.ravel_multi_index((1, 1), (2, 3), dtype="float32")
+
+
 def test_brackets_join_as_in_numpy() -> None:
     x, y = np.float32([1, 2]), np.float32([[3], [4]])
     for ours, theirs in ((pnp.r_, np.r_), (pnp.c_, np.c_)):

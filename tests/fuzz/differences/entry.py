@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,12 @@ def refused_by_numpy(text: str) -> bool:
     return False
 
 
+def apart(message: str) -> float:
+    """How far the two values are apart that the message of a difference names."""
+    mine, other = (complex(text) for text in re.findall(r"(?:primax|jax): np\.\w+\(([^()]+)\)", message))
+    return abs(mine - other)
+
+
 @dataclass(frozen=True)
 class Meant:
     """A difference that is meant.
@@ -36,6 +43,7 @@ class Meant:
       text: a regular expression found in the text of the call; every call where empty.
       message: a regular expression found in the message of the difference.
       when: a further condition on the text of the call.
+      within: how far the values that the message names may be apart.
       since: the first release of jax that differs.
       before: the first release of jax that does not differ any more.
     """
@@ -46,6 +54,7 @@ class Meant:
     text: str = ""
     message: str = ""
     when: Callable[[str], bool] | None = None
+    within: float = math.inf
     since: tuple[int, ...] = (0,)
     before: tuple[int, ...] = (99,)
 
@@ -58,4 +67,5 @@ class Meant:
             and re.search(self.text, text)
             and re.search(self.message, difference.message)
             and (self.when is None or self.when(text))
+            and (self.within == math.inf or apart(difference.message) <= self.within)
         )
