@@ -33,7 +33,7 @@ class _Typed:
         return core.get_aval(self._plain(self))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """NumPy's operations on it promote as those on the number do; a subclass alone would count as a 64-bit array."""
+        """NumPy promotes it as the number; a subclass alone would count as an array of 64 bits."""
         plain = [x._plain(x) if isinstance(x, _Typed) else x for x in inputs]
         return getattr(ufunc, method)(*plain, **keywords)
 
