@@ -174,7 +174,7 @@ class ShapedArray(AbstractValue):
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({self.str_short()}{weak})"
+        return f"ShapedArray({self.str_short(False)}{weak})"
 
     def __str__(self) -> str:
         return f"{'~' if self.weak_type else ''}{self.str_short(False)}"
@@ -423,7 +423,7 @@ def typeof(x: Any) -> Any:
       TypeError: it is none of these.
 
     >>> typeof(1.0)
-    ShapedArray(f32[], weak_type=True)
+    ShapedArray(float32[], weak_type=True)
     """
     return get_aval(x)
 

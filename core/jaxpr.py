@@ -161,6 +161,26 @@ class Jaxpr:
     def out_avals(self) -> list[Any]:
         return [v.aval for v in self.outvars]
 
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """Itself, as of a `ClosedJaxpr` its program."""
+        return self
+
+    @property
+    def consts(self) -> list[Any]:
+        """The values of its constvars, if it has none: an empty list."""
+        if self.constvars:
+            raise AttributeError(
+                f"Jaxpr: consts are not held by the program itself, which has {len(self.constvars)} constvars; "
+                "they are with the ClosedJaxpr that it is the jaxpr of"
+            )
+        return []
+
+    @property
+    def literals(self) -> list[Any]:
+        """An older name of `consts`."""
+        return self.consts
+
     def replace(self, **changes: Any) -> Jaxpr:
         """A copy with some of `constvars, invars, outvars, eqns, effects, debug_info, x64` replaced.
 
@@ -213,15 +233,17 @@ class Jaxpr:
 _FIELDS = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "x64")
 
 
-class ClosedJaxpr:
+class ClosedJaxpr(Jaxpr):
     """A jaxpr with the values of its constvars.
 
+    It is a program itself, with all attributes of its jaxpr, as in JAX since 0.11, where the two are one class.
+
     Attributes:
-      jaxpr: the program.
+      jaxpr: the program without the values.
       consts: one value for each of its constvars.
     """
 
-    __slots__ = ("__weakref__", "cache", "consts", "jaxpr")
+    __slots__ = ("_consts", "_jaxpr")
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()) -> None:
         if len(jaxpr.constvars) != len(consts):
@@ -229,40 +251,33 @@ class ClosedJaxpr:
                 f"ClosedJaxpr: consts must have one value per constvar, "
                 f"got {len(consts)} values for {len(jaxpr.constvars)} constvars"
             )
-        self.jaxpr = jaxpr
-        self.consts = list(consts)
+        self._jaxpr = jaxpr = opened(jaxpr)
+        self._consts = list(consts)
+        self.constvars = jaxpr.constvars
+        self.invars = jaxpr.invars
+        self.outvars = jaxpr.outvars
+        self.eqns = jaxpr.eqns
+        self.effects = jaxpr.effects
+        self.debug_info = jaxpr.debug_info
+        self.x64 = jaxpr.x64
         self.cache: Cache | None = None
 
     @property
-    def in_avals(self) -> list[Any]:
-        return [v.aval for v in self.jaxpr.invars]
+    def jaxpr(self) -> Jaxpr:
+        return self._jaxpr
 
     @property
-    def out_avals(self) -> list[Any]:
-        return [v.aval for v in self.jaxpr.outvars]
+    def consts(self) -> list[Any]:
+        return self._consts
 
-    @property
-    def literals(self) -> list[Any]:
-        return self.consts
-
-    @property
-    def eqns(self) -> list[JaxprEqn]:
-        return self.jaxpr.eqns
-
-    @property
-    def effects(self) -> Effects:
-        return self.jaxpr.effects
-
-    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None) -> ClosedJaxpr:
-        """A copy with the jaxpr or the constants replaced."""
-        return ClosedJaxpr(self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts)
-
-    def pretty_print(self, **options: Any) -> str:
-        """The program as text; see `Jaxpr.pretty_print`."""
-        return self.jaxpr.pretty_print(**options)
-
-    def __repr__(self) -> str:
-        return self.pretty_print()
+    def replace(
+        self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None, **changes: Any
+    ) -> ClosedJaxpr:
+        """A copy with the jaxpr, the constants, or attributes of the jaxpr replaced."""
+        program = self.jaxpr if jaxpr is None else jaxpr
+        return ClosedJaxpr(
+            program.replace(**changes) if changes else program, self.consts if consts is None else consts
+        )
 
 
 _KEYWORD: Final = r"(?<=\{ )lambda(?= )|(?<=\. )let(?=\s)|(?<=[\s;])in(?= \()"
@@ -402,8 +417,6 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
 
 def _jaxprs_in(value: Any) -> Iterator[Jaxpr]:
     if isinstance(value, Jaxpr):
-        yield value
-    elif isinstance(value, ClosedJaxpr):
         yield value.jaxpr
     elif isinstance(value, tuple | list):
         for item in value:

@@ -10,6 +10,7 @@ from typing import Any
 from primax.core import _jaxlib, dtypes
 from primax.core.author import author
 from primax.core.avals import ShapedArray, get_aval
+from primax.core.host import host
 from primax.core.primitive import Primitive
 from primax.interpreters.custom_calls import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
 
@@ -158,6 +159,8 @@ def ffi_call(
         )
 
     def call(*args: Any, **attributes: Any) -> Any:
+        if ffi_call_p.plugin is None:
+            host.activate_plugin("callbacks")  # which waits until somebody imports it, and nobody has to
         avals = [get_aval(x) for x in args]
         ins = _reversed_layouts("input_layouts", input_layouts, avals)
         outs = _reversed_layouts("output_layouts", layouts, results)

@@ -144,7 +144,7 @@ def stage(
     >>> leaves, in_tree = tree.flatten((1.0, 2.0))
     >>> scale = px.numpy.arange(2)
     >>> stage(lambda x, y: x + y * scale, in_tree, list(map(core.get_aval, leaves)), "f", "example").closed.in_avals
-    [ShapedArray(f32[], weak_type=True), ShapedArray(f32[], weak_type=True)]
+    [ShapedArray(float32[], weak_type=True), ShapedArray(float32[], weak_type=True)]
     """
     programs = programs_of(fun)
     key = (what, in_tree, tuple(avals), variant, surroundings())

@@ -70,7 +70,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     >>> mesh = px.make_mesh((1,), ("x",), px.sharding.AxisType.Explicit)
     >>> with px.set_mesh(mesh):
     ...     px.typeof(px.reshard(px.numpy.zeros((4, 2)), px.P("x")))
-    ShapedArray(f32[4@x,2])
+    ShapedArray(float32[4@x,2])
     """
     leaves, structure = tree.flatten(xs)
     given = tree.flatten_axes("reshard out_shardings", structure, out_shardings)
@@ -258,7 +258,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
     >>> with px.set_mesh(mesh):
     ...     f = px.sharding.auto_axes(lambda x: px.numpy.sort(x), out_sharding=px.P("x"))
     ...     px.typeof(f(px.reshard(px.numpy.zeros(4), px.P("x"))))
-    ShapedArray(f32[4@x])
+    ShapedArray(float32[4@x])
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)

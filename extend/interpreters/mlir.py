@@ -206,7 +206,8 @@ def core_call_lowering(
       backend: jax's choice of a platform; unused.
       call_jaxpr: the program, without constvars if it is open.
     """
-    return _call_jaxpr(ctx, name, ClosedJaxpr(call_jaxpr) if isinstance(call_jaxpr, Jaxpr) else call_jaxpr, args)
+    closed = call_jaxpr if isinstance(call_jaxpr, ClosedJaxpr) else ClosedJaxpr(call_jaxpr)
+    return _call_jaxpr(ctx, name, closed, args)
 
 
 def make_ir_context() -> Any:

@@ -240,7 +240,7 @@ def export(
     >>> import primax as px
     >>> exported = px.export.export(px.jit(lambda x: 2.0 * x))(px.ShapeDtypeStruct((3,), "float32"))
     >>> exported.in_avals, exported.platforms
-    ((ShapedArray(f32[3]),), ('cpu',))
+    ((ShapedArray(float32[3]),), ('cpu',))
     """
     if not hasattr(fun_jit, "trace"):
         raise TypeError(f"export: fun_jit must be a function returned by jit, got {fun_jit!r}")

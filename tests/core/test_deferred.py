@@ -57,6 +57,23 @@ def test_a_family_is_activated_when_its_primitives_can_be_bound():
     assert names == "True []"
 
 
+def test_a_foreign_function_is_called_before_anything_else() -> None:
+    lines = run(
+        """
+        import numpy as np
+        from primax.extend import ffi
+
+        print("callbacks" in waiting())
+        call = ffi.ffi_call("nobody_registered_this", px.ShapeDtypeStruct((2,), np.float32))
+        try:
+            call(np.ones(2, np.float32))
+        except px.errors.XlaError as error:
+            print("nobody_registered_this" in str(error))
+        """
+    )
+    assert lines == ["True", "True"]
+
+
 @pytest.mark.parametrize(
     ("call", "wanted"),
     [

@@ -131,6 +131,31 @@ def test_a_closed_program_shows_what_its_program_has() -> None:
     assert closed.literals == closed.consts == []
 
 
+def test_a_closed_program_is_a_program() -> None:
+    x, c = Var(F32), Var(F32)
+    eqn = new_jaxpr_eqn([x, c], [Var(F32)], mul_p, {})
+    closed = ClosedJaxpr(Jaxpr([c], [x], eqn.outvars, [eqn], debug_info="scale"), [np.float32(3)])
+    assert isinstance(closed, Jaxpr)
+    for name in ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "x64"):
+        assert getattr(closed, name) is getattr(closed.jaxpr, name)
+    assert eval_jaxpr(closed, closed.consts, np.float32(2)) == [6.0]
+    same = closed.replace(outvars=[x])
+    assert same.consts == closed.consts
+    assert same.outvars == same.jaxpr.outvars == [x]
+    assert ClosedJaxpr(closed, [np.float32(5)]).jaxpr is closed.jaxpr
+    assert list(jaxprs_in_params({"held": (closed, closed.jaxpr)})) == [closed.jaxpr] * 2
+
+
+def test_an_open_program_tells_where_its_constants_are() -> None:
+    program = two_results()
+    assert program.jaxpr is program
+    assert program.consts == program.literals == []
+    opened = Jaxpr([Var(F32)], [], [], [])
+    assert not hasattr(opened, "consts")
+    with pytest.raises(AttributeError, match="has 1 constvars; they are with the ClosedJaxpr"):
+        _ = opened.consts
+
+
 def test_eval_jaxpr_computes() -> None:
     s, d = eval_jaxpr(two_results(), [], np.float32(0.5), np.float32(3))
     np.testing.assert_allclose(s, np.sin(1.0), rtol=1e-6)
