@@ -84,11 +84,13 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
 
 
 def _count(function: str, x: Any, name: str) -> int:
-    """A number of elements, which must be known.
+    """A number of elements, which must be known; of those to choose from, True is 1.
 
     Raises:
       TypeError: it is not an integer.
     """
+    if function == "choice" and get_aval(x).dtype == bool:
+        return int(bool(x))
     if not dtypes.is_integer(get_aval(x).dtype):
         raise TypeError(f"{function}: {name} must be an integer or an array with an axis, got {x!r}")
     return x.__index__()

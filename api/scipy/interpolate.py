@@ -106,8 +106,9 @@ class RegularGridInterpolator:
         if not xi.ndim or xi.shape[-1] != rank:
             raise ValueError(f"{_NAME}: xi must have {rank} coordinates along its last axis, got shape {xi.shape}")
         shape = xi.shape[:-1]
-        # Weights are computed in the dtype to which all promote; what is nearest keeps its own.
-        real = dtypes.result_type(*(dtypes.finfo(x.dtype).dtype for x in (self.values, *self.grid, xi)))
+        # Weights are computed in the dtype to which all promote; what is nearest keeps its own, and is not promoted.
+        weighted = (xi, *self.grid) if method == "nearest" else (self.values, *self.grid, xi)
+        real = dtypes.result_type(*(dtypes.finfo(x.dtype).dtype for x in weighted))
         grid = [line.astype(real) for line in self.grid]
         columns = list(xi.astype(real).reshape(-1, rank).T)
         found = [self._place(line, x) for line, x in zip(grid, columns, strict=True)]

@@ -17,7 +17,7 @@ from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import digamma_p, lgamma_p, regularized_incomplete_beta_p
 from primax.plugins.special.incomplete_gamma import stirling
 from primax.plugins.structural import stop_gradient
-from primax.scipy.special.gammas import gammasgn, log_ratio
+from primax.scipy.special.gammas import gamma, gammasgn, log_ratio
 from primax.scipy.special.operands import real, tangent_of
 
 __all__ = ["beta", "betainc", "betaln", "comb", "poch"]
@@ -120,6 +120,17 @@ def poch(z: Any, m: Any) -> Array:
     return _poch(z, m).astype(get_aval(z).dtype)
 
 
+def _near_pole(z: Any, m: Any, at_pole: Any) -> Array:
+    """gamma(z + m) / gamma(z) where z + m is rounded to a pole of gamma: the residue over what rounding took away."""
+    total = z + m
+    part = total - z
+    lost = (z - (total - part)) + (m - part)
+    order = where(at_pole, -total, 0.0)
+    residue = where(order % 2 == 0, 1.0, -1.0) * exp(-lgamma_p.bind(order + 1))
+    by_next = gamma(where(at_pole, z + 1, 1.0)) / where(at_pole, z, 1.0)
+    return where(lost == 0, np.inf, residue / (where(lost == 0, 1.0, lost) * by_next))
+
+
 @custom_jvp
 def _poch(z: Any, m: Any) -> Array:
     """gamma(z + m) / gamma(z), 0 where only gamma(z) has a pole, and a ratio of factorials where both have one."""
@@ -128,7 +139,7 @@ def _poch(z: Any, m: Any) -> Array:
     factorials = where(m % 2 == 0, 1.0, -1.0) * exp(log_ratio(where(both, 1 - z - m, 1.0), where(both, m, 1.0)))
     u, v = where(above | below, 1.0, z), where(above | below, 1.0, m)
     ratio = gammasgn(u + v) * gammasgn(u) * exp(log_ratio(u, v))
-    out = where(both, factorials, where(below, 0.0, where(above, np.inf, ratio)))
+    out = where(both, factorials, where(below, 0.0, where(above, _near_pole(z, m, above & ~below), ratio)))
     return where(m == 0, 1.0, where((z == z) & (m == m), out, np.nan))
 
 

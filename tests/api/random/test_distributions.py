@@ -163,6 +163,13 @@ def test_permutations():
     )
 
 
+@pytest.mark.parametrize("count", [True, np.True_, np.array(True), 1])
+def test_one_is_chosen_of_true_elements(count):
+    assert px.random.choice(px.random.key(0), count, (3,)).tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="a must have elements to choose 1 of, got 0"):
+        px.random.choice(px.random.key(0), type(count)(0) if not isinstance(count, np.ndarray) else np.array(False))
+
+
 def test_choices():
     compare(
         lambda random, key: [

@@ -62,6 +62,13 @@ def test_interpolated_values_have_the_dtype_of_those_in_jax(jax, method, dtypes)
     np.testing.assert_allclose(np.float32(got), np.float32(want), rtol=1e-5)
 
 
+def test_the_nearest_of_values_that_promote_to_nothing_are_found(jax):
+    values = np.array([[-1, 1], [0.5, 2], [-3, 4]]).astype(jax.numpy.float8_e4m3b11fnuz)
+    interpolate = RegularGridInterpolator((np.arange(3.0), np.arange(2.0)), values, "nearest", fill_value=None)
+    found = interpolate(np.float32([[2.5, 0.3], [1.5, 0.9]]))
+    assert (found.dtype, found.tolist()) == (values.dtype, [-3, 2])
+
+
 @pytest.mark.parametrize("mode", ["constant", "nearest", "mirror", "wrap", "reflect"])
 @pytest.mark.parametrize("order", [0, 1])
 def test_coordinates_are_mapped_as_in_jax(jax, mode, order):

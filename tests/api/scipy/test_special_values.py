@@ -72,6 +72,17 @@ def test_large_arguments_do_not_cancel_out_in_single_precision():
         np.testing.assert_allclose(getattr(special, name)(*narrow), want, rtol=2e-5, err_msg=name)
 
 
+def test_rising_factorials_are_finite_where_only_rounding_leads_to_a_pole():
+    z, m = grid((1e-30, -1e-30, 3e-20), (-1.0, -2.0, -3.0))
+    for dtype in (np.float64, np.float32, jax.numpy.bfloat16):
+        with px.enable_x64(True):
+            got = special.poch(z.astype(dtype), m.astype(dtype))
+        np.testing.assert_allclose(
+            np.asarray(got, float), scipy_special.poch(z, m), rtol=1e-5 if dtype != jax.numpy.bfloat16 else 1e-2
+        )
+    assert special.poch(0.5, -1.5) == INF
+
+
 def test_the_zeta_function_of_riemann_is_defined_on_both_sides_of_its_pole():
     x = np.array([-20.5, -3.0, -2.0, -1.0, -1e-10, 0.0, 0.3, 0.999, 1.5, 40.0, NAN])
     with px.enable_x64(True):

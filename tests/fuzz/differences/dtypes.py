@@ -121,7 +121,7 @@ DTYPES: tuple[Meant, ...] = (
         message=r"primax: int(32|64), of jax: int(2|4|8|16)\b",
     ),
     Meant(
-        r"lax\.linalg\.cholesky",
+        r"lax\.linalg\.(cholesky|eigh)",
         "dtype",
         "Integers are converted to the default float dtype, as everywhere.",
         message="primax: float64, of jax: float32",

@@ -145,6 +145,27 @@ VALUES: tuple[Meant, ...] = (
     ),
     Meant(
         r"numpy\.polydiv",
+        "shape",
+        "A remainder of zeros is one zero, as in NumPy; jax leaves out all, and other numbers near 0.",
+        text=r"trim_leading_zeros=True",
+        message=r"primax: \(\d+,\), of jax: \(\d+,\)",
+    ),
+    Meant(
+        r"scipy\.stats\.dirichlet\.(log)?pdf",
+        "nan|value",
+        "Where a number is 0 the density is infinite, 0 or neither, as its formula says; in SciPy, too, or an error.",
+        message=r"primax: (?!.*-inf.*jax).*jax: \S*(-inf|\(0\.0\))",
+        text=r"False|\b0(\.0)?\b|-0\.0",
+    ),
+    Meant(
+        r"scipy\.stats\.multinomial\.(log)?pmf",
+        "nan|value",
+        "Each vector of counts is compared with the number of trials; jax adds up those of all.",
+        text=r"multinomial\.\w+\(\w+\(\[\[",
+        message=r"jax: \S*(-inf|\(0\.0\))",
+    ),
+    Meant(
+        r"numpy\.polydiv",
         "nan",
         "What is divided leaves 0, also where the quotient is not finite.",
         message=r"primax: \S*\(-?0\.0(\+0j)?\), jax: .*nan",
