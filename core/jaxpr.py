@@ -11,6 +11,7 @@ from primax.core.arguments import integer
 from primax.core.array import array_of
 from primax.core.avals import get_aval
 from primax.core.cache import Cache
+from primax.core.debug_info import DebugInfo
 from primax.core.effects import Effects, OperandEffect, effects_of, no_effects
 from primax.core.recursion import deeper
 from primax.core.trace import thread
@@ -132,7 +133,7 @@ class Jaxpr:
     `enable_x64`, which decides the types of its Python scalars: it is evaluated and transformed in the same word size.
     """
 
-    __slots__ = ("__weakref__", "cache", "constvars", "debug_info", "effects", "eqns", "invars", "outvars", "x64")
+    __slots__ = ("__weakref__", "_debug_info", "cache", "constvars", "effects", "eqns", "invars", "outvars", "x64")
 
     def __init__(
         self,
@@ -149,9 +150,22 @@ class Jaxpr:
         self.outvars = list(outvars)
         self.eqns = eqns if type(eqns) is list else list(eqns)
         self.effects = effects
-        self.debug_info = debug_info
+        self._debug_info = debug_info
         self.x64: bool = config.enable_x64.value if x64 is None else x64
         self.cache: Cache | None = None
+
+    @property
+    def debug_info(self) -> DebugInfo | None:
+        """What is known of the function that the program was traced from: its name, as a string, and more."""
+        known = self._debug_info
+        if known is None or isinstance(known, DebugInfo):
+            return known
+        self._debug_info = made = DebugInfo("a program", known)
+        return made
+
+    @debug_info.setter
+    def debug_info(self, known: str | None) -> None:
+        self._debug_info = known
 
     @property
     def in_avals(self) -> list[Any]:
@@ -258,13 +272,21 @@ class ClosedJaxpr(Jaxpr):
         self.outvars = jaxpr.outvars
         self.eqns = jaxpr.eqns
         self.effects = jaxpr.effects
-        self.debug_info = jaxpr.debug_info
+        self._debug_info = None
         self.x64 = jaxpr.x64
         self.cache: Cache | None = None
 
     @property
     def jaxpr(self) -> Jaxpr:
         return self._jaxpr
+
+    @property
+    def debug_info(self) -> DebugInfo | None:
+        return self._jaxpr.debug_info
+
+    @debug_info.setter
+    def debug_info(self, known: str | None) -> None:
+        self._jaxpr.debug_info = known
 
     @property
     def consts(self) -> list[Any]:

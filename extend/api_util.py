@@ -22,9 +22,10 @@ from primax.core.arguments import (
     wraps,
 )
 from primax.core.avals import ShapeDtypeStruct
+from primax.core.debug_info import DebugInfo, source_of
 from primax.core.diagnostics import of_call
 from primax.core.tree import flatten_axes, keystr
-from primax.extend.linear_util import DebugInfo, transformation_with_aux2
+from primax.extend.linear_util import transformation_with_aux2
 from primax.interpreters.signature import (
     StaticArguments,
     argument_positions,
@@ -108,10 +109,7 @@ def debug_info(
       static_argnums: positions of arguments that have no leaves.
       static_argnames: names of such arguments.
     """
-    name = name_of(fun, "a_function")
-    code = getattr(inspect.unwrap(fun), "__code__", None)
-    where = "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
-    return DebugInfo(traced_for, name + where, _leaf_names(fun, args, kwargs, static_argnums, static_argnames))
+    return DebugInfo(traced_for, source_of(fun), _leaf_names(fun, args, kwargs, static_argnums, static_argnames))
 
 
 def _leaf_names(fun: Any, args: Any, kwargs: Any, static_argnums: Any, static_argnames: Any) -> Any:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from primax.core.arguments import name_of
 from primax.core.cache import Cache
+from primax.core.debug_info import DebugInfo
 from primax.core.thread import thread
 
 __all__ = [
@@ -50,38 +51,6 @@ class _Store:
         if not self._held:
             raise StoreException("a second result is there only once the wrapped function has been called")
         return self._held[0]
-
-
-class DebugInfo:
-    """Information about a function for messages and programs.
-
-    Attributes:
-      traced_for: who traces it, such as `"jit"`.
-      func_src_info: its name, followed by its file and line if they are known.
-      arg_names: a name for each leaf of its arguments; None if they are not known.
-      result_paths: likewise for its results.
-    """
-
-    __slots__ = ("arg_names", "func_src_info", "result_paths", "traced_for")
-
-    def __init__(
-        self,
-        traced_for: str,
-        func_src_info: str,
-        arg_names: tuple[str, ...] | None = None,
-        result_paths: tuple[str, ...] | None = None,
-    ) -> None:
-        self.traced_for = traced_for
-        self.func_src_info = func_src_info
-        self.arg_names = arg_names
-        self.result_paths = result_paths
-
-    @property
-    def func_name(self) -> str:
-        return self.func_src_info.split(" ")[0]
-
-    def __repr__(self) -> str:
-        return f"DebugInfo({self.func_src_info}, traced for {self.traced_for})"
 
 
 class WrappedFun:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from primax.core.debug_info import program_info
 from primax.extend import core
 from primax.extend.core import tree
 from primax.interpreters.signature import check_outputs
@@ -16,6 +17,7 @@ __all__ = [
     "check_outputs",
     "explain_miss",
     "new_programs",
+    "program_info",
     "programs_of",
     "remember",
     "stage",

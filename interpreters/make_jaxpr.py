@@ -8,6 +8,7 @@ from typing import Any
 from primax.core import tree
 from primax.core.arguments import integer, name_of, sequence, wraps
 from primax.core.avals import ShapeDtypeStruct
+from primax.core.debug_info import program_info
 from primax.core.exact import is_hashable
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.thread import thread
@@ -62,6 +63,7 @@ def make_jaxpr(
             closed: ClosedJaxpr = trace_to_jaxpr(flat, avals, name, "make_jaxpr")
         finally:
             thread.axes = outer
+        closed.jaxpr.debug_info = program_info("make_jaxpr", fun, in_tree, out_trees[0], static.positions)
         if not return_shape:
             return closed
         shapes = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.out_avals]

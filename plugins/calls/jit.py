@@ -28,6 +28,7 @@ from primax.extend.programs import (
     check_outputs,
     explain_miss,
     new_programs,
+    program_info,
     programs_of,
     remember,
     surroundings,
@@ -165,6 +166,7 @@ class Jitted:
             return leaves
 
         closed = core.trace_to_jaxpr(run, avals, self.name, "jit")
+        closed.jaxpr.debug_info = program_info("jit", fun, in_tree, out_trees[0], self.static.positions)
         return Program(closed, in_tree, out_trees[0], ins, outs)
 
     def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
@@ -287,14 +289,13 @@ class Jitted:
         return tree.tree_leaves(given)
 
 
-_MANY_ARGUMENTS = 8
-_VARARGS = 0x04
+_MANY_ARGUMENTS = 16
 
 
 def _takes_many(fun: Callable[..., Any]) -> bool:
     """Whether a function takes so many arguments that unwrapping them here is faster than leaving it to jaxlib."""
     code = getattr(fun, "__code__", None)
-    return code is not None and (code.co_argcount > _MANY_ARGUMENTS or bool(code.co_flags & _VARARGS))
+    return code is not None and code.co_argcount > _MANY_ARGUMENTS
 
 
 def jit(

@@ -1117,3 +1117,9 @@ def test_containers_may_look_at_what_results_are():
         found = f(Sorted(x=pnp.ones(2), size=3))
         assert found.parts["x"].tolist() == [2, 2]
         assert found.parts["size"] == 3
+
+
+def test_functions_of_any_number_of_arguments_are_of_jaxlibs_type_too() -> None:
+    kinds = {type(px.jit(f)) for f in (lambda x: x, lambda *xs: xs, lambda x, **named: x)}
+    assert len(kinds) == 1
+    assert px.jit(lambda *xs: xs[::-1])(*map(float, range(40))) == tuple(map(float, reversed(range(40))))
