@@ -32,44 +32,44 @@ CHANGES = (
     Change(
         "serialize_portable_artifact",
         (0, 10, 1),
-        "it takes a module; before, the text of one",
-        "`portable_artifact` below gives each what it takes",
+        "it takes a module; earlier releases take the text of a module",
+        "`portable_artifact` below passes what each takes",
     ),
     Change(
         "chlo.mulhi",
         (0, 10, 2),
-        "the operation is there",
-        "before, `plugins/arithmetic/halves.py` multiplies halves",
+        "the operation exists",
+        "for earlier releases `plugins/arithmetic/halves.py` multiplies halves",
     ),
     Change(
         "deserialize_portable_artifact",
         (0, 11),
-        "that of the client lets go of the GIL, and a diagnostic handler written in Python ends the process",
-        "primax reads artifacts by that of `hlo_ext`, which holds it",
+        "the client's function releases the GIL, so a diagnostic handler written in Python crashes the process",
+        "primax uses the function of `hlo_ext`, which keeps the GIL",
     ),
     Change(
         "get_pjrt_plugin",
         (0, 11),
-        "it gives the functions of a PJRT plugin that something else has loaded",
-        "before, kernels are not registered with a plugin that jax has loaded, and has given its own",
+        "it returns the functions of a PJRT plugin that is already loaded",
+        "for earlier releases primax registers no kernels with a plugin that jax has loaded; jax registers its own",
     ),
     Change(
         "xla_cpu_use_fusion_emitters",
         (0, 11, 1),
-        "the option is gone; a program with it does not compile, and XLA_FLAGS with it end the process",
-        "`known_options` leaves out options that are gone",
+        "the option was removed; a program with it does not compile, and XLA_FLAGS with it end the process",
+        "`known_options` leaves out removed options",
     ),
     Change(
         "sdy_ext",
         (0, 11, 1),
-        "the extension imports `sdy` before it has all names; `sdy` lacks them for good if the extension comes first",
+        "the extension imports `sdy` too early; if the extension is imported first, `sdy` lacks names permanently",
         "`__getattr__` below imports `sdy` first",
     ),
     Change(
         "array_result_handler",
         (0, 11, 2),
-        "the parameter `_skip_checks` is gone: results are never checked",
-        "`array_result_handler` below binds it where it is",
+        "the parameter `_skip_checks` was removed: results are never checked",
+        "`array_result_handler` below passes it to earlier releases",
     ),
     Change(
         "ArrayImpl.aval",
@@ -78,7 +78,7 @@ CHANGES = (
         "primax makes another ArrayImpl of the same buffer",
     ),
 )
-# Before this release each compiled program that is loaded makes XLA print lines about the processor to standard error.
+# Before this release XLA prints lines about the processor to standard error for each compiled program that it loads.
 QUIET_LOADING = (0, 10, 2)
 FIRST, NEXT = (0, 10), (0, 13)  # the table is for releases from FIRST, before NEXT
 

@@ -168,13 +168,13 @@ class CheckContext:
 
 
 def _require_effects(eqn: JaxprEqn, effects: Effects) -> None:
-    """A primitive has the effects of the programs that it holds, unless its check rule says otherwise."""
+    """A primitive has the effects of its inner programs, unless its check rule says otherwise."""
     held = frozenset().union(*(jaxpr.effects for jaxpr in jaxprs_in_params(eqn.params)))
     forgotten = held - effects
     if forgotten:
         raise _Fault(
-            f"{eqn.primitive} holds a program with {_listed(forgotten)}, and does not have them: its type rule must be "
-            "an effectful_abstract_eval that returns (avals, effects)"
+            f"{eqn.primitive} must have the effects of its inner program, got none of {_listed(forgotten)}: its type "
+            "rule must be an effectful_abstract_eval that returns (avals, effects)"
         )
 
 

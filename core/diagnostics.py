@@ -25,7 +25,7 @@ _GIVE = {
 
 # What may stand in the place of `rule`.
 _DERIVE = {
-    "jvp": ("derive.linear, if it is linear in all its arguments together",),
+    "jvp": ("derive.linear, if it is jointly linear in all its arguments",),
     "batch": ("derive.loop, which binds it once for each element", "batching.vectorized({p}), if it is elementwise"),
 }
 _FROM_IMPL = ("abstract_eval", "jvp", "transpose", "lowering")
@@ -39,14 +39,14 @@ _NOTE = "while applying the "
 
 
 def user_line(source: Any = None) -> str:
-    """The line of the user on whose behalf something is done, as `file:line (function)`.
+    """The user's line that led to the current operation, as `file:line (function)`.
 
     Args:
-      source: the traceback of an equation, if it is known; by default that of the equation at hand.
+      source: the traceback of an equation, if it is known; by default that of the current equation.
 
     Returns:
-      The innermost line outside primax there; if it has none, that of the running program. If it is in a rule, also
-      the line that the rule is applied for.
+      The innermost line outside primax in that traceback, or in the running program if the traceback has none. If that
+      line is in a rule, the text also has the line of the equation for which the rule is applied.
     """
     if source is None:
         source = thread.source
@@ -65,16 +65,16 @@ def missing_text(
     source: Any = None,
     bound: bool = True,
 ) -> str:
-    """What is missing, who asked for it and where, what is there, who could supply it, and what helps.
+    """The message about a missing rule: the user's line, the transformation, the existing rules, and remedies.
 
     Args:
-      table: of the rule.
-      primitive: what has none.
+      table: the table of the missing rule.
+      primitive: the primitive without the rule.
       have: the kinds of rules that it has.
-      hints: lines about it, such as which plugins could supply it and are not active.
-      asked: what needs the rule; by default the transformation at work.
+      hints: more lines, such as inactive plugins that could supply the rule.
+      asked: the name of what needs the rule; by default the current transformation.
       source: the traceback of the equation, if it is known.
-      bound: whether the primitive has been bound somewhere; False if someone merely wants to know.
+      bound: whether the primitive was bound; False for a question about rules.
     """
     name = getattr(primitive, "name", str(primitive))
     if not asked and getattr(thread.trace, "tracing", False):
@@ -126,12 +126,12 @@ def _home(primitive: Any) -> str:
 
 
 def wrong(table: Any, key: Any, text: str, source: Any = None) -> RuleError:
-    """The error for a rule that returned what cannot be used.
+    """The error for a rule with a wrong result.
 
     Args:
-      table: of the rule.
-      key: of the rule in the table.
-      text: goes on from `the jvp rule of sin`.
+      table: the table of the rule.
+      key: the key of the rule in the table.
+      text: continues the sentence `the jvp rule of sin`.
       source: the traceback of the equation, if it is known.
     """
     place = _place(table, key)
@@ -142,7 +142,7 @@ def wrong(table: Any, key: Any, text: str, source: Any = None) -> RuleError:
 
 
 def blame(error: BaseException, table: Any, key: Any, source: Any = None) -> None:
-    """Add to an exception the innermost rule that raised it, and the user's line, unless they are known anyway."""
+    """Add a note to an exception with the innermost rule that raised it and the user's line, if it needs one."""
     if any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())):
         return
     place = _place(table, key)
@@ -160,19 +160,19 @@ _SEES_TYPES = "a type rule is given types, not values: use x.shape and x.dtype"
 
 
 def _asks_a_type_for_its_value(error: BaseException, table: Any) -> bool:
-    """Whether a type rule computes with what it is given, as an impl does."""
+    """Whether an error of a type rule shows that it computes with types as if they were arrays."""
     known = table.kind in ("abstract_eval", "effectful_abstract_eval") and isinstance(error, TypeError | AttributeError)
     return known and "'ShapedArray'" in str(error)
 
 
 def of_call() -> str:
-    """The function whose argument a value is, in brackets, if the user's line tells it."""
+    """The text ` (an argument of f)` for the function that the user called; empty if it is not known."""
     function = called()
     return function and f" (an argument of {function})"
 
 
 def encodable(text: str) -> str:
-    """A text with `?` for what UTF-8 cannot say, such as half of a surrogate pair."""
+    """A text with `?` for characters that UTF-8 cannot encode, such as half of a surrogate pair."""
     return text.encode(errors="replace").decode()
 
 

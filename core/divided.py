@@ -48,9 +48,9 @@ def divided_results(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], p
     told = division_of(primitive, avals, outs, params)
     if told is None:
         raise ShardingTypeError(
-            f"{primitive}: there is no sharding rule by which operands of types {_shown(avals)} are divided; bring "
-            "them whole to every device with primax.reshard(x, primax.P()), let XLA decide with "
-            "primax.sharding.auto_axes, or give a rule: registry.define(..., sharding='...')"
+            f"{primitive}: there is no sharding rule for divided operands of types {_shown(avals)}; replicate them "
+            "with primax.reshard(x, primax.P()), let XLA decide with primax.sharding.auto_axes, or define a rule: "
+            "registry.define(..., sharding='...')"
         )
     if _tells_division(primitive):
         return [divide(out, each) for out, each in zip(outs, told, strict=True)]
@@ -137,9 +137,9 @@ def _of_factors(primitive: Any, factors: Factors, avals: Sequence[Any], opened: 
                 continue
             if found.setdefault(factor, names) != names:
                 raise ShardingTypeError(
-                    f"{primitive}: operands must divide a dimension alike, got {_shown(avals)}, of which one is "
-                    f"divided along {_named(found[factor])} and one along {_named(names)}; bring one to the other's "
-                    "division with primax.reshard"
+                    f"{primitive}: a dimension must be divided along the same mesh axes in all operands, got "
+                    f"{_shown(avals)}, divided along {_named(found[factor])} in one and along {_named(names)} in "
+                    "another; change one with primax.reshard"
                 )
             holders[factor] = holders.get(factor, 0) + 1
     for factor, names in found.items():
@@ -147,17 +147,17 @@ def _of_factors(primitive: Any, factors: Factors, avals: Sequence[Any], opened: 
         if mark == WHOLE:
             raise ShardingTypeError(
                 f"{primitive}: the dimension {factors.names[factor]!r} of size {factors.sizes[factor]} must not be "
-                f"divided, got {_shown(avals)}, where {_named(names)} divides it; bring it whole to every device with "
+                f"divided, got {_shown(avals)}, where {_named(names)} divides it; replicate the operand along it with "
                 "primax.reshard"
             )
         if opened.issuperset(names):
             continue
         if mark and holders[factor] > 1 and not any(factor in dims for dims in factors.results):
             raise ShardingTypeError(
-                f"{primitive}: operands of types {_shown(avals)} are divided along {_named(names)} where they are "
-                "contracted, so the sharding of the result is ambiguous; give out_sharding=, such as "
-                f"out_sharding=primax.P() or {PartitionSpec(unreduced=frozenset(names))} to sum later, or bring one of "
-                "them whole to every device with primax.reshard"
+                f"{primitive}: the sharding of the result is ambiguous: the contracted dimension of operands of types "
+                f"{_shown(avals)} is divided along {_named(names)}; give out_sharding=, such as "
+                f"out_sharding=primax.P(), or {PartitionSpec(unreduced=frozenset(names))} to sum later, or replicate "
+                "one operand with primax.reshard"
             )
     return [tuple([found.get(factor, ()) for factor in dims]) for dims in factors.results]
 
@@ -177,14 +177,14 @@ def _check(primitive: Any, avals: Sequence[Any], out: Any, axes: Axes, mesh: Abs
     if twice:
         shown = "[" + ",".join(map(divided_size, out.shape, axes)) + "]"
         raise ShardingTypeError(
-            f"{primitive}: operands of types {_shown(avals)} make a result {shown}, of which {twice[0]!r} would divide "
-            "two dimensions; bring one of them to another division with primax.reshard"
+            f"{primitive}: a mesh axis must divide only one dimension of the result, got {twice[0]!r} for two "
+            f"dimensions of the result {shown} of operands {_shown(avals)}; change one operand with primax.reshard"
         )
     sizes = mesh.shape
     for size, names in zip(out.shape, axes, strict=True):
         parts = prod(sizes[name] for name in names)
         if size % parts:
             raise ShardingTypeError(
-                f"{primitive}: operands of types {_shown(avals)} make a result with a dimension of size {size}, which "
-                f"{_named(names)} cannot divide in {parts} parts; bring it whole to every device with primax.reshard"
+                f"{primitive}: operands of types {_shown(avals)} have a result with a dimension of size {size}, which "
+                f"{_named(names)} cannot divide in {parts} parts; replicate the operands along it with primax.reshard"
             )

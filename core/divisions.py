@@ -38,7 +38,11 @@ def division_of(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], param
             return None
         specs = list(told) if isinstance(told, list) else [told]
         if len(specs) != len(outs):
-            raise wrong(rules.sharding_rules, primitive, f"must tell {len(outs)} results, got {shorten(told)}")
+            raise wrong(
+                rules.sharding_rules,
+                primitive,
+                f"must return the divisions of {len(outs)} results, got {shorten(told)}",
+            )
         return specs
     if rule is elementwise_rule:  # it follows from a batch rule, which may add axes
         rank = max((len(aval.shape) for aval in avals), default=0)

@@ -19,7 +19,7 @@ def experimental(what: str) -> None:
     if what in _told or belongs(who.module, built_in):
         return
     warnings.warn(
-        f"{what} are experimental: they may change in any release of primax, without a release of warning",
+        f"{what} are experimental: they may change in any release of primax without an earlier warning",
         ExperimentalWarning,
         stacklevel=who.level,
     )

@@ -35,21 +35,21 @@ def note_threads() -> None:
 
 
 def require_own_process() -> None:
-    """Refuse to compute in a process that was forked from one where XLA was at work.
+    """Raise an error in a process that was forked after XLA had started.
 
     Raises:
       RuntimeError: this is such a process.
     """
     if _forked.value:
         raise RuntimeError(
-            "this process was forked (os.fork) from one where primax had used XLA, whose threads a fork does not copy: "
-            "a computation here would hang. Start processes by spawn instead: "
-            "multiprocessing.get_context('spawn'), or fork before primax computes anything"
+            "this process was forked (os.fork) from a process that had used XLA. A fork does not copy the threads of "
+            "XLA, so a computation here would hang. Start processes by multiprocessing.get_context('spawn'), or fork "
+            "before primax computes anything"
         )
 
 
 def is_forked() -> bool:
-    """Whether this process was forked from one where XLA was at work."""
+    """Whether this process was forked after XLA had started."""
     return bool(_forked.value)
 
 

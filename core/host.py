@@ -200,12 +200,12 @@ class PluginHost(WaitingPlugins):
         return record.state != before
 
     def suppliers(self, primitive: Any) -> list[str]:
-        """Who could supply what a primitive lacks, and why they do not; lines for a message."""
+        """Lines for a message about a missing rule: the plugins that could supply it, and why they do not."""
         lines = []
         if self._activation.loading is not None:
             lines.append(
-                f"Plugin {self._activation.loading.name!r} is being loaded just now: "
-                "a plugin should bind primitives when its functions are called, not when it is imported."
+                f"Plugin {self._activation.loading.name!r} is still being imported: "
+                "a plugin must not bind primitives at import, only when its functions are called."
             )
         home = self._home(primitive)
         withdrawn = self._withdrawn.get(primitive)
@@ -216,7 +216,7 @@ class PluginHost(WaitingPlugins):
             lines.append(f"Its plugin {home.name!r} is not active: {reason}.")
         else:
             idle = [each for each in self._installed or () if each.state not in ("active", "discovered")]
-            lines += [f"Not active, whatever it may supply: {each.reason}." for each in idle]
+            lines += [f"This plugin is not active and may supply it: {each.reason}." for each in idle]
         return lines
 
     def _advance(self, steps: Any) -> bool:
@@ -375,12 +375,12 @@ class PluginHost(WaitingPlugins):
             self.activate_imported()
 
     def ground_to_override(self, name: str, owner: str | None) -> str:
-        """On whose word a plugin may replace what another has given, for those who ask."""
+        """Who allows a plugin to override entries of another, as a text for users."""
         if name == owner:
             return ""
         record = self._find(name)
         if record is None or record.source != "installed":
-            return "no consent is needed: it comes with primax, or was given by hand"
+            return "no consent is needed, as the plugin is part of primax or was registered by hand"
         return self._consents.ground(name, owner)
 
     def _discover(self) -> None:
@@ -428,23 +428,23 @@ class PluginHost(WaitingPlugins):
             not_entered.difference_update(forgotten)
 
     def _look_at_file(self, record: PluginRecord) -> None:
-        """Note what an installed plugin gives and its file does not say: other programs go without."""
+        """Record entries of an installed plugin that its file does not list, so that the user is warned."""
         if record.source != "installed":
             return
         found = self.said(record)
         unsaid = [] if found is None else metadata.unsaid(found, record.entries)
         if unsaid:
             self._remarks.append(
-                f"plugin {record.describe()} gives {', '.join(map(repr, unsaid))}, which its {metadata.FILE} does not "
-                f"say: programs that do not import it go without; `python -m primax check {record.name}` shows what "
-                "the file must be"
+                f"the {metadata.FILE} of plugin {record.describe()} does not list {', '.join(map(repr, unsaid))}, so "
+                f"programs that do not import the plugin will not find them; `python -m primax check {record.name}` "
+                "shows the right file"
             )
 
     def _enlist(self, name: str, plugin: Any) -> None:
-        """Hand a plugin to pluggy, which finds its hooks and refuses those that are none."""
+        """Register a plugin with pluggy, which finds its hooks and refuses unknown ones."""
         for other, each in self.manager.list_name_plugin():
             if each is plugin:
-                raise RefusedError(f"its object is plugin {other!r} already")
+                raise RefusedError(f"the same object is already plugin {other!r}")
         try:
             self.manager.register(plugin, name)
             self.manager.check_pending()
@@ -484,7 +484,7 @@ class PluginHost(WaitingPlugins):
                 self._unreported.append(record)
 
     def _report(self) -> None:
-        """Warn of each plugin that failed or was refused, once, or raise; and of what is wrong with active ones."""
+        """Warn once of each plugin that failed or was refused, or raise; also warn of faults of active plugins."""
         while True:
             with self._lock:
                 remark = self._remarks.pop(0) if self._remarks else ""
@@ -510,7 +510,7 @@ class PluginHost(WaitingPlugins):
 
 
 class _PluginManager(pluggy.PluginManager):
-    """pluggy's, which looks closely at each name of a plugin: in modules, at marked functions alone."""
+    """The manager of pluggy, which looks at every name of a plugin; in modules this one looks at marked functions."""
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
         if isinstance(plugin, ModuleType):
@@ -521,10 +521,10 @@ class _PluginManager(pluggy.PluginManager):
 
 
 def _require_callable_hook(caller: Any, implementation: Any) -> None:
-    """A hook takes what it is given, and does its work when it is called.
+    """Check that a hook is a plain function that takes all the arguments of its specification.
 
     Raises:
-      RefusedError: it does not.
+      RefusedError: it is not.
     """
     missing = [each for each in caller.spec.argnames if each not in implementation.argnames]
     if missing:
@@ -532,7 +532,7 @@ def _require_callable_hook(caller: Any, implementation: Any) -> None:
     function = implementation.function
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         kind = "a generator" if inspect.isgeneratorfunction(function) else "a coroutine"
-        raise RefusedError(f"its {caller.name} must be a plain function, got {kind}, of which nothing would run")
+        raise RefusedError(f"its {caller.name} must be a plain function, got {kind}, whose code a call does not run")
 
 
 def _take_for_no_users(module: str) -> None:

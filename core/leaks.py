@@ -33,10 +33,10 @@ def refuse_leaks(tracer_class: type) -> None:
             continue
         leaked = [x for x in gc.get_referrers(trace) if isinstance(x, tracer_class)]
         if leaked:
-            lines = [f"{trace.transformation} has ended, and {len(leaked)} of its tracers are still there."]
+            lines = [f"{trace.transformation} has ended, but {len(leaked)} of its tracers still exist."]
             for i in range(min(len(leaked), _MOST_NAMED)):
                 lines += _described(leaked[i], leaked)
-            lines.append("Return values from the transformed function instead of storing them where they stay.")
+            lines.append("Return values from the transformed function instead of storing them elsewhere.")
             raise UnexpectedTracerError("\n".join(lines))
 
 

@@ -410,7 +410,9 @@ class Mesh(_Axes):
         low, high = places.min(0), places.max(0) + 1
         part = self.devices[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
         if part.size != len(places):
-            raise ValueError(f"local_mesh: the devices of this process are no rectangle of {self!r}")
+            raise ValueError(
+                f"local_mesh: the devices of this process must be a rectangular part of the mesh, got {self!r}"
+            )
         return Mesh(part, self.axis_names, self.axis_types)
 
     def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
@@ -501,7 +503,7 @@ def _mesh_of_ids(platform: str, ids: np.ndarray[Any, Any], names: Any, types: An
     by_id = {device.id: device for device in platforms.devices(platform)}
     missing = [int(number) for number in ids.flat if number not in by_id]
     if missing:
-        raise ValueError(f"Mesh: devices with the ids {missing} are not there; there are {sorted(by_id)}")
+        raise ValueError(f"Mesh: the device ids {missing} do not exist; there are {sorted(by_id)}")
     grid = np.empty(ids.shape, object)
     grid.flat[:] = [by_id[number] for number in ids.flat]
     return Mesh(grid, names, types)

@@ -88,8 +88,8 @@ def pending_results(
     for name in sorted(unreduced, key=str):
         if any(name in each for result in axes for each in result) or (name in summed and name in dividing):
             raise ShardingTypeError(
-                f"{primitive}: operands of types {_shown(avals)} are unreduced along {name!r}, which divides "
-                f"another; {_remedy(avals, summed)}"
+                f"{primitive}: the mesh axis {name!r} must not divide one operand if another is unreduced along it, "
+                f"got {_shown(avals)}; {_remedy(avals, summed)}"
             )
     return unreduced, same - unreduced - dividing
 
@@ -124,27 +124,27 @@ def _check_summands(
         if not linearity.together:
             if sum(having) > 1:
                 raise ShardingTypeError(
-                    f"{primitive}: only one operand may be unreduced along {name!r}, since products of "
-                    f"summands are no summands of the product, got {_shown(avals)}; {remedy} for all but one"
+                    f"{primitive}: only one operand may be unreduced along {name!r}, since a product of sums is not "
+                    f"the sum of the products, got {_shown(avals)}; {remedy} for all but one"
                 )
             for has, aval in zip(having, avals, strict=True):
                 if not has and name not in _reduced(aval) and aval.shape and dtypes.is_inexact(aval.dtype):
                     raise ShardingTypeError(
-                        f"{primitive}: operands must be reduced along {name!r} where another is unreduced, "
-                        f"since their cotangents are, got {_shown(avals)}; bring the others there with "
+                        f"{primitive}: operands must be reduced along {name!r} if another is unreduced, since their "
+                        f"cotangents are unreduced, got {_shown(avals)}; convert the others with "
                         f"{_brought(avals, name, 'reduced')}, or {remedy}"
                     )
             continue
         for i, (has, aval) in enumerate(zip(having, avals, strict=True)):
             if not has and linearity.holds(i) and not (linearity.scalars and not aval.shape):
                 raise ShardingTypeError(
-                    f"{primitive}: operands must all be unreduced along {name!r}, or none, got "
-                    f"{_shown(avals)}; {remedy}, or bring the others there with {_brought(avals, name, 'unreduced')}"
+                    f"{primitive}: either all operands or none must be unreduced along {name!r}, got "
+                    f"{_shown(avals)}; {remedy}, or convert the others with {_brought(avals, name, 'unreduced')}"
                 )
 
 
 def _check_same(primitive: Any, avals: Sequence[Any], params: Mapping[str, Any], told: Any, same: Names) -> None:
-    """Refuse operands beside those that are reduced whose part in the cotangents could not be told."""
+    """Refuse operands that must be reduced because others are."""
     linearity = linearity_of(primitive, params)
     for name in sorted(same, key=str):
         for i, aval in enumerate(avals):
@@ -158,13 +158,13 @@ def _check_same(primitive: Any, avals: Sequence[Any], params: Mapping[str, Any],
             if name in getattr(aval, "vma", _NONE) or (linearity is not None and not linearity.holds(i)):
                 continue
             raise ShardingTypeError(
-                f"{primitive}: operands must be reduced along {name!r} where others are, got {_shown(avals)}; bring "
-                f"the others there with {_brought(avals, name, 'reduced')}, or divide them along {name!r}"
+                f"{primitive}: operands must be reduced along {name!r} if one is, got {_shown(avals)}; convert the "
+                f"others with {_brought(avals, name, 'reduced')}, or divide them along {name!r}"
             )
 
 
 def _check_undivided(primitive: Any, avals: Sequence[Any], told: Any, position: int, name: Any) -> None:
-    """Refuse a reduced operand of which a dimension is divided in others."""
+    """Refuse a reduced operand if the same mesh axis divides one of its dimensions in another operand."""
     for i, aval in enumerate(avals):
         if i == position:
             continue
@@ -174,8 +174,8 @@ def _check_undivided(primitive: Any, avals: Sequence[Any], told: Any, position: 
             apart = isinstance(told, Factors) and told.operands[i][dim] not in told.operands[position]
             if not apart:
                 raise ShardingTypeError(
-                    f"{primitive}: operand {position} is reduced along {name!r}, which divides a dimension of it in "
-                    f"another, got {_shown(avals)}; divide it there too, with primax.reshard"
+                    f"{primitive}: operand {position} must be divided along {name!r}, as operand {i} is in the same "
+                    f"dimension, not reduced along it, got {_shown(avals)}; divide it with primax.reshard"
                 )
 
 
@@ -184,7 +184,7 @@ def _is_number(aval: Any) -> bool:
 
 
 def _remedy(avals: Sequence[Any], names: Names) -> str:
-    """How the first operand that is still to be summed along some of the axes is summed."""
+    """The remedy for an unreduced operand: the call that sums the first one along these axes."""
     for aval in avals:
         division = _division(aval)
         if division is not None and division.unreduced & names:
@@ -197,7 +197,7 @@ def _remedy(avals: Sequence[Any], names: Names) -> str:
 
 
 def _brought(avals: Sequence[Any], name: Any, to: str) -> str:
-    """How another operand becomes unreduced or reduced along an axis."""
+    """The call that makes another operand unreduced or reduced along an axis."""
     mapped = any(name in division.mesh.manual_axes for division in map(_division, avals) if division is not None)
     if not mapped:
         return f"primax.reshard(x, primax.P(..., {to}={{{name!r}}}))"

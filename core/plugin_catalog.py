@@ -131,7 +131,7 @@ class PluginCatalog:
         return found
 
     def refusal(self, record: PluginRecord) -> str:
-        """Why a plugin is refused before anything of it is imported; empty if it is not."""
+        """Why a plugin is refused before its import; empty if it is not refused."""
         if record.unreadable:
             return record.unreadable
         first = self._find(record.name)
@@ -161,7 +161,7 @@ class PluginCatalog:
         return f" (there are {', '.join(sorted({record.name for record in self._all()})) or 'none'})"
 
     def _home(self, primitive: Any) -> PluginRecord | None:
-        """The plugin that has a primitive, or would have if it were active."""
+        """The plugin of a primitive, active or not."""
         owner = getattr(primitive, "plugin", None)
         if owner is not None:
             return self._find(owner)
@@ -170,7 +170,7 @@ class PluginCatalog:
         return best if best is not None and best.match(module) else None
 
     def _discover(self) -> None:
-        """Learn of installed plugins, once, and of those that the environment blocks."""
+        """List the installed plugins, once, and block those that the environment names."""
         if self._listed:
             return
         own, others = installed_plugins(self._own_version) if self._installed is None else ([], [])
@@ -186,7 +186,7 @@ class PluginCatalog:
                 self._listed = True
 
     def _list_own(self, own: list[Found]) -> None:
-        """List the plugins of primax, before those that are listed by hand, with what their file says of them.
+        """List the plugins of primax with the content of their file, before plugins that were added by hand.
 
         Raises:
           PluginError: there are none.
@@ -195,8 +195,8 @@ class PluginCatalog:
             return
         if not own:
             raise PluginError(
-                f"primax {self._own_version} has no plugins, since the metadata of its distribution, which lists them, "
-                "is not on sys.path; install it, with pip install -e . in a checkout"
+                f"primax {self._own_version} finds no plugins, because the metadata of its distribution is not on "
+                "sys.path; install primax, with pip install -e . in a checkout"
             )
         records = [_record("built-in", each) for each in own]
         self._builtins[:0] = records

@@ -317,8 +317,8 @@ class _Asking:
         rule = self.table.functions.get(self.primitive)
         if rule is None:
             raise PluginError(
-                f"the primax.json of plugin {self.plugin!r} says that it gives a {self.table.kind} rule of "
-                f"{self.primitive}, but it does not"
+                f"the primax.json of plugin {self.plugin!r} lists a {self.table.kind} rule of {self.primitive}, "
+                "but the plugin does not define it"
             )
         return rule(*args, **params)
 

@@ -317,12 +317,12 @@ def escaped(tracer: Tracer) -> UnexpectedTracerError:
     if tracer._trace.alive:
         where = tracer._trace.transformation
         return UnexpectedTracerError(
-            f"{tracer.describe()} inside {where} was used by a function that runs outside of {where}, "
+            f"{tracer.describe()} inside {where} was used by a function that runs outside {where}, "
             f"such as one with custom derivatives, or a callback.{' ' + made if made else ''}\n"
             "Pass it to that function as an argument instead of closing over it."
         )
     return UnexpectedTracerError(
-        f"{tracer.describe()} escaped from {tracer._trace.transformation}, where it was made, and was used "
-        f"after that had ended.{' ' + made if made else ''}\n"
+        f"{tracer.describe()} escaped from {tracer._trace.transformation} and was used after the end of that "
+        f"transformation.{' ' + made if made else ''}\n"
         "Return values from the transformed function instead of storing them in globals, attributes or lists."
     )

@@ -8,8 +8,8 @@ from typing import Any
 from primax.core.tree_registry import KeyPath, PyTreeDef, registry
 
 TOO_DEEP = (
-    "tree.flatten: tree must not hold itself, nor be deeper than the stack of Python, "
-    "got containers in each other without end"
+    "tree.flatten: tree must not contain itself or be nested deeper than Python's stack, "
+    "got containers nested too deeply"
 )
 
 

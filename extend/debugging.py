@@ -55,6 +55,4 @@ def check_results(name: str, closed: ClosedJaxpr, args: Sequence[Any], outs: Seq
         raise FloatingPointError(
             f"{name}: {found}; the program cannot be run step by step to find the operation"
         ) from error
-    raise FloatingPointError(
-        f"{name}: {found}; none of its operations gave such a result when they were run one by one"
-    )
+    raise FloatingPointError(f"{name}: {found}; run one by one, none of its operations gave such a result")

@@ -87,7 +87,7 @@ def with_effects(where: str, given: Mapping[str, Any], effects: Any, mutates: An
       mutates: likewise.
 
     Raises:
-      TypeError: a declaration is not as it must be, or there is no type rule, or one that tells effects already.
+      TypeError: a declaration is wrong, or there is no type rule, or the type rule returns effects already.
     """
     rules = {kind: rule for kind, rule in given.items() if rule is not None}
     mutates = _positions(where, "mutates", mutates, rules)
@@ -105,12 +105,12 @@ def with_effects(where: str, given: Mapping[str, Any], effects: Any, mutates: An
     name = "effects" if effects else "mutates"
     if "effectful_abstract_eval" in rules:
         raise TypeError(
-            f"{where}: {name} must not be given beside effectful_abstract_eval, which tells effects already"
+            f"{where}: {name} must not be given together with effectful_abstract_eval, which returns effects already"
         )
     if "abstract_eval" not in rules:
-        raise TypeError(f"{where}: {name} must be given beside an abstract_eval rule, which tells the types")
+        raise TypeError(f"{where}: {name} must be given together with an abstract_eval rule, for the types")
     if rules.get("interpret") is derive.from_impl:
-        raise TypeError(f"{where}: interpret must not be derive.from_impl beside {name}, which the impl does not have")
+        raise TypeError(f"{where}: interpret must not be derive.from_impl if {name} is given, since the impl lacks it")
     if rules.get("jvp") is derive.from_impl:
         rules["jvp"] = _Wrapped(derive.from_impl, _with_primal_bound)
     rules["effectful_abstract_eval"] = _WithEffects(rules.pop("abstract_eval"), told)
@@ -155,8 +155,8 @@ def _positions(where: str, name: str, value: Any, rules: Mapping[str, Any]) -> t
     count = _count_of_arguments(rules)
     for i in value:
         if isinstance(i, bool) or not isinstance(i, int) or i < 0 or (count is not None and i >= count):
-            of = "" if count is None else f", of which there are {count}"
-            raise TypeError(f"{where}: {name} must name positions of arguments{of}, got {i!r}")
+            of = "" if count is None else f" below {count}"
+            raise TypeError(f"{where}: {name} must be positions of arguments{of}, got {i!r}")
     return tuple(value)
 
 
@@ -255,8 +255,8 @@ def _check_counts(
             least, most = operands[0] + 1, None if operands[1] is None else operands[1] + 1
             if not (_fits((least, most), counts) and _fits(counts, (least, most))):
                 raise TypeError(
-                    f"{where}: the {kind} rule must take {first} and as many arguments as the impl, {operands[0]}, "
-                    f"so {least}, got {counts[0]}"
+                    f"{where}: the {kind} rule must take {least} arguments, {first} and the {operands[0]} of the impl, "
+                    f"got {counts[0]}"
                 )
 
 
@@ -321,7 +321,7 @@ def _declare_types(where: str, rules: dict[str, Any], elementwise: bool, out_lik
     """The type and batch rules of what is elementwise, or has a result like an argument."""
     typed = "abstract_eval" in rules or "effectful_abstract_eval" in rules
     if out_like is not None and typed:
-        raise TypeError(f"{where}: out_like must not be given beside a type rule, which says it already")
+        raise TypeError(f"{where}: out_like must not be given together with a type rule, which says the same")
     if out_like is None and elementwise and not typed:
         if "impl" in rules and not isinstance(rules["impl"], Derivation):
             rules["abstract_eval"] = derive.from_impl
@@ -361,7 +361,7 @@ def _declare_linear(where: str, rules: dict[str, Any], linear: tuple[int, ...]) 
     elif transpose is None:
         transpose = derive.from_impl
         if rules.get("impl") is None:
-            raise TypeError(f"{where}: linear needs an impl, a jvp or a transpose rule, from which the rest follows")
+            raise TypeError(f"{where}: linear needs an impl, a jvp or a transpose rule to derive the other rules from")
     rules["transpose"] = _Wrapped(transpose, lambda rule, primitive: _kept(rule, primitive, linear))
 
 
@@ -378,7 +378,7 @@ def _multilinear_jvp(primitive: Any, linear: tuple[int, ...]) -> Rule:
             if i not in linear:
                 raise MissingRuleError(
                     f"no jvp rule for primitive {primitive.name!r} with respect to argument {i}: it is declared linear "
-                    f"in {list(linear)}, and nothing is said of the others.\n"
+                    f"only in {list(linear)}.\n"
                     f"  Give a jvp rule, or declare nondiff=({i},)."
                 )
             terms = primitive.bind(*(t if j == i else x for j, x in enumerate(primals)), **params)
@@ -461,7 +461,7 @@ def _declare_vjp(where: str, rules: dict[str, Any], vjp: Any, linear: tuple[int,
     for kind in ("jvp", "transpose"):
         if kind in rules or linear:
             other = f"a {kind} rule" if kind in rules else "linear"
-            raise TypeError(f"{where}: vjp must not be given beside {other}, which says how to differentiate already")
+            raise TypeError(f"{where}: vjp must not be given together with {other}, which defines derivatives already")
     rules["jvp"] = derive.by(_reverse_only, *vjp)
 
 

@@ -157,7 +157,9 @@ def define_primitive(
     if not isinstance(name, str) or not name:
         raise TypeError(f"define_primitive: name must be a non-empty string, got {name!r}")
     if "::" in name or name != "".join(name.split()):
-        raise TypeError(f"define_primitive: name must be without blanks and '::', since programs show it, got {name!r}")
+        raise TypeError(
+            f"define_primitive: name must have no blanks and no '::', since programs print it, got {name!r}"
+        )
     where = f"define_primitive({name})"
     if doc is not None and not isinstance(doc, str):
         raise TypeError(f"{where}: doc must be text, got {doc!r}")

@@ -59,10 +59,12 @@ class _Recipe(Derivation):
     def rule_for(self, where: str, primitive: Any, kind: str, others: Mapping[str, Any]) -> Rule:
         maker = self.makers.get(kind)
         if maker is None:
-            raise TypeError(f"{where}: {kind} cannot be {self}, which makes rules of kind {', '.join(self.makers)}")
+            raise TypeError(
+                f"{where}: {kind} cannot be {self}, which derives only rules of kind {', '.join(self.makers)}"
+            )
         source = others.get(self.source)
         if self.source and source is None:
-            raise TypeError(f"{where}: {kind} can be {self} only if there is a rule {self.source}, which is not given")
+            raise TypeError(f"{where}: {kind} can be {self} only together with the {self.source} rule, got none")
         if isinstance(source, Derivation) or hasattr(source, "derived_from"):
             raise TypeError(f"{where}: {kind} cannot be {self}, since the {self.source} rule is derived itself")
         if self.source == "impl":
@@ -79,15 +81,16 @@ def _refuse_loss(refusal: str, kind: str, others: Mapping[str, Any]) -> None:
     """Refuse a derivation beside a rule written by hand that would not be used any more."""
     if kind == "jvp" and _is_by_hand(others.get("transpose")):
         raise TypeError(
-            f"{refusal} beside a transpose rule written by hand, which grad would not call: the tangent would be made "
-            "of the operations of the impl. Give a jvp that binds the primitive on tangents, such as derive.linear"
+            f"{refusal} if the transpose rule is written by hand: the tangent would consist of the operations of the "
+            "impl, so grad would not call that rule. Give a jvp that binds the primitive on tangents, such as "
+            "derive.linear"
         )
     if kind in ("batch", "axis_batch"):
         for other, rule in others.items():
-            reason = LOST.get(other, "" if other in _KEPT else "only its author knows how it is applied to a batch")
+            reason = LOST.get(other, "" if other in _KEPT else "only its author knows how to apply it to a batch")
             if reason and _is_by_hand(rule):
                 raise TypeError(
-                    f"{refusal} beside a {other} rule written by hand, which vmap would lose: {reason}. "
+                    f"{refusal} if the {other} rule is written by hand, because vmap would lose that rule: {reason}. "
                     "Write the batch rule by hand, or use derive.loop"
                 )
 

@@ -47,8 +47,7 @@ def refuse_divided(what: str, avals: Sequence[ShapedArray]) -> None:
     for aval in avals:
         if aval.division is not None:
             raise ShardingTypeError(
-                f"{what} must not be divided, got {aval.str_short()}; bring it whole to every device with "
-                "primax.reshard"
+                f"{what} must not be divided, got {aval.str_short()}; replicate it with primax.reshard"
             )
 
 
@@ -62,8 +61,7 @@ def whole_along(x: ShapedArray, dims: Sequence[int], how: str = "primax.reshard"
     for dim in dims:
         if axes[dim]:
             raise ShardingTypeError(
-                f"the operand must not be divided along dimension {dim}, got {x.str_short()}; bring it whole to every "
-                f"device with {how}"
+                f"the operand must not be divided along dimension {dim}, got {x.str_short()}; replicate it with {how}"
             )
 
 
@@ -81,8 +79,8 @@ def all_alike(avals: Sequence[ShapedArray]) -> Axes:
     for aval in avals:
         if aval.division is not None and aval.division.axes != axes_of_dims(first):
             raise ShardingTypeError(
-                f"operands must be divided alike, got {first.str_short()} and {aval.str_short()}; bring one to the "
-                "other's division with primax.reshard"
+                f"operands must be divided in the same way, got {first.str_short()} and {aval.str_short()}; change one "
+                "with primax.reshard"
             )
     return axes_of_dims(first)
 
@@ -147,7 +145,7 @@ def cut_axes(x: ShapedArray, shape: Sequence[int], sizes: Any = None) -> Axes:
             if size % parts:
                 raise ShardingTypeError(
                     f"a part of {size} elements along dimension {dim} of {x.str_short()} cannot be divided in "
-                    f"{parts} parts; bring the operand whole along it to every device with primax.reshard"
+                    f"{parts} parts; replicate the operand along it with primax.reshard"
                 )
     return axes
 
@@ -169,7 +167,7 @@ def reshaped_axes(x: ShapedArray, new: tuple[int, ...]) -> Axes:
         if split is None:
             raise ShardingTypeError(
                 f"the sharding of {x.str_short()} with the shape {new} is not determined; give out_sharding=, such "
-                f"as out_sharding=primax.P(), or bring the operand whole to every device with primax.reshard"
+                "as out_sharding=primax.P(), or replicate the operand with primax.reshard"
             )
         found += split
     return tuple(found)

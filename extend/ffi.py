@@ -198,7 +198,9 @@ def _reversed_layouts(name: str, layouts: Sequence[Layout] | None, avals: Sequen
     """The axes of each value, the fastest first, as XLA has them."""
     given = [None] * len(avals) if layouts is None else list(layouts)
     if len(given) != len(avals):
-        raise ValueError(f"ffi_call: {name} must be one for each value, got {len(given)} for {len(avals)} values")
+        raise ValueError(
+            f"ffi_call: {name} must have one entry for each value, got {len(given)} for {len(avals)} values"
+        )
     found = []
     for layout, aval in zip(given, avals, strict=True):
         axes = tuple(range(len(aval.shape))) if layout is None else tuple(layout)

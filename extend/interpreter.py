@@ -165,7 +165,7 @@ class Interpreter:
             return [out]
         if not isinstance(out, list | tuple) or len(out) != len(eqn.outvars):
             raise RuleError(
-                f"{type(self).__name__}: what is called for {eqn.primitive} must return a list of "
+                f"{type(self).__name__}: the rule or method for {eqn.primitive} must return a list of "
                 f"{len(eqn.outvars)} values, got {out!r}"
             )
         return list(out)
@@ -206,7 +206,7 @@ class Interpreter:
         held = ", ".join(name for name, value in eqn.params.items() if any(jaxprs_in_params({name: value})))
         raise MissingRuleError(
             f"{self._missing(eqn)}\n"
-            f"  It holds programs ({held}), and only its author knows how it uses them.\n"
+            f"  It has inner programs ({held}), and only its author knows how it uses them.\n"
             f"  Define {type(self).__name__}.handle_{eqn.primitive.name}(self, eqn, *values), or for all interpreters "
             f"registry.define({eqn.primitive.name}_p, interpret=rule) in its plugin."
         )
@@ -283,7 +283,6 @@ class Interpreter:
         if not any(note.startswith(prefix) for note in getattr(error, "__notes__", ())):
             remedy = ""
             if self._handler(eqn) is interpret_rules.functions.get(eqn.primitive):
-                remedy = (
-                    f" Define {type(self).__name__}.handle_{eqn.primitive.name} to go through its programs otherwise."
-                )
+                method = f"{type(self).__name__}.handle_{eqn.primitive.name}"
+                remedy = f" Define {method} to treat its inner programs in another way."
             error.add_note(f"{prefix}{eqn.primitive}, used at {summarize(eqn.source_info)}.{remedy}")

@@ -49,7 +49,7 @@ class _Store:
 
     def get(self) -> Any:
         if not self._held:
-            raise StoreException("a second result is there only once the wrapped function has been called")
+            raise StoreException("the second result does not exist before the call of the wrapped function")
         return self._held[0]
 
 
@@ -206,7 +206,7 @@ def merge_linear_aux(first: Callable[[], Any], second: Callable[[], Any]) -> tup
         except StoreException:
             continue
     if len(found) != 1:
-        raise StoreException(f"one of two functions should have been called, but {len(found)} were")
+        raise StoreException(f"exactly one of the two functions must have been called, got {len(found)}")
     return found[0]
 
 

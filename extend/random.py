@@ -195,7 +195,7 @@ def register_prng_impl(impl: PRNGImpl, registry: Registry | None = None) -> None
         registry.enter("generator", _named, impl.name, impl)
         return
     if impl.name in _named and impl.name not in _loose:
-        raise PluginError(f"register_prng_impl: the name of impl must be new, got {impl.name!r}, which is a plugin's")
+        raise PluginError(f"register_prng_impl: the name of impl must be new, got {impl.name!r} of an existing plugin")
     _loose.add(impl.name)
     _named[impl.name] = impl
 

@@ -76,12 +76,12 @@ def _bridge() -> Bridge:
         core = import_module("jax.extend.core")
     except ImportError as error:
         raise ImportError(
-            f"to_jax: jax must be installed, got {error}; it is the one function of primax that needs jax"
+            f"to_jax: jax must be installed, got {error}; no other function of primax needs jax"
         ) from error
     if issubclass(core.Primitive, Primitive):
         raise ImportError(
-            "to_jax: jax must be the real one, but `import jax` means primax in this process; "
-            "primitives of primax are used there as they are"
+            "to_jax: the real jax must be imported, but `import jax` imports primax in this process; there, use "
+            "primitives of primax directly"
         )
     return Bridge(SimpleNamespace(jax=jax, core=core, **modules))
 
@@ -226,8 +226,8 @@ class _InJax:
         if any(jaxprs_in_params(params)) and not self.bridge.replay.keeps_programs(self.given):
             held = ", ".join(name for name, value in params.items() if any(jaxprs_in_params({name: value})))
             raise NotImplementedError(
-                f"to_jax: parameters of {self.given} must hold no programs, got one in {held}; "
-                "jax's transformations would not enter it"
+                f"to_jax: {self.given} must have no inner programs in parameters, got one in {held}; "
+                "jax's transformations could not transform it"
             )
         with self.bridge.options():
             outs, effects = self.given.result_types(tuple(map(self.bridge.aval_of, avals)), params)

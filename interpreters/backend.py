@@ -101,7 +101,7 @@ def _widen(b: Any) -> Any:
 def on_host(x: Any) -> np.ndarray[Any, Any]:
     """The host value of an argument that is not a primax array."""
     if isinstance(x, ShapeDtypeStruct):
-        raise TypeError(f"{x!r} has no value; functions that compute need an array, eval_shape does not{of_call()}")
+        raise TypeError(f"{x!r} is a type without a value; pass an array, or use eval_shape{of_call()}")
     return np.asarray(x)
 
 
@@ -215,8 +215,8 @@ def _gather(b: Any) -> np.ndarray[Any, Any]:
     if sharding._summands:
         raise ValueError(
             f"an array of type {b.aval.str_short()} is unreduced along "
-            f"{', '.join(map(repr, sharding._summands))}, so that no device has its value: sum first, with "
-            "primax.reshard(x, primax.P()), or read the summands, x.addressable_shards"
+            f"{', '.join(map(repr, sharding._summands))}, so no device has its value: sum it with "
+            "primax.reshard(x, primax.P()), or read the summands from x.addressable_shards"
         )
     if not sharding.is_fully_addressable and not sharding.is_fully_replicated:
         raise XlaError(

@@ -152,8 +152,8 @@ def bind_batched(
       TypeError: there is a parameter `vmapped` already.
     """
     if "vmapped" in params:
-        must = "must not be called vmapped, since batch is derive.from_impl"
-        raise TypeError(f"{impl.primitive}: a parameter {must}")
+        reason = "since derive.from_impl as the batch rule uses this name"
+        raise TypeError(f"{impl.primitive}: parameters must have other names than 'vmapped', {reason}")
     return _bind(_form_of(impl, by_axis), axis, args, dims, {**params, "vmapped": ()})
 
 

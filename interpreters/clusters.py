@@ -196,7 +196,7 @@ def detect(method: str | None) -> Place:
         )
     if not kind.is_present():
         raise RuntimeError(
-            f"distributed.initialize: cluster_detection_method is {method!r}, but this process was not started by it: "
-            f"{kind.__doc__}"
+            f"distributed.initialize: cluster_detection_method must be how this process was started, got {method!r}, "
+            f"which is: {kind.__doc__}"
         )
     return kind.place()

@@ -125,7 +125,7 @@ class Executable:
         """
         fork.require_own_process()
         if config.no_execution.value:
-            raise RuntimeError("a compiled program would be run, and no_execution is on")
+            raise RuntimeError("no_execution is on, and this call would run a compiled program")
         if self.agree is not None:
             self.agree()
             self.agree = None
@@ -364,7 +364,7 @@ def compile_lowered(
       TypeError: a token is among the arguments or the results.
     """
     if abstract_token in closed.in_avals or abstract_token in closed.out_avals:
-        raise TypeError(f"{name}: arguments and results of a compiled program must be arrays, got a token among them")
+        raise TypeError(f"{name}: arguments and results of a compiled program must be arrays, got a token")
     site = site_of(site)
     executable = Executable(closed, lowered, site, compile_module(lowered, site, name, overrides))
     if _is_shared(site) and joined.runtime is not None:

@@ -57,8 +57,8 @@ class _CustomPart:
         if [(aval.shape, aval.dtype) for aval in found] != [(aval.shape, aval.dtype) for aval in wanted]:
             have, want = (", ".join(aval.str_short() for aval in avals) for avals in (found, wanted))
             raise RuleError(
-                f"{self.label}: the function of one device's parts must return [{want}] by the shardings of the "
-                f"results, got [{have}]"
+                f"{self.label}: by the shardings of the results, the function of one device must return [{want}], "
+                f"got [{have}]"
             )
 
 

@@ -145,8 +145,8 @@ class Derivative:
             values[place] = from_host(x)
         if missing:
             raise ValueError(
-                f"vjp_fun: {', '.join(missing)} must be restored before the call, since saveable_args kept it out; "
-                "assign to vjp_fun.args_res"
+                f"vjp_fun: {', '.join(missing)} must be restored before the call, since saveable_args excluded it; "
+                "assign it to vjp_fun.args_res"
             )
         return empty.with_residuals(values)
 

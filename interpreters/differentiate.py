@@ -263,8 +263,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
             want = get_aval(out)
             if avals and dtypes.is_inexact(want.dtype) != dtypes.is_inexact(avals[0].dtype):
                 raise TypeError(
-                    "linear_transpose: fun must return integers of integers, and real or complex numbers of such, got "
-                    f"{want.str_short()} of {avals[0].str_short()}"
+                    "linear_transpose: fun must return integers for integer arguments, and real or complex numbers "
+                    f"otherwise, got {want.str_short()} for {avals[0].str_short()}"
                 )
             if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
                 raise TypeError(

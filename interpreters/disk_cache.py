@@ -94,7 +94,7 @@ def read(folder: str, key: str) -> bytes | None:
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not _is_own(status):
-            discard(folder, key, "it belongs to somebody else, or others may write to it")
+            discard(folder, key, "another user owns it or can write to it")
             return None
         data = file.read()
     start = len(_MAGIC)
@@ -186,7 +186,7 @@ def prune(folder: str, most: int) -> None:
             path.unlink(missing_ok=True)
             left -= size
     except OSError as error:
-        _warn(folder, f"{folder} cannot be made smaller: {error}")
+        _warn(folder, f"old programs in {folder} cannot be deleted: {error}")
 
 
 def clear(folder: str) -> int:
@@ -207,6 +207,6 @@ def clear(folder: str) -> int:
 def _warn(folder: str, what: str, always: bool = False) -> None:
     """Say what is wrong: as a warning if somebody chose this folder or has tampered with it."""
     if always or folder != config.compilation_cache_dir.default:
-        warnings.warn(f"compilation cache: {what}. primax goes on without it", UserWarning, stacklevel=3)
+        warnings.warn(f"compilation cache: {what}. primax continues without it", UserWarning, stacklevel=3)
     else:
         log.debug("compilation cache: %s", what)

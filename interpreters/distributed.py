@@ -147,20 +147,20 @@ class Runtime:
             if waited > self.patience:
                 raise XlaError(
                     f"process {missing[0]} has not called the program {_name(digest)!r} within {self.patience:g} s; "
-                    f"{_RULE}, or need a longer initialization_timeout"
+                    f"{_RULE}; otherwise increase initialization_timeout"
                 )
-            self.look(f"it to come to the program {_name(digest)!r}", begin)
+            self.look(f"it to call the program {_name(digest)!r}", begin)
             time.sleep(min(max(waited / 10, 1e-3), 2 * _LOOK))
 
     def look(self, what: str, since: float | None) -> None:
-        """Look at what becomes of the other processes.
+        """Check that the other processes still run.
 
         Args:
-          what: this process waits for.
-          since: when it began to; None if it does not matter.
+          what: what this process waits for.
+          since: the time when the wait began; None to ignore it.
 
         Raises:
-          XlaError: one is lost, so that the wait would not end.
+          XlaError: a process is lost, so the wait would not end.
         """
         for process, news in self.links.lost.items():
             raise XlaError(f"process {process} {news}; process {self.process_index} waits for {what}")
@@ -168,12 +168,12 @@ class Runtime:
         for process, when in list(self.links.left.items()):
             if now - max(when, since or 0.0) > self.shutdown_timeout:
                 raise XlaError(
-                    f"process {process} has ended its program {now - when:.0f} s ago; process {self.process_index} "
+                    f"process {process} ended its program {now - when:.0f} s ago; process {self.process_index} "
                     f"still waits for {what}"
                 )
 
     def await_buffer(self, b: Any) -> None:
-        """Wait until a buffer is computed, or until it is known that it will not be."""
+        """Wait until a buffer is computed or has failed."""
         begin = time.monotonic()
         next_look = begin + _LOOK
         while not b.is_ready():
@@ -189,10 +189,10 @@ class Runtime:
             raise
 
     def explain(self, error: XlaError) -> None:
-        """Say which process is lost, if that is why a program has failed: XLA says that a connection has ended.
+        """Name the lost process if a program failed because of it; XLA reports only that a connection has ended.
 
         Raises:
-          XlaError: it is so.
+          XlaError: a process is lost.
         """
         if "Gloo" in str(error):
             for _ in range(20):
@@ -205,13 +205,11 @@ def _name(digest: str) -> str:
 
 
 def _differ(own: int, digest: str, other: int, theirs: str, number: int) -> str:
-    """What is said where two processes come to different programs."""
-    what = f"the program {_name(theirs)!r}, and process {own} {_name(digest)!r}"
+    """The message about two processes that call different programs."""
+    what = f"{_name(theirs)!r}, but process {own} runs {_name(digest)!r}"
     if _name(theirs) == _name(digest):
-        what = f"another program {_name(digest)!r} than process {own}"
-    return (
-        f"process {other} runs {what}, as number {number + 1} of those over the devices of several processes; {_RULE}"
-    )
+        what = f"a program {_name(digest)!r} that differs from that of process {own}"
+    return f"program number {number + 1} over the devices of several processes: process {other} runs {what}; {_RULE}"
 
 
 def initialize(
@@ -250,10 +248,10 @@ def initialize(
     """
     function = "distributed.initialize"
     if platforms.joined.runtime is not None:
-        raise RuntimeError(f"{function}: it must be called once, and this process has joined the others already")
+        raise RuntimeError(f"{function}: it must be called only once, and this process has already joined the others")
     if platforms.made():
         raise RuntimeError(
-            f"{function}: it must be called before devices are first used, and those of {platforms.made()} have been; "
+            f"{function}: it must be called before the first use of devices, but {platforms.made()} are in use; "
             "call it at the start of the program"
         )
     timeouts = (

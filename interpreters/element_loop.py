@@ -27,7 +27,7 @@ def loop_of(primitive: Any) -> Rule:
 
     def rule(args: Any, dims: Any, **params: Any) -> Any:
         size = size_of(args, dims)
-        _logger.info("vmap binds %s %d times, for want of a better batch rule than derive.loop", primitive, size)
+        _logger.info("vmap binds %s %d times, because its batch rule is derive.loop", primitive, size)
         avals = [get_aval(x) for x in args]
         mapped = [i for i, dim in enumerate(dims) if dim is not None]
 

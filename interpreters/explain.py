@@ -18,12 +18,12 @@ _log = logging.getLogger("primax")
 
 
 def explain(name: str, key: Any, others: Iterable[Any]) -> None:
-    """Log what tells a call from the most similar call before.
+    """Log the differences between a call and the most similar earlier call.
 
     Args:
-      name: of the function.
-      key: of the call: its structure, types, static arguments, their positions, and the surroundings.
-      others: the keys of calls before, and of other programs of the same function.
+      name: the name of the function.
+      key: the key of the call: its structure, types, static arguments, their positions, and the context.
+      others: the keys of earlier calls, and of other programs of the same function.
     """
     line = user_lines(running_frames())
     differences = [_differences(key, other) for other in others if len(other) == len(key) and _is_call(other)]
@@ -43,21 +43,21 @@ def _differences(key: tuple[Any, ...], other: tuple[Any, ...]) -> list[str]:
     (old_tree, old_avals, old_record, old_positions, (old_options, old_axes)) = other
     found = []
     if in_tree != old_tree:
-        found.append(f"the arguments have the structure {in_tree}, before {old_tree}")
+        found.append(f"the arguments have the structure {in_tree}, earlier {old_tree}")
     else:
         for path, new, old in zip(_paths(in_tree), avals, old_avals, strict=True):
             if new != old:
                 weakness = ""
                 if new.str_short() == old.str_short():
                     weakness = " (weakly typed)" if new.weak_type else " (not weakly typed)"
-                found.append(f"argument{path} is {new.str_short()}{weakness}, before {old.str_short()}")
+                found.append(f"argument{path} is {new.str_short()}{weakness}, earlier {old.str_short()}")
     if record != old_record or positions != old_positions:
-        found.append(f"the static arguments are {_static(record)}, before {_static(old_record)}")
+        found.append(f"the static arguments are {_static(record)}, earlier {_static(old_record)}")
     if options is not old_options:
         found.append(_changed_option(options, old_options))
     if axes != old_axes:
-        found.append(f"the mapped axes are {dict(axes)}, before {dict(old_axes)}")
-    return found or ["its program was forgotten"]
+        found.append(f"the mapped axes are {dict(axes)}, earlier {dict(old_axes)}")
+    return found or ["its program was removed from the cache"]
 
 
 def _paths(in_tree: Any) -> list[str]:
@@ -76,8 +76,8 @@ def _changed_option(new: tuple[Any, ...], old: tuple[Any, ...]) -> str:
     *old_values, old_contexts = old
     for option, now, before in zip(options_of_traces, values, old_values, strict=True):
         if now != before:
-            return f"the option {option.short_name} is {now!r}, before {before!r}"
+            return f"the option {option.short_name} is {now!r}, earlier {before!r}"
     if contexts != old_contexts:
         told, old_told = ({c.short_name: value for c, value in pairs} for pairs in (contexts, old_contexts))
-        return f"the contexts that are set are {told}, before {old_told}"
-    return "the options were set anew"
+        return f"the user contexts are {told}, earlier {old_told}"
+    return "the options were set again"

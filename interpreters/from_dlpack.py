@@ -89,7 +89,9 @@ def _from_host(x: Any, copy: bool | None) -> Array:
 def _from_accelerator(x: Any, kind: int, number: int) -> Array:
     platform = {2: "cuda", 10: "rocm"}.get(kind)
     if platform is None or platform not in platforms:
-        raise BufferError(f"from_dlpack: x is on a device of DLPack's kind {kind}, and there are {sorted(platforms)}")
+        raise BufferError(
+            f"from_dlpack: x must be on one of the platforms {sorted(platforms)}, got a device of DLPack's type {kind}"
+        )
     device = next(d for d in local_devices(backend=platform) if d.local_hardware_id == number)
     capsule = x.__dlpack__()
     aval = ShapedArray(tuple(x.shape), capsule_dtype(capsule))

@@ -107,19 +107,19 @@ class Family(NamedTuple):
         return f"pip install '{self.distribution}{extra}=={_jaxlib.version.__version__}'"
 
     def check_versions(self, version: str) -> str:
-        """Why a plugin of a version cannot be used beside what else is installed; empty if it can."""
+        """Why a plugin of some version does not fit the other installed packages; empty if it does."""
         jaxlib = _jaxlib.version.__version__
         kernels = installed_version(self.distribution)
         if kernels is None:
-            return f"{self.distribution}, which has its kernels, is not installed; {self.remedy()}"
+            return f"the package of its kernels, {self.distribution}, is not installed; {self.remedy()}"
         parts = ((f"jax-{self.platform}{self.release}-pjrt", version), (self.distribution, kernels))
         for name, own in parts if self.platform == "cuda" else ():  # AMD's are released on their own
             if own and _numbers(own) != _numbers(jaxlib):
-                return f"{name} is of version {own}, and jaxlib of {jaxlib}; they must be equal: {self.remedy()}"
+                return f"{name} has version {own}, but jaxlib has {jaxlib}; they must be equal: {self.remedy()}"
         return ""
 
     def prepare(self) -> None:
-        """Load what the plugin needs, and see that it works.
+        """Load the libraries of the plugin and check that they work.
 
         Raises:
           XlaError: there is no driver or no device, a library is missing, or one is too old.
@@ -130,8 +130,8 @@ class Family(NamedTuple):
         missing = [name for library in _LIBRARIES if (name := self._load(library)) and library.needed]
         if missing:
             raise XlaError(
-                f"CUDA's libraries {', '.join(missing)} are neither in packages nor where the system looks for "
-                f"libraries; {self.remedy()}"
+                f"CUDA's libraries {', '.join(missing)} are neither in installed packages nor in the system's library "
+                f"folders; {self.remedy()}"
             )
         versions = importlib.import_module(f"{self.kernels}._versions")
         old = [text for component in _COMPONENTS if (text := _too_old(component, versions))]
@@ -247,7 +247,7 @@ def _asked(driver: Any, name: str, function: Callable[..., int], *args: Any) -> 
 
 
 def _too_old(component: Component, versions: Any) -> str:
-    """What to say of a component that cannot be used; empty if it can."""
+    """Why a component cannot be used; empty if it can."""
     built = getattr(versions, f"{component.function}_build_version")()
     try:
         version = getattr(versions, f"{component.function}_get_version")()
@@ -256,15 +256,15 @@ def _too_old(component: Component, versions: Any) -> str:
     least = component.least or built
     if version // component.scale >= least // component.scale:
         return ""
-    return f"{component.name} is of version {version}, and must be {least} or later (the plugin was built with {built})"
+    return f"{component.name} must have version {least} or later, got {version} (the plugin was built with {built})"
 
 
 def hint() -> str:
-    """What to install where there are GPUs and no plugin for them; empty if nothing tells of any."""
+    """What to install if there are GPUs without a plugin; empty if no GPU is found."""
     if os.path.exists("/proc/driver/nvidia/version") or os.path.exists("/dev/nvidiactl"):
-        return f"there is a driver of NVIDIA, and {missing('cuda')}"
+        return f"there is an NVIDIA driver, but {missing('cuda')}"
     if os.path.exists("/dev/kfd"):
-        return f"there is a driver of AMD, and {missing('rocm')}"
+        return f"there is an AMD driver, but {missing('rocm')}"
     return ""
 
 
@@ -272,5 +272,5 @@ def missing(platform: str) -> str:
     """What to install for GPUs of a platform, or of any if it is `gpu`."""
     if platform == "rocm":
         return f"no plugin for it is installed; {Family('rocm', 7).remedy()}"
-    older = "(jax-cuda12-plugin where the driver is older than 580)"
+    older = "(jax-cuda12-plugin if the driver is older than 580)"
     return f"no plugin for it is installed; {Family('cuda', 13).remedy()} {older}"

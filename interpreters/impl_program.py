@@ -57,7 +57,7 @@ class ImplProgram:
         except Exception as error:
             code = getattr(self.impl, "__code__", None)
             place = "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
-            note = f"The {kind} rule of {self.primitive} is derived from its impl{place}, which for this must {must}."
+            note = f"The {kind} rule of {self.primitive} is derived from its impl{place}, so the impl must {must}."
             if note not in getattr(error, "__notes__", ()):
                 error.add_note(note)
             raise

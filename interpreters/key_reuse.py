@@ -68,8 +68,8 @@ class KeyUse:
             common = min(len(path), len(self.path))
             if path[:common] == self.path[:common]:
                 raise KeyReuseError(
-                    f"debug_key_reuse: a key must be used once, got one at {line} that is used at {before} too; "
-                    "make keys of it with random.split, or pass random.clone(key) to draw the same numbers"
+                    f"debug_key_reuse: a key must be used only once, got one at {line} that was used at {before}; "
+                    "make new keys with random.split, or pass random.clone(key) to draw the same numbers"
                 )
         self.origin.used[self.path] = line
 

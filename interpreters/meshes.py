@@ -56,8 +56,8 @@ def make_mesh(axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devi
     count = prod(sizes)
     if count > len(found):
         raise ValueError(
-            f"make_mesh: a mesh of shape {sizes} has {count} devices, and there are {len(found)}; "
-            f"PRIMAX_NUM_CPU_DEVICES={count} makes as many of the CPU, if it is set before the first use"
+            f"make_mesh: a mesh of shape {sizes} needs {count} devices, and there are {len(found)}; "
+            f"PRIMAX_NUM_CPU_DEVICES={count}, set before the first use, makes {count} CPU devices"
         )
     grid = np.empty(count, object)
     grid[:] = found[:count]

@@ -88,8 +88,8 @@ def lower_to_module(
         partitions = 1 if spread is None else spread.mesh.size
         if partitions > 1 and ordered:
             raise ValueError(
-                f"{name}: ordered effects ({', '.join(sorted(map(str, ordered)))}) have no order among "
-                f"{partitions} devices; make them unordered, or run the program on one device"
+                f"{name}: a program with ordered effects ({', '.join(sorted(map(str, ordered)))}) must run on one "
+                f"device, got {partitions}; make the effects unordered, or use one device"
             )
         i32 = ir.IntegerType.get_signless(32)
         attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(i32, partitions)
@@ -233,7 +233,7 @@ def _mark_donated(
             useless.append(aval.str_short())
     if useless:
         warnings.warn(
-            f"{name}: donated arguments of types [{', '.join(useless)}] fit no result, and are not reused",
+            f"{name}: donated arguments of types [{', '.join(useless)}] match no result and are not reused",
             UserWarning,
             stacklevel=2,
         )

@@ -48,5 +48,5 @@ def refuse(name: str, outs: Sequence[Any], args: Sequence[Any]) -> None:
     """
     found = found_in(outs)
     if found:
-        already = "; an argument was no better" if found_in(args) else ""
+        already = "; an argument has such values too" if found_in(args) else ""
         raise FloatingPointError(f"{name}: {found}, at {user_line()}{already}")

@@ -301,10 +301,10 @@ def _program_of_part(part: _Part, axes: dict[int, tuple[Any, ...]]) -> bytes:
         for got, want, whole in zip(closed.out_avals, outs, part.outs, strict=True):
             if got.shape != want.shape or got.dtype != want.dtype:
                 raise RuleError(
-                    f"the sharding rule of {part.primitive} makes parts of type {want.str_short()} of a result of type "
-                    f"{whole.str_short()}, but of [{', '.join(aval.str_short() for aval in ins)}] the primitive makes "
-                    f"{got.str_short()}; mark dimensions that must not be divided with '!', and take sizes from "
-                    "operands rather than from parameters"
+                    f"the sharding rule of {part.primitive} divides a result of type {whole.str_short()} into parts of "
+                    f"type {want.str_short()}, but the primitive returns {got.str_short()} for operands of types "
+                    f"[{', '.join(aval.str_short() for aval in ins)}]; mark dimensions that must not be divided with "
+                    "'!', and take sizes from operands rather than from parameters"
                 )
         return module_of_part(closed, part)
 
@@ -335,8 +335,8 @@ def module_of_part(closed: ClosedJaxpr, part: Any) -> bytes:
             _jaxlib.func.return_(outs)
         if module.host_callbacks:
             raise RuleError(
-                f"{part.primitive}: a primitive that calls Python cannot be divided by a sharding rule; remove the "
-                f"rule, and every device computes the whole"
+                f"{part.primitive}: a primitive that calls Python must have no sharding rule; without it every device "
+                "computes the whole"
             )
         op.operation.verify()
         written = io.BytesIO()

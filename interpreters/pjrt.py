@@ -68,7 +68,7 @@ def found_plugins() -> list[Plugin]:
     for i, plugin in enumerate(plugins):
         first = taken.setdefault(plugin.name, plugin)
         if first is not plugin and not plugin.problem:
-            plugins[i] = plugin._replace(problem=f"platform {plugin.name!r} is that of {first.source}")
+            plugins[i] = plugin._replace(problem=f"{first.source} already supplies platform {plugin.name!r}")
     return plugins
 
 
@@ -112,8 +112,8 @@ def _plugin(name: str, module: str, source: str, version: str) -> Plugin:
     if len(libraries) != 1:
         names = ", ".join(sorted(map(os.path.basename, libraries)))
         problem = (
-            f"{f'one of {names} must be' if names else 'no library in its folder is'} the plugin, and primax does not "
-            f"run its module, which needs jax; name the file in {VARIABLE}={name}:PATH"
+            f"{f'its library may be any of {names}' if names else 'there is no library in its folder'}, and primax "
+            f"does not run its module, which needs jax; name the file in {VARIABLE}={name}:PATH"
         )
         return Plugin(name, source, version, "", family, problem)
     problem = "" if family is None else family.check_versions(version)

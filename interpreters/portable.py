@@ -119,7 +119,7 @@ def _take_in(module: ModuleContext, data: bytes, prefix: str, args: Any, results
             main = op
     types = [arg.type for arg in args]
     if main is None or list(main.type.inputs) != types or list(main.type.results) != results:
-        raise ValueError(f"{prefix}: its program must be of the types that its header tells; the file is damaged")
+        raise ValueError(f"{prefix}: its program must have the types in its header; the file is damaged")
     _renumber(module, other)
     for op in operations:
         op.operation.detach_from_parent()

@@ -81,7 +81,7 @@ class Promise:
             require_list(table, primitive, returned)
             outs = returned
             if len(outs) != len(self.avals):
-                text = f"returned {len(outs)} results, but by {type_rule_of(primitive)} there are {len(self.avals)}"
+                text = f"returned {len(outs)} results, but {type_rule_of(primitive)} returns {len(self.avals)}"
                 raise wrong(table, primitive, text)
         else:
             outs = [returned]

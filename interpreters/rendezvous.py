@@ -19,7 +19,7 @@ from typing import Any
 __all__ = ["LEFT", "Links", "meet", "split_address"]
 
 LEFT = "has left"
-_ENDED = "has ended without a word: it was killed, or has crashed"
+_ENDED = "has ended without notice: it was killed, or has crashed"
 _GRACE = 5.0  # seconds in which process 0 tells the others why it has given up
 _Socket = socket.socket
 
@@ -281,9 +281,9 @@ def _admit(server: _Socket, present: dict[int, _Lines], count: int, versions: st
     index, its_count, its_versions = hello[0]["primax"]
     problem = None
     if its_count != count:
-        problem = f"process {index} was told of {its_count} processes, and process 0 of {count}"
+        problem = f"num_processes is {its_count} in process {index}, but {count} in process 0"
     elif its_versions != versions:
-        problem = f"process {index} runs {its_versions}, and process 0 {versions}"
+        problem = f"process {index} runs {its_versions}, but process 0 runs {versions}"
     elif index in present or not 0 < index < count:
         problem = f"there are two processes with the number {index}; the second is at {peer[0]}"
     if problem:
@@ -295,7 +295,7 @@ def _admit(server: _Socket, present: dict[int, _Lines], count: int, versions: st
 
 def _join(address: tuple[str, int], index: int, count: int, versions: str, timeout: float, deadline: float) -> Links:
     where = f"process 0, which should be at {address[0]}:{address[1]}"
-    problem = "nothing listens there"
+    problem = "nothing listens at this address"
     missing: list[int] | None = None
     while time.monotonic() < deadline + (_GRACE if missing else 0):
         try:
@@ -308,8 +308,8 @@ def _join(address: tuple[str, int], index: int, count: int, versions: str, timeo
         lines.send(primax=(index, count, versions))
         while time.monotonic() < deadline + _GRACE:
             found = lines.receive(0.5)
-            if found is None:  # it ends, or something else is there
-                problem = "it has closed the connection"
+            if found is None:  # it has ended, or another program uses the port
+                problem = "it closed the connection"
                 break
             for each in found:
                 if each.get("go"):
@@ -324,7 +324,7 @@ def _join(address: tuple[str, int], index: int, count: int, versions: str, timeo
         raise RuntimeError(f"distributed.initialize: {_processes(missing)} did not come within {timeout:g} s")
     raise RuntimeError(
         f"distributed.initialize: process {index} could not reach {where}, within {timeout:g} s ({problem}); it has "
-        "not started, has given up waiting, or is elsewhere"
+        "not started, has stopped waiting, or has another address"
     )
 
 

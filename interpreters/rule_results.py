@@ -42,7 +42,7 @@ def stale(table: Any, key: Any, x: Tracer) -> RuleError:
         table,
         key,
         f"returned {x.describe()} that had escaped from {x._trace.transformation}; "
-        "a rule may keep nothing from one call to the next",
+        "a rule must not store values between calls",
     )
 
 

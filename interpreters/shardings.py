@@ -354,8 +354,8 @@ class NamedSharding(_Placement):
         about = f"{what}: " if what else ""
         if len(self.spec) > len(shape):
             raise ValueError(
-                f"{about}the sharding {self.spec} is for arrays of at least {len(self.spec)} axes, got shape "
-                f"{shape}; leave out what is beyond them"
+                f"{about}the sharding {self.spec} needs arrays of at least {len(self.spec)} axes, got shape "
+                f"{shape}; remove the entries beyond them"
             )
         for i, size in enumerate(shape):
             tiles = self.mesh.size_along(self.spec.along(i))
@@ -440,8 +440,8 @@ class _WithoutDevices(NamedSharding):
         mesh = None if scope is None else scope.mesh
         if mesh is None or mesh.shape_tuple != self.mesh.shape_tuple:
             raise ValueError(
-                f"{function}: a sharding along a mesh without devices needs one with devices and these axes in scope, "
-                f"got {self.mesh!r}; set one with primax.set_mesh"
+                f"{function}: a sharding over a mesh without devices needs a mesh with devices and the same axes in "
+                f"scope, got {self.mesh!r}; set one with primax.set_mesh"
             )
         return NamedSharding(mesh, self.spec)
 
@@ -483,8 +483,8 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
     if untold:
         raise ValueError(
             f"{function}: unreduced and reduced must name mesh axes of type Explicit, got {spec} over {mesh!r}, "
-            f"where {', '.join(map(repr, untold))} is not. Use {PartitionSpec(*spec.partitions)}; XLA chooses where "
-            f"to sum along axes of type Auto"
+            f"where {', '.join(map(repr, untold))} is not. Use {PartitionSpec(*spec.partitions)}; along axes of type "
+            "Auto XLA chooses where to sum"
         )
 
 

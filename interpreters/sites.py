@@ -125,7 +125,7 @@ def choose_site(
         if devices_of(sharding) != devices:
             pair = "arguments" if who == whose else f"{whose} and {who}"
             raise ValueError(
-                f"{pair} are on different devices, {_shown(first)} and {_shown(sharding)}; bring them together with "
+                f"{pair} must be on the same devices, got {_shown(first)} and {_shown(sharding)}; move one with "
                 "device_put"
             )
     mesh = _retyped(first.mesh)
@@ -181,8 +181,8 @@ def _input_sharding(site: Site, x: Any, wanted: Any, position: int) -> Any:
         return has
     if not has.is_equivalent_to(wanted, len(x.shape)):
         raise ValueError(
-            f"argument {position} of type {get_aval(x).str_short()} is committed to {has}, and in_shardings asks for "
-            f"{wanted}; bring it there with device_put"
+            f"argument {position} of type {get_aval(x).str_short()} must have the sharding {wanted}, as in_shardings "
+            f"says, got {has}; move it with device_put"
         )
     return wanted
 
@@ -205,8 +205,7 @@ def _only_device(shardings: Sequence[Any]) -> Any:
             chosen = device
         elif chosen is not device and chosen != device:
             raise ValueError(
-                f"arguments are committed to different devices, {chosen} and {device}; "
-                "bring them together with device_put"
+                f"arguments must be committed to the same devices, got {chosen} and {device}; move one with device_put"
             )
     return default_device() if chosen is None else chosen
 

@@ -266,7 +266,7 @@ def trace_to_jaxpr(
       RuntimeError: the option `no_tracing` is on.
     """
     if config.no_tracing.value:
-        raise RuntimeError(f"{what} of {name or fun}: a function would be traced, and no_tracing is on")
+        raise RuntimeError(f"{what} of {name or fun}: no_tracing is on, and this call would trace the function")
     trace = StagingTrace(thread.trace, name or name_of(fun, "a function"), what)
     tracers = [trace.new_arg(aval) for aval in in_avals]
     before = enter(trace)

@@ -67,11 +67,11 @@ class Zero:
 
     @property
     def _not_an_array(self) -> str:
-        """What whoever takes it for an array is told; see `get_aval`."""
+        """The message for code that uses this object as an array; see `get_aval`."""
         return f"{self!r} is a symbolic zero, not an array: {_REMEDY}"
 
 
-_REMEDY = "make it one by ad.instantiate_zeros(t), or leave it out where type(t) is ad.Zero"
+_REMEDY = "convert it by ad.instantiate_zeros(t), or skip it if type(t) is ad.Zero"
 
 
 def _refuse(operator: str) -> Any:
@@ -131,8 +131,8 @@ class UndefinedPrimal:
     @property
     def _not_an_array(self) -> str:
         return (
-            f"{self!r} stands for an argument that the primitive is linear in, whose value nobody knows: a cotangent "
-            "must not depend on it; its type is x.aval"
+            f"{self!r} is the placeholder of an argument in which the primitive is linear: it has no value, so a "
+            "cotangent must not depend on it; its type is x.aval"
         )
 
 

@@ -39,8 +39,8 @@ def check_transpose(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[
                 raise wrong(table, primitive, f"{must}, got {shorten(c)}")
             continue
         if c is None:
-            text = f"returned None for its argument {i}, which has a cotangent"
-            raise wrong(table, primitive, f"{text}; where that is zero, return ad.Zero(x.aval)")
+            text = f"returned None for its argument {i}, which needs a cotangent"
+            raise wrong(table, primitive, f"{text}; return ad.Zero(x.aval) if the cotangent is zero")
         try:
             have = c.aval if type(c) is Zero else get_aval(c)
         except NO_VALUE as error:
@@ -53,7 +53,7 @@ def check_transpose(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[
 
 
 def _check_zero(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[Any]) -> None:
-    """What is linear maps zeros to zeros; NaNs may come of infinite values that are known."""
+    """A linear function maps zeros to zeros; NaNs are ignored, since known infinite values may cause them."""
     several = eqn.primitive.multiple_results
     zeros = [instantiate_zeros(Zero(c.aval if type(c) is Zero else get_aval(c))) for c in (ct if several else [ct])]
     found = rule(zeros if several else zeros[0], *args, **eqn.params)
@@ -66,5 +66,5 @@ def _check_zero(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[Any]
             raise wrong(
                 rules.transpose_rules,
                 eqn.primitive,
-                f"is not linear: of cotangents of zero it makes {value[bad].flat[0]} for its argument {i}",
+                f"is not linear: for zero cotangents it returns {value[bad].flat[0]} for its argument {i}",
             )

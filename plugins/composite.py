@@ -22,7 +22,7 @@ composite_p = core.Primitive("composite", multiple_results=True)
 call_p = core.Primitive("core_call", multiple_results=True)
 closed_call_p = core.Primitive("core_closed_call", multiple_results=True)
 
-_NO_RULE = "compilers may replace a composite by anything; put custom_jvp or custom_vmap around it"
+_NO_RULE = "a compiler may replace a composite by other code; put custom_jvp or custom_vmap around it"
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
@@ -85,7 +85,7 @@ def _attribute(key: str, value: Any) -> Any:
       TypeError: it is neither a number, a string, a sequence of such, nor an array that is known.
     """
     if isinstance(value, core.Tracer):
-        raise core.UnexpectedTracerError(f"composite: attribute {key} must be known, got a value that is traced")
+        raise core.UnexpectedTracerError(f"composite: attribute {key} must be a known value, got a traced one")
     if isinstance(value, list):
         return tuple(value)
     if isinstance(value, np.ndarray | np.generic | core.Array):

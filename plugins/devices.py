@@ -191,8 +191,7 @@ def require_free(what: str, names: Sequence[Any], mesh: Mesh, specs: Sequence[Pa
         used = [spec for spec in specs if name in spec.axes]
         if used:
             raise ValueError(
-                f"vmap: spmd_axis_name must name axes that {what} leave free for the mapped axis, got {name!r}, which "
-                f"{used[0]} has"
+                f"vmap: spmd_axis_name must name axes that {what} do not use, got {name!r}, which {used[0]} uses"
             )
 
 

@@ -86,7 +86,7 @@ def _resharded(function: str, x: Any, sharding: Any, mesh: Any = None) -> Any:
     aval = get_aval(x)
     rank = len(aval.shape)
     if len(spec) > rank:
-        raise ValueError(f"{function}: {spec} is for arrays of at least {len(spec)} axes, got {aval.str_short()}")
+        raise ValueError(f"{function}: {spec} needs arrays of at least {len(spec)} axes, got {aval.str_short()}")
     division = explicit_part(where, spec, rank)
     sizes = where.shape
     for i, size in enumerate(aval.shape):
@@ -98,7 +98,7 @@ def _resharded(function: str, x: Any, sharding: Any, mesh: Any = None) -> Any:
     if aval.division is division:
         return x
     if spec.unreduced and not (isinstance(aval.dtype, np.dtype) and dtypes.is_numeric(aval.dtype)):
-        raise TypeError(f"{function}: what is unreduced must be an array of numbers, got {aval.str_short()}")
+        raise TypeError(f"{function}: an unreduced value must be an array of numbers, got {aval.str_short()}")
     return reshard_p.bind(x, **_params(where, rank, division))
 
 
@@ -181,8 +181,8 @@ def _summed_later(
     if found != names:
         shown = " and ".join(get_aval(x).str_short() for x in args)
         raise ShardingTypeError(
-            f"{function}: unreduced of out_sharding must name the axes that divide what is summed over, got "
-            f"{sorted(names, key=str)} for operands of types {shown}, of which the result is {aval.str_short()}"
+            f"{function}: unreduced of out_sharding must name the axes that divide the dimensions of the sum, got "
+            f"{sorted(names, key=str)} for operands of types {shown} and a result of type {aval.str_short()}"
         )
     return _resharded(f"{function}: out_sharding", out, out_sharding)
 
@@ -421,7 +421,7 @@ def _rest(x: ShapedArray, mesh: AbstractMesh | None, mapped: tuple[int, ...]) ->
     told = () if mesh is None else mesh.explicit_axes
     if x.division is not None and not x.division.unreduced.issubset(told):
         raise ShardingTypeError(
-            f"values of type {x.str_short()} are unreduced, which XLA cannot decide on; sum first, with "
+            f"a value of type {x.str_short()} is unreduced, and XLA cannot choose its sharding; sum first, with "
             f"primax.reshard(x, {x.division.spec.update(unreduced=frozenset(), reduced=frozenset())})"
         )
     if x.division is None:

@@ -183,8 +183,8 @@ def _uniform_lowering(ctx: Any, a: Any, b: Any, *, shape: Any) -> list[Any]:
     return [hlo.rng(a, b, lengths, hlo.RngDistributionAttr.get("UNIFORM"))]
 
 
-_NO_ARRAY = "tokens are no arrays"
-_NOT_PURE = "its results are others at each call"
+_NO_ARRAY = "tokens are not arrays"
+_NOT_PURE = "its results differ between calls"
 
 
 RULES: dict[core.Primitive, dict[str, Any]] = {

@@ -30,8 +30,8 @@ def render(text: str, form: str) -> bytes:
     program = installed()
     if program is None:
         raise RuntimeError(
-            f"visualize: {form} is made by Graphviz, whose program dot is not on the path; install it (apt install "
-            "graphviz, brew install graphviz, conda install graphviz), or save a .dot file, which needs nothing"
+            f"visualize: {form} needs Graphviz, whose program dot is not on the path; install it (apt install "
+            "graphviz, brew install graphviz, conda install graphviz), or save a .dot file"
         )
     subprocess: Any = import_module("subprocess")
     options = ["-Gdpi=144"] if form == "png" else []

@@ -254,7 +254,7 @@ def bilinear_transpose(primitive: Any, lhs: Rule, rhs: Rule) -> Rule:
     def transpose(ct: Any, x: Any, y: Any, **params: Any) -> Any:
         if type(x) is UndefinedPrimal:
             if type(y) is UndefinedPrimal:
-                raise TypeError(f"{primitive} is not linear in both of its arguments at once")
+                raise TypeError(f"{primitive} is not jointly linear in both of its arguments")
             return (Zero(x.aval) if type(ct) is Zero else lhs(ct, x, y, **params)), None
         return None, (Zero(y.aval) if type(ct) is Zero else rhs(ct, x, y, **params))
 

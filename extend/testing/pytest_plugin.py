@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="PLUGIN",
-        help="check the primitives of this primax plugin at its samples; without paths, nothing else is collected",
+        help="check the primitives of this primax plugin with its samples; without paths, collect nothing else",
     )
 
 

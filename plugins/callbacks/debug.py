@@ -220,7 +220,7 @@ class _Checker(string.Formatter):
         if names:
             raise ValueError(
                 f"debug.print: fmt must refer to every value, but leaves out {names}; "
-                "is it an f-string, which was formatted before the values were known?"
+                "is it an f-string? Those are formatted before the values are known"
             )
 
 

@@ -88,7 +88,7 @@ def _ffi_call_lowering(
 
 
 _REASON = (
-    "what a foreign function computes is unknown; make a primitive of it, "
+    "the derivative of a foreign function is unknown; make a primitive of it, "
     "define_primitive(..., lowering=ffi_lowering(target), jvp=rule), or call it in a function with custom derivatives, "
     "primax.custom_jvp or primax.custom_vjp"
 )

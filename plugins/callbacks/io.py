@@ -104,7 +104,7 @@ def _io_callback_abstract_eval(*avals: Any, callback: Any, result_avals: Any, or
 
 def _io_callback_batch(args: Any, dims: Any, *, callback: Any, result_avals: Any, ordered: bool) -> tuple[Any, Any]:
     if ordered:
-        raise ValueError("io_callback: ordered must be False under vmap, whose elements have no order, got True")
+        raise ValueError("io_callback: ordered must be False under vmap, since its elements have no order, got True")
     callback, moved, avals = one_by_one(callback, args, dims, result_avals)
     outs = io_callback_p.bind(*moved, callback=callback, result_avals=avals, ordered=False)
     return outs, [0] * len(outs)

@@ -197,7 +197,7 @@ class Jitted:
         consts = program.closed.consts
         if self.overrides and runtime.is_staged(core.thread.trace):
             raise ValueError(
-                f"jit: compiler_options must not be given to a function that is called inside of another program, "
+                f"jit: compiler_options must not be given to a function that is called inside another program, "
                 f"got {dict(self.overrides)} for {self.name}; give them to the outermost jit"
             )
         if self.inline and core.thread.trace.tracing:
@@ -339,8 +339,8 @@ def jit(
       TypeError: `fun` is not callable, an argument is neither static nor an array, `device` is not a device, or
         `keep_unused` or `inline` is not a bool.
       ValueError: a static position or name is not an argument of `fun`, both `device` and `backend` are given, a
-        sharding does not fit an argument, or, when called inside of another program, there are `compiler_options`.
-      XlaError: there is no such platform, or, when called, XLA does not know an option.
+        sharding does not fit an argument, or a call inside another program has `compiler_options`.
+      XlaError: there is no such platform, or XLA does not know an option.
 
     >>> import primax as px
     >>> f = px.jit(lambda x: 2.0 * x + 1.0)

@@ -69,7 +69,7 @@ def read_options(function: str, options: Any) -> tuple[tuple[str, Any], ...]:
     for name, value in options.items():
         if not isinstance(name, str) or not isinstance(value, bool | int | float | str):
             raise TypeError(
-                f"{function}: compiler_options must lead from strings to booleans, numbers and strings, "
+                f"{function}: compiler_options must map strings to booleans, numbers and strings, "
                 f"got {name!r}: {value!r}"
             )
     return tuple(sorted(options.items()))

@@ -90,9 +90,9 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
 
 
 _REMEDIES = {
-    "invarying": "pcast(x, axis, to='varying') comes first",
+    "invarying": "call pcast(x, axis, to='varying') first",
     "varying": "psum makes it the same",
-    "reduced": "only pcast(x, axis, to='varying') leads on from there",
+    "reduced": "call pcast(x, axis, to='varying') first",
     "unreduced": "psum or psum_scatter sum it",
 }
 
@@ -110,7 +110,7 @@ def _vary(x: Any, axes: frozenset[Any]) -> Any:
     if unreduced and not unreduced.isdisjoint(axes):
         raise ShardingTypeError(
             f"a value of type {get_aval(x).str_short()} is unreduced along "
-            f"{', '.join(sorted(map(repr, unreduced & axes)))}, and is used as one that varies there; lax.psum sums it"
+            f"{', '.join(sorted(map(repr, unreduced & axes)))}, but is used as a varying value; lax.psum sums it"
         )
     if reduced and not reduced.isdisjoint(axes):
         x = reduced_vary_cast_p.bind(x, axes=_in_order(axes & reduced))

@@ -45,8 +45,8 @@ def _manual(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> tuple[Any, fr
     found = ctx.module_context.manual
     if found is None or not set(axes) <= found[1]:
         raise ValueError(
-            f"{ctx.primitive}: {', '.join(map(repr, axes))} must be an axis that is mapped where the program runs, and "
-            "there is no such axis; primax.vmap and primax.shard_map bring one into scope"
+            f"{ctx.primitive}: {', '.join(map(repr, axes))} must be a mapped axis in scope, got none of this name; "
+            "primax.vmap and primax.shard_map bring one into scope"
         )
     return found
 

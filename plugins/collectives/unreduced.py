@@ -59,7 +59,7 @@ def unreduced_along(function: str, x: Any, names: tuple[Any, ...]) -> bool:
         others = [name for name in names if name not in found]
         raise ValueError(
             f"{function}: x must be unreduced along all of the axes, or none, got type "
-            f"{get_aval(x).str_short()} for {names}; sum along {', '.join(map(repr, others))} in a call of its own"
+            f"{get_aval(x).str_short()} for {names}; sum along {', '.join(map(repr, others))} in a separate call"
         )
     return bool(having)
 
@@ -175,9 +175,9 @@ def _recast(x: Any, unreduced: Names, reduced: Names) -> Any:
     wrong = lost | (reduced & axes_of(x))
     if wrong:
         raise ShardingTypeError(
-            f"a value of type {get_aval(x).str_short()} cannot be brought where it is "
-            f"{'the same' if lost else 'reduced'} along {', '.join(sorted(map(repr, wrong)))}; lax.psum sums what "
-            "varies, and lax.pcast(x, axis, to='varying') makes what is reduced vary"
+            f"a value of type {get_aval(x).str_short()} cannot be made {'the same' if lost else 'reduced'} along "
+            f"{', '.join(sorted(map(repr, wrong)))}; lax.psum sums a varying value, and "
+            "lax.pcast(x, axis, to='varying') makes a reduced value varying"
         )
     added = reduced - same_now
     if added:

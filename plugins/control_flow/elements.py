@@ -37,8 +37,8 @@ def one_by_one(
     effects = core.no_effects.union(*(program.effects for program in found))
     if axis.name is not None and any(axis.name in core.named_axes(program) for program in found):
         raise NotImplementedError(
-            f"vmap of {what}: functions with effects must not communicate along the mapped axis {axis.name!r} where "
-            f"elements choose differently, since these are computed one by one, got {sorted(map(repr, effects))}"
+            f"vmap of {what}: functions with effects must not communicate along the mapped axis {axis.name!r} if "
+            f"elements choose differently, since each is then computed alone, got {sorted(map(repr, effects))}"
         )
     on_operands = [effect for effect in effects if isinstance(effect, core.OperandEffect)]
     if on_operands:

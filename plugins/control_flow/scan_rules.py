@@ -59,7 +59,7 @@ def _check(
             raise core.JaxprTypeError(f"operand {i} of a step is {have.str_short()}, but it takes {want.str_short()}")
     for i, (have, want) in enumerate(zip(jaxpr.out_avals, given[num_consts:start], strict=False)):
         if not core.same_type(have, want, core.WEAKNESS):
-            raise core.JaxprTypeError(f"carry {i} is {want.str_short()}, but a step makes it {have.str_short()}")
+            raise core.JaxprTypeError(f"carry {i} is {want.str_short()}, but a step returns {have.str_short()}")
     return _abstract_eval(jaxpr=jaxpr, num_carry=num_carry, length=length)
 
 

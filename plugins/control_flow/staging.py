@@ -69,7 +69,7 @@ def refuse_effects(where: str, effects: Iterable[Any]) -> None:
     for effect in effects:
         if not core.kind_of(effect).control_flow:
             raise NotImplementedError(
-                f"{where} has the effect {effect!r}, which may not stand inside loops and branches; "
+                f"{where} has the effect {effect!r}, which is not allowed inside loops and branches; "
                 f"register_effect({type(effect).__name__}, control_flow=True) allows it"
             )
 
@@ -118,5 +118,5 @@ def _remedy(names: tuple[str, str], one: Any, other: Any) -> str:
     if one.shape != other.shape:
         return ""
     if one.dtype == other.dtype:
-        return "; primax.reshard brings one to the other's division"
+        return "; primax.reshard changes the division of one"
     return f"; use .astype('{other.dtype}') on {names[0]}, or .astype('{one.dtype}') on {names[1]}"

@@ -61,7 +61,7 @@ def _check(
         raise core.JaxprTypeError(f"the condition of a while is {pred.str_short()}, but must be bool[]")
     for i, (have, atom) in enumerate(zip(body_jaxpr.out_avals, carry, strict=True)):
         if not core.same_type(have, atom.aval, core.WEAKNESS):
-            raise core.JaxprTypeError(f"carry {i} is {atom.aval.str_short()}, but the body makes it {have.str_short()}")
+            raise core.JaxprTypeError(f"carry {i} is {atom.aval.str_short()}, but the body returns {have.str_short()}")
     return body_jaxpr.out_avals, _effects(
         cond_nconsts=cond_nconsts, cond_jaxpr=cond_jaxpr, body_nconsts=body_nconsts, body_jaxpr=body_jaxpr
     )
@@ -235,9 +235,9 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple
 
 def _transpose(cts: Any, *args: Any, **params: Any) -> list[Any]:
     raise ValueError(
-        "while_loop cannot be differentiated in reverse mode, since the number of its steps, and so of the values "
-        "to keep, is not known beforehand; use scan, or fori_loop with bounds that are Python integers, or "
-        "differentiate in forward mode (jvp, jacfwd)"
+        "while_loop cannot be differentiated in reverse mode, since the number of its steps, and so of the values to "
+        "save, is unknown; use scan, or fori_loop with bounds that are Python integers, or differentiate in forward "
+        "mode (jvp, jacfwd)"
     )
 
 

@@ -209,7 +209,7 @@ def conv_general_dilated_patches(
         same = np.eye(count, dtype=dtype)
     except (MemoryError, ValueError):
         raise ValueError(
-            f"conv_general_dilated_patches: filter_shape must be of as few elements as memory holds, got {window}"
+            f"conv_general_dilated_patches: filter_shape must be small enough for memory, got {window}"
         ) from None
     kernel = broadcast_in_dim_p.bind(same, shape=(features, count, count), broadcast_dimensions=(1, 2))
     kernel = reshape_p.bind(kernel, new_sizes=(features * count, min(features, 1), *window), dimensions=None)

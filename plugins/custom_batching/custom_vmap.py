@@ -99,8 +99,8 @@ class _FlatRule:
             raise AttributeError(f"custom_vmap function {name} has no rule; give it one by {name}.def_vmap")
         if any(batched[: self.num_consts]):
             raise core.UnexpectedTracerError(
-                f"custom_vmap function {name} closes over a value that is mapped, which its rule does not get; pass "
-                f"it as an argument"
+                f"custom_vmap function {name} closes over a mapped value, but its rule gets only arguments; pass the "
+                "value as an argument"
             )
         flags = list(tree.unflatten(self.in_tree, batched[self.num_consts :]))
         args = tree.unflatten(self.in_tree, typed(values[self.num_consts :]))

@@ -67,7 +67,7 @@ def closed_over(name: str, x: Any) -> Exception:
     """The error for a function that closes over a value of a transformation around it."""
     return core.UnexpectedTracerError(
         f"{name} has custom derivatives, and must not close over {x.describe()} inside {x._trace.transformation}: its "
-        "rule says nothing about the derivative with respect to that. Pass it as an argument, or use closure_convert."
+        "rule has no derivative with respect to that value. Pass it as an argument, or use closure_convert."
     )
 
 
@@ -76,9 +76,9 @@ def refuse_closed_over(name: str, consts: Sequence[Any], tangents: Sequence[Any]
     for x, t in zip(consts, tangents, strict=True):
         if type(t) is not ad.Zero:
             raise core.UnexpectedTracerError(
-                f"{name} has custom derivatives, and closes over a value of type {core.get_aval(x).str_short()} that "
-                "is being differentiated, which its rule does not cover. Pass it as an argument, or use "
-                "closure_convert."
+                f"{name} has custom derivatives, and closes over a differentiated value of type "
+                f"{core.get_aval(x).str_short()}, with respect to which its rule has no derivative. Pass it as an "
+                "argument, or use closure_convert."
             )
 
 
@@ -213,7 +213,7 @@ class Batch:
         elif found and not self.batched:
             raise core.UnexpectedTracerError(
                 "a rule of a function with custom derivatives closes over a mapped value (vmap), but the function "
-                "itself does not depend on it, so its result is one for all elements; pass the value as an argument"
+                "itself does not depend on it; pass the value as an argument of the function"
             )
         pairs = zip(values, dims, strict=True)
         return [x if is_handed_on(x) else batching.stacked(self.axis, x, d, self.out_dim) for x, d in pairs]

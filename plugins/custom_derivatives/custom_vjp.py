@@ -154,7 +154,7 @@ class _Call:
         if any(moving):
             raise core.UnexpectedTracerError(
                 f"custom_vjp function {name}: an argument that nondiff_argnums names must not be differentiated, since "
-                "the rule has no cotangent for it; pass it as an argument that is (with None for its cotangent)"
+                "the rule has no cotangent for it; remove it from nondiff_argnums, and return None as its cotangent"
             )
         if self.symbolic_zeros:
             leaves = [CustomVJPPrimal(x, nz) for x, nz in zip(typed(leaves), perturbed, strict=True)]

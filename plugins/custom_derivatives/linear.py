@@ -211,7 +211,7 @@ def _jvp(primals: Any, tangents: Any, *, num_residuals: int, whole: Any, **param
 def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals: int, whole: Any) -> list[Any]:
     if transpose is None:
         raise TypeError(
-            "this linear function has no transpose, so that it cannot be differentiated in reverse mode; give "
+            "this linear function has no transpose, so it cannot be differentiated in reverse mode; give "
             "custom_linear_solve a transpose_solve, or symmetric=True"
         )
     if isinstance(transpose, core.ClosedJaxpr):

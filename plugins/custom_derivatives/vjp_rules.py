@@ -162,8 +162,8 @@ def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[
 
 def _refuse(name: str) -> TypeError:
     return TypeError(
-        f"{name} has a backward rule (custom_vjp), and no forward-mode derivative (jvp, jacfwd, linearize); "
-        "use custom_jvp, from which reverse mode follows, or reverse mode (grad, vjp, jacrev)"
+        f"{name} has a backward rule (custom_vjp), but no forward-mode derivative (jvp, jacfwd, linearize); "
+        "use custom_jvp, which gives both modes, or reverse mode (grad, vjp, jacrev)"
     )
 
 

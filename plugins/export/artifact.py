@@ -115,7 +115,7 @@ def make_artifact(
     """
     if closed.effects:
         raise ValueError(
-            f"export: {name} has effects, {sorted(map(repr, closed.effects))}, which an artifact cannot have"
+            f"export: an exported function must have no effects, got {sorted(map(repr, closed.effects))} in {name}"
         )
     for aval in (*closed.in_avals, *closed.out_avals):
         division = getattr(aval, "division", None)
@@ -202,8 +202,8 @@ def _check_types(artifact: Artifact, avals: Sequence[Any], wanted: Sequence[Any]
 def _jvp(primals: Any, tangents: Any, *, artifact: Artifact) -> tuple[Any, Any]:
     if not artifact.has_vjp:
         raise core.MissingRuleError(
-            f"{artifact.name} was exported without its derivative; to differentiate what is loaded, "
-            "export it with exported.serialize(vjp_order=1), or more for derivatives of higher order"
+            f"{artifact.name} was exported without its derivative; export it with exported.serialize(vjp_order=1), or "
+            "a higher order for higher derivatives"
         )
     outs = call_exported_p.bind(*primals, artifact=artifact)
     given = differentiable(artifact.in_avals)
@@ -230,8 +230,8 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
     if module.partitions != artifact.count or module.manual is not None:
         where = "on parts, inside of shard_map" if module.manual is not None else f"on {module.partitions}"
         raise ValueError(
-            f"{artifact.name}: it was exported for {artifact.count} devices, and is called {where}; call it with "
-            "arguments that device_put has placed on a mesh of as many, or with such a mesh in scope"
+            f"{artifact.name} was exported for {artifact.count} devices, but is called {where}; call it with "
+            f"arguments on a mesh of {artifact.count} devices (see device_put), or with such a mesh in scope"
         )
     given = _lying(module, args, ctx.avals_in, spread.mesh, spread.ins)
     outs = mlir.call_artifact(module, artifact, data, artifact.name, given, results)

@@ -179,14 +179,16 @@ def deserialize(blob: bytes) -> Exported:
         structure = structure_from_json(header.get(name))
         if structure.num_leaves != len(avals):
             raise ValueError(
-                f"deserialize: {name} in the header of data must have as many leaves as there are types, "
-                f"got {structure.num_leaves} and {len(avals)}"
+                f"deserialize: {name} in the header of data must have one leaf for each of {len(avals)} types, "
+                f"got {structure.num_leaves}"
             )
         structures.append(structure)
     in_tree, out_tree = structures
     root = in_tree.node_data()
     if root is None or root[0] is not tuple or [child.node_data()[0] for child in in_tree.children()] != [tuple, dict]:
-        raise ValueError(f"deserialize: in_tree in the header of data must be of (args, kwargs), got {in_tree}")
+        raise ValueError(
+            f"deserialize: in_tree in the header of data must be a structure (args, kwargs), got {in_tree}"
+        )
     return Exported(artifact, in_tree, out_tree)
 
 

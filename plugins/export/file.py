@@ -132,7 +132,7 @@ def from_bytes(data: Any) -> tuple[dict[str, Any], Artifact]:
     data = bytes(data)
     start = len(_MAGIC)
     if not data.startswith(_MAGIC):
-        raise ValueError("deserialize: data must be what Exported.serialize() returned; it does not begin like that")
+        raise ValueError("deserialize: data must be what Exported.serialize() returned; its first bytes are wrong")
     version = int.from_bytes(data[start : start + 4], "little")
     if version > FORMAT:
         raise ValueError(
@@ -162,7 +162,7 @@ def from_bytes(data: Any) -> tuple[dict[str, Any], Artifact]:
 
 
 def _malformed(problem: str) -> ValueError:
-    return ValueError(f"deserialize: the header of data {problem}; Exported.serialize() does not write such")
+    return ValueError(f"deserialize: the header of data {problem}; Exported.serialize() did not write it")
 
 
 def _entry(described: Any, name: str, kind: type) -> Any:

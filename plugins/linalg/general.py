@@ -79,8 +79,8 @@ def eig(
       x: matrices of shape (..., n, n).
       compute_left_eigenvectors: whether to return the vectors u with u^H x = w u^H.
       compute_right_eigenvectors: whether to return the vectors v with x v = w v.
-      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives depend on how they are
-        normalized: to length 1, with a real component of the greatest absolute value.
+      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives depend on the normalization:
+        length 1, and the component of the largest absolute value is real.
       implementation: LAPACK or None on CPUs.
       use_magma: None; there is no MAGMA here.
 
@@ -188,8 +188,8 @@ def _eig_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         return outs, [ad.Zero.from_primal_value(out) for out in outs]
     if len(outs) > 1 and not params["enable_eigvec_derivs"]:
         raise NotImplementedError(
-            "eig: enable_eigvec_derivs must be True to differentiate where eigenvectors are returned; "
-            "their derivatives depend on how they are normalized"
+            "eig: enable_eigvec_derivs must be True to differentiate eigenvectors, got False; their derivatives depend "
+            "on their normalization"
         )
     w, *vectors = outs
     t = as_complex(t)
@@ -358,7 +358,7 @@ def _schur_cpu_lowering(
 def _hessenberg_abstract_eval(a: ShapedArray) -> list[ShapedArray]:
     require_square("hessenberg", a, "a")
     if not a.shape[-1]:
-        raise ValueError(f"hessenberg: a must have a row, got {a.str_short()}")
+        raise ValueError(f"hessenberg: a must have at least one row, got {a.str_short()}")
     return [ShapedArray(a.shape, a.dtype), ShapedArray((*a.shape[:-2], a.shape[-1] - 1), a.dtype)]
 
 
@@ -390,6 +390,8 @@ RULES: Table = {
         "abstract_eval": _hessenberg_abstract_eval,
         "axis_batch": front_batch(hessenberg_p),
         "lowering": {"cpu": _hessenberg_cpu_lowering},
-        "unsupported": {"jvp": "reflections are means to an end; differentiate functions of them instead"},
+        "unsupported": {
+            "jvp": "Householder reflections are intermediate results; differentiate functions of them instead"
+        },
     },
 }

@@ -30,7 +30,7 @@ geqp3_p = core.Primitive("geqp3", multiple_results=True)
 householder_product_p = core.Primitive("householder_product")
 ormqr_p = core.Primitive("ormqr")
 
-_NO_DERIVATIVE = {"jvp": "reflections are means to an end; differentiate qr instead"}
+_NO_DERIVATIVE = {"jvp": "Householder reflections are intermediate results; differentiate qr instead"}
 
 
 def geqrf(a: Any) -> tuple[Any, Any]:

@@ -99,8 +99,8 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, ...]:
         return outs, zeros
     if k > n:
         raise NotImplementedError(
-            "qr: the derivative with full_matrices=True is not determined by x where there are more rows than "
-            f"columns, got {get_aval(x).str_short()}"
+            "qr: x must have no more rows than columns to differentiate with full_matrices=True, since it does not "
+            f"determine the derivative otherwise, got {get_aval(x).str_short()}"
         )
     q, r, *permutation = outs
     if permutation:

@@ -159,8 +159,8 @@ def _jvp(primals: Any, tangents: Any, *, compute_uv: bool, full_matrices: bool, 
     m, n = get_aval(x).shape[-2:]
     if full_matrices and compute_uv and m != n:
         raise NotImplementedError(
-            "svd: the derivative with full_matrices=True is not determined by x where it is not square, "
-            f"got {get_aval(x).str_short()}"
+            "svd: x must be square to differentiate with full_matrices=True, since it does not determine the "
+            f"derivative otherwise, got {get_aval(x).str_short()}"
         )
     subset = params["subset_by_index"]
     whole = {**params, "subset_by_index": None}

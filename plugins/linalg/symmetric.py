@@ -182,7 +182,7 @@ def _eigh_lowering(
 def _tridiagonal_abstract_eval(a: ShapedArray, *, lower: bool) -> list[ShapedArray]:
     require_square("tridiagonal", a, "a")
     if not a.shape[-1]:
-        raise ValueError(f"tridiagonal: a must have a row, got {a.str_short()}")
+        raise ValueError(f"tridiagonal: a must have at least one row, got {a.str_short()}")
     *batch, n, _ = a.shape
     real = real_dtype(a.dtype)
     shapes = ((*batch, n), real), ((*batch, n - 1), real), ((*batch, n - 1), a.dtype)
@@ -211,6 +211,6 @@ RULES: Table = {
         "abstract_eval": _tridiagonal_abstract_eval,
         "axis_batch": front_batch(tridiagonal_p),
         "lowering": dict.fromkeys(("cpu", "gpu"), _tridiagonal_lowering),
-        "unsupported": {"jvp": "reflections are means to an end; differentiate eigh instead"},
+        "unsupported": {"jvp": "Householder reflections are intermediate results; differentiate eigh instead"},
     },
 }

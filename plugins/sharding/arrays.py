@@ -32,7 +32,7 @@ def _sharding(function: str, given: Any) -> Any:
 
 
 def _refuse_summands(function: str, sharding: Any) -> None:
-    """Refuse a sharding over summands: a place in the whole does not tell of which the part is.
+    """Refuse a sharding over summands: the index of a part does not say to which summand it belongs.
 
     Raises:
       ValueError: it is one.

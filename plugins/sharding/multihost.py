@@ -94,7 +94,7 @@ def sync_global_devices(name: str) -> None:
         if odd:
             raise AssertionError(
                 f"sync_global_devices: name must be the same in all processes, got {name!r} in process "
-                f"{backend.process_index()}, and another in {odd} than in process 0"
+                f"{backend.process_index()}; {odd} and process 0 have different names"
             )
 
 
@@ -193,7 +193,7 @@ def _each(function: str, inputs: Any, mesh: Any, specs: Any, convert: Callable[[
     leaves, structure = tree.flatten(inputs)
     given = [specs] * len(leaves) if isinstance(specs, PartitionSpec) else specs
     if given is None:
-        raise ValueError(f"{function}: pspecs must be PartitionSpecs, P() for what each device has whole, got None")
+        raise ValueError(f"{function}: pspecs must be PartitionSpecs, P() for replicated arrays, got None")
     if given is specs:
         given = tree.flatten_axes(f"{function} pspecs", structure, specs)
     for spec in given:

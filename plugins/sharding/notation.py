@@ -33,7 +33,7 @@ class CompoundFactor(tuple[str, ...]):
 
 
 class ArrayMapping(tuple[Any, ...]):
-    """The dimensions of one operand or result: names of factors, and `CompoundFactor`s; first perhaps `BATCHING`.
+    """The dimensions of one operand or result: names of factors, and `CompoundFactor`s; the first may be `BATCHING`.
 
     Raises:
       ValueError: a dimension is something else.
@@ -46,7 +46,7 @@ class ArrayMapping(tuple[Any, ...]):
             named = isinstance(each, str) and (each.isidentifier() or (i == 0 and each.startswith(BATCHING)))
             if not named and not isinstance(each, CompoundFactor):
                 raise ValueError(
-                    f"ArrayMapping: must hold names or CompoundFactors, the first perhaps BATCHING, got {each!r}"
+                    f"ArrayMapping: entries must be names or CompoundFactors, or BATCHING as the first, got {each!r}"
                 )
         return super().__new__(cls, dim_mappings)
 
@@ -100,7 +100,7 @@ class SdyShardingRule:
             raise ValueError(f"SdyShardingRule: factors must be in a mapping, got {', '.join(unknown)}")
         unsized = sorted(inner - whole - set(factor_sizes))
         if unsized:
-            raise ValueError(f"SdyShardingRule: factor_sizes must tell how long {', '.join(unsized)} is")
+            raise ValueError(f"SdyShardingRule: factor_sizes must have a size for {', '.join(unsized)}")
 
     def _parts(self) -> tuple[Any, ...]:
         special = self.reduction_factors, self.need_replication_factors, self.permutation_factors
@@ -171,7 +171,7 @@ def rule_attribute(rule: SdyShardingRule, operands: Sequence[Any], results: Sequ
     def factor(name: str, size: int) -> int:
         if sizes.setdefault(name, size) != size:
             raise ValueError(
-                f"sharding_rule must name dimensions alike that are as long, got {name} of {sizes[name]} and {size}"
+                f"sharding_rule: dimensions with one name must have one size, got {name} with {sizes[name]} and {size}"
             )
         return numbers.setdefault(name, len(numbers))
 

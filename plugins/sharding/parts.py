@@ -50,15 +50,15 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: S
             wanted = tuple(name for name in spec.along(i) if name in explicit)
             if wanted != names[: len(wanted)] or any(name in axes for name in names[len(wanted) :]):
                 raise ValueError(
-                    f"{who} is {spec}, and the array of type {aval.str_short()} is divided differently; reshard it "
+                    f"{who} is {spec}, but the array of type {aval.str_short()} is divided in another way; change it "
                     f"with primax.reshard(x, {spec})"
                 )
     if not len(spec):
         return
     if len(spec) > len(shape):
         raise ValueError(
-            f"{who} is {spec}, for arrays of at least {len(spec)} axes, and it is {aval.str_short()}; "
-            "leave out what is beyond its axes"
+            f"{who} is {spec}, which needs at least {len(spec)} axes, but the array is {aval.str_short()}; "
+            "remove the entries beyond its axes"
         )
     for i, size in enumerate(shape):
         parts = mesh.size_along(spec.along(i))
@@ -81,8 +81,8 @@ def _check_pending(who: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any]
         have = frozenset() if division is None else getattr(division, name).intersection(axes)
         if wanted != have:
             raise ValueError(
-                f"{who} is {spec}, which must be {name} along the axes along which the array of type "
-                f"{aval.str_short()} is; bring it there with primax.reshard(x, {spec})"
+                f"{who} is {spec}, which must be {name} along the same axes as the array of type "
+                f"{aval.str_short()}; change the array with primax.reshard(x, {spec})"
             )
 
 

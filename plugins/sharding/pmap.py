@@ -146,7 +146,7 @@ def _mesh(devices: Any, platform: Any, size: int, name: Any) -> Mesh:
     if size > len(found):
         raise ValueError(
             f"pmap: the mapped axis must not be longer than there are devices, {len(found)}, got {size}; "
-            "PRIMAX_NUM_CPU_DEVICES sets the number of those of the CPU"
+            "PRIMAX_NUM_CPU_DEVICES sets the number of CPU devices"
         )
     grid = np.empty(size, object)
     grid[:] = found[:size]

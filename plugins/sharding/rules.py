@@ -111,8 +111,8 @@ def _batch_along_mesh(
     along = core.named_axes(jaxpr) & {axis.name, *axis.spmd}
     if along:
         raise ValueError(
-            "vmap: spmd_axis_name must be None where a shard_map inside communicates along the mapped axis or those of "
-            f"the mesh that divide it, {', '.join(map(repr, along))}; got {axis.spmd}"
+            "vmap: spmd_axis_name must be None if a shard_map inside communicates along the mapped axis or along the "
+            f"mesh axes that divide it, {', '.join(map(repr, along))}; got {axis.spmd}"
         )
     names = tuple(name for name in axis.spmd if name in params["manual_axes"])
     count = mesh.size_along(names)
@@ -281,7 +281,9 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
         if mesh.size_along(axes) == 1:
             return mlir.inline_jaxpr(ctx, jaxpr, args)
         if module.partitions == 1:
-            raise ValueError(f"shard_map: the program is built for one device, and {mesh!r} has {mesh.size}")
+            raise ValueError(
+                f"shard_map: the program must be built for {mesh.size} devices, as {mesh!r} has, got one device"
+            )
         ir, sdy = mlir.ir, mlir.sdy
         partly = any(name not in module.manual[1] and mesh.shape[name] > 1 for name in mesh.axis_names)
 
@@ -357,6 +359,8 @@ RULES: Table = {
         "check": _check,
         "print": _printed,
         "named_axes": _named_axes,
-        "unsupported": {"interpret": "its program is that of one device, on parts of the values an interpreter has"},
+        "unsupported": {
+            "interpret": "its inner program is for one device and takes parts of the values that an interpreter has"
+        },
     },
 }

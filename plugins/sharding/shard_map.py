@@ -99,7 +99,7 @@ def shard_map(
                 if not check_vma and (spec.unreduced or spec.reduced):
                     raise ValueError(
                         f"shard_map of {name}: in_specs of argument {i} is {spec}, but with check_vma=False types do "
-                        "not tell of sums that are still to be taken; leave out check_vma"
+                        "not record sums that are taken later; leave out check_vma"
                     )
                 parts.append(part_aval(where, spec, aval, check_vma, axes))
             return _stage(f, name, in_tree, parts, out_specs, where, axes, check_vma)
@@ -205,7 +205,7 @@ def _axes(mesh: Mesh, names: Any) -> tuple[Any, ...]:
     taken = set(scope.abstract.manual_axes) if scope is not None else set()
     if given & taken:
         raise ValueError(
-            f"shard_map: axis_names must name axes that no shard_map around this maps, got "
+            f"shard_map: axis_names must not be mapped by an outer shard_map, got "
             f"{', '.join(sorted(map(repr, given & taken)))}; it maps {', '.join(sorted(map(repr, taken)))}"
         )
     return tuple(name for name in mesh.axis_names if (name in given if given else name not in taken))
@@ -220,8 +220,9 @@ def _specs(who: str, name: str, structure: Any, given: Any, mesh: Mesh, axes: Se
         others = [each for each in (*spec.axes, *spec.unreduced, *spec.reduced) if each not in axes]
         if others:
             raise ValueError(
-                f"{who}: {name} holds {spec}, which names {', '.join(map(repr, others))}; it may name only axes that "
-                f"are mapped here, {', '.join(map(repr, axes)) or 'and all are by a shard_map around this'}"
+                f"{who}: {name} must name only axes that this shard_map maps, "
+                f"{', '.join(map(repr, axes)) or 'none, since an outer shard_map maps all'}, got {spec} with "
+                f"{', '.join(map(repr, others))}"
             )
         found.append(spec)
     return found
@@ -231,14 +232,14 @@ def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: b
     aval = core.get_aval(x)
     if len(spec) > len(aval.shape):
         raise ValueError(
-            f"{who}: out_specs of result {i} is {spec}, for arrays of at least {len(spec)} axes, and it is "
-            f"{aval.str_short()}; leave out what is beyond its axes, or give it one, as x[None] does"
+            f"{who}: out_specs of result {i} is {spec}, which needs at least {len(spec)} axes, but the result is "
+            f"{aval.str_short()}; remove the entries beyond its axes, or add an axis, as in x[None]"
         )
     if not checked:
         if spec.unreduced or spec.reduced:
             raise ValueError(
-                f"{who}: out_specs of result {i} is {spec}, but with check_vma=False types do not tell of sums that "
-                "are still to be taken; leave out unreduced and reduced, or check_vma"
+                f"{who}: out_specs of result {i} is {spec}, but with check_vma=False types do not record sums that are "
+                "taken later; leave out unreduced and reduced, or check_vma"
             )
         return x
     division = getattr(aval, "division", None)
@@ -249,8 +250,8 @@ def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: b
                 "lax.psum sums what is unreduced" if name == "unreduced" else "lax.pcast makes what is reduced vary"
             )
             raise ValueError(
-                f"{who}: out_specs of result {i} is {spec}, which must be {name} along the axes along which the result "
-                f"of type {aval.str_short()} is; {remedy}, and lax.pcast(x, axis, to={name!r}) makes it so"
+                f"{who}: out_specs of result {i} is {spec}, which must be {name} along the same axes as the result of "
+                f"type {aval.str_short()}; {remedy}, and lax.pcast(x, axis, to={name!r}) makes it {name}"
             )
     wrong = [name for name in axes if name in aval.vma and name not in spec.axes]
     if wrong:

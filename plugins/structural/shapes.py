@@ -117,11 +117,13 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
     """
     shape, rank = get_aval(x).shape, integer("broadcast_to_rank", "rank", rank)
     if rank < len(shape):
-        raise ValueError(f"broadcast_to_rank: rank must be that of x or more, {len(shape)}, got {rank}")
+        raise ValueError(f"broadcast_to_rank: rank must be at least {len(shape)}, the rank of x, got {rank}")
     try:
         return broadcast(x, (1,) * (rank - len(shape)))
     except (MemoryError, OverflowError):
-        raise ValueError(f"broadcast_to_rank: rank must be a number of axes that memory holds, got {rank}") from None
+        raise ValueError(
+            f"broadcast_to_rank: rank must be a number of axes that fits into memory, got {rank}"
+        ) from None
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:

@@ -141,7 +141,7 @@ def test_functions_are_traced_again_where_a_context_has_another_value_than_its_d
             f(1.0)
         f(1.0)
     (_, again) = caplog.messages
-    assert again.endswith(f"the contexts that are set are {{{context.short_name!r}: 2}}, before {{}}")
+    assert again.endswith(f"the user contexts are {{{context.short_name!r}: 2}}, earlier {{}}")
 
 
 def test_exports_take_checks_to_leave_out():

@@ -347,7 +347,7 @@ def test_a_file_that_leaves_out_what_others_meet_is_told_of(site: Site) -> None:
     _extension(site, extends=["alpha jvp"], others=[])
     run = site.run("host.activate()", PRIMAX_ALLOW_OVERRIDES="extra")
     (said,) = run.warned
-    assert "gives 'alpha batch', 'operator neg', which its primax.json does not say" in said
+    assert "does not list 'alpha batch', 'operator neg'" in said
     assert "primax check extra" in said
 
 
@@ -784,7 +784,7 @@ def test_one_module_is_not_two_plugins(site: Site) -> None:
     site.install("other", entry_points="[primax]\nother = alpha_plugin")
     run = site.run("host.activate()" + REPORT)
     assert run.lines == ["alpha|active|", run.lines[1]]
-    assert run.lines[1].endswith("is refused: its object is plugin 'alpha' already")
+    assert run.lines[1].endswith("is refused: the same object is already plugin 'alpha'")
 
 
 @pytest.mark.parametrize(
@@ -823,7 +823,7 @@ def test_a_missing_rule_of_an_active_plugin_mentions_the_plugins_that_are_not(si
     site.plugin("broken", "1 / 0")
     out = site.run("import alpha_plugin; print(attempt(alpha_plugin.p.bind, 2))").out
     assert "(from alpha)" in out
-    assert "Not active, whatever it may supply: plugin 'broken'" in out
+    assert "This plugin is not active and may supply it: plugin 'broken'" in out
 
 
 PLUGIN_WITHOUT_RULES = """
@@ -942,7 +942,7 @@ def test_a_plugin_that_binds_its_own_primitive_while_it_is_imported_is_told_so(s
     )
     run = site.run("host.activate(); print(host.record('eager').state, host.record('eager').traceback)")
     assert run.lines[0].startswith("failed")
-    assert "Plugin 'eager' is being loaded just now" in run.out
+    assert "Plugin 'eager' is still being imported" in run.out
 
 
 def test_a_plugin_imported_by_the_user_that_binds_meanwhile_is_activated_later(site: Site) -> None:

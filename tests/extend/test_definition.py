@@ -92,8 +92,8 @@ def test_a_primitive_with_several_results_takes_rules_of_further_kinds():
         ("p", {"samples": [3]}, "samples must be Samples or functions that return some, got 3"),
         ("p", {"doc": 3}, "doc must be text, got 3"),
         ("p", {"registry": "here"}, "registry must be a Registry, Definitions or None, got 'here'"),
-        ("p", {"batch": derive.linear}, "batch cannot be derive.linear, which makes rules of kind jvp"),
-        ("p", {"impl": derive.from_lowering}, "impl can be derive.from_lowering only if there is a rule lowering"),
+        ("p", {"batch": derive.linear}, "batch cannot be derive.linear, which derives only rules of kind jvp"),
+        ("p", {"impl": derive.from_lowering}, "impl can be derive.from_lowering only together with the lowering rule"),
         (
             "p",
             {"impl": derive.from_lowering, "lowering": derive.from_impl},
@@ -305,7 +305,9 @@ def test_a_table_takes_derivations_as_a_registry_does():
         == inspect.getsourcelines(test_a_table_takes_derivations_as_a_registry_does)[1] + 5
     )
     q = core.Primitive("by_registry")
-    with pytest.raises(TypeError, match=r"lowering rule of by_registry: lowering can be derive.from_impl only if"):
+    with pytest.raises(
+        TypeError, match=r"lowering rule of by_registry: lowering can be derive.from_impl only together"
+    ):
         mlir.register_lowering(q, derive.from_impl)
     registry = core.Registry("tables", {})
     registry.define(q, impl=_double, abstract_eval=derive.from_impl)

@@ -184,7 +184,7 @@ def test_an_impl_that_cannot_be_traced_says_for_which_rule_it_had_to_be(kind, us
         use(p)
     (note,) = [note for note in error.value.__notes__ if "derived" in note]
     assert note.startswith(f"The {kind} rule of stiff is derived from its impl ({__file__}:")
-    assert note.endswith("which for this must be written in primax operations.")
+    assert note.endswith("so the impl must be written in primax operations.")
 
 
 def test_an_impl_that_is_not_linear_says_so_when_it_is_transposed():
@@ -282,7 +282,7 @@ def test_a_loop_says_that_it_was_used(caplog):
     with caplog.at_level(logging.INFO, logger="primax"):
         px.make_jaxpr(px.vmap(sums_p.bind))(np.ones((5, 3), np.float32), np.ones((5, 3), np.float32))
     assert [record.getMessage() for record in caplog.records if record.name == "primax.extend.derive"] == [
-        "vmap binds sums 5 times, for want of a better batch rule than derive.loop"
+        "vmap binds sums 5 times, because its batch rule is derive.loop"
     ]
 
 

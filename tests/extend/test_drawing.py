@@ -154,7 +154,7 @@ def test_without_graphviz_there_is_text_and_a_hint(tmp_path: Path, monkeypatch: 
     picture = px.visualize(pnp.sin, 1.0)
     assert picture._repr_svg_() is None
     assert picture.save(tmp_path / "sin.gv").read_text(encoding="utf-8") == picture.dot
-    with pytest.raises(RuntimeError, match=r"svg is made by Graphviz, .*apt install graphviz"):
+    with pytest.raises(RuntimeError, match=r"svg needs Graphviz, .*apt install graphviz"):
         picture.save(tmp_path / "sin.svg")
 
 

@@ -183,7 +183,7 @@ def test_layouts_are_those_that_the_handler_asks_for(library: Any) -> None:
     assert np.array_equal(f(x, input_layouts=[(1, 0)]), x.T.reshape(3, 2))
     assert np.array_equal(f(x, output_layouts=(1, 0)), x.reshape(2, 3).T)
     for layouts, message in (
-        ({"input_layouts": []}, "input_layouts must be one for each value, got 0 for 1 values"),
+        ({"input_layouts": []}, "input_layouts must have one entry for each value, got 0 for 1 values"),
         ({"output_layouts": (0, 0)}, r"output_layouts must name each axis once, got \(0, 0\) for f32\[3,2\]"),
     ):
         with pytest.raises(ValueError, match=message):

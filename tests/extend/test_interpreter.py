@@ -321,7 +321,7 @@ def test_a_list_of_the_wrong_length_is_refused():
             return ["just one"]
 
     closed = px.make_jaxpr(px.jit(lambda x: (x, -x)))(1.0)
-    with pytest.raises(core.RuleError, match="Careless: what is called for jit must return a list of 2 values"):
+    with pytest.raises(core.RuleError, match="Careless: the rule or method for jit must return a list of 2 values"):
         Careless().interpret(closed, "x")
 
 
@@ -402,7 +402,7 @@ def test_values_that_cannot_branch_or_loop_are_refused_with_the_remedy(fun):
     with pytest.raises(TypeError, match="must be a") as error:
         Text().interpret(closed, "x")
     name = next(eqn.primitive.name for eqn in closed.eqns if "jaxpr" in str(eqn.params) or "branches" in eqn.params)
-    assert f"Define Text.handle_{name} to go through its programs otherwise" in error.value.__notes__[0]
+    assert f"Define Text.handle_{name} to treat its inner programs in another way" in error.value.__notes__[0]
 
 
 def test_every_built_in_primitive_that_holds_programs_says_how_to_go_through_them():
@@ -497,7 +497,7 @@ def test_a_primitive_with_programs_that_nobody_explains_is_not_guessed_at():
     message = str(error.value)
     assert "Words has no rule for primitive 'repeat' (from test_control)" in message
     assert f"test_interpreter.py:{line}" in message
-    assert "It holds programs (body)" in message
+    assert "It has inner programs (body)" in message
     assert "Words.handle_repeat(self, eqn, *values)" in message
     assert "registry.define(repeat_p, interpret=rule)" in message
 

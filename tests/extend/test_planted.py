@@ -151,20 +151,21 @@ AT_DEFINITION = {
     "a factory in place of a rule": Mistake({"batch": batching.vectorized}, "derive.by(vectorized)"),
     "a type rule of other arguments": Mistake({"abstract_eval": lambda x, y: x}, "as many arguments as the impl, 1"),
     "a rule beside why it cannot be": Mistake({"unsupported": {"jvp": "no"}}, "jvp is given and declared unsupported"),
-    "a derivation from nothing": Mistake({"impl": None}, "only if there is a rule impl, which is not given"),
+    "a derivation from nothing": Mistake({"impl": None}, "only together with the impl rule, got none"),
     "a derivation of another kind": Mistake({"impl": derive.linear}, "impl cannot be derive.linear"),
     "a jvp from the impl, and a transpose": Mistake(
-        {"jvp": FROM_IMPL, "transpose": lambda ct, x: [ct]}, "which grad would not call"
+        {"jvp": FROM_IMPL, "transpose": lambda ct, x: [ct]}, "grad would not call that rule"
     ),
-    "a batch rule that loses another": Mistake({"dce": lambda used, eqn: None}, "beside a dce rule written by hand"),
-    "a vjp beside a jvp": Mistake({"vjp": (abs, abs)}, "vjp must not be given beside a jvp rule"),
-    "linear in what there is not": Mistake({"linear": (1,)}, "of which there are 1, got 1"),
+    "a batch rule that loses another": Mistake({"dce": lambda used, eqn: None}, "if the dce rule is written by hand"),
+    "a vjp beside a jvp": Mistake({"vjp": (abs, abs)}, "vjp must not be given together with a jvp rule"),
+    "linear in what there is not": Mistake({"linear": (1,)}, "of arguments below 1, got 1"),
     "samples that are none": Mistake({"samples": [3]}, "samples must be Samples or functions that return some"),
     "samples that can be read once": Mistake({"samples": (x for x in ())}, "samples must be a list or a tuple"),
-    "a transpose without operands": Mistake({"transpose": lambda ct: [ct]}, "take the cotangent and as many arguments"),
-    "a lowering without a context": Mistake({"lowering": lambda x: [x]}, "take a context and as many arguments as the"),
+    "a transpose without operands": Mistake({"transpose": lambda ct: [ct]}, "take 2 arguments, the cotangent"),
+    "a lowering without a context": Mistake({"lowering": lambda x: [x]}, "take 2 arguments, a context"),
     "one of two lowerings without a context": Mistake(
-        {"lowering": {"cpu": lambda ctx, x: [x], None: lambda x: [x]}}, "the lowering rule must take a context"
+        {"lowering": {"cpu": lambda ctx, x: [x], None: lambda x: [x]}},
+        "the lowering rule must take 2 arguments, a context",
     ),
     "a lowering for a platform that is no name": Mistake(
         {"lowering": {3: lambda ctx, x: [x]}}, "platforms of lowerings must be strings or None, got 3"
@@ -177,27 +178,30 @@ AT_DEFINITION = {
     "a reason for a kind of rule that there is none of": Mistake({"unsupported": {"jpv": "no"}}, "did you mean 'jvp'"),
     "linear as a number": Mistake({"linear": 0}, "linear must be a tuple of positions of arguments, got 0"),
     "linear and without derivative": Mistake({"linear": (0,), "nondiff": (0,)}, "both linear and nondiff, got 0"),
-    "no derivative of what there is not": Mistake({"nondiff": (2,)}, "of which there are 1, got 2"),
+    "no derivative of what there is not": Mistake({"nondiff": (2,)}, "of arguments below 1, got 2"),
     "a vjp that is one function": Mistake(
         {"jvp": None, "transpose": None, "vjp": abs}, "vjp must be a pair of functions"
     ),
     "a vjp beside linear": Mistake(
-        {"jvp": None, "transpose": None, "vjp": (abs, abs), "linear": (0,)}, "vjp must not be given beside linear"
+        {"jvp": None, "transpose": None, "vjp": (abs, abs), "linear": (0,)},
+        "vjp must not be given together with linear",
     ),
-    "a result like an argument that there is not": Mistake(
-        {"abstract_eval": None, "out_like": 1}, "there are 1, got 1"
+    "a result like an argument that there is not": Mistake({"abstract_eval": None, "out_like": 1}, "below 1, got 1"),
+    "a result like an argument, and a type rule": Mistake(
+        {"out_like": 0}, "out_like must not be given together with a type"
     ),
-    "a result like an argument, and a type rule": Mistake({"out_like": 0}, "out_like must not be given beside a type"),
     "elementwise as a word": Mistake({"elementwise": "yes"}, "elementwise must be True or False, got 'yes'"),
     "parameters as a list": Mistake({"parameters": ["k"]}, "parameters must be a mapping from names to types"),
     "a parameter of a type that is none": Mistake({"parameters": {"k": 3}}, "got 'k': 3"),
     "an effect that is a class": Mistake({"effects": (Reads,)}, "which is a class: make an instance"),
-    "an effect on what there is not": Mistake({"effects": (Reads(1),)}, "of which there are 1, got 1"),
+    "an effect on what there is not": Mistake({"effects": (Reads(1),)}, "of arguments below 1, got 1"),
     "effects that an impl lacks, for interpreters": Mistake(
-        {"effects": (Reads(0),), "interpret": FROM_IMPL}, "interpret must not be derive.from_impl beside effects"
+        {"effects": (Reads(0),), "interpret": FROM_IMPL}, "interpret must not be derive.from_impl if effects"
     ),
-    "writing to what there is not": Mistake({"mutates": (1,)}, "mutates must name positions of arguments"),
-    "writing without a type rule": Mistake({"abstract_eval": None, "mutates": (0,)}, "beside an abstract_eval rule"),
+    "writing to what there is not": Mistake({"mutates": (1,)}, "mutates must be positions of arguments"),
+    "writing without a type rule": Mistake(
+        {"abstract_eval": None, "mutates": (0,)}, "together with an abstract_eval rule"
+    ),
     "documentation that is no text": Mistake({"doc": 3}, "doc must be text, got 3"),
     "a jvp without a parameter of the impl": Mistake(
         {**SCALED, "jvp": lambda p, t: (p[0], t[0])}, "the jvp rule must take parameter scale, which the impl rule"
@@ -218,8 +222,8 @@ AT_DEFINITION = {
 NAMES = {
     "no name": ("", "name must be a non-empty string, got ''"),
     "a name that is no text": (3, "name must be a non-empty string, got 3"),
-    "a name with a blank": ("tri ple", "name must be without blanks and '::'"),
-    "a name with the name of a plugin": ("mine::triple", "name must be without blanks and '::'"),
+    "a name with a blank": ("tri ple", "name must have no blanks and no '::'"),
+    "a name with the name of a plugin": ("mine::triple", "name must have no blanks and no '::'"),
 }
 
 AT_FIRST_USE = {
@@ -247,7 +251,7 @@ AT_FIRST_USE = {
         "triple: x must be an int",
         lambda p: p.bind(X),
     ),
-    "a zero in arithmetic": Mistake({"jvp": _zero_in_arithmetic}, "make it one by ad.instantiate_zeros(t)", _jvp),
+    "a zero in arithmetic": Mistake({"jvp": _zero_in_arithmetic}, "convert it by ad.instantiate_zeros(t)", _jvp),
     "no tangent": Mistake(
         {"jvp": lambda primals, tangents: (primals[0], None)}, "returned None as a tangent; a zero is Zero(aval)", _jvp
     ),
@@ -292,7 +296,7 @@ AT_FIRST_USE = {
         {**SEVERAL, "impl": lambda x: x, "abstract_eval": lambda x: [x]}, "must return a list, since multiple", _eager
     ),
     "one result too many": Mistake(
-        {**SEVERAL, "impl": lambda x: [x, x], "abstract_eval": lambda x: [x]}, "returned 2 results, but by its", _eager
+        {**SEVERAL, "impl": lambda x: [x, x], "abstract_eval": lambda x: [x]}, "returned 2 results, but its", _eager
     ),
     "an impl that binds itself": Mistake(
         {"impl": lambda x: _last[0].bind(x), "abstract_eval": lambda x: x}, "does that rule bind triple itself?", _eager
@@ -382,7 +386,9 @@ AT_FIRST_USE = {
     "a cotangent too many": Mistake({"transpose": lambda ct, x: [ct, ct]}, "got 2 for 1 arguments", _grad),
     "a cotangent that is text": Mistake({"transpose": lambda ct, x: ["ct"]}, "must return arrays, got 'ct'", _grad),
     "a cotangent that depends on the operand": Mistake(
-        {"transpose": lambda ct, x: [x * ct]}, "stands for an argument that the primitive is linear in", _grad
+        {"transpose": lambda ct, x: [x * ct]},
+        "is the placeholder of an argument in which the primitive is linear",
+        _grad,
     ),
     "a lowering that returns nothing": Mistake(
         {**LOWERED, "lowering": lambda ctx, x: None}, "must return IR values", _jit
@@ -462,7 +468,7 @@ AT_FIRST_USE = {
         {**PULLED, "impl": pnp.sin, "linear": (0,)}, "must be written in primax operations and linear", _grad
     ),
     "a tracer of an earlier call": Mistake(
-        {**PULLED, "impl": _keep}, "escaped from the tracing of triple, where it was made", _jit_twice
+        {**PULLED, "impl": _keep}, "escaped from the tracing of triple and was used after", _jit_twice
     ),
     "an operand by name": Mistake({}, "pass it as an operand, that is by position", lambda p: p.bind(x=X)),
     "a list as an operand": Mistake({}, "type list is not a valid primax type", lambda p: p.bind([1.0, 2.0])),
@@ -478,7 +484,7 @@ AT_FIRST_USE = {
             "jvp": lambda p, t: (p[0] * p[1], t[0] * p[1] + p[0] * t[1]),
             "transpose": None,
         },
-        "or leave it out where type(t) is ad.Zero",
+        "or skip it if type(t) is ad.Zero",
         _grad_of_the_second,
     ),
     "a vjp that pulls back too much": Mistake(

@@ -206,7 +206,7 @@ def test_refusals_name_what_jax_cannot_have():
         to_jax(lambda seed: px.random.key(seed))(3)
     branch = px.make_jaxpr(pnp.sin)(X)
     with pytest.raises(
-        NotImplementedError, match="to_jax: parameters of cond must hold no programs, got one in branches"
+        NotImplementedError, match="to_jax: cond must have no inner programs in parameters, got one in branches"
     ):
         to_jax(cond_p).bind(0, X, branches=(branch, branch))
 

@@ -98,8 +98,8 @@ def test_errors_of_functions_that_the_program_gives_are_their_own():
 
 def test_trees_without_an_end_are_refused_as_such():
     (thing,) = (thing for thing in OBJECTS if thing.name == "a list that holds itself")
-    assert judge(RecursionError("tree.flatten: tree must not hold itself"), SIN, {"x": thing}) is None
-    assert judge(RecursionError("tree.flatten: tree must not hold itself"), SIN, PLAIN) == "internal"
+    assert judge(RecursionError("tree.flatten: tree must not contain itself"), SIN, {"x": thing}) is None
+    assert judge(RecursionError("tree.flatten: tree must not contain itself"), SIN, PLAIN) == "internal"
     assert judge(SystemError("returned a result with an exception set"), SIN, {"x": thing}) == "internal"
     assert judge(AttributeError("'Option' object has no attribute 'value'"), SIN, {"x": thing}) == "internal"
 

@@ -108,7 +108,7 @@ def test_functions_that_ran_before_are_looked_at_too_and_run_as_before_afterward
 def test_a_result_says_how_much_of_it_is_wrong_and_whether_that_came_from_outside():
     with pytest.raises(FloatingPointError, match=r"got 1 in f32\[3\], at [^;]*$"):
         lax.log(X)
-    with pytest.raises(FloatingPointError, match=r"^neg: .* got 1 in f32\[\], at .*; an argument was no better$"):
+    with pytest.raises(FloatingPointError, match=r"^neg: .* got 1 in f32\[\], at .*; an argument has such values too$"):
         px.jit(lambda x: lax.neg(x))(np.float32(np.nan))
 
 
@@ -153,9 +153,7 @@ def test_a_program_that_goes_wrong_only_as_a_whole_is_named_itself():
     def f(x):
         return px.pure_callback(first_time_only, px.ShapeDtypeStruct((), "float32"), x)
 
-    with pytest.raises(
-        FloatingPointError, match=r"^f: .*; none of its operations gave such a result when they were run one by one"
-    ):
+    with pytest.raises(FloatingPointError, match=r"^f: .*; run one by one, none of its operations gave such a result"):
         f(1.0)
 
 

@@ -220,7 +220,7 @@ def test_a_file_that_others_may_write_to_is_not_loaded(folder: Path, caplog: Any
     assert file.stat().st_mode & 0o777 == 0o600
     assert folder.stat().st_mode & 0o777 == 0o700
     file.chmod(mode)
-    with pytest.warns(UserWarning, match="others may write to it"):
+    with pytest.warns(UserWarning, match="another user owns it or can write to it"):
         assert compile_events(caplog, lambda: program()(ONES)) == ["compiled"]
     assert compile_events(caplog, lambda: program()(ONES)) == ["loaded"]
 
@@ -230,7 +230,7 @@ def test_a_file_of_another_user_is_not_loaded(folder: Path, caplog: Any, monkeyp
     program()(ONES)
     own = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: own + 1)
-    with pytest.warns(UserWarning, match="belongs to somebody else"):
+    with pytest.warns(UserWarning, match="another user owns it"):
         assert compile_events(caplog, lambda: program()(ONES)) == ["compiled"]
 
 

@@ -150,7 +150,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_key_that_is_used_twice_is_refused(name):
-    with px.debug_key_reuse(True), pytest.raises(px.errors.KeyReuseError, match="a key must be used once"):
+    with px.debug_key_reuse(True), pytest.raises(px.errors.KeyReuseError, match="a key must be used only once"):
         REFUSED[name](random.key(3))
 
 

@@ -76,7 +76,7 @@ def test_what_an_impl_returns_is_held_to_the_type_rule(returned):
 
 def test_the_number_of_results_is_held_to_the_type_rule():
     p = define_primitive("pair", multiple_results=True, impl=lambda x: [x], abstract_eval=lambda x: [x, x])
-    with pytest.raises(core.RuleError, match="the impl rule of pair returned 1 results, but by its abstract_eval rule"):
+    with pytest.raises(core.RuleError, match="the impl rule of pair returned 1 results, but its abstract_eval rule"):
         p.bind(X)
 
 
@@ -153,7 +153,7 @@ def test_a_tracer_as_a_parameter_is_refused(transform):
 
 def test_a_zero_in_arithmetic_says_how_to_make_it_an_array():
     zero = ad.Zero(core.ShapedArray((3,), np.float32))
-    remedy = r"Zero\(f32\[3\]\) is a symbolic zero, not an array: make it one by ad.instantiate_zeros\(t\)"
+    remedy = r"Zero\(f32\[3\]\) is a symbolic zero, not an array: convert it by ad.instantiate_zeros\(t\)"
     attempts = (
         lambda: 2 * zero,
         lambda: zero * 2,
@@ -216,12 +216,12 @@ FAULTS = {
     ),
     "no cotangent": (
         {"transpose": lambda ct, x: [None]},
-        r"the transpose rule of half returned None for its argument 0, which has a cotangent; .* ad.Zero\(x.aval\)",
+        r"the transpose rule of half returned None for its argument 0, which needs a cotangent; .* ad.Zero\(x.aval\)",
         lambda f: px.grad(lambda x: f(x).sum())(X),
     ),
     "a transpose that is not linear": (
         {"transpose": lambda ct, x: [ct + 1]},
-        "the transpose rule of half is not linear: of cotangents of zero it makes 1.0 for its argument 0",
+        "the transpose rule of half is not linear: for zero cotangents it returns 1.0 for its argument 0",
         lambda f: px.grad(lambda x: f(x).sum())(X),
     ),
     "what an impl returns the second time": (

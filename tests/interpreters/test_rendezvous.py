@@ -69,7 +69,7 @@ def test_processes_meet_and_hear_of_who_fails_leaves_or_ends():
     third.close()  # it has left, so that nothing is new
     first.close()
     assert _until(lambda: 0 in second.lost)
-    assert "has ended without a word" in second.lost[0]
+    assert "has ended without notice" in second.lost[0]
     assert 2 not in second.lost
     second.close()
 
@@ -88,8 +88,8 @@ def test_all_wait_for_all_to_leave_and_hear_who_does_not():
 @pytest.mark.parametrize(
     ("second", "problem"),
     [
-        ((1, 3, "v"), "process 1 was told of 3 processes, and process 0 of 2"),
-        ((1, 2, "w"), "process 1 runs w, and process 0 v"),
+        ((1, 3, "v"), "num_processes is 3 in process 1, but 2 in process 0"),
+        ((1, 2, "w"), "process 1 runs w, but process 0 runs v"),
         ((5, 2, "v"), "two processes with the number 5"),
     ],
 )

@@ -406,7 +406,7 @@ def test_donated_arguments_are_gone() -> None:
             with pytest.raises(DeletedArrayError, match="was donated to step"):
                 f(before, x)
     scale = px.device_put(np.float32(2))
-    with pytest.warns(UserWarning, match="fit no result"):
+    with pytest.warns(UserWarning, match="match no result"):
         px.jit(step, donate_argnames="scale")({"w": put(3)}, x, scale=scale)
     assert px.jit(step, donate_argnums=0)({"w": ONES}, ONES)["w"].tolist() == [2.0] * 3
 
@@ -421,7 +421,7 @@ def test_donation_reuses_the_buffer() -> None:
 def test_donation_that_no_result_can_use_is_reported() -> None:
     f = px.jit(lambda x, y: x.sum() + y, donate_argnums=(0, 1))
     x, y = put(3), px.device_put(np.float32(1))
-    with pytest.warns(UserWarning, match=r"jit_<lambda>: donated arguments of types \[f32\[3\]\] fit no result"):
+    with pytest.warns(UserWarning, match=r"jit_<lambda>: donated arguments of types \[f32\[3\]\] match no result"):
         assert float(f(x, y)) == 4.0
     assert (x.is_deleted(), y.is_deleted()) == (False, True)
 

@@ -295,7 +295,7 @@ def test_axes_that_are_not_in_scope_are_refused_with_those_that_are():
 
 
 def test_a_collective_bound_outside_of_its_axis_says_why_it_cannot_be_computed():
-    with pytest.raises(ValueError, match=r"psum: 'i' must be an axis that is mapped where the program runs"):
+    with pytest.raises(ValueError, match=r"psum: 'i' must be a mapped axis in scope"):
         lax.psum_p.bind(X, axes=("i",), axis_index_groups=None)
 
 

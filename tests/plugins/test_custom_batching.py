@@ -116,7 +116,7 @@ def mapped_by(rule):
         (
             lambda: px.vmap(lambda y: closing_over(y)(1.0))(XS),
             core.UnexpectedTracerError,
-            ["closes over a value that is mapped"],
+            ["closes over a mapped value"],
         ),
     ],
 )

@@ -50,13 +50,13 @@ def test_an_option_that_xla_does_not_know_is_refused():
         px.jit(lambda x: x + 1.0).lower(1.0).compile(compiler_options={"xla_foo": 1})
     with pytest.raises(TypeError, match="compiler_options must be a dictionary or None"):
         px.jit(lambda x: x, compiler_options=3)
-    with pytest.raises(TypeError, match="compiler_options must lead from strings"):
+    with pytest.raises(TypeError, match="compiler_options must map strings"):
         px.jit(lambda x: x, compiler_options={1: 3})
 
 
 def test_options_belong_to_the_outermost_function():
     inner = px.jit(lambda x: x + 1.0, compiler_options=OPTIONS)
-    with pytest.raises(ValueError, match="must not be given to a function that is called inside of another program"):
+    with pytest.raises(ValueError, match="must not be given to a function that is called inside another program"):
         px.jit(lambda x: inner(x) * 2.0)(1.0)
     assert px.vmap(inner)(pnp.ones(2)).tolist() == [2.0, 2.0]
 
@@ -243,5 +243,5 @@ def test_compiled_functions_tell_how_arrays_lie_in_memory():
 
 
 def test_only_numbers_of_one_kind_have_a_transpose():
-    with pytest.raises(TypeError, match="integers of integers"):
+    with pytest.raises(TypeError, match="integers for integer arguments"):
         px.linear_transpose(lambda x: x.astype(np.float32), np.int32(2))(np.float32(5))

@@ -609,7 +609,7 @@ def test_small_names_of_lax_mean_what_they_mean_in_jax() -> None:
     assert px.lax.broadcast_to_rank(x, 3).shape == (1, 1, 3)
     assert np.asarray(px.lax.broadcast_like(x, np.zeros((2, 3)))).tolist() == [[0, 1, 2]] * 2
     assert px.lax.dtype(x) == np.float32
-    with pytest.raises(ValueError, match="broadcast_to_rank: rank must be that of x or more, 1, got 0"):
+    with pytest.raises(ValueError, match="broadcast_to_rank: rank must be at least 1, the rank of x, got 0"):
         px.lax.broadcast_to_rank(x, 0)
     with pytest.raises(ValueError, match=r"broadcast_like: .* shape of like_arr, \(2,\), got \(3,\)"):
         px.lax.broadcast_like(x, np.zeros(2))

@@ -100,7 +100,7 @@ def test_rng_uniform_refuses_what_is_no_pair_of_scalars():
         low, high = pnp.zeros((), dtype), pnp.ones((), dtype)
         with pytest.raises(TypeError, match=f"rng_uniform: the dtype of a and b must be one of int32, .*, got {dtype}"):
             lax.rng_uniform(low, high, (3,))
-    with pytest.raises(NotImplementedError, match="others at each call"):
+    with pytest.raises(NotImplementedError, match="differ between calls"):
         px.vmap(lambda a: lax.rng_uniform(a, 1.0, (2,)))(pnp.zeros(3))
 
 

@@ -33,7 +33,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         r"lax\.broadcast_to_rank",
         "primax raises",
         "A rank that is less than the array's is refused; jax returns the array as it is.",
-        message=r"rank must be that of x or more",
+        message=r"rank must be at least",
     ),
     Meant(
         r"lax\.concatenate",

@@ -153,7 +153,7 @@ def test_loops_keep_the_division_of_what_they_carry(mesh):
 def test_a_primitive_without_a_rule_takes_whole_operands_and_says_so(mesh):
     p = define_primitive("opaque", impl=lambda x: x, abstract_eval=lambda x: x)
     x = placed(px, mesh, np.ones(8, np.float32), "x")
-    with pytest.raises(ShardingTypeError, match=r"opaque: there is no sharding rule .* f32\[8@x\] .*auto_axes"):
+    with pytest.raises(ShardingTypeError, match=r"opaque: there is no sharding rule .* f32\[8@x\];.*auto_axes"):
         px.make_jaxpr(p.bind)(x)
     with px.set_mesh(mesh):
         assert px.make_jaxpr(lambda x: p.bind(reshard(x, px.P())))(x).out_avals[0].str_short() == "f32[8]"
@@ -167,7 +167,7 @@ def test_a_rule_of_a_third_party_tells_types(mesh):
     )
     x, y = placed(px, mesh, np.ones(8, np.float32), "x"), placed(px, mesh, np.ones(8, np.float32), "y")
     assert px.make_jaxpr(p.bind)(x, y).out_avals[0].str_short() == "f32[8@x,8@y]"
-    with pytest.raises(ShardingTypeError, match=r"'x' would divide two dimensions"):
+    with pytest.raises(ShardingTypeError, match=r"got 'x' for two dimensions"):
         px.make_jaxpr(p.bind)(x, x)
 
 
@@ -189,7 +189,7 @@ def test_reshard_moves_and_differentiates(mesh):
     "spec, error, message",
     [
         (px.P("z"), ValueError, "names the axis 'z'"),
-        (px.P(None, None, "x"), ValueError, "for arrays of at least 3 axes"),
+        (px.P(None, None, "x"), ValueError, "needs arrays of at least 3 axes"),
         (px.P(px.P.UNCONSTRAINED), ValueError, "must give the axes that divide each dimension"),
         ("x", TypeError, "must be a PartitionSpec or a NamedSharding, got 'x'"),
         (px.P(None, "y"), ValueError, "axis 1 of .* must be a multiple of 4"),
@@ -589,7 +589,7 @@ def test_shard_map_along_one_axis_leaves_explicit_ones_to_types(kind):
 def test_shard_map_refuses_explicit_arrays_that_are_divided_otherwise_along_its_axes(mesh):
     x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
     f = px.shard_map(lambda x: x, mesh=mesh, in_specs=px.P(), out_specs=px.P(), axis_names={"x"})
-    with pytest.raises(ValueError, match=r"in_specs of argument 0 is P\(\), .* is divided differently; reshard it"):
+    with pytest.raises(ValueError, match=r"in_specs of argument 0 is P\(\), .* is divided in another way"):
         f(x)
 
 
@@ -623,5 +623,5 @@ def test_a_derived_type_is_divided_as_the_sharding_rule_says_and_not_the_impl(me
         x, y = np.ones((8, 4), np.float32), np.ones((4, 4), np.float32)
         out = px.eval_shape(product.bind, reshard(x, px.P(first)), reshard(y, px.P(None, second)))
         assert tuple(out.sharding.spec) == (first, second)
-        with pytest.raises(ShardingTypeError, match=r"product_of_test: operands of types .* contracted"):
+        with pytest.raises(ShardingTypeError, match=r"product_of_test: .* contracted"):
             px.eval_shape(product.bind, reshard(x, px.P(None, second)), reshard(y, px.P(second)))

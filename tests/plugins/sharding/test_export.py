@@ -169,9 +169,7 @@ def test_another_number_of_devices_is_refused(mesh):
     exported = px.export.export(function(mesh))(placed(mesh, "x"), W)
     few = px.make_mesh((2,), ("x",))
     for x, count in ((X, 1), (placed(few, "x"), 2)):
-        with pytest.raises(
-            ValueError, match=f"f: it was exported for 8 devices, and is called on {count}; call it with"
-        ):
+        with pytest.raises(ValueError, match=f"f was exported for 8 devices, but is called on {count}; call it with"):
             exported.call(x, W)
     inside = px.shard_map(lambda x: exported.call(x, W)[0], mesh=mesh, in_specs=P(), out_specs=P())
     with pytest.raises(ValueError, match=r"is called on parts, inside of shard_map"):

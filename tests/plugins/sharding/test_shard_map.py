@@ -412,14 +412,14 @@ REFUSED = [
     (
         lambda s: s(lambda x: x.sum(), out_specs=P("x")),
         ValueError,
-        r"result 0 is P\('x',\), for arrays of at least 1 axes",
+        r"result 0 is P\('x',\), which needs at least 1 axes",
     ),
     (lambda s: s(lambda x: x, in_specs="x"), TypeError, "in_specs must hold PartitionSpecs"),
     (lambda s: s(lambda x: x, axis_names={"z"}), ValueError, "axis_names must be axes of"),
     (
         lambda s: s(lambda x: x, in_specs=P("y"), axis_names={"x"}),
         ValueError,
-        "which names 'y'; it may name only .* here, 'x'$",
+        "must name only axes that this shard_map maps, 'x', got .* with 'y'$",
     ),
     (
         lambda s: s(lambda x: x, in_specs=P("x", "x")),
@@ -442,7 +442,7 @@ REFUSED = [
     (
         lambda s: s(lambda x: px.shard_map(lambda x: x, in_specs=P("x"), out_specs=P("x"))(x)),
         ValueError,
-        "mapped by a shard_map around|names",
+        "must name only axes that this shard_map maps",
     ),
     (lambda s: px.shard_map(lambda x: x, in_specs=P(), out_specs=P())(H), ValueError, "no mesh is in scope"),
     (lambda s: px.shard_map(3, in_specs=P(), out_specs=P()), TypeError, "f must be callable"),

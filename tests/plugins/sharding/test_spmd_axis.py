@@ -95,7 +95,7 @@ BAD = [
     (
         "j",
         8,
-        "must name axes that the specifications of shard_map leave free for the mapped axis, got 'j', which P('j',)",
+        "must name axes that the specifications of shard_map do not use, got 'j', which P('j',)",
     ),
     ("k", 8, "spmd_axis_name must name axes of Mesh('i': 4, 'j': 2, axis_types=(Auto, Auto)), got 'k'"),
     ("i", 6, "the mapped axis must be a multiple of 4 to be divided along spmd_axis_name, 'i' of size 4, got 6"),
@@ -112,7 +112,7 @@ def test_what_does_not_fit_is_refused(mesh, name, size, message):
 def test_collectives_along_the_mapped_axis_are_refused(mesh):
     for name, axis_name in (("b", "b"), ("i", None)):
         f = px.shard_map(lambda x, name=name: lax.psum(x, name), mesh=mesh, in_specs=P(), out_specs=P())
-        with pytest.raises(ValueError, match=r"must be None where a shard_map inside communicates along .* got"):
+        with pytest.raises(ValueError, match=r"must be None if a shard_map inside communicates along .* got"):
             px.vmap(f, axis_name=axis_name, spmd_axis_name="i")(X)
 
 
@@ -120,5 +120,5 @@ def test_constraints_that_have_the_axis_are_refused(mesh):
     def f(x):
         return lax.with_sharding_constraint(x, px.NamedSharding(mesh, P("j")))
 
-    with pytest.raises(ValueError, match="that the specifications of with_sharding_constraint leave free"):
+    with pytest.raises(ValueError, match="that the specifications of with_sharding_constraint do not use"):
         px.vmap(f, spmd_axis_name="j")(X)

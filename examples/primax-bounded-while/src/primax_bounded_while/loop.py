@@ -121,7 +121,7 @@ def _refuse_effects(*programs: core.ClosedJaxpr) -> None:
     for closed in programs:
         for effect in closed.effects:
             if not core.kind_of(effect).control_flow:
-                raise NotImplementedError(f"bounded_while: the effect {effect!r} may not stand inside loops")
+                raise NotImplementedError(f"bounded_while: the effect {effect!r} is not allowed inside loops")
 
 
 def _ignoring(closed: core.ClosedJaxpr, position: int, avals: list[Any]) -> core.ClosedJaxpr:

@@ -34,7 +34,7 @@ def check(
         raise core.JaxprTypeError(f"the condition is {pred.str_short()}, but must be bool[]")
     for i, (have, atom) in enumerate(zip(body.out_avals, atoms[num_consts:], strict=True)):
         if have.strip_weak_type() != atom.aval.strip_weak_type():
-            raise core.JaxprTypeError(f"carry {i} is {atom.aval.str_short()}, but the body makes it {have.str_short()}")
+            raise core.JaxprTypeError(f"carry {i} is {atom.aval.str_short()}, but the body returns {have.str_short()}")
     return abstract_eval(cond=cond, body=body)
 
 
