@@ -77,6 +77,8 @@ class Primitive(Generic[Result]):
         self.name = name
         if multiple_results is None:  # a subclass may say it for all of its primitives
             multiple_results = getattr(type(self), "multiple_results", None) is True
+        if not isinstance(multiple_results, bool):
+            raise TypeError(f"Primitive: multiple_results must be True or False, got {multiple_results!r}")
         self.multiple_results = multiple_results
         self.plugin: str | None = None
         self.full_name = ""  # as in `beta::scale`, where primitives of several plugins have one name
