@@ -10,6 +10,7 @@ from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import read_dtype, zeros
 from primax.numpy.joining import concatenate
 from primax.numpy.linear import dot
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, cast, promote
 from primax.numpy.reductions import sum
 from primax.numpy.rounding import clip
@@ -22,6 +23,7 @@ from primax.plugins import arithmetic, exponential
 __all__ = ["corrcoef", "cov"]
 
 
+@one_program("rowvar bias ddof dtype")
 def cov(
     m: Any,
     y: Any = None,
@@ -89,6 +91,7 @@ def _variables(function: str, x: Any, rowvar: bool) -> Array:
     return permuted(x, (1, 0)) if not rowvar and get_aval(x).shape[0] != 1 else x
 
 
+@one_program("rowvar dtype")
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
     """The correlations of variables. The arguments are those of `cov`."""
     found = cov(x, y, rowvar, dtype=dtype)

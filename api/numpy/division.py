@@ -19,6 +19,7 @@ from primax.plugins.calls import jit
 __all__ = ["divmod", "float_power", "floor_divide", "fmod", "power", "reciprocal", "remainder"]
 
 
+@one_program("")
 def fmod(x: Any, y: Any, /) -> Array:
     """The remainder of x / y that has the sign of x.
 
@@ -39,6 +40,7 @@ def _nonzero(y: Any) -> Any:
     return choose(comparison.eq_p.bind(y, like(y, 0)), like(y, 1), y)
 
 
+@one_program("")
 def remainder(x: Any, y: Any, /) -> Array:
     """The remainder of x / y that has the sign of y; integers modulo 0 give 0.
 
@@ -50,7 +52,6 @@ def remainder(x: Any, y: Any, /) -> Array:
     return _remainder(x, y)
 
 
-@one_program(static=2)
 def _remainder(x: Any, y: Any) -> Array:
     dtype = get_aval(x).dtype
     floating = dtypes.is_floating(dtype)
@@ -91,6 +92,7 @@ def _has_other_sign(rest: Any, y: Any) -> Array:
     return bitwise.and_p.bind(other_sign, comparison.ne_p.bind(rest, zero))
 
 
+@one_program("")
 def floor_divide(x: Any, y: Any, /) -> Array:
     """x / y rounded down.
 
@@ -132,6 +134,7 @@ def _floating_quotient(x: Any, y: Any) -> Array:
 _compiled_quotient = jit(_floating_quotient)
 
 
+@one_program("")
 def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
     """The pair of `floor_divide(x, y)` and `remainder(x, y)`.
 
@@ -163,7 +166,12 @@ def power(x: Any, y: Any, /) -> Array:
         if dtypes.is_bool(aval.dtype):
             x = convert(x, aval, dtypes.to_numeric_dtype(aval.dtype))
         return arithmetic.integer_pow_p.bind(x, y=y)
-    exponent = aval_of("power", y, 1)
+    return _power(x, y)
+
+
+@one_program("")
+def _power(x: Any, y: Any) -> Array:
+    aval, exponent = aval_of("power", x, 0), aval_of("power", y, 1)
     if dtypes.is_inexact(aval.dtype) and not dtypes.is_inexact(exponent.dtype):
         # The exponent stays an integer, so that derivatives at 0 are those of a polynomial.
         dtype, weak = dtypes.result_type(aval, exponent, return_weak_type=True)
@@ -195,6 +203,7 @@ def broadcast_shape_of(x: Any, y: Any) -> tuple[int, ...]:
     return get_aval(x).shape or get_aval(y).shape
 
 
+@one_program("")
 def reciprocal(x: Any, /) -> Array:
     """1 / x.
 
@@ -205,6 +214,7 @@ def reciprocal(x: Any, /) -> Array:
     return arithmetic.integer_pow_p.bind(x, y=-1)
 
 
+@one_program("")
 def float_power(x: Any, y: Any, /) -> Array:
     """x to the power y, computed in a floating or complex dtype.
 

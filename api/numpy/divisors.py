@@ -6,6 +6,7 @@ from typing import Any
 
 from primax.extend.core import Array, dtypes
 from primax.numpy.creation import asarray
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import broadcast, promote
 from primax.numpy.selection import choose
 from primax.plugins.arithmetic import abs_p, div_p, mul_p, rem_p
@@ -16,6 +17,7 @@ from primax.plugins.structural import zeros_like
 __all__ = ["gcd", "lcm"]
 
 
+@one_program("")
 def gcd(x1: Any, x2: Any) -> Array:
     """The greatest common divisors of integers, element by element; that of 0 and 0 is 0.
 
@@ -32,6 +34,7 @@ def gcd(x1: Any, x2: Any) -> Array:
     return _gcd(*_magnitudes("gcd", x1, x2))
 
 
+@one_program("")
 def lcm(x1: Any, x2: Any) -> Array:
     """The least common multiples of integers, element by element; 0 where one of them is 0. See `gcd`.
 

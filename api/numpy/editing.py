@@ -14,6 +14,7 @@ from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, ones, zeros
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast_to_shape, cast, convert, known_integers
 from primax.numpy.rows import concrete
 from primax.numpy.searching import known, nonzero
@@ -216,6 +217,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     return out
 
 
+@one_program("axis bitorder")
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     """Bytes made of the bits along an axis, eight each; zeros fill up the last one.
 

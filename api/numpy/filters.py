@@ -8,6 +8,7 @@ from primax.extend.api_util import among
 from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.precision import canonicalize_precision
 from primax.numpy.creation import read_dtype
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
 from primax.numpy.ufuncs import conjugate
 from primax.plugins.calls import jit
@@ -17,6 +18,7 @@ from primax.plugins.structural import rev_p
 __all__ = ["convolve", "correlate"]
 
 
+@one_program("mode precision preferred_element_type")
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The convolution of two sequences: the coefficients of the product of two polynomials.
 
@@ -41,6 +43,7 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     return _compiled("convolve", a, v, *_options("convolve", mode, precision, preferred_element_type))
 
 
+@one_program("mode precision preferred_element_type")
 def correlate(
     a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:

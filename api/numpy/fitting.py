@@ -14,6 +14,7 @@ from primax.numpy.linalg.equations import inv, lstsq
 from primax.numpy.linalg.factorizations import eigvals
 from primax.numpy.linear import matmul, outer
 from primax.numpy.polynomials import vander
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, promote
 from primax.numpy.rows import below, concrete, take_rows
 from primax.numpy.selection import choose, where
@@ -26,6 +27,7 @@ from primax.plugins.structural import concatenate_p, pad_p, slice_p
 __all__ = ["poly", "polydiv", "polyfit", "roots"]
 
 
+@one_program("")
 def poly(seq_of_zeros: Any) -> Array:
     """The coefficients of the polynomial with given roots, the highest power first, which is 1.
 

@@ -13,6 +13,7 @@ from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan, signbit
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast, convert, operands, promote, refuse_options, strong
 from primax.numpy.selection import choose, select
 from primax.numpy.ufuncs import (
@@ -47,6 +48,7 @@ Function = Callable[..., Any]
 def _without_nan(name: str, primitive: Any, exceeds: Any, sentence: str) -> Function:
     """An extremum of two numbers that is the other one where one is NaN."""
 
+    @one_program("")
     def function(x1: Any, x2: Any) -> Array:
         x, y = operands(name, x1, x2)
         dtype = get_aval(x).dtype
@@ -62,6 +64,7 @@ fmax = _without_nan("fmax", arithmetic.max_p, comparison.gt_p, "The larger of x 
 fmin = _without_nan("fmin", arithmetic.min_p, comparison.lt_p, "The smaller of x and y; the other one if one is NaN.")
 
 
+@one_program("")
 def copysign(x: Any, y: Any, /) -> Array:
     """The absolute value of x with the sign of y.
 
@@ -74,6 +77,7 @@ def copysign(x: Any, y: Any, /) -> Array:
     return choose(signbit(y), arithmetic.neg_p.bind(size), size)
 
 
+@one_program("")
 def heaviside(x: Any, y: Any, /) -> Array:
     """0 where x is negative, 1 where it is positive, and y where it is zero.
 
@@ -87,6 +91,7 @@ def heaviside(x: Any, y: Any, /) -> Array:
     return choose(comparison.eq_p.bind(x, zero), y, nonzero)
 
 
+@one_program("")
 def hypot(x: Any, y: Any, /) -> Array:
     """The square root of x**2 + y**2, without overflow.
 
@@ -148,6 +153,7 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: floa
         # The limit as both go to infinity as one, so that each contributes a half to the derivative.
         return choose(undefined, _half(arithmetic.add_p.bind(x, y)), out)
 
+    @one_program("out where")
     def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
         if out is not where:
             refuse_options(name, out, where)
@@ -169,6 +175,7 @@ logaddexp = _log_of_sum("logaddexp", "log(exp(x) + exp(y)), without overflow.", 
 logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x + 2**y), without overflow.", _log2_1p_exp2, 2 * math.pi / math.log(2))
 
 
+@one_program("")
 def sinc(x: Any, /) -> Array:
     """sin(pi x) / (pi x): 1 where x is zero, and 0 where it is infinite.
 
@@ -197,6 +204,7 @@ def _sinc(angle: Any) -> Array:
     return choose(small, series, arithmetic.div_p.bind(sin_p.bind(away), away))
 
 
+@one_program("")
 def i0(x: Any) -> Array:
     """The modified Bessel function of the first kind, of order 0.
 
@@ -209,6 +217,7 @@ def i0(x: Any) -> Array:
     return arithmetic.mul_p.bind(exponential.exp_p.bind(x), special.bessel_i0e(x))
 
 
+@one_program("")
 def spacing(x: Any, /) -> Array:
     """The distance from x to the next number away from zero, with the sign of x.
 
@@ -245,6 +254,7 @@ def _spacing_of_bits(size: Any) -> Array:
 _compiled_spacing = jit(_spacing_of_bits)
 
 
+@one_program("")
 def bitwise_count(x: Any, /) -> Array:
     """The number of bits that are set in the absolute value of x, as uint8.
 
@@ -281,6 +291,7 @@ def _power_of_two(exponent: Any, dtype: Any) -> Array:
     return structural.bitcast_convert_type(bits, dtype)
 
 
+@one_program("")
 def ldexp(x: Any, y: Any, /) -> Array:
     """x * 2**y.
 
@@ -311,6 +322,7 @@ def ldexp(x: Any, y: Any, /) -> Array:
     return convert(out, get_aval(out), dtype)
 
 
+@one_program("")
 def frexp(x: Any, /) -> tuple[Any, Any]:
     """A mantissa m, with abs(m) in [0.5, 1), and an integer e such that x is m * 2**e.
 

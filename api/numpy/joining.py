@@ -13,6 +13,7 @@ from primax.extend.arguments import canonical_axis, integers
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice, unstack
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, convert
 from primax.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, ravel, reshaped
 from primax.plugins.structural import concatenate_p, split_p, stack_p
@@ -186,6 +187,7 @@ def _greatest_rank(item: Any) -> int:
     return len(aval_of("block", item, "a block").shape)
 
 
+@one_program("axis")
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """Two arrays one after the other.
 

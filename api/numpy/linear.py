@@ -277,6 +277,7 @@ def _permuted(x: Any, labels: Sequence[Any], wanted: Sequence[Any]) -> Array:
     return x if order == tuple(range(len(order))) else transpose_p.bind(x, permutation=order)
 
 
+@one_program("precision preferred_element_type")
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The sum of products of the elements of two arrays, those of the first conjugated.
 
@@ -293,6 +294,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     return dot(ravel(conjugate(a)), ravel(b), precision=precision, preferred_element_type=preferred_element_type)
 
 
+@one_program("precision preferred_element_type")
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The sum of products over the last axes of two arrays.
 
@@ -313,6 +315,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return tensordot(a, b, (-1, -1), precision=precision, preferred_element_type=preferred_element_type)
 
 
+@one_program("out")
 def outer(a: Any, b: Any, out: None = None) -> Array:
     """The products of every element of one array with every element of another.
 
@@ -406,6 +409,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     return _stacked(conjugate(a), b, ("k",), ("k",), (), precision, preferred)
 
 
+@one_program("")
 def matvec(x1: Any, x2: Any, /) -> Array:
     """The products of stacks of matrices with stacks of vectors.
 
@@ -421,6 +425,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
     return _stacked(a, b, ("m", "k"), ("k",), ("m",), None, preferred)
 
 
+@one_program("")
 def vecmat(x1: Any, x2: Any, /) -> Array:
     """The products of stacks of vectors, which are conjugated, with stacks of matrices.
 
@@ -445,6 +450,7 @@ def _require_inner(function: str, a: Any, rank_a: int, i: int, b: Any, rank_b: i
         )
 
 
+@one_program("")
 def kron(a: Any, b: Any) -> Array:
     """The products of every element of one array with the whole of another, as blocks.
 
@@ -459,6 +465,7 @@ def kron(a: Any, b: Any) -> Array:
     return reshaped(multiply(left, right), tuple([m * n for m, n in zip(x, y, strict=True)]))
 
 
+@one_program("axisa axisb axisc axis")
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
     """The vector products of vectors of length 3; for two vectors of length 2, the third component.
 

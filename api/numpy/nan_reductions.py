@@ -11,6 +11,7 @@ from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy import reductions, scans, statistics
 from primax.numpy.predicates import isnan
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast
 from primax.numpy.selection import choose
 from primax.plugins import comparison, exponential
@@ -46,6 +47,7 @@ def _without(function: str, a: Any, value: float, axis: Any) -> Array:
     return choose(isnan(a), like(a, value), a)
 
 
+@one_program("axis dtype out keepdims")
 def nansum(
     a: Any,
     axis: Any = None,
@@ -59,6 +61,7 @@ def nansum(
     return reductions.sum(_without("nansum", a, 0, axis), axis, dtype, out, keepdims, initial, where)
 
 
+@one_program("axis dtype out keepdims")
 def nanprod(
     a: Any,
     axis: Any = None,
@@ -90,6 +93,7 @@ def _extremum(
     return choose(reductions.all(isnan(a), axis, keepdims=keepdims), like(found, math.nan), found)
 
 
+@one_program("axis out keepdims")
 def nanmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -97,6 +101,7 @@ def nanmax(
     return _extremum("nanmax", reductions.max, -math.inf, a, axis, out, keepdims, initial, where)
 
 
+@one_program("axis out keepdims")
 def nanmin(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -113,6 +118,7 @@ def _position(function: str, find: Any, worst: float, a: Any, axis: Any, out: An
     return choose(nothing, get_aval(found).dtype.type(-1), found)
 
 
+@one_program("axis out keepdims")
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the largest element along an axis, ignoring NaN; -1 if all are NaN.
 
@@ -121,6 +127,7 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
     return _position("nanargmax", reductions.argmax, -math.inf, a, axis, out, keepdims)
 
 
+@one_program("axis out keepdims")
 def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the smallest element along an axis, ignoring NaN; -1 if all are NaN.
 
@@ -138,6 +145,7 @@ def _present(function: str, a: Any, keep: Any) -> Array:
     return choose(*broadcast("where", [keep, present, np.False_]))
 
 
+@one_program("axis dtype out keepdims")
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
 ) -> Array:
@@ -148,6 +156,7 @@ def nanmean(
     return statistics.mean(a, axis, dtype, out, keepdims, where=_present("nanmean", a, where))
 
 
+@one_program("axis dtype out ddof keepdims")
 def nanvar(
     a: Any,
     axis: Any = None,
@@ -165,6 +174,7 @@ def nanvar(
     return statistics.var(a, axis, dtype, out, ddof, keepdims, where=_present("nanvar", a, where), mean=mean)
 
 
+@one_program("axis dtype out ddof keepdims")
 def nanstd(
     a: Any,
     axis: Any = None,
@@ -180,11 +190,13 @@ def nanstd(
     return exponential.sqrt_p.bind(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
+@one_program("axis dtype out")
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative sums of the elements, with 0 for NaN. The arguments are those of `cumsum`."""
     return scans.cumsum(_without("nancumsum", a, 0, axis), axis, dtype, out)
 
 
+@one_program("axis dtype out")
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative products of the elements, with 1 for NaN. The arguments are those of `cumsum`."""
     return scans.cumprod(_without("nancumprod", a, 1, axis), axis, dtype, out)

@@ -15,6 +15,7 @@ from primax.numpy.creation import asarray
 from primax.numpy.division import floor_divide
 from primax.numpy.indexing import take_slice
 from primax.numpy.mapping import apply_along_axis
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, convert
 from primax.numpy.quantiles import median
 from primax.numpy.ranges import linspace
@@ -26,6 +27,7 @@ from primax.plugins.structural import concatenate_p, pad_p, rev_p
 __all__ = ["pad"]
 
 
+@one_program("pad_width mode")
 def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """An array with elements put before and after it along axes.
 

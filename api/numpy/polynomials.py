@@ -14,6 +14,7 @@ from primax.numpy.creation import asarray
 from primax.numpy.division import power, remainder
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, promote
 from primax.numpy.ranges import counted
 from primax.numpy.rows import concrete
@@ -37,6 +38,7 @@ def _coefficients(function: str, *arrays: Any) -> list[Any]:
     return out
 
 
+@one_program("unroll")
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The values of a polynomial, by Horner's rule.
 
@@ -70,6 +72,7 @@ def _grown(x: Any, before: int, after: int) -> Array:
     return pad_p.bind(x, get_aval(x).dtype.type(0), padding_config=((before, after, 0),))
 
 
+@one_program("")
 def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials.
 
@@ -79,6 +82,7 @@ def polyadd(a1: Any, a2: Any) -> Array:
     return add(*_aligned(*_coefficients("polyadd", a1, a2)))
 
 
+@one_program("")
 def polysub(a1: Any, a2: Any) -> Array:
     """The difference of two polynomials. The arguments are those of `polyadd`."""
     return subtract(*_aligned(*_coefficients("polysub", a1, a2)))
@@ -91,6 +95,7 @@ def _leading_zeros(function: str, p: Any) -> int:
     return int(others[0]) if others.size else max(values.size - 1, 0)
 
 
+@one_program("trim_leading_zeros")
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials.
 
@@ -111,6 +116,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     return reduce_sum_p.bind(reshaped(flat, (m, m + n - 1)), axes=(0,))
 
 
+@one_program("m")
 def polyder(p: Any, m: int = 1) -> Array:
     """The derivative of a polynomial.
 
@@ -133,6 +139,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     return arithmetic.mul_p.bind(kept, np.asarray(factors, get_aval(p).dtype))
 
 
+@one_program("m")
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The integral of a polynomial.
 
@@ -160,6 +167,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     return asarray(p)
 
 
+@one_program("N increasing")
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of the powers of the elements of a vector, one row each.
 
@@ -199,6 +207,7 @@ def _fit_to(function: str, shape: tuple[int, ...], **arguments: Any) -> None:
             )
 
 
+@one_program("discont axis period")
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:
     """Angles without jumps by multiples of the period.
 

@@ -13,6 +13,7 @@ from primax.extend.elementwise import like
 from primax.extend.sharding import vary_like
 from primax.numpy import reductions
 from primax.numpy.creation import asarray, constant
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, convert, operands, refuse_options, strong
 from primax.numpy.ufuncs import document, equal, imag, real, require_real, to_inexact
 from primax.plugins import arithmetic, bitwise, comparison, rounding, structural
@@ -38,6 +39,7 @@ _BOOL = np.dtype(np.bool_)
 Function = Callable[..., Any]
 
 
+@one_program("")
 def isfinite(x: Any, /) -> Array:
     """Whether x is neither infinite nor NaN.
 
@@ -52,6 +54,7 @@ def isfinite(x: Any, /) -> Array:
     return vary_like(constant(True, aval.shape, _BOOL), aval)
 
 
+@one_program("")
 def isnan(x: Any, /) -> Array:
     """Whether x is NaN, or has a part that is.
 
@@ -64,6 +67,7 @@ def isnan(x: Any, /) -> Array:
     return vary_like(constant(False, aval.shape, _BOOL), aval)
 
 
+@one_program("")
 def isinf(x: Any, /) -> Array:
     """Whether x is infinite, or has a part that is.
 
@@ -97,6 +101,7 @@ isposinf = _infinity("isposinf", math.inf, "Whether x is plus infinity.")
 isneginf = _infinity("isneginf", -math.inf, "Whether x is minus infinity.")
 
 
+@one_program("")
 def logical_not(x: Any, /) -> Array:
     """Whether x is zero.
 
@@ -108,6 +113,7 @@ def logical_not(x: Any, /) -> Array:
 
 
 def _logical(name: str, primitive: Any, sentence: str) -> Function:
+    @one_program("out where")
     def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
         if out is not where:
             refuse_options(name, out, where)
@@ -127,6 +133,7 @@ logical_or = _logical("logical_or", bitwise.or_p, "Whether x or y is true.")
 logical_xor = _logical("logical_xor", bitwise.xor_p, "Whether one of x and y is true.")
 
 
+@one_program("")
 def iscomplex(x: Any) -> Array:
     """Whether the imaginary part of x is not zero.
 
@@ -140,6 +147,7 @@ def iscomplex(x: Any) -> Array:
     return vary_like(constant(False, aval.shape, _BOOL), aval)
 
 
+@one_program("")
 def isreal(x: Any) -> Array:
     """Whether the imaginary part of x is zero.
 
@@ -153,6 +161,7 @@ def isreal(x: Any) -> Array:
     return vary_like(constant(True, aval.shape, _BOOL), aval)
 
 
+@one_program("")
 def signbit(x: Any, /) -> Array:
     """Whether x is negative, or minus zero, or a NaN with its sign set.
 
@@ -172,6 +181,7 @@ def signbit(x: Any, /) -> Array:
     return vary_like(constant(False, aval.shape, _BOOL), aval)
 
 
+@one_program("equal_nan")
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether a and b differ by at most atol + rtol * abs(b).
 
@@ -203,6 +213,7 @@ def _tolerance(name: str, x: Any, compared: Any) -> Any:
     return strong(convert(x, aval_of("isclose", x, name), dtype))
 
 
+@one_program("equal_nan")
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether all elements of a and b are close. The arguments are those of `isclose`."""
     return reductions.all(isclose(a, b, rtol, atol, equal_nan))

@@ -8,27 +8,26 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array
+from primax.extend.core import Array, thread
 from primax.plugins.calls import jit
 
 __all__ = ["one_program"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-def _hashable(x: Any) -> Any:
-    """A list or a NumPy array, such as axes may be given by, as a tuple or a number; other values as they are."""
-    if isinstance(x, np.ndarray):
-        x = x.tolist()
-    return tuple(map(_hashable, x)) if isinstance(x, list) else x
+_ARRAYS = frozenset({Array, np.ndarray})
+_NUMBERS = frozenset({bool, int, float, complex, type(None)})
 
 
-def one_program(static: int, named: str | None = None) -> Callable[[Function], Function]:
+def one_program(static: int | str, named: str | None = None) -> Callable[[Function], Function]:
     """A decorator for a function that is compiled whole in eager mode, and inlined in programs.
 
+    The function runs operation by operation where no argument is an array, where one is neither an array nor a number,
+    and where it cannot be compiled: so it raises the errors that it raises without the decorator.
+
     Args:
-      static: the position of the first argument that is not an array; those after it are none either.
+      static: the names of the parameters that are not arrays, separated by spaces; or the position of the first one, if
+        those after it are no arrays either.
       named: if the function is a call in programs as well, the name of it; where JAX has such a call, interpreters
         know it by that name.
     """
@@ -36,19 +35,47 @@ def one_program(static: int, named: str | None = None) -> Callable[[Function], F
     def decorate(function: Function) -> Function:
         if named is not None:
             function.__name__ = named
-        program = jit(function, static_argnums=tuple(range(static, function.__code__.co_argcount)))
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        constants = names[static:] if isinstance(static, int) else tuple(static.split())
+        arrays = tuple(i for i, name in enumerate(names[: code.co_argcount]) if name not in constants)
+        program: Any = None
+
+        def serves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+            """Whether the arguments are such as a program takes."""
+            found = False
+            count = len(args)
+            for i in arrays:
+                if i >= count:
+                    break
+                kind = type(args[i])
+                if kind in _ARRAYS:
+                    found = True
+                elif kind not in _NUMBERS:
+                    return False
+            for name, x in kwargs.items():
+                if name not in constants and type(x) not in _NUMBERS:
+                    if type(x) not in _ARRAYS:
+                        return False
+                    found = True
+            return found
 
         @wraps(function)
-        def call(*args: Any) -> Array | list[Array]:
-            if core.thread.opened or (named is None and core.thread.trace.tracing):
-                return function(*args)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            nonlocal program
+            tracing = thread.trace.tracing
+            if thread.opened or (tracing and named is None) or not (tracing or serves(args, kwargs)):
+                return function(*args, **kwargs)
+            if program is None:
+                function.__name__ = call.__name__  # what it is called may be known only after its definition
+                program = jit(function, static_argnames=constants)
+            if tracing:
+                return program(*args, **kwargs)
             try:
-                return program(*args)
-            except ValueError:
-                constants = tuple(map(_hashable, args[static:]))
-                if all(x is y for x, y in zip(constants, args[static:], strict=True)):
-                    raise
-                return program(*args[:static], *constants)
+                return program(*args, **kwargs)
+            except Exception:
+                by_operations = function
+            return by_operations(*args, **kwargs)
 
         return call  # type: ignore[return-value]
 

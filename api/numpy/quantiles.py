@@ -13,6 +13,7 @@ from primax.numpy import reductions
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import stack
 from primax.numpy.predicates import isnan
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, convert, promote, strong
 from primax.numpy.reductions import read_axes, refuse_out
 from primax.numpy.selection import choose
@@ -32,6 +33,7 @@ __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
+@one_program("axis out overwrite_input method keepdims")
 def quantile(
     a: Any,
     q: Any,
@@ -71,6 +73,7 @@ def quantile(
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
 
 
+@one_program("axis out overwrite_input method keepdims out_sharding")
 def percentile(
     a: Any,
     q: Any,
@@ -92,6 +95,7 @@ def percentile(
     return _quantile("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights, False)
 
 
+@one_program("axis out overwrite_input method keepdims")
 def nanquantile(
     a: Any,
     q: Any,
@@ -107,6 +111,7 @@ def nanquantile(
     return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
 
+@one_program("axis out overwrite_input method keepdims")
 def nanpercentile(
     a: Any,
     q: Any,
@@ -123,11 +128,13 @@ def nanpercentile(
     return _quantile("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
 
+@one_program("axis out overwrite_input keepdims")
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The median of the elements along axes. The arguments are those of `quantile`."""
     return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False)
 
 
+@one_program("axis out overwrite_input keepdims")
 def nanmedian(
     a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:

@@ -14,6 +14,7 @@ from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
 from primax.numpy.division import power
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, convert, promote, strong
 from primax.numpy.shaping import reshaped
 from primax.numpy.ufuncs import add, divide, multiply, subtract
@@ -219,6 +220,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
 _compiled_linspace = jit(_linspace, static_argnums=(2, 3, 4, 5))
 
 
+@one_program("num endpoint base dtype axis")
 def logspace(
     start: Any,
     stop: Any,
@@ -246,6 +248,7 @@ def logspace(
     return out if wanted is None else cast(out, wanted)
 
 
+@one_program("num endpoint dtype axis")
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """Numbers evenly spaced on a log scale, from start to stop.
 

@@ -198,6 +198,7 @@ def _rolled(a: Any, axes: tuple[int, ...], shifts: tuple[int, ...]) -> Array:
     return asarray(a)
 
 
+@one_program("k axes")
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """An array rotated by 90 degrees, from the first of two axes towards the second.
 

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend.arguments import canonical_axes, canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, read_dtype
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import (
     aval_of,
     boolean,
@@ -140,6 +141,7 @@ def _as_bool(
     return (bitwise.or_p if reduce is any else bitwise.and_p).bind(out, boolean(initial))
 
 
+@one_program("axis dtype out keepdims promote_integers")
 def sum(
     a: Any,
     axis: Any = None,
@@ -185,6 +187,7 @@ def refuse_out(function: str) -> NoReturn:
     raise NotImplementedError(f"{function}: out must be None: arrays are immutable")
 
 
+@one_program("axis dtype out keepdims promote_integers")
 def prod(
     a: Any,
     axis: Any = None,
@@ -265,6 +268,7 @@ def _limit(dtype: Any, lowest: bool) -> Any:
     return dtypes.finfo(dtype).min if lowest else dtypes.finfo(dtype).max
 
 
+@one_program("axis out keepdims")
 def max(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -290,6 +294,7 @@ def max(
     return _extremum("max", primitives.reduce_max_p, arithmetic.max_p, True, a, axis, keepdims, initial, where)
 
 
+@one_program("axis out keepdims")
 def min(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -337,6 +342,7 @@ def _truth(function: str, primitive: Any, neutral: bool, a: Any, axis: Any, keep
     return with_axes(out, shape, axes, keepdims)
 
 
+@one_program("axis out keepdims")
 def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether all elements along axes are true, that is, not zero.
 
@@ -355,6 +361,7 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     return _truth("all", primitives.reduce_and_p, True, a, axis, keepdims, where)
 
 
+@one_program("axis out keepdims")
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """Whether any element along axes is true, that is, not zero. The arguments are those of `all`."""
     if out is not None:
@@ -378,6 +385,7 @@ def _position(function: str, find: Any, a: Any, axis: Any, keepdims: Any) -> Arr
     return with_axes(find(flat, place, dtypes.default_int_dtype()), shape, axes, bool(keepdims))
 
 
+@one_program("axis out keepdims")
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the first of the largest elements along an axis; that of the first NaN if there is one.
 
@@ -396,6 +404,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     return _position("argmax", primitives.argmax, a, axis, keepdims)
 
 
+@one_program("axis out keepdims")
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the first of the smallest elements along an axis. The arguments are those of `argmax`."""
     if out is not None:
@@ -403,6 +412,7 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     return _position("argmin", primitives.argmin, a, axis, keepdims)
 
 
+@one_program("axis out keepdims")
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
     """The difference of the largest and the smallest of the elements along axes.
 
@@ -418,6 +428,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
     return arithmetic.sub_p.bind(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
+@one_program("axis keepdims")
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """The number of elements along axes that are not zero.
 

@@ -25,6 +25,7 @@ Function = Callable[..., Any]
 
 
 def _rounded(name: str, primitive: Any, sentence: str) -> Function:
+    @one_program("")
     def function(x: Any, /) -> Array:
         aval = aval_of(name, x)
         require_real(name, x)
@@ -39,6 +40,7 @@ floor = _rounded("floor", rounding.floor_p, "The largest integer that is not abo
 ceil = _rounded("ceil", rounding.ceil_p, "The smallest integer that is not below x, in the dtype of x.")
 
 
+@one_program("")
 def trunc(x: Any) -> Array:
     """x rounded towards zero, in the dtype of x.
 
@@ -55,6 +57,7 @@ def trunc(x: Any) -> Array:
     return choose(comparison.lt_p.bind(x, like(x, 0)), rounding.ceil_p.bind(x), rounding.floor_p.bind(x))
 
 
+@one_program("")
 def rint(x: Any, /) -> Array:
     """x rounded to the nearest integer, to the even one of two.
 
@@ -71,6 +74,7 @@ def _round_even(x: Any) -> Array:
     return rounding.round(x, rounding.RoundingMethod.TO_NEAREST_EVEN)
 
 
+@one_program("decimals out")
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     """a rounded to a number of decimals, halves to the even neighbour.
 
@@ -111,6 +115,7 @@ def round_(x: Any, decimals: Any = None) -> Array:
     return convert(out, get_aval(out), dtypes.default_int_dtype())
 
 
+@one_program("out")
 def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     """The fractional and the whole part of x, both with its sign.
 
@@ -126,6 +131,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     return arithmetic.sub_p.bind(x, whole), whole
 
 
+@one_program("")
 def clip(arr: Any, /, min: Any = None, max: Any = None) -> Array:
     """arr clipped to bounds.
 
@@ -148,13 +154,13 @@ def clip(arr: Any, /, min: Any = None, max: Any = None) -> Array:
     return _clipped(arr, min, max)
 
 
-@one_program(static=3)
 def _clipped(arr: Any, lower: Any, upper: Any) -> Array:
     out = arr if lower is None else arithmetic.max_p.bind(*operands("clip", lower, arr))
     out = out if upper is None else arithmetic.min_p.bind(*operands("clip", upper, out))
     return asarray(out)
 
 
+@one_program("copy")
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
     """x with NaN and infinities replaced by numbers.
 

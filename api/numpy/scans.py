@@ -10,6 +10,7 @@ from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert, promote, strong
 from primax.numpy.reductions import refuse_out, wide_integer
 from primax.numpy.shaping import ravel
@@ -47,6 +48,7 @@ def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any
     return strong(convert(scanned, get_aval(scanned), wanted))
 
 
+@one_program("axis dtype out")
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative sums of the elements along an axis.
 
@@ -66,6 +68,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return _scan("cumsum", cumulative.cumsum_p, a, axis, dtype, out)
 
 
+@one_program("axis dtype out")
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative products of the elements along an axis. The arguments are those of `cumsum`."""
     return _scan("cumprod", cumulative.cumprod_p, a, axis, dtype, out)
@@ -84,6 +87,7 @@ def _with_initial(function: str, scan: Any, neutral: int, x: Any, axis: Any, dty
     return pad_p.bind(out, get_aval(out).dtype.type(neutral), padding_config=config)
 
 
+@one_program("axis dtype include_initial")
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """The cumulative sums of the elements along an axis.
 
@@ -104,6 +108,7 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, in
     return _with_initial("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
 
 
+@one_program("n axis")
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """The differences of neighbours along an axis; of booleans, whether they differ.
 
@@ -149,6 +154,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return out
 
 
+@one_program("")
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """The differences of neighbours of the raveled array.
 
@@ -172,6 +178,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     return concatenate(parts) if len(parts) > 1 else out
 
 
+@one_program("axis edge_order")
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Array | list[Array]:
     """The derivative of a function from equidistant values: central differences, one-sided at the edges.
 
@@ -239,6 +246,7 @@ def _slopes(f: Any, axis: int, spacing: Any) -> Array:
     return concatenate([edges[0], inner, edges[1]], axis)
 
 
+@one_program("axis")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral of a function from its values, by the trapezoidal rule.
 

@@ -12,6 +12,7 @@ from primax.extend.arguments import canonical_axes, canonical_axis, integers, li
 from primax.extend.core import Array, get_aval
 from primax.extend.sharding import with_out_sharding
 from primax.numpy.creation import asarray, place, read_shape
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape
 from primax.plugins import structural
 from primax.plugins.structural import reshape_p, squeeze_p, transpose_p
@@ -126,6 +127,7 @@ def reshape_method(x: Any, *shape: Any, order: str = "C", copy: bool | None = No
     return _reshape(x, sizes, order, copy)
 
 
+@one_program("order out_sharding")
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements of an array as a vector.
 
@@ -186,6 +188,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return permuted(x, (*range(rank - 2), rank - 1, rank - 2))
 
 
+@one_program("axis1 axis2")
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """An array with two of its axes swapped.
 
@@ -204,6 +207,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return permuted(a, tuple(order))
 
 
+@one_program("source destination")
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     """An array with some axes moved; the others keep their order.
 
@@ -232,6 +236,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     return permuted(a, tuple(order))
 
 
+@one_program("axis start")
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """An array with one axis moved to before the axis that was at `start`.
 
@@ -273,6 +278,7 @@ def squeeze(a: Any, axis: Any = None) -> Array:
     return squeeze_p.bind(a, dimensions=tuple(sorted(axes))) if axes else asarray(a)
 
 
+@one_program("axis")
 def expand_dims(a: Any, axis: Any) -> Array:
     """An array with additional axes of length 1.
 
@@ -384,6 +390,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     return place(asarray(asarray(x), dtype, copy=copy or None), device)
 
 
+@one_program("new_shape")
 def resize(a: Any, new_shape: Any) -> Array:
     """An array of a new shape with the elements of another array, repeated as often as needed.
 

@@ -53,6 +53,7 @@ def _prepared(function: str, a: Any, axis: Any, kind: Any, order: Any) -> tuple[
     return a, canonical_axis(axis, len(get_aval(a).shape), function)
 
 
+@one_program("axis kind order stable descending")
 def sort(
     a: Any,
     axis: int | None = -1,
@@ -129,6 +130,7 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
     return take_along_axis(a, first, axis), first
 
 
+@one_program("axis kind order stable descending dtype")
 def argsort(
     a: Any,
     axis: int | None = -1,
@@ -171,6 +173,7 @@ def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool 
     return rev_p.bind(out, dimensions=(axis,)) if descending else out
 
 
+@one_program("axis batch_size")
 def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
     """The positions of elements in the order of several keys: the last decides first.
 
@@ -218,6 +221,7 @@ def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
     )
 
 
+@one_program("kth axis")
 def partition(a: Any, kth: int, axis: int = -1) -> Array:
     """A partially sorted array: the element at a position is that of the sorted array, and smaller elements come before
     it.
@@ -240,6 +244,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
     return concatenate([first, rev_p.bind(rest, dimensions=(axis,))], axis)
 
 
+@one_program("kth axis")
 def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
     """The positions of the elements of `partition`, whose arguments it takes; after `kth` they ascend, as in jax."""
     a, axis = _prepared("argpartition", a, axis, None, None)
@@ -248,12 +253,14 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
     return concatenate([first, sort(rest, axis)], axis)
 
 
+@one_program("")
 def sort_complex(a: Any) -> Array:
     """The elements of an array as complex numbers, in the order of real parts, then imaginary parts."""
     out = sort(a, -1)
     return convert(out, get_aval(out), dtypes.canonicalize_dtype(dtypes.to_complex_dtype(get_aval(out).dtype)))
 
 
+@one_program("side method")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:
     """The positions at which elements can be inserted into a sorted array to keep it sorted.
 
@@ -292,7 +299,6 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     return _searched(a, v, side, method, dtype if dtype.itemsize == 8 else index_dtype(aval.size))
 
 
-@one_program(static=2)
 def _searched(a: Any, v: Any, side: str, method: str, dtype: Any) -> Array:
     a, v = promote("searchsorted", a, v)
     aval, wanted = get_aval(a), get_aval(v)

@@ -48,6 +48,7 @@ def _mean_dtypes(function: str, aval: Any, dtype: Any) -> tuple[Any, Any]:
     return out, FLOAT32 if is_half(out) else out
 
 
+@one_program("axis dtype out keepdims")
 def mean(
     a: Any,
     axis: Any = None,
@@ -81,7 +82,6 @@ def mean(
     return _mean(a, where, axis, *_mean_dtypes("mean", aval, dtype), keepdims)
 
 
-@one_program(static=2)
 def _mean(a: Any, where: Any, axis: Any, out_dtype: Any, computed: Any, keepdims: bool) -> Array:
     aval = get_aval(a)
     x = convert(a, aval, computed)
@@ -104,6 +104,7 @@ def _sum_of(x: Any, axes: tuple[int, ...]) -> Array:
     return reduce_sum_p.bind(x, axes=axes) if axes else x
 
 
+@one_program("axis dtype out ddof keepdims correction")
 def var(
     a: Any,
     axis: Any = None,
@@ -153,7 +154,6 @@ def _variance(function: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims:
     return _variance_by(a, ddof, keep, center, function, axis, *found, None, keepdims)
 
 
-@one_program(static=4)
 def _variance_by(
     a: Any,
     ddof: Any,
@@ -223,6 +223,7 @@ def _divisor(whole: Any, ddof: Any, dtype: Any) -> Any:
     return choose(comparison.gt_p.bind(count, dtype.type(0)), count, dtype.type(math.nan))
 
 
+@one_program("axis dtype out ddof keepdims correction")
 def std(
     a: Any,
     axis: Any = None,
@@ -242,6 +243,7 @@ def std(
     return exponential.sqrt_p.bind(found)
 
 
+@one_program("axis returned keepdims")
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
 ) -> tuple[Array, Array] | Array:

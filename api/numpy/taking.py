@@ -15,6 +15,7 @@ from primax.numpy.brackets import read_entries, resolve
 from primax.numpy.creation import asarray
 from primax.numpy.indexing import read, readable
 from primax.numpy.joining import stack
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, joint_shape, promote, strong
 from primax.numpy.reductions import refuse_out
 from primax.numpy.scans import cumsum
@@ -49,6 +50,7 @@ def _integers(function: str, indices: Any) -> Any:
     return read_entries((indices,))[0]
 
 
+@one_program("axis out mode unique_indices indices_are_sorted fill_value")
 def take(
     a: Any,
     indices: Any,
@@ -125,6 +127,7 @@ def _taken_on_host(a: Any, position: Any, axis: int, mode: GatherScatterMode) ->
     return array_of(host.take(position, axis), a.aval)
 
 
+@one_program("axis mode fill_value wrap_negative_indices")
 def take_along_axis(
     arr: Any,
     indices: Any,

@@ -96,7 +96,6 @@ def _triangle(function: str, m: Any, k: Any, lower: bool) -> Array:
     return _masked(m, integer(function, "k", k), lower)
 
 
-@one_program(static=1)
 def _masked(m: Any, k: int, lower: bool) -> Array:
     aval = get_aval(m)
     rows, columns = _positions(aval.shape, k if lower else k - 1)
@@ -104,6 +103,7 @@ def _masked(m: Any, k: int, lower: bool) -> Array:
     return choose(inside, m, aval.dtype.type(0))
 
 
+@one_program("k")
 def tril(m: Any, k: Any = 0) -> Array:
     """A matrix, or a stack of them, with zeros above a diagonal.
 
@@ -122,11 +122,13 @@ def tril(m: Any, k: Any = 0) -> Array:
     return _triangle("tril", m, k, True)
 
 
+@one_program("k")
 def triu(m: Any, k: Any = 0) -> Array:
     """A matrix, or a stack of them, with zeros below a diagonal. The arguments are those of `tril`."""
     return _triangle("triu", m, k, False)
 
 
+@one_program("offset axis1 axis2")
 def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonals of matrices.
 
@@ -170,6 +172,7 @@ def last_diagonal(a: Any, k: int) -> Array:
     )
 
 
+@one_program("k")
 def diag(v: Any, k: Any = 0) -> Array:
     """The matrix with a vector on a diagonal, or the diagonal of a matrix.
 
@@ -205,6 +208,7 @@ def diagflat(v: Any, k: Any = 0) -> Array:
     return diag(ravel(v), k)
 
 
+@one_program("offset axis1 axis2 dtype out")
 def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
     """The sums of the diagonals of matrices.
 

@@ -115,13 +115,15 @@ def _unary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, t
     bind_complex = bind if rule is None else of_complex(primitive, rule)
     taken = _FLOAT32 if to is None or to(_FLOAT32) == _FLOAT32 else None  # as it is
 
-    def function(x: Any, /) -> Array:
-        if type(x) is Array and x.aval.dtype is taken:
-            return bind(x)
+    @one_program("")
+    def converted(x: Any) -> Array:
         aval = aval_of(name, x)
         if to is not None and to(aval.dtype) != aval.dtype:
             (x,) = promote(name, x, to=to)
         return bind_complex(x) if aval.dtype in _COMPLEX else bind(x)
+
+    def function(x: Any, /) -> Array:
+        return bind(x) if type(x) is Array and x.aval.dtype is taken else converted(x)
 
     return document(function, name, sentence, 1, kinds)
 
@@ -130,11 +132,19 @@ def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, 
     """A function of two arguments, which are promoted, converted by `to`, and broadcast."""
     bind = primitive.bind
 
+    def apply(x: Any, y: Any) -> Array:
+        x, y = operands(name, x, y, to)
+        return bind(x, y)
+
+    converted = one_program("")(apply)
+
     def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
         if out is not where:
             refuse_options(name, out, where)
-        x, y = operands(name, x, y, to)
-        return bind(x, y)
+        if type(x) is not Array or type(y) is not Array:
+            return apply(x, y)
+        aval = x.aval
+        return bind(x, y) if aval is y.aval and (to is None or to(aval.dtype) == aval.dtype) else converted(x, y)
 
     return document(function, name, sentence, 2, kinds)
 
@@ -143,11 +153,19 @@ def _with_logic(name: str, primitive: Any, logic: Any, sentence: str) -> Functio
     """Like `_binary`, with another primitive for booleans."""
     bind = primitive.bind
 
+    def apply(x: Any, y: Any) -> Array:
+        x, y = operands(name, x, y)
+        return logic.bind(x, y) if get_aval(x).dtype is _BOOL else bind(x, y)
+
+    converted = one_program("")(apply)
+
     def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
         if out is not where:
             refuse_options(name, out, where)
-        x, y = operands(name, x, y)
-        return logic.bind(x, y) if get_aval(x).dtype is _BOOL else bind(x, y)
+        if type(x) is not Array or type(y) is not Array:
+            return apply(x, y)
+        aval = x.aval
+        return bind(x, y) if aval is y.aval and aval.dtype is not _BOOL else converted(x, y)
 
     return document(function, name, sentence, 2, "of any dtype")
 
@@ -206,6 +224,7 @@ arctan2 = _binary(
 )
 
 
+@one_program("")
 def right_shift(x: Any, y: Any, /) -> Array:
     """x divided by 2**y and rounded down, by shifting bits.
 
@@ -224,6 +243,7 @@ def _ordering(name: str, primitive: Any, sign: str) -> Function:
     """A comparison; complex numbers are ordered by their real parts, then by their imaginary parts."""
     bind = primitive.bind
 
+    @one_program("")
     def function(x: Any, y: Any, /) -> Array:
         x, y = operands(name, x, y)
         if dtypes.is_complex(get_aval(x).dtype):
@@ -256,6 +276,7 @@ def real(x: Any, /) -> Array:
     return arithmetic.real_p.bind(x) if dtypes.is_complex(aval.dtype) else asarray(x)
 
 
+@one_program("")
 def imag(x: Any, /) -> Array:
     """The imaginary part of x, zeros if x is real.
 
@@ -292,6 +313,7 @@ def absolute(x: Any, /) -> Array:
     return arithmetic.abs_p.bind(x)
 
 
+@one_program("")
 def fabs(x: Any, /) -> Array:
     """The absolute value of x, as a floating number.
 
@@ -343,6 +365,7 @@ def _logarithm(name: str, base: int, keeps_weak: bool) -> Function:
     def divide(x: Any) -> Array:
         return arithmetic.div_p.bind(x, like(x, scale) if keeps_weak else get_aval(x).dtype.type(scale))
 
+    @one_program("")
     def function(x: Any, /) -> Array:
         (x,) = promote(name, x, to=to_inexact)
         if not dtypes.is_complex(get_aval(x).dtype):
@@ -359,6 +382,7 @@ log10 = _logarithm("log10", 10, keeps_weak=False)
 
 
 def _scaled(name: str, factor: float, sentence: str) -> Function:
+    @one_program("")
     def function(x: Any, /) -> Array:
         (x,) = promote(name, x, to=to_inexact)
         return arithmetic.mul_p.bind(x, like(x, factor))
@@ -370,6 +394,7 @@ deg2rad = _scaled("deg2rad", math.pi / 180, "An angle in degrees as radians.")
 rad2deg = _scaled("rad2deg", 180 / math.pi, "An angle in radians as degrees.")
 
 
+@one_program("deg")
 def angle(z: Any, deg: bool = False) -> Array:
     """The angle of complex numbers, in (-pi, pi].
 

@@ -113,6 +113,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     return pinv_p.bind(a, tolerance, hermitian=bool(hermitian))
 
 
+@one_program("rcond numpy_resid")
 def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tuple[Any, Any, Any, Any]:
     """The X of the least norm among those that minimize the norm of a @ X - b.
 

@@ -63,6 +63,7 @@ class SVDResult(NamedTuple):
     Vh: Any
 
 
+@one_program("upper symmetrize_input")
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The Cholesky decompositions of Hermitian positive definite matrices.
 
@@ -86,7 +87,6 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     return _cholesky(a, bool(upper), bool(symmetrize_input))
 
 
-@one_program(static=1)
 def _cholesky(a: Any, upper: bool, symmetrize_input: bool) -> Array:
     a = square("cholesky", a)
     if symmetrize_input:
@@ -103,6 +103,7 @@ def qr(a: Any, mode: Literal["reduced", "full", "complete", "raw"] = "reduced") 
 def qr(a: Any, mode: Literal["r"]) -> Array: ...
 @overload
 def qr(a: Any, mode: str) -> Array | QRResult: ...
+@one_program("mode")
 def qr(a: Any, mode: str = "reduced") -> Array | QRResult:
     """The QR decompositions of matrices: a = Q R with orthonormal columns of Q and an upper triangular R.
 
@@ -154,6 +155,7 @@ def eig(a: Any) -> EigResult:
     return EigResult(*_eig(square("eig", a), True))
 
 
+@one_program("")
 def eigvals(a: Any) -> Array:
     """The eigenvalues of square matrices.
 
@@ -169,7 +171,6 @@ def eigvals(a: Any) -> Array:
     return _eig(square("eigvals", a), False)[0]
 
 
-@one_program(static=1)
 def _eigh(a: Any, UPLO: str | None, symmetrize_input: bool, function: str) -> list[Array]:
     if not among(UPLO, (None, "L", "U")):
         raise ValueError(f"{function}: UPLO must be 'L', 'U' or None, got {UPLO!r}")
@@ -179,6 +180,7 @@ def _eigh(a: Any, UPLO: str | None, symmetrize_input: bool, function: str) -> li
     return eigh_p.bind(a, lower=UPLO != "U", sort_eigenvalues=True, subset_by_index=None, algorithm=None)
 
 
+@one_program("UPLO symmetrize_input")
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """The eigenvalues and eigenvectors of Hermitian matrices.
 
@@ -201,6 +203,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     return EighResult(values, vectors)
 
 
+@one_program("UPLO symmetrize_input")
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, ascending.
 
@@ -243,6 +246,7 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Array | SVDResult: ...
+@one_program("full_matrices compute_uv hermitian subset_by_index")
 def svd(
     a: Any,
     full_matrices: bool = True,
@@ -291,6 +295,7 @@ def _svd_by_eigenvectors(a: Any, compute_uv: bool, subset: Any) -> Any:
     return SVDResult(u, s, vh) if compute_uv else s
 
 
+@one_program("")
 def svdvals(x: Any, /) -> Array:
     """The singular values of matrices, descending.
 

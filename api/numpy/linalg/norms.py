@@ -28,6 +28,7 @@ from primax.numpy.ufuncs import absolute, conjugate, divide, multiply, real, sqr
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 
 
+@one_program("ord axis keepdims")
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """Norms of vectors or matrices.
 
@@ -49,7 +50,6 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return _norm(x, ord, tuple(axis) if isinstance(axis, list) else axis, bool(keepdims))
 
 
-@one_program(static=1)
 def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Array:
     (x,) = inexact("norm", x)
     shape = get_aval(x).shape
@@ -112,6 +112,7 @@ def _extreme(sizes: Any, axis: int, ord: Any) -> Array:
     return max_(sizes, axis=axis, initial=0) if ord > 0 else min_(sizes, axis=axis)
 
 
+@one_program("keepdims ord")
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Norms of stacks of matrices.
 
@@ -189,6 +190,7 @@ def _cond(x: Any, p: Any) -> Array:
     return where(undefined, np.inf, found)
 
 
+@one_program("hermitian")
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
     """The ranks of matrices: the numbers of singular values that are not nearly zero.
 

@@ -13,6 +13,7 @@ from primax.numpy.creation import asarray
 from primax.numpy.linalg.equations import inv
 from primax.numpy.linalg.operands import require_square
 from primax.numpy.linear import matmul, vecdot
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, promote
 from primax.numpy.shaping import matrix_transpose, reshaped
 from primax.numpy.ufuncs import multiply
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 
+@one_program("axis")
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """The vector products of vectors of length 3.
 
@@ -49,6 +51,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     return linear.cross(x1, x2, axis=axis)
 
 
+@one_program("offset")
 def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     """The diagonals of stacks of matrices.
 
@@ -59,6 +62,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     return triangles.diagonal(x, offset, -2, -1)
 
 
+@one_program("offset dtype")
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """The sums of the diagonals of stacks of matrices.
 

@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 
+@one_program("lower overwrite_a check_finite")
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The Cholesky decompositions of Hermitian positive definite matrices.
 
@@ -61,6 +62,7 @@ def _cholesky(function: str, a: Any, lower: bool) -> Array:
     return cholesky_p.bind(a) if lower else adjoint(cholesky_p.bind(adjoint(a)))
 
 
+@one_program("lower overwrite_a check_finite")
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
     """Cholesky decompositions for `cho_solve`: a pair of `cholesky(a, lower)` and `lower`.
 
@@ -105,6 +107,7 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Array:
     return _without_axis(out) if vector else out
 
 
+@one_program("overwrite_a check_finite")
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """LU decompositions for `lu_solve`.
 
@@ -156,6 +159,7 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int) -> Array:
     return _without_axis(out) if vector else out
 
 
+@one_program("permute_l overwrite_a check_finite")
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, ...]:
     """LU decompositions: a = P @ L @ U with permutation matrices P, unit lower triangular L and upper triangular U.
 
@@ -253,6 +257,7 @@ def _solve(a: Any, b: Any, lower: bool, assume_a: str) -> Array:
     return _without_axis(out) if vector else out
 
 
+@one_program("trans lower unit_diagonal overwrite_b debug check_finite")
 def solve_triangular(
     a: Any,
     b: Any,
@@ -287,7 +292,6 @@ def solve_triangular(
     return _solve_triangular(a, b, names[trans], bool(lower), bool(unit_diagonal))
 
 
-@one_program(static=2)
 def _solve_triangular(a: Any, b: Any, how: str, lower: bool, unit_diagonal: bool) -> Array:
     a, columns, vector = _system("solve_triangular", a, b)
     out = _triangular(a, columns, how, lower, unit_diagonal)

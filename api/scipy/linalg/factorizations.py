@@ -13,6 +13,7 @@ from primax.numpy import linalg as numpy_linalg
 from primax.numpy.creation import asarray
 from primax.numpy.linalg.operands import inexact, matrices, square
 from primax.numpy.padding import pad
+from primax.numpy.programs import one_program
 from primax.numpy.shaping import reshaped
 from primax.numpy.triangles import diag
 from primax.plugins.linalg.general import hessenberg_p, schur_p
@@ -25,6 +26,7 @@ from primax.scipy.linalg.equations import solve_triangular
 __all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "polar", "qr", "qr_multiply", "schur", "svd"]
 
 
+@one_program("lower eigvals_only overwrite_a overwrite_b turbo eigvals type check_finite")
 def eigh(
     a: Any,
     b: Any = None,
@@ -128,6 +130,7 @@ def _between(l: Any, a: Any) -> Array:
     return adjoint(_solve(l, adjoint(_solve(l, a, False)), False))
 
 
+@one_program("overwrite_a lwork mode pivoting check_finite")
 def qr(
     a: Any,
     overwrite_a: bool = False,
@@ -205,6 +208,7 @@ def qr_multiply(
     return (out.reshape(-1) if vector else out), r, *rest
 
 
+@one_program("full_matrices compute_uv overwrite_a check_finite lapack_driver")
 def svd(
     a: Any,
     full_matrices: bool = True,
@@ -225,6 +229,7 @@ def svd(
     return tuple(out) if compute_uv else out
 
 
+@one_program("output")
 def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
     """The Schur decompositions of matrices: a = Z T Z^H with unitary Z and upper triangular T.
 
@@ -248,6 +253,7 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
     return t, z
 
 
+@one_program("calc_q overwrite_a check_finite")
 def hessenberg(
     a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array] | Array:
@@ -281,6 +287,7 @@ def hessenberg(
     return h, q + corner
 
 
+@one_program("side method eps max_iterations")
 def polar(
     a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None, max_iterations: int | None = None
 ) -> tuple[Any, Any]:

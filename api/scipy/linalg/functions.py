@@ -106,6 +106,7 @@ def _approximation(a: Any, degree: int) -> tuple[Any, Any]:
     return even + u, even - u
 
 
+@one_program("method compute_expm")
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> tuple[Any, Any]:
     """The derivatives of the exponentials of square matrices in given directions.
 
@@ -131,6 +132,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     return (value, change) if compute_expm else change
 
 
+@one_program("check_finite")
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """The complex Schur decompositions of matrices from their real ones, by rotations of two rows and columns each.
 
@@ -155,7 +157,6 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     return made
 
 
-@one_program(static=2)
 def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
     t, z = as_complex(t), as_complex(z)
     n = get_aval(t).shape[-1]
@@ -209,6 +210,7 @@ def _by_superdiagonals(t: Any, on_diagonal: Any, above: Callable[[Any, Any, Any]
     return fori_loop(1, n, step, start)
 
 
+@one_program("blocksize")
 def sqrtm(A: Any, blocksize: int = 1) -> Array:
     """The principal square roots of square matrices, by their Schur decompositions.
 

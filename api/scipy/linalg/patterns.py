@@ -13,6 +13,7 @@ from primax.numpy.creation import asarray, zeros, zeros_like
 from primax.numpy.joining import concatenate
 from primax.numpy.linalg.operands import inexact
 from primax.numpy.padding import pad
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, joint_shape, promote
 from primax.numpy.selection import where
 from primax.numpy.shaping import atleast_1d, atleast_2d
@@ -152,6 +153,7 @@ def _under(first: Any, rest: Any) -> Array:
     return concatenate([row, below], axis=-2)
 
 
+@one_program("n mode")
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     """The matrix that convolves a vector of a given length with another vector.
 

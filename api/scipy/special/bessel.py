@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend.core import Array
+from primax.numpy.programs import one_program
 from primax.numpy.ufuncs import absolute, exp
 from primax.plugins.special import bessel_i0e_p, bessel_i1e_p
 from primax.scipy.special.operands import bound, real
@@ -15,6 +16,7 @@ i0e = bound("i0e", bessel_i0e_p, "x", "exp(-abs(x)) times the modified Bessel fu
 i1e = bound("i1e", bessel_i1e_p, "x", "exp(-abs(x)) times the modified Bessel function of order 1.")
 
 
+@one_program("")
 def i0(x: Any) -> Array:
     """The modified Bessel function of order 0.
 
@@ -25,6 +27,7 @@ def i0(x: Any) -> Array:
     return exp(absolute(x)) * bessel_i0e_p.bind(x)
 
 
+@one_program("")
 def i1(x: Any) -> Array:
     """The modified Bessel function of order 1.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, get_aval
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import cast
 from primax.numpy.rounding import floor, round
 from primax.numpy.selection import where
@@ -38,6 +39,7 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
     return regularized_incomplete_beta_p.bind(*real("betainc", a, b, x))
 
 
+@one_program("")
 def betaln(a: Any, b: Any) -> Array:
     """The logarithm of the absolute value of the beta function.
 
@@ -91,6 +93,7 @@ def _betaln_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _betaln.defjvp(_betaln_jvp, symbolic_zeros=True)
 
 
+@one_program("")
 def beta(a: Any, b: Any) -> Array:
     """The beta function, gamma(a) gamma(b) / gamma(a + b).
 
@@ -107,6 +110,7 @@ def beta(a: Any, b: Any) -> Array:
     return (cast(reflected * where(plain, 1.0, sign), get_aval(size).dtype) * size).astype(get_aval(sign).dtype)
 
 
+@one_program("")
 def poch(z: Any, m: Any) -> Array:
     """Pochhammer's symbol, gamma(z + m) / gamma(z).
 
@@ -152,6 +156,7 @@ def _poch_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _poch.defjvp(_poch_jvp, symbolic_zeros=True)
 
 
+@one_program("repetition")
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     """The number of ways to choose k of N things.
 

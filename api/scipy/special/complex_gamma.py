@@ -10,6 +10,7 @@ import numpy as np
 from primax import lax
 from primax import numpy as pnp
 from primax.extend.core import Array, dtypes, get_aval
+from primax.numpy.programs import one_program
 from primax.plugins.special import lgamma_p
 from primax.scipy.special.evaluation import compiled, polynomial
 from primax.scipy.special.gammas import sine_and_growth
@@ -107,6 +108,7 @@ _real_program = compiled(_real_loggamma)
 _complex_program = compiled(_loggamma)
 
 
+@one_program("")
 def loggamma(x: Any) -> Array:
     """The principal branch of the logarithm of the gamma function, which is continuous but for negative numbers.
 

@@ -10,6 +10,7 @@ from primax.extend.core import Array
 from primax.nn.exponentials import log_softmax as log_softmax_
 from primax.nn.exponentials import logsumexp
 from primax.nn.exponentials import softmax as softmax_
+from primax.numpy.programs import one_program
 from primax.numpy.selection import where
 from primax.numpy.ufuncs import absolute, expm1, log, log1p
 from primax.plugins.custom_derivatives import custom_jvp
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 
+@one_program("")
 def expit(x: Any) -> Array:
     """The logistic function, 1 / (1 + exp(-x)).
 
@@ -41,6 +43,7 @@ def expit(x: Any) -> Array:
     return logistic_p.bind(*inexact("expit", x), accuracy=None)
 
 
+@one_program("")
 def logit(x: Any) -> Array:
     """The inverse of `expit`, log(x / (1 - x)).
 
@@ -51,6 +54,7 @@ def logit(x: Any) -> Array:
     return log(x) - log1p(-x)
 
 
+@one_program("")
 def xlogy(x: Any, y: Any) -> Array:
     """x log(y), which is 0 where x is.
 
@@ -67,6 +71,7 @@ def xlogy(x: Any, y: Any) -> Array:
     return _xlogy(*inexact("xlogy", x, y))
 
 
+@one_program("")
 def xlog1py(x: Any, y: Any) -> Array:
     """x log(1 + y), which is 0 where x is.
 
@@ -110,6 +115,7 @@ def _quotient(x: Any, y: Any) -> Array:
     return x / where((x == 0) & (y == 0), 1, y)
 
 
+@one_program("")
 def entr(x: Any) -> Array:
     """-x log(x), which is 0 at 0; minus infinity for negative numbers.
 
@@ -120,6 +126,7 @@ def entr(x: Any) -> Array:
     return where(x < 0, -np.inf, _xlogy(-x, x))
 
 
+@one_program("")
 def rel_entr(p: Any, q: Any) -> Array:
     """p log(p / q); 0 where p is 0 and q is not negative, infinity where one of them is negative.
 
@@ -141,6 +148,7 @@ def _rel_entr(p: Any, q: Any) -> Array:
     return where(positive, inside, where((p != p) | (q != q), np.nan, outside))
 
 
+@one_program("")
 def kl_div(p: Any, q: Any) -> Array:
     """p log(p / q) - p + q, which is never negative; infinity where p or q is negative.
 
@@ -154,6 +162,7 @@ def kl_div(p: Any, q: Any) -> Array:
     return entropy - p + q
 
 
+@one_program("")
 def boxcox(x: Any, lmbda: Any) -> Array:
     """The transformation of Box and Cox, (x**lmbda - 1) / lmbda, and log(x) for lmbda = 0.
 
@@ -164,6 +173,7 @@ def boxcox(x: Any, lmbda: Any) -> Array:
     return _power(log(x), lmbda)
 
 
+@one_program("")
 def boxcox1p(x: Any, lmbda: Any) -> Array:
     """The transformation of Box and Cox of 1 + x.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import integer
 from primax.extend.core import Array, get_aval
+from primax.numpy.programs import one_program
 from primax.numpy.selection import where
 from primax.numpy.ufuncs import exp, log, log1p
 from primax.numpy.ufuncs import sqrt as sqrt_
@@ -26,6 +27,7 @@ erfinv = bound("erfinv", erf_inv_p, "x", "The inverse of the error function.")
 _HALF_LOG_TWO_PI = 0.5 * _log(2 * pi)
 
 
+@one_program("")
 def ndtr(x: Any) -> Array:
     """The distribution function of the standard normal distribution.
 
@@ -40,6 +42,7 @@ def ndtr(x: Any) -> Array:
     return (0.5 * erfc_p.bind(x * -sqrt(0.5))).astype(get_aval(x).dtype)
 
 
+@one_program("series_order")
 def log_ndtr(x: Any, series_order: int = 3) -> Array:
     """The logarithm of `ndtr`, also where that underflows.
 
@@ -81,6 +84,7 @@ def _(order: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
     return out, t * exp(-0.5 * x * x - _HALF_LOG_TWO_PI - out)
 
 
+@one_program("")
 def ndtri(p: Any) -> Array:
     """The inverse of `ndtr`, the quantiles of the standard normal distribution.
 

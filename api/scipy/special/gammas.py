@@ -11,6 +11,7 @@ import numpy as np
 from primax.extend.api_util import integer
 from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import zeros_like
+from primax.numpy.programs import one_program
 from primax.numpy.ranges import counted
 from primax.numpy.rounding import floor, rint
 from primax.numpy.selection import where
@@ -39,6 +40,7 @@ gammaincc = bound(
 )
 
 
+@one_program("")
 def digamma(x: Any) -> Array:
     """The derivative of `gammaln`.
 
@@ -52,6 +54,7 @@ def digamma(x: Any) -> Array:
     return where(x == 0, -1 / x, digamma_p.bind(where(x == 0, 1, x)))
 
 
+@one_program("")
 def gammasgn(x: Any) -> Array:
     """The sign of the gamma function; NaN at negative integers.
 
@@ -69,6 +72,7 @@ def gammasgn(x: Any) -> Array:
     return where(x > 0, 1.0, where(x == x, below, np.nan)).astype(get_aval(x).dtype)
 
 
+@one_program("")
 def gamma(x: Any) -> Array:
     """The gamma function.
 
@@ -162,6 +166,7 @@ def multigammaln(a: Any, d: Any) -> Array:
     return d * (d - 1) / 4 * _log(pi) + lgamma_p.bind(a[..., None] - halves).sum(-1)
 
 
+@one_program("exact")
 def factorial(n: Any, exact: bool = False) -> Array:
     """The factorial, gamma(n + 1); 0 for negative numbers.
 

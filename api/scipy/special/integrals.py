@@ -10,6 +10,7 @@ import numpy as np
 from primax import lax
 from primax import numpy as pnp
 from primax.extend.core import Array, get_aval
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import cast
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import digamma_p, lgamma_p
@@ -173,6 +174,7 @@ _expn.defjvp(_expn_jvp)
 _expn_program = compiled(_expn)
 
 
+@one_program("")
 def expn(n: Any, x: Any) -> Array:
     """The generalized exponential integral, the integral of exp(-x t) / t**n from 1 to infinity.
 

@@ -11,6 +11,7 @@ from typing import Any
 from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.interpreters import ad
 from primax.numpy.creation import asarray
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import broadcast, promote
 from primax.numpy.ufuncs import to_inexact
 
@@ -61,9 +62,11 @@ def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[...,
       sentence: what it is.
     """
 
+    @one_program("")
     def unary(x: Any) -> Array:
         return primitive.bind(*real(name, x))
 
+    @one_program("")
     def binary(a: Any, x: Any) -> Array:
         return primitive.bind(*real(name, a, x))
 

@@ -15,6 +15,7 @@ from primax.extend.api_util import integer, naming
 from primax.extend.core import Array
 from primax.numpy.creation import asarray
 from primax.numpy.division import power
+from primax.numpy.programs import one_program
 from primax.numpy.rounding import floor, round
 from primax.numpy.selection import where
 from primax.numpy.ufuncs import exp, expm1, log, sin
@@ -26,6 +27,7 @@ from primax.scipy.special.operands import real, tangent_of
 __all__ = ["bernoulli", "polygamma", "zeta"]
 
 
+@one_program("")
 def polygamma(n: Any, x: Any) -> Array:
     """The derivative of order n of `digamma`.
 
@@ -44,6 +46,7 @@ def polygamma(n: Any, x: Any) -> Array:
     return where(above & (x == np.inf), where(order_is_even, -0.0, 0.0), where(n == 0, digamma(x), out))
 
 
+@one_program("")
 def zeta(x: Any, q: Any = None) -> Array:
     """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; without q that of Riemann.
 

@@ -57,7 +57,6 @@ def _is_nan(x: Any) -> Array:
     return x != x
 
 
-@one_program(1)
 def _most_common(a: Any, axis: int) -> tuple[Any, Any]:
     ordered = pnp.sort(a, axis=axis)
     place = _positions(ordered, axis)
@@ -70,6 +69,7 @@ def _most_common(a: Any, axis: int) -> tuple[Any, Any]:
     return value, count.astype(int)
 
 
+@one_program("axis nan_policy keepdims")
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The most common value along an axis, the least if there are several, and its count.
 
@@ -105,7 +105,6 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     return ModeResult(value.squeeze(axis_read), count.squeeze(axis_read))
 
 
-@one_program(1)
 def _ranks(a: Any, method: str, axis: int) -> Array:
     dtype = dtypes.default_float_dtype()
     if not a.size:
@@ -132,6 +131,7 @@ def _ranks(a: Any, method: str, axis: int) -> Array:
     return ranks
 
 
+@one_program("method axis nan_policy")
 def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
     """Ranks of the elements of an array, from 1 on.
 
@@ -161,6 +161,7 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
     return _ranks(x, method, axis_read)
 
 
+@one_program("axis ddof nan_policy keepdims")
 def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
     """The standard error of the mean: the standard deviation over the root of the number of elements.
 
