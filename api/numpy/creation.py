@@ -128,14 +128,14 @@ def asarray(
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `a` is not such a value, or `dtype` not a dtype that arrays may have.
+      TypeError: `a` is not such a value, `dtype` not a dtype that arrays may have, or `copy` neither a bool nor None.
       ValueError: nested sequences are ragged, or a copy is needed and `copy` is False.
 
     >>> import primax as px
     >>> px.numpy.asarray([1, 2.5])
     Array([1. , 2.5], dtype=float32)
     """
-    out = _array("asarray", a, dtype, order, copy, device)
+    out = _array("asarray", a, dtype, order, read_copy("asarray", copy), device)
     return out if out_sharding is None else resharded("asarray", out, out_sharding)
 
 
@@ -161,7 +161,7 @@ def array(
       out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
 
     Raises:
-      TypeError: `object` is not such a value, or `dtype` not a dtype that arrays may have.
+      TypeError: `object` is not such a value, `dtype` not a dtype that arrays may have, or `copy` not a bool.
       ValueError: nested sequences are ragged.
 
     >>> import primax as px
@@ -169,11 +169,24 @@ def array(
     Array([[1, 2],
            [3, 4]], dtype=int32)
     """
-    out = _array("array", object, dtype, order, copy or None, device)
+    out = _array("array", object, dtype, order, read_copy("array", copy) or None, device)
     missing = read_size("array", "ndmin", max(integer("array", "ndmin", ndmin), 0), 1024) - out.ndim
     if missing > 0:
         out = reshape_p.bind(out, new_sizes=(1,) * missing + out.shape, dimensions=None)
     return out if out_sharding is None else resharded("array", out, out_sharding)
+
+
+def read_copy(function: str, copy: Any) -> bool | None:
+    """Whether to copy, of what a user gives.
+
+    Raises:
+      TypeError: it is neither a bool nor None.
+    """
+    if copy is None or copy is True or copy is False:
+        return copy  # type: ignore[no-any-return]
+    if not among(copy, (True, False)):
+        raise TypeError(f"{function}: copy must be a bool or None, got {copy!r}")
+    return bool(copy)
 
 
 def _array(function: str, a: Any, dtype: Any, order: Any, copy: Any, device: Any) -> Array:

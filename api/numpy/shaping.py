@@ -11,7 +11,7 @@ from primax.extend.api_util import among, integer
 from primax.extend.arguments import canonical_axes, canonical_axis, integers, listed
 from primax.extend.core import Array, get_aval
 from primax.extend.sharding import with_out_sharding
-from primax.numpy.creation import asarray, place, read_shape
+from primax.numpy.creation import asarray, place, read_copy, read_shape
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape
 from primax.plugins import structural
@@ -77,14 +77,14 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     sizes = _resolved(aval_of("reshape", a, "a").shape, shape)
     if not among(order, ("C", "F", "A")):
         raise ValueError(f"reshape: order must be 'C' or 'F', got {order!r}")
-    found: Any = a.copy() if copy else a
+    found: Any = a.copy() if read_copy("reshape", copy) else a
     return found.reshape(sizes, order=order)
 
 
 def _reshape(a: Any, shape: Any, order: str, copy: bool | None) -> Array:
     """`reshape`, to an array of primax for one of NumPy too."""
     own = aval_of("reshape", a, "a").shape
-    if copy:
+    if read_copy("reshape", copy):
         a = asarray(a, copy=True)
     sizes = _resolved(own, shape)
     if isinstance(order, str) and order in ("C", "A"):
@@ -387,7 +387,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
       TypeError: `dtype` is not a dtype that arrays may have.
     """
     aval_of("astype", x, "x")
-    return place(asarray(asarray(x), dtype, copy=copy or None), device)
+    return place(asarray(asarray(x), dtype, copy=read_copy("astype", copy) or None), device)
 
 
 @one_program("new_shape")

@@ -82,6 +82,23 @@ def test_what_is_no_array_is_refused() -> None:
     refuses(ValueError, "copy is False", pnp.asarray, np.ones(2), copy=False)
 
 
+@pytest.mark.parametrize("copies", [pnp.asarray, pnp.array, pnp.astype, pnp.reshape])
+def test_whether_to_copy_is_a_bool(copies):
+    arguments = {pnp.astype: ("int32",), pnp.reshape: (2,)}.get(copies, ())
+    for value in (pnp.ones(2, "int32"), np.ones(2, np.int32)):
+        for wrong in (np.ones(3), "yes", [True]):
+            refuses(
+                TypeError,
+                f"{copies.__name__}: copy must be a bool or None, got ",
+                copies,
+                value,
+                *arguments,
+                copy=wrong,
+            )
+        for copy_it in (True, np.True_, 1):
+            assert copies(value, *arguments, copy=copy_it).tolist() == [1, 1]
+
+
 def test_dtypes_that_are_asked_for_decide_what_fits() -> None:
     assert pnp.asarray(2**31, dtype="uint32") == np.uint32(2**31)
     assert pnp.array([2**31, 1], dtype="uint32").tolist() == [2**31, 1]
