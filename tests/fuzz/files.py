@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -220,14 +221,20 @@ class Files(Kind):
         if done.returncode < 0 or "Fatal Python error" in done.stderr:
             self.reached["compiler crashes"] += 1
             return None
-        last = (done.stderr.strip().splitlines() or [""])[-1]
-        if done.returncode and not last.startswith(_REFUSALS):
-            return Finding(case.name, f"the call ends in {last[:300]}", case.program, last.partition(":")[0])
+        error = error_of(done.stderr)
+        if done.returncode and not error.startswith(_REFUSALS):
+            return Finding(case.name, f"the call ends in {error[:300]}", case.program, error.partition(":")[0])
         return None
 
     @classmethod
     def report(cls, reached: Counter[str]) -> list[str]:
         return [", ".join(f"{name}: {count}" for name, count in sorted(reached.items()))]
+
+
+def error_of(trace: str) -> str:
+    """The first line of the error that ended a process, whose message may have more; else the last line."""
+    lines = trace.strip().splitlines() or [""]
+    return next((line for line in reversed(lines) if re.match(r"[A-Za-z_][\w.]*(:|$)", line)), lines[-1])
 
 
 def _changed_header(rng: random.Random) -> str:

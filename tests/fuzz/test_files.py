@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz.files import exported, header_of, sealed, with_bytes, with_header
+from fuzz.files import error_of, exported, header_of, sealed, with_bytes, with_header
 from fuzz.runner import Job, run
 
 
@@ -15,3 +15,12 @@ def test_changed_files_are_refused_and_execute_nothing():
     outcome = run([Job("fuzz.files:Files", 32, "short", only="", cases=80)])
     assert not outcome.findings, "\n\n".join(f"{one.message}\n{one.program}" for one in outcome.findings.values())
     assert outcome.reached["fuzz.files:Files"]["refused"] > 40
+
+
+def test_the_error_that_ends_a_process_may_have_several_lines():
+    frames = 'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n    1 / 0\n'
+    assert error_of(f"{frames}jaxlib._jax.JaxRuntimeError: too large\nSee https://a.b/c for more details.\n").endswith(
+        "large"
+    )
+    assert error_of(f"{frames}KeyboardInterrupt\n") == "KeyboardInterrupt"
+    assert error_of("") == ""
