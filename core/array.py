@@ -436,7 +436,7 @@ def deleted(b: Any) -> DeletedArrayError:
 
 
 def platform_of(b: Any) -> str:
-    """The platform of the devices that hold a buffer, or held one that is gone."""
+    """The platform of the devices of a buffer, also after its deletion."""
     try:
         return b._sharding.platform  # type: ignore[no-any-return]
     except AttributeError:  # a sharding of another library

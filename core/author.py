@@ -37,7 +37,7 @@ def is_surface(module: str) -> bool:
 
 
 def author(inside: tuple[str, ...] = _SURFACE) -> Author:
-    """The line on whose behalf this is called: the innermost one outside the modules whose names begin so."""
+    """The line of the caller: the innermost one outside the modules whose names begin with these prefixes."""
     frame = sys._getframe(1)
     level = 1
     while frame.f_back is not None:

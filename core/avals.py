@@ -191,7 +191,7 @@ _interning = threading.RLock()
 def _interned(
     shape: tuple[int, ...], dtype: Any, weak_type: bool, vma: frozenset[str], division: Division | None
 ) -> ShapedArray:
-    """The one type with these fields, made if nobody holds it."""
+    """The one type with these fields, made if it is not in use."""
     if not isinstance(dtype, np.dtype) and not isinstance(dtype, dtypes.ExtendedDType):
         dtype = np.dtype(dtype)
     key = shape, dtype, bool(weak_type), vma, division
@@ -302,7 +302,7 @@ aval_handlers: dict[type, Callable[[Any], AbstractValue]] = {}
 
 
 def _asking(kind: type) -> Callable[[Any], AbstractValue]:
-    """Stands for the handler of a class that a plugin which waits will replace: loads it when it is called."""
+    """A stand-in for the handler of a class that a waiting plugin will replace: a call loads the plugin."""
 
     def handler(x: Any) -> AbstractValue:
         held_handlers.ask(kind)

@@ -33,7 +33,7 @@ class Factors(NamedTuple):
     results: tuple[tuple[int, ...], ...]
 
     def mark(self, factor: int) -> str:
-        """What holds of a dimension: what is in operands alone, or results alone, must be whole if nothing is said."""
+        """The mark of a dimension; without one, a dimension only of operands or only of results must be whole."""
         if self.marks[factor]:
             return self.marks[factor]
         taken = any(factor in dims for dims in self.operands)
@@ -93,7 +93,7 @@ class DimensionRule:
         return name
 
     def __call__(self, *avals: Any, **params: Any) -> DimensionRule:
-        """This rule, whatever the types are."""
+        """This rule, for all types."""
         return self
 
     @property
@@ -180,7 +180,7 @@ def _expanded(term: tuple[str, ...], rank: int) -> tuple[str, ...]:
 
 
 def elementwise_rule(*avals: Any, **params: Any) -> DimensionRule:
-    """The rule of what is elementwise: each element of the results comes of those at its place in the operands."""
+    """The rule of elementwise primitives: an element of a result depends on the operands' elements at its position."""
     return dimension_rule(", ".join(["..."] * len(avals)) + " -> ...")
 
 

@@ -71,7 +71,7 @@ def divided_results(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], p
 
 
 def _tells_division(primitive: Any) -> bool:
-    """Whether the sharding rule of a primitive tells all of the division of its result, sums still to be taken too."""
+    """Whether the sharding rule of a primitive returns whole divisions of its results, including pending sums."""
     return getattr(sharding_rules.functions.get(primitive), "tells_division", False)
 
 
@@ -103,7 +103,7 @@ def _shown(avals: Sequence[Any]) -> str:
 
 
 def _axes_of(spec: Any, rank: int) -> Axes:
-    """For each dimension the axes that a rule of types tells: as a specification, or as they are in types."""
+    """For each dimension the axes that a rule for types returned, as a specification or as in types."""
     if isinstance(spec, Division):
         return spec.axes
     if isinstance(spec, PartitionSpec):

@@ -131,7 +131,7 @@ def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> Division | None:
 
 
 def division_in(sharding: Any, shape: Sequence[int]) -> Division | None:
-    """What a type tells of a sharding: that of another type, or one of arrays.
+    """The division that a type records for a sharding, which is a type's or an array's.
 
     Raises:
       ValueError: it is of an array of another rank.
@@ -144,7 +144,7 @@ def division_in(sharding: Any, shape: Sequence[int]) -> Division | None:
 
 
 def whole(rank: int) -> Division:
-    """What tells of an array that the mesh in scope divides none of its dimensions."""
+    """The division of an array of which the mesh in scope divides no dimension."""
     scope = current_scope()
     return Division(_NO_MESH if scope is None else scope.abstract, ((),) * rank)
 

@@ -73,7 +73,7 @@ def effects_of(eqns: Iterable[Any], inputs: Iterable[Any]) -> Effects:
 
 
 def moved_effects(effects: Effects, place: Callable[[int], int]) -> Effects:
-    """The effects of a program as effects of the equation that holds it, with operands renumbered.
+    """The effects of an inner program as effects of its equation, with operands renumbered.
 
     Args:
       effects: those of the program.

@@ -1,4 +1,4 @@
-"""Events of this process, and who listens to them; see `primax.monitoring`."""
+"""Events of this process and their listeners; see `primax.monitoring`."""
 
 from __future__ import annotations
 

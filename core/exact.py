@@ -30,7 +30,7 @@ def params_key(params: dict[str, Any]) -> Any:
                     break
                 if len(_nested) >= _MOST:
                     _nested.clear()
-                _nested[id(x)] = x  # one that is part of a program, such as dimension numbers, is looked into once
+                _nested[id(x)] = x  # a value that is part of a program, such as dimension numbers, is examined once
         else:
             return (*params, *values), kinds
     read = tuple(map(exact, values))
@@ -57,7 +57,7 @@ def exact(x: Any) -> Any:
 
 
 def equal_is_same(x: Any) -> bool:
-    """Whether values of this one's type that equal it are the same, as far as `exact` tells."""
+    """Whether values of the same type that are equal to this one are also exactly the same."""
     kind = type(x)
     if kind is tuple:
         return _nests_such(x)
@@ -78,7 +78,7 @@ _readers: dict[type, Callable[[Any], Any] | None] = {}
 
 
 def _reader(kind: type, x: Any) -> Callable[[Any], Any] | None:
-    """How values of a type are read; None if `==` tells them apart."""
+    """The function that reads values of a type; None if `==` distinguishes them."""
     if issubclass(kind, tuple):
         return _of_tuple
     if issubclass(kind, np.generic):
@@ -95,12 +95,12 @@ def _reader(kind: type, x: Any) -> Callable[[Any], Any] | None:
 
 
 def _is_generated(method: Any) -> bool:
-    """Whether `dataclass` has written a method: where the author has, it says what is equal."""
+    """Whether `dataclass` generated a method; a method of the author defines its own equality."""
     return getattr(getattr(method, "__code__", None), "co_filename", "") == "<string>"
 
 
 def _nests_such(x: tuple[Any, ...]) -> bool:
-    """Whether a tuple holds only values that are unlike others, and tuples of such."""
+    """Whether a tuple has only values that differ from all others, and tuples of such values."""
     for value in x:
         kind = type(value)
         if kind is tuple:
@@ -119,7 +119,7 @@ def _of_tuple(x: tuple[Any, ...]) -> Any:
 
 
 def _differ_by_kind(x: tuple[Any, ...], kinds: list[Any]) -> bool:
-    """Whether a tuple differs from others that equal it by what is added to `kinds`: types, and the signs of zeros."""
+    """Whether types and signs of zeros, which are added to `kinds`, distinguish a tuple from others that equal it."""
     for value in x:
         kind = type(value)
         kinds.append(kind)

@@ -1,4 +1,4 @@
-"""Guards for processes made by `os.fork`, which lack XLA's threads, so that a computation would hang."""
+"""Guards for processes made by `os.fork`: they lack XLA's threads, so a computation would hang."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _by_xla = await_buffer
 
 
 def await_buffers(buffers: list[Any]) -> None:
-    """Wait until several buffers are computed, at once where XLA alone waits."""
+    """Wait until several buffers are computed; with one call of XLA if nothing else must be watched."""
     if await_buffer is _by_xla:
         batched_block_until_ready(buffers)
     else:

@@ -33,7 +33,7 @@ _MARK = "primax_impl"  # the attribute of what `hookimpl` has marked
 
 
 class PluginHost(WaitingPlugins):
-    """All plugins of a process, of which those that come later are refused what is taken.
+    """All plugins of a process. A later plugin is refused if it defines what an earlier one has.
 
     A plugin is imported without the host's lock, so that a thread which imports it and binds a primitive
     meanwhile never waits for a thread that waits for that import. It registers with the lock held.
@@ -69,7 +69,7 @@ class PluginHost(WaitingPlugins):
         rules.loader.entered = self._entered
 
     def register_module(self, module: Any, *, name: str | None = None) -> PluginRecord:
-        """Activate a plugin that is at hand.
+        """Activate a plugin that is given as an object.
 
         Args:
           module: a module, class or object with functions marked by `hookimpl`.
@@ -354,7 +354,7 @@ class PluginHost(WaitingPlugins):
             activation.loading, activation.running = outer
 
     def allow_overrides(self, *names: str) -> None:
-        """Let plugins replace what other plugins have given, each before those that follow.
+        """Allow plugins to override entries of other plugins; later names have priority over earlier ones.
 
         Raises:
           PluginError: there is no plugin of a name.
@@ -396,7 +396,7 @@ class PluginHost(WaitingPlugins):
         """Why the plugin that registers just now may not replace what a plugin owns; empty if it may, or none does."""
         record = self._activation.loading
         if record is None or record.source != "installed":
-            return ""  # it comes with primax, or the user has given it by hand
+            return ""  # it is part of primax, or the user registered it by hand
         holder = None if owner is None else self._find(owner)
         may_ask = holder is not None and holder.source != "built-in"
         refusal = self._consents.refusal(record.name, owner, current, may_ask)
@@ -536,7 +536,7 @@ def _require_callable_hook(caller: Any, implementation: Any) -> None:
 
 
 def _take_for_no_users(module: str) -> None:
-    """Say whose the lines of a plugin's package are, for messages that look for the user's."""
+    """Record the lines of a plugin's package as not the user's, for messages that look for the user's line."""
     package = sys.modules.get(module.partition(".")[0])
     for folder in getattr(package, "__path__", ()):
         register_plugin_files(os.path.join(folder, ""))

@@ -72,7 +72,7 @@ class Literal:
 Atom = Var | Literal
 
 
-no_params: dict[str, Any] = {}  # of all equations without, none of which may write to it
+no_params: dict[str, Any] = {}  # shared by all equations without parameters; nothing may write to it
 
 
 class JaxprEqn:

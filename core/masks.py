@@ -47,7 +47,7 @@ def merge(flags: Iterable[Any], those_false: Iterable[Any], those_true: Iterable
     try:
         return [next(other) if flag else next(one) for flag in flags]
     except StopIteration:
-        raise ValueError("merge: there must be an element for each flag, got fewer") from None
+        raise ValueError("merge: there must be one element for each flag, got fewer") from None
 
 
 def sections(xs: Sequence[_T], *counts: int) -> list[list[_T]]:

@@ -62,8 +62,8 @@ class Primitive(Generic[Result]):
         "used",
     )
 
-    call_primitive = map_primitive = False  # as JAX asks; what holds programs is told by its parameters
-    form_of: Primitive | None = None  # the primitive that this is a form of, for a program to hold under its name
+    call_primitive = map_primitive = False  # as in JAX; primax recognizes inner programs by the parameters
+    form_of: Primitive | None = None  # the primitive of which this is a form; programs show its name
 
     @overload
     def __init__(self: Primitive[Array], name: str, *, multiple_results: Literal[False] = False) -> None: ...
@@ -83,11 +83,11 @@ class Primitive(Generic[Result]):
         self.plugin: str | None = None
         self.full_name = ""  # as in `beta::scale`, where primitives of several plugins have one name
         self._parameters: dict[str, Any] | None = None  # types and predicates by name
-        self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # tells its plugin, should that fail
+        self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # an error of the import can name the plugin
         self.types = Cache(8192)  # of its results, and its effects
         self.programs = Cache(8192)  # that compute it where no transformation is at work
         self._accepted = Cache(8192)  # hashes of signatures for which its rules were held to its types
-        self.used = False  # whether any program may hold it
+        self.used = False  # whether any program may contain it
         rules.loader.primitives += 1
         kind = type(self)
         if kind is not Primitive:
@@ -221,7 +221,7 @@ class Primitive(Generic[Result]):
           params: the parameters.
         """
         if any(map(_holds_program, params.values())):
-            return self._abstract_eval(avals, params)  # what it gives is as old as the program, and may keep it alive
+            return self._abstract_eval(avals, params)  # the result lives as long as the program, and may keep it alive
         key: Any = (*avals, thread.config)
         if params:
             key = (key, params_key(params))
@@ -321,7 +321,7 @@ def _check_parameters(primitive: Primitive, params: dict[str, Any]) -> None:
 
 
 def refuse_unhashable(primitive: Primitive, params: dict[str, Any]) -> None:
-    """Say which parameter cannot be one. Primitives of proven plugins have their ways to hold what has no hash.
+    """Refuse a parameter without a hash. Primitives of proven plugins may have such parameters.
 
     Raises:
       TypeError: somebody else's primitive has a parameter without a hash.

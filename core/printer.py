@@ -67,7 +67,7 @@ _ADDRESS: Final = r" at 0x([0-9a-fA-F]+)"
 
 
 class Shown(NamedTuple):
-    """What a text says of a program besides its equations.
+    """The parts of a program's text besides its equations.
 
     Attributes:
       source_info: whether each equation ends in a comment that says where the user's program made it.
@@ -111,7 +111,7 @@ def atom_to_text(atom: Atom, names: Mapping[Var, str]) -> str:
 
 
 def name_vars(jaxpr: Jaxpr | ClosedJaxpr) -> dict[Var, str]:
-    """The names that the variables of a program, and of the programs it holds, have in its text."""
+    """The names of the variables of a program and of its inner programs in its text."""
     return _tokens_of_program(opened(jaxpr), Shown()).names.known
 
 
@@ -145,7 +145,7 @@ def _shared(root: Jaxpr) -> dict[Jaxpr, str]:
         jaxpr = pending.popleft()
         occurrences[jaxpr] += 1
         if occurrences[jaxpr] > 2:
-            continue  # what it holds has been met twice as well
+            continue  # its inner programs were met twice as well
         for eqn in jaxpr.eqns:
             if eqn.params:
                 name = eqn.params.get("name")
@@ -164,7 +164,7 @@ def _shared(root: Jaxpr) -> dict[Jaxpr, str]:
 
 
 class _Names:
-    """Names for variables, given out in the order in which they are asked for."""
+    """Names for variables, in the order of the requests."""
 
     def __init__(self, known: Mapping[Var, str], taken: Iterable[str] = ()) -> None:
         self.known = dict(known)

@@ -62,7 +62,7 @@ def _edges(x64: bool) -> dict[Node, tuple[Node, ...]]:
 
 
 def _strict_edges() -> dict[Node, tuple[Node, ...]]:
-    """Return the lattice in which only weak scalar types promote, and only to dtypes that can hold them."""
+    """Return the lattice in which only weak scalar types promote, and only to dtypes that can represent them."""
     return {
         **dict.fromkeys((BOOL, *NUMBERS), ()),
         int: (float, *UNSIGNED, *SIGNED),

@@ -84,7 +84,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         self.functions: dict[Any, Rule] = {}
         self.withheld: dict[Any, tuple[dict[Any, Rule], list[str]]] = {}
         self.unsupported: dict[Any, str] = {}
-        self.sources: dict[Any, Provenance] = {}  # who gave each rule entered so far
+        self.sources: dict[Any, Provenance] = {}  # the plugin of each rule entered so far
 
     @property
     def provenance(self) -> dict[Any, Provenance]:
@@ -207,7 +207,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             return self._changed(key, before)
 
     def _is_free(self, key: Any) -> bool:
-        """Whether the calling module may replace or remove a rule as it likes: its own, or of nobody's primitive."""
+        """Whether the calling module may replace or remove a rule: its own, or one of a primitive without a plugin."""
         writer = author().module
         self._learn_of(key, writer)
         primitive = _primitive(key)
@@ -227,7 +227,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         return f"rule_tables[{self.kind!r}].{method}({', '.join((written, *args))}, override=True)"
 
     def _learn_of(self, key: Any, writer: str) -> None:
-        """Load the plugins before somebody else's primitive is given a rule, or its own rule would come too late."""
+        """Load the plugins before a rule is added to another's primitive, so that the owner's rule comes first."""
         if getattr(_primitive(key), "module", None) != writer:
             load_plugins()
 
@@ -304,7 +304,7 @@ _READ_DIRECTLY = frozenset({"axis_batch", "partial_eval", "partial_eval_jaxpr", 
 
 
 class _Asking:
-    """Stands for a rule that a plugin which waits will give: loads it when it is called."""
+    """A stand-in for a rule of a waiting plugin: a call loads the plugin."""
 
     def __init__(self, table: RuleTable, primitive: Any, plugin: str) -> None:
         self.table = table
@@ -341,7 +341,7 @@ def _primitive(key: Any) -> Any:
 
 
 def is_form(key: Any) -> bool:
-    """Whether a key of a table belongs to a form of some primitive, such as the batched one."""
+    """Whether a key of a table belongs to a form of a primitive, such as its batched form."""
     return getattr(_primitive(key), "form_of", None) is not None
 
 
@@ -535,6 +535,6 @@ def rules_of(primitive: Any) -> dict[str, Provenance]:
 def explain_missing(
     table: RuleTable, primitive: Any, asked: str = "", hint: str = "", source: Any = None, *, bound: bool = True
 ) -> str:
-    """What is missing, what is there, who could supply it, and the ways to mend it; see `missing_text`."""
+    """The message about a missing rule, with the existing rules and remedies; see `missing_text`."""
     hints = [*([hint] if hint else ()), *loader.suppliers(primitive)]
     return missing_text(table, primitive, rules_of(primitive), hints, asked=asked, source=source, bound=bound)

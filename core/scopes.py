@@ -102,7 +102,7 @@ _told = make_user_context(())  # the same as `thread.attributes`: compiled funct
 
 
 class compiler_attributes:
-    """A `with` block, or a decorator, that tells XLA something of the operations that are traced in it.
+    """A `with` block, or a decorator, that sets attributes for XLA on the operations traced in it.
 
     In StableHLO they have it among their `mhlo.frontend_attributes`. Blocks nest; the inner one counts.
 

@@ -11,7 +11,7 @@ from primax.core.arguments import nearest
 
 __all__ = ["refuse_call", "without_neutral"]
 
-# What JAX's primitives take besides, where None says nothing: packages hand it on from one rule to the next.
+# Further parameters of JAX's primitives; None is allowed for them, since packages pass them from rule to rule.
 _NEUTRAL = {"accuracy", "out_dtype", "out_sharding", "sharding"}
 
 

@@ -59,7 +59,7 @@ use = _Use()
 
 
 class ScopedSource:
-    """Where an equation was made: a traceback, the names of the scopes around it, and what XLA is told of it."""
+    """The origin of an equation: a traceback, the names of its scopes, and its attributes for XLA."""
 
     __slots__ = ("attributes", "scope", "traceback")
 
@@ -103,7 +103,7 @@ def scope_of(source: Any) -> str:
 
 
 def attributes_of(source: Any) -> tuple[tuple[str, str], ...]:
-    """What XLA is told of the operations of an equation."""
+    """The attributes of an equation's operations for XLA."""
     return source.attributes if type(source) is ScopedSource else ()
 
 
@@ -120,7 +120,7 @@ def transposed(source: Any) -> Any:
 
 @functools.cache
 def internal_folders() -> tuple[str, ...]:
-    """The folders and files whose lines are nobody's but primax's own."""
+    """The folders and files of primax itself."""
     folders: list[str] = []
     for name in ("primax", "primax.core", "primax.interpreters", "primax.extend", "primax.plugins"):
         spec = importlib.util.find_spec(name)

@@ -27,7 +27,7 @@ class Here:
 
 
 class _Shared:
-    """What holds for all threads.
+    """State that all threads share.
 
     Attributes:
       config: the options that tracing sees in threads that override none of them; see `primax.core.config`.

@@ -59,14 +59,14 @@ class Trace:
     tracing: ClassVar[bool] = True
     stages: ClassVar[bool] = False  # whether it makes a program
     short_name: ClassVar[str] = ""  # what the names of scopes are put into, as in `vmap(name)`
-    lasting: ClassVar[bool] = False  # whether its tracers are part of what is made, so that they may outlive it
+    lasting: ClassVar[bool] = False  # whether its tracers are part of its result, so that they may outlive it
     transformation: ClassVar[str] = "a transformation"
 
     def __init__(self, parent: Any = _CURRENT) -> None:
         if parent is _CURRENT:
             parent = thread.trace
         if self.tracing:
-            load_plugins()  # some tables are optional, so that a rule missed there would not be noticed
+            load_plugins()  # a rule missing in an optional table would not be noticed
         self.begun = _get_traceback() if self.tracing else None
         self.parent = parent
         self.alive = True
@@ -123,7 +123,7 @@ class Trace:
             self.borrowed = None
 
     def at_end(self, cache: Cache, key: Any) -> None:
-        """Register objects to clear when this trace ends, since they hold its tracers."""
+        """Register objects with tracers of this trace, to clear when the trace ends."""
         if self.borrowed is None:
             self.borrowed = []
         self.borrowed.append((cache, key))

@@ -17,7 +17,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
     """The leaves and the structure of a tree.
 
     Raises:
-        RecursionError: the tree holds itself, or is too deep.
+        RecursionError: the tree contains itself, or is too deep.
         ValueError: the keys of a dict cannot be sorted, or `is_leaf` returns something else than a bool.
     """
     try:

@@ -129,7 +129,7 @@ def _node_of_value(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> _
 
 
 def _remark(left: _Node, right: _Node) -> str | None:
-    """None where two nodes agree, else what to say beside the two descriptions."""
+    """None if two nodes agree, else a remark on their difference."""
     if left.type is not right.type:
         if type(None) in (left.type, right.type) and None in (left.type, right.type):
             return "None is a tree without leaves, not a leaf"

@@ -71,7 +71,7 @@ def vary(x: Any, axes: frozenset[Any]) -> Any:
 
 
 def _varied(x: Any, axes: frozenset[Any]) -> Any:
-    """A value as one that may vary along more axes: one value for all uses in a trace, whose transpose is one sum."""
+    """The value, made varying along more axes. All uses in a trace share it, so its transpose is one sum."""
     trace = thread.trace
     if not isinstance(x, Tracer) or not trace.joins:
         return hooks.pvary(x, axes)
@@ -166,7 +166,7 @@ def settle_results(primitive: Any, avals: Sequence[Any], outs: list[Any], params
 
 
 def holds_jaxpr(params: dict[str, Any]) -> bool:
-    """Whether one of the parameters of an equation is a program, or a tuple that holds one."""
+    """Whether one of the parameters of an equation is a program, or a tuple with a program."""
     for value in params.values():
         kind = type(value)
         if kind is ClosedJaxpr or kind is Jaxpr or (kind is tuple and value and _holds_program(value)):

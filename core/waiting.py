@@ -27,7 +27,7 @@ class _Activation(threading.local):
 
 
 class WaitingPlugins(PluginCatalog):
-    """The plugins of a process, of which some wait until something of theirs is asked for."""
+    """The plugins of a process. Some wait until a program asks for one of their entries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class WaitingPlugins(PluginCatalog):
             self._load_families(lambda said: name in said["primitives"])
 
     def _settle(self, primitive: Primitive) -> None:
-        """Let the family of a primitive register first, whose rules somebody is about to give."""
+        """Register the family of a primitive before another plugin adds rules to the primitive."""
         loading = self._activation.loading
         if primitive.plugin is not None or (loading is not None and loading.match(primitive.module)):
             return
@@ -57,7 +57,7 @@ class WaitingPlugins(PluginCatalog):
         return loading is not None and loading.source == "built-in"
 
     def _load_families(self, wanted: Any) -> None:
-        """Load families that wait, those of whose file `wanted` is true."""
+        """Load the waiting families whose file satisfies `wanted`."""
         for each in self._builtins:
             if each.state == "discovered" and each.name in self._deferred:
                 said = self.said(each)
@@ -89,12 +89,12 @@ class WaitingPlugins(PluginCatalog):
         return bool(names)
 
     def _entered(self) -> None:
-        """Something was entered in a table, by nobody who is activated just now."""
+        """Something was entered in a table, but not by a plugin that is being activated."""
         if self._listed and not self._activation.running:
             self._withhold()
 
     def _release(self, name: str) -> None:
-        """Put back what is withheld for a plugin, which is loaded now."""
+        """Put back the entries that were withheld for a plugin, because the plugin is being loaded."""
         for table in rules.rule_tables.values():
             for primitive in [each for each, (_, names) in list(table.withheld.items()) if name in names]:
                 rules.let_go(table, primitive)
@@ -102,7 +102,7 @@ class WaitingPlugins(PluginCatalog):
             held.release(name)
 
     def _withhold(self) -> None:
-        """Hold back what plugins that wait will replace, so that it is noticed when somebody asks for it."""
+        """Withhold entries that waiting plugins will replace, so that a request for one is noticed."""
         for record in self._installed or ():
             if record.state != "discovered" or not self._may_wait(record):
                 continue
@@ -121,13 +121,13 @@ class WaitingPlugins(PluginCatalog):
                     self.awaited(record).remove(target)  # type: ignore[union-attr]
 
     def _withhold_rules(self, record: PluginRecord, name: str, kind: str) -> bool:
-        """Hold back rules of a primitive; whether there is such a primitive."""
+        """Withhold rules of a primitive; returns whether the primitive exists."""
         primitive, table = self.primitives.get(name), rules.rule_tables.get(kind)
         if primitive is None or table is None:
             return False
         first = _ASKED_FIRST.get(kind)
         if first is not None and primitive in first.functions:
-            table = first  # nobody asks for the other
+            table = first  # the other one is not requested
         if primitive.used:
             self._stop_waiting([record.name])
         else:

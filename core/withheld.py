@@ -26,7 +26,7 @@ class Withheld:
     def __init__(self, what: str, table: dict[Any, Any], stand_in: Callable[[Any], Any] | None = None) -> None:
         self.what = what
         self.table = table
-        self.entries: dict[Any, tuple[Any, list[str]]] = {}  # the value, and who is waited for
+        self.entries: dict[Any, tuple[Any, list[str]]] = {}  # the value, and the plugin that will replace it
         self._stand_in = stand_in
         self._asked: WeakKeyDictionary[type, int] = WeakKeyDictionary()
         held_tables[what] = self
@@ -40,7 +40,7 @@ class Withheld:
         loader.entered()
 
     def hold(self, name: str, plugin: str) -> bool:
-        """Hold back what has a name until somebody asks for it; whether there is such a thing.
+        """Withhold the entry of a name until it is requested; returns whether there is such an entry.
 
         Args:
           name: as the file of the plugin says it.
@@ -57,7 +57,7 @@ class Withheld:
             return bool(keys)
 
     def let_go(self, key: Any) -> None:
-        """Put back what is held under a key, and tell the host whom to load now."""
+        """Put back the entry of a key, and tell the host which plugin to load."""
         if key in self.entries:
             with lock:
                 if key in self.entries:
@@ -65,7 +65,7 @@ class Withheld:
                     loader.wanted(plugins)
 
     def release(self, plugin: str) -> None:
-        """Put back what is held back for a plugin."""
+        """Put back the entries that were withheld for a plugin."""
         for key in [key for key, (_, plugins) in list(self.entries.items()) if plugin in plugins]:
             self.let_go(key)
 

@@ -49,7 +49,7 @@ class _Store:
 
     def get(self) -> Any:
         if not self._held:
-            raise StoreException("the second result does not exist before the call of the wrapped function")
+            raise StoreException("the second result exists only once the wrapped function has been called")
         return self._held[0]
 
 

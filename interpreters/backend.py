@@ -131,7 +131,7 @@ def _asked_transfer(attribute: str) -> Iterator[None]:
 def put_host(
     x: np.ndarray[Any, Any], aval: Any, sharding: Any = None, committed: bool = False, lent: bool = False
 ) -> Any:
-    """A device buffer with the value of a host array, which is copied unless it is lent for good."""
+    """A device buffer with the value of a host array, which is copied unless the buffer may keep it."""
     fork.require_own_process()
     if sharding is None:
         sharding = sharding_of(default_device())
@@ -372,7 +372,7 @@ def _require_own(sharding: Any) -> None:
 
 
 def _put_as_is(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
-    """A host value as an array of exactly its dtype, whatever `enable_x64` says."""
+    """A host value as an array of exactly its dtype, independent of `enable_x64`."""
     return Array(put_host(x, ShapedArray(x.shape, x.dtype, weak_type)))
 
 
@@ -401,13 +401,13 @@ def release(x: Any, name: str, passed: Any = None) -> None:
 
 
 def is_constant(x: Any) -> bool:
-    """Whether a compiled program holds the buffer of an array as a constant, or another array shares it."""
+    """Whether the buffer of an array is a constant of a compiled program, or another array shares it."""
     x = physical(x)
     return type(x) is Array and (hasattr(x._b, "is_constant") or hasattr(x._b, "is_shared"))
 
 
 def shared(x: Array) -> Array:
-    """Mark an array whose buffer others share, so that it is copied when it is donated."""
+    """Mark an array with a shared buffer, so that a donation copies it."""
     x._b.is_shared = True
     return x
 

@@ -130,13 +130,13 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
 
 
 def _as_cotangent(ct: Any, aval: Any) -> Any:
-    """A cotangent of a value of a type, of which a sum over devices may still be to be taken, as its type wants it."""
+    """A cotangent for a value of a type; a pending sum over devices is taken if the type requires it."""
     division = getattr(aval, "division", None)
     return ct if division is None or not division.is_pending else hooks.divided(ct, division.of_cotangents)
 
 
 def _forgotten(x: Any) -> Any:
-    """An argument of a transpose rule of which the type does not tell how it is divided."""
+    """An argument of a transpose rule, with a type without a division."""
     if type(x) is UndefinedPrimal:
         return UndefinedPrimal(divide(x.aval, None))
     return x if type(x) is Zero else hooks.forgotten(x)

@@ -97,7 +97,7 @@ class BatchedPrimitive(Primitive):
         return self.form_of.has_type_rule()
 
     def peel(self, params: dict[str, Any]) -> tuple[Level, Primitive, dict[str, Any]]:
-        """The outermost level, and what is bound for each of its elements: a primitive and its parameters."""
+        """The outermost level, and the primitive and parameters that each of its elements binds."""
         level, *rest = params["vmapped"]
         own = {name: value for name, value in params.items() if name != "vmapped"}
         return (level, self, {**own, "vmapped": tuple(rest)}) if rest else (level, self.form_of, own)
@@ -180,7 +180,7 @@ def _named(level: Level) -> Iterator[None]:
 
 
 def _enter_rules(form: BatchedPrimitive) -> None:
-    """Give a batched form its rules. They ask those of the primitive when they are applied, and fail as these do."""
+    """Define the rules of a batched form. They call those of the primitive when applied, with the same errors."""
     of = form.form_of
     kind = "axis_batch" if form.by_axis else "batch"
     made = {

@@ -134,7 +134,7 @@ class BatchTrace(Trace):
         return results
 
     def call_rule(self, primitive: Any, values: Any, dims: Any, params: dict[str, Any]) -> Any:
-        """The result of the primitive's batch rule, or of its `axis_batch` rule if there is no other."""
+        """The result of the primitive's batch rule, or else of its `axis_batch` rule."""
         rule = _functions.get(primitive)
         if rule is None:
             by_axis = rules.axis_batch_rules.get_or_load(primitive)
@@ -263,7 +263,7 @@ def to_dim(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
 
 
 def divided_along(axis: AxisData, x: Any, dim: int | None) -> Any:
-    """A value batched at `dim`, of which the mapped axis is divided as all have it."""
+    """A value batched at `dim`, with its mapped axis divided in the common way."""
     if axis.division is None or dim is None:
         return x
     aval = get_aval(x)

@@ -107,7 +107,7 @@ def emit_python_callback(
 
 
 def _no_values(aval: Any) -> np.ndarray[Any, Any]:
-    """What stands for a result that there is none of: NaN, which no condition of a loop holds for, or zeros."""
+    """A substitute for a missing result: NaN, for which every comparison in a loop's condition is False, or zeros."""
     inexact = dtypes.issubdtype(aval.dtype, np.inexact)
     return np.full(aval.shape, np.nan if inexact else 0, aval.dtype)
 

@@ -34,7 +34,7 @@ def variable(name: str) -> str | None:
 
 
 def _port(job: str) -> int:
-    """A port that the processes of a job agree on: the one that is told, or one that follows from the job."""
+    """The port for the processes of a job: the given one, or one computed from the job."""
     told = variable("COORDINATOR_PORT")
     if told is not None:
         return int(told)

@@ -230,7 +230,7 @@ _MOST_PENDING = 1024
 
 
 class RuntimeTokens(threading.local):
-    """What effects of this thread's programs are under way."""
+    """The effects of this thread's programs that have not finished."""
 
     def __init__(self) -> None:
         self.ordered: dict[Any, Any] = {}
@@ -306,7 +306,7 @@ atexit.register(effects_barrier)
 
 
 def used_inputs(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[bool]]:
-    """The program without what its outputs do not need, and which inputs it still reads."""
+    """The program without unused equations, and a mask of the inputs that it still reads."""
     jaxpr = closed.jaxpr
     trimmed, kept = dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), False)
     needed = {v for eqn in trimmed.eqns for v in eqn.invars if type(v) is not Literal}

@@ -68,7 +68,7 @@ def _slim_context_class() -> Any:
         context_class: Any = _jaxlib.ir.Context
 
         class SlimContext(context_class):  # type: ignore[misc]
-            """A context that does not load every dialect there is, which takes milliseconds."""
+            """A context that does not load all dialects, which would take milliseconds."""
 
             def __init__(self) -> None:
                 super(context_class, self).__init__()

@@ -35,11 +35,11 @@ class _CustomPart:
         self.error: BaseException | None = None
 
     def told(self) -> tuple[Any, ...]:
-        """What tells it from others, the same in all processes."""
+        """An identifier, the same in all processes."""
         return self.label, str(self.avals), str(self.outs), str(self.mesh), self.wide
 
     def divided(self, operands: Sequence[Any], results: Sequence[Any]) -> tuple[bytes, list[Any], list[Any]]:
-        """The program of one device, and the shardings over the mesh of what it takes and returns."""
+        """The program of one device, and the shardings of its arguments and results over the mesh."""
         ins, outs = (
             [named_from_hlo(sharding, self.mesh, len(aval.shape)) for sharding, aval in zip(given, avals, strict=True)]
             for given, avals in ((operands, self.avals), (results, self.outs))

@@ -23,7 +23,7 @@ _REST = (Tape, tuple, tree.PyTreeDef, tuple, tree.PyTreeDef, tuple)  # what but 
 
 
 class _Absent:
-    """What stands in the place of a value; a pytree without leaves."""
+    """A placeholder for a value; a pytree without leaves."""
 
     __slots__ = ()
 
@@ -94,7 +94,7 @@ class Derivative:
         return self._tape
 
     def _taken_apart(self) -> tuple[Sequence[Any], Tape, Places]:
-        """What it remembers, the rest of the tape, and which of it are the arguments."""
+        """The residuals, the rest of the tape, and the positions of the arguments among the residuals."""
         if self._parts is None:
             assert self._tape is not None
             residuals, empty = self._tape.residuals()
@@ -103,7 +103,7 @@ class Derivative:
         return self._parts
 
     def _residuals(self) -> list[Any]:
-        """What it remembers, with the arguments as they are after assignments to them."""
+        """The residuals, with the current values of the arguments after assignments."""
         residuals, _, places = self._taken_apart()
         values = list(residuals)
         if self._args is not None:
@@ -151,19 +151,19 @@ class Derivative:
         return empty.with_residuals(values)
 
     def _name(self, leaf: int) -> str:
-        """What a message calls a leaf of the arguments: by its path, or its number if the class refuses numbers."""
+        """The name of a leaf of the arguments in messages: its path, or its number if its class refuses numbers."""
         for i, node in enumerate(self.in_tree.children()):
             if leaf < node.num_leaves:
                 try:
                     paths = tree.tree_leaves_with_path(tree.unflatten(node, range(node.num_leaves)))
-                except Exception:  # whatever a class of the user's raises for values that are no arrays
+                except Exception:  # a user's class may raise any error for values that are not arrays
                     return f"leaf {leaf} of args_res[{i}]"
                 return f"args_res[{i}]{tree.keystr(paths[leaf][0])}"
             leaf -= node.num_leaves
         raise AssertionError("the leaf is of none of the arguments")
 
     def tree_flatten(self) -> tuple[Sequence[Any], tuple[Any, ...]]:
-        """What it remembers, and the rest, which is the same each time."""
+        """The residuals, and the static rest."""
         _, empty, places = self._taken_apart()
         rest = empty, places, self.in_tree, tuple(self.in_avals), self.out_tree, tuple(self.out_avals)
         return self._residuals(), rest
@@ -259,7 +259,7 @@ class Pullback(Derivative):
 
     @property
     def opaque_residuals(self) -> list[Any]:
-        """What is remembered and is none of the arguments."""
+        """The residuals that are not arguments."""
         residuals, _, places = self._taken_apart()
         return [x for i, x in enumerate(residuals) if i not in places]
 

@@ -56,14 +56,14 @@ def key_of(lowered: Lowered, options: Any, device: Any) -> str:
 
 @cache
 def _topology(device: Any) -> bytes:
-    """What the device is, for which programs are compiled."""
+    """The description of the device for which programs are compiled."""
     topology = _jaxlib.get_topology_for_devices([device])
     return f"{topology.platform} {topology.platform_version} {topology.fingerprint()}".encode()
 
 
 @cache
 def _processor() -> bytes:
-    """What the processor of the host can do."""
+    """The features of the host's processor."""
     described = f"{platform.system()} {platform.machine()} {platform.processor()}\n".encode()
     try:
         lines = Path("/proc/cpuinfo").read_bytes().splitlines()
@@ -82,7 +82,7 @@ def _checksum(key: str, body: bytes) -> bytes:
 
 
 def read(folder: str, key: str) -> bytes | None:
-    """The executable of that key, if there is one that is whole and the user's own."""
+    """The executable of a key, if there is a complete file of the user; otherwise None."""
     path = _path(folder, key)
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
@@ -110,7 +110,7 @@ def read(folder: str, key: str) -> bytes | None:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Whether a file is one of the user's, and of nobody who could put other code into it."""
+    """Whether a file belongs to the user and nobody else can write to it."""
     if not stat.S_ISREG(status.st_mode):
         return False
     if not hasattr(os, "geteuid"):  # where files have access lists instead, which the user's folder passes on
@@ -205,7 +205,7 @@ def clear(folder: str) -> int:
 
 
 def _warn(folder: str, what: str, always: bool = False) -> None:
-    """Say what is wrong: as a warning if somebody chose this folder or has tampered with it."""
+    """Report a problem: as a warning if the user chose this folder or the file may be forged, else in the log."""
     if always or folder != config.compilation_cache_dir.default:
         warnings.warn(f"compilation cache: {what}. primax continues without it", UserWarning, stacklevel=3)
     else:

@@ -69,7 +69,7 @@ class Runtime:
         return int(self.links.count)
 
     def make_cpu_client(self, count: int | None) -> Any:
-        """The client of the CPUs of all processes, each of which must make it."""
+        """The client for the CPUs of all processes; every process must make it."""
         collectives = _jaxlib.make_gloo_tcp_collectives(self.client, hostname=self.links.host)
 
         def make() -> Any:
@@ -85,7 +85,7 @@ class Runtime:
         return self.waiting_for(make, "the devices of the other processes")
 
     def waiting_for(self, work: Callable[[], Any], what: str) -> Any:
-        """What a function returns that waits for other processes, which are watched meanwhile."""
+        """The result of a function that waits for other processes; they are watched during the wait."""
         results: list[Any] = []
         errors: list[BaseException] = []
 
@@ -366,7 +366,7 @@ def shutdown() -> None:
 
 
 def _leave(runtime: Runtime) -> str | None:
-    """Leave when all do; returns what is wrong if one does not."""
+    """Leave together with all processes; returns a message if one does not."""
     links = runtime.links
     links.tell(LEFT)
     missing = links.wait_for_all_to_leave(runtime.shutdown_timeout)

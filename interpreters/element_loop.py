@@ -53,7 +53,7 @@ def loop_of(primitive: Any) -> Rule:
 
 
 def _fits_in_a_program(primitive: Any, avals: tuple[Any, ...], params: dict[str, Any]) -> bool:
-    """Whether a loop of a program may hold the primitive; if nothing but evaluation is at work, it need not."""
+    """Whether a loop in a program must contain the primitive; plain evaluation needs no such loop."""
     return thread.trace.tracing and primitive in lowering_rules and not primitive.result_types(avals, params)[1]
 
 

@@ -59,7 +59,7 @@ def _mapped(
 
 
 def _with_axis(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
-    """A value with the axis of elements where it belongs, or one of many equal ones where there is none."""
+    """A value with the axis of elements in its place; if it has none, the value is repeated along that axis."""
     if wanted is None and dim is not None:
         return protocol_of(get_aval(x)).index(x, 0, dim)
     return to_dim(x, size, dim, wanted)
@@ -70,7 +70,7 @@ def _axis_of_elements(aval: Any) -> int | None:
 
 
 def holds_extended(jaxpr: Any) -> bool:
-    """Whether a program has values of extended dtypes, those of the programs it holds left aside."""
+    """Whether a program has values of extended dtypes, apart from its inner programs."""
     if any(has_extended_dtype(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)):
         return True
     return any(has_extended_dtype(v.aval) for eqn in jaxpr.eqns for v in eqn.outvars)

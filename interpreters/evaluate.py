@@ -149,7 +149,7 @@ def fast_function(
         return results, fast, forgets
 
     def compute(*args: Any, **kwargs: Any) -> Any:
-        """What jaxlib calls instead when jax's own `disable_jit` is on."""
+        """The function that jaxlib calls instead if jax's own `disable_jit` is on."""
         return miss(*args, **kwargs)[0]
 
     shared = fun if fun is not None and _has_weak_references(fun) else compute
@@ -174,7 +174,7 @@ def program_error(error: ValueError) -> XlaError | None:
 
 
 def _shapes(arguments: Any) -> Any:
-    """What arguments have in common that jaxlib takes for one signature; the static ones left aside."""
+    """The key of arguments that jaxlib treats as one signature, without the static ones."""
     try:
         leaves, structure = flatten(arguments)
         kinds = tuple([(getattr(x, "shape", None), str(getattr(x, "dtype", type(x)))) for x in leaves])
@@ -198,7 +198,7 @@ def _to_shard(x: Any, sharding: Any, layout: Any) -> Any:
 
 
 class _HostArray(np.ndarray):
-    """What jaxlib's dispatcher reads a NumPy array as: one of the machine's byte order, which it takes for granted."""
+    """A NumPy array as jaxlib's dispatcher reads it: in the machine's byte order, which it does not check."""
 
     __slots__ = ()
 
@@ -309,7 +309,7 @@ def first_call(
     watched = refuses_nonfinite()
     note = watched_keys(closed, args)
     operands = _with_large_ones_put(closed, args, where)
-    # What is watched may be run again, for which its arguments must be there.
+    # A watched program may run again, so its arguments must stay.
     executable = executable_for(closed, name, where, () if watched else donated, keep_unused, overrides)
     outs = executable(operands)
     if watched:
@@ -467,7 +467,7 @@ def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
 
 
 def _refuse_depth(primitive: Any, args: Any) -> None:
-    """Say that an argument is not an array but a deep tree, of which jaxlib takes notice only after it has gone on."""
+    """Raise an error for an argument that is a deep tree instead of an array; jaxlib would notice it too late."""
     for x in args:
         get_aval(x)
 
@@ -545,7 +545,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
 
 class OpaqueTraceState:
-    """Which transformations are at work, to be compared with another such state."""
+    """The current transformations, for comparison with another such state."""
 
     __slots__ = ("_trace",)
     __hash__ = None  # type: ignore[assignment]

@@ -38,7 +38,7 @@ def _is_call(key: tuple[Any, ...]) -> bool:
 
 
 def _differences(key: tuple[Any, ...], other: tuple[Any, ...]) -> list[str]:
-    """What differs between two keys, in words."""
+    """The differences between two keys, in words."""
     (in_tree, avals, record, positions, (options, axes)) = key
     (old_tree, old_avals, old_record, old_positions, (old_options, old_axes)) = other
     found = []

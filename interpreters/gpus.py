@@ -1,4 +1,4 @@
-"""The requirements of GPU plugins besides their library: matching versions, CUDA's libraries, a driver, kernels."""
+"""The requirements of GPU plugins apart from their library: matching versions, CUDA's libraries, a driver, kernels."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _COMPONENTS = (
     Component("cuSPARSE", "cusparse", 1, 12100),
 )
 
-# Modules of the package of kernels, each of which has a function `registrations`.
+# Modules of the package of kernels; each has a function `registrations`.
 _KERNELS = ("_solver", "_linalg", "_prng", "_sparse", "_hybrid", "_rnn", "_triton")
 
 
@@ -102,7 +102,7 @@ class Family(NamedTuple):
         return self.kernels.replace("_", "-")
 
     def remedy(self) -> str:
-        """What to install."""
+        """The command that installs the plugin."""
         extra = "[with-cuda]" if self.platform == "cuda" else ""
         return f"pip install '{self.distribution}{extra}=={_jaxlib.version.__version__}'"
 
@@ -177,7 +177,7 @@ class Family(NamedTuple):
         return found
 
     def options(self) -> dict[str, Any]:
-        """What the client is made with, which variables `XLA_PYTHON_CLIENT_*` change."""
+        """The options of the client, from variables `XLA_PYTHON_CLIENT_*`."""
         found = dict(_jaxlib.xla_client.generate_pjrt_gpu_plugin_options())
         found["platform_name"] = self.platform if self.platform == "cuda" else self.platform.upper()
         return found
@@ -206,7 +206,7 @@ def _nvidia() -> list[str]:
 
 @functools.cache
 def cuda_folder() -> str | None:
-    """Where the package of the compiler for CUDA is, of which XLA takes parts; None if it is not installed."""
+    """The folder of the package of CUDA's compiler, which XLA uses; None if it is not installed."""
     for home in _nvidia():
         for name in ("cu13", "cuda_nvcc"):
             folder = os.path.join(home, name)
@@ -269,7 +269,7 @@ def hint() -> str:
 
 
 def missing(platform: str) -> str:
-    """What to install for GPUs of a platform, or of any if it is `gpu`."""
+    """The command that installs a plugin for a platform; `gpu` stands for any GPU."""
     if platform == "rocm":
         return f"no plugin for it is installed; {Family('rocm', 7).remedy()}"
     older = "(jax-cuda12-plugin if the driver is older than 580)"

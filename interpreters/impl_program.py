@@ -37,7 +37,7 @@ class ImplProgram:
         return run
 
     def outputs(self, out: Any) -> list[Any]:
-        """What the impl has returned, as a list of arrays."""
+        """The results of the impl, as a list of arrays."""
         if self.primitive.multiple_results:
             require_list(impl_rules, self.primitive, out)
         outs = list(out) if self.primitive.multiple_results else [out]
@@ -51,7 +51,7 @@ class ImplProgram:
 
     @contextmanager
     def explained(self, kind: str, must: str = "be written in primax operations") -> Iterator[None]:
-        """Errors say which rule the impl was run for, and what it must be like."""
+        """Add a note to errors: the rule that is derived from the impl, and the requirement on the impl."""
         try:
             yield
         except Exception as error:

@@ -79,7 +79,7 @@ def jacfwd(
 
 
 def _check_field(which: str, avals: Sequence[Any], holomorphic: bool) -> None:
-    """Refuse what is not complex where a function is said to be holomorphic, and what is not real elsewhere."""
+    """Refuse values that are not complex for a holomorphic function, and values that are not real otherwise."""
     for aval in avals:
         if holomorphic and not dtypes.is_complex(aval.dtype):
             raise TypeError(f"{which} must be complex with holomorphic=True, got {aval.str_short()}")

@@ -177,7 +177,7 @@ def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
 
 
 def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
-    """The type of the primal, if that of the tangent fits it."""
+    """The type of the primal, if the tangent's type fits it."""
     try:
         p = primal.aval if isinstance(primal, Tracer) else get_aval(primal)
         t = tangent.aval if isinstance(tangent, Tracer) else get_aval(tangent)
@@ -189,7 +189,7 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
         for x in (primal, tangent):
             if isinstance(x, Tracer) and not x._trace.alive:
                 raise stale(_table, primitive, x)
-    # Not where they are one type and that is all: integers have tangents of another.
+    # Equal types are not enough: tangents of integers have another type.
     if (p is t and p.dtype in _real) or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
         return p
     raise wrong(

@@ -150,7 +150,7 @@ def _number_of(x: Any) -> Number:
 
 
 def _computed(eqn: Any, i: int, uses: list[KeyUse | Number]) -> Number:
-    """A result of an equation, which is told by the marks of the operands."""
+    """A result of an equation, determined by the marks of the operands."""
     if eqn.primitive in _users or any(isinstance(use, KeyUse) for use in uses):
         return Number()
     return Number(lambda: hash((eqn.primitive.name, repr(eqn.params), i, *[use.mark for use in uses])))  # type: ignore[union-attr]
@@ -160,7 +160,7 @@ _known: dict[int, tuple[weakref.ref[Any], KeyUse]] = {}
 
 
 def _of_array(x: ExtendedArray) -> KeyUse:
-    """What is known of a key that has a value."""
+    """The record of a key with a value."""
     found = _known.get(id(x))
     if found is None or found[0]() is not x:
         _know(x, use := KeyUse())
@@ -202,7 +202,7 @@ Use = KeyUse | Number
 
 
 def _walk(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Use]:
-    """What the results of a program are, from what its arguments are: `KeyUse`s, `Number`s, or values."""
+    """The marks of a program's results from those of its arguments: `KeyUse`s, `Number`s, or values."""
     env: dict[Any, Use] = {}
 
     def known(x: Any) -> Use:
@@ -223,7 +223,7 @@ def _walk(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Use]:
 
 
 def _outs(eqn: Any, uses: list[Use]) -> list[Use]:
-    """What the results of an equation are some of whose operands are keys."""
+    """The marks of the results of an equation with keys among its operands."""
     line = user_line(eqn.source_info)
     kind = eqn.primitive.name
     given = [use for use in uses if isinstance(use, KeyUse)]
@@ -256,7 +256,7 @@ def _outs(eqn: Any, uses: list[Use]) -> list[Use]:
 
 
 def _single(eqn: Any, uses: list[Use], count: int) -> int | None:
-    """Which of `count` keys, each of which is one row of an array, a slice is; None if that is not known."""
+    """The row that a slice takes of an array of `count` keys; None if it is not known."""
     shape = eqn.invars[0].aval.shape
     if shape[0] != count or eqn.outvars[0].aval.shape != (1, *shape[1:]):
         return None
@@ -305,7 +305,7 @@ def _of_while(eqn: Any, uses: list[Use]) -> list[Use]:
 
 
 def _of_cond(eqn: Any, uses: list[Use]) -> list[Use]:
-    """What any branch uses is used, though no two of them run."""
+    """A key counts as used if any branch uses it; uses in two branches count as one."""
     operands = uses[1:]
     origins = {id(origin): origin for use in operands for origin in _origins(use)}
     before = {at: dict(origin.used) for at, origin in origins.items()}
@@ -323,12 +323,12 @@ def _of_cond(eqn: Any, uses: list[Use]) -> list[Use]:
 
 
 def _left(outs: list[Use]) -> list[Use]:
-    """What a loop or a choice ends with: keys as they were seen, and numbers that nothing is known of."""
+    """The marks of the results of a loop or a branch: keys as recorded, and unknown numbers."""
     return [use if isinstance(use, KeyUse) else Number() for use in outs]
 
 
 def _fresh(eqn: Any, uses: list[Use]) -> list[Use]:
-    """What the results of an equation are that takes no keys, or uses them up."""
+    """The marks of the results of an equation that takes no keys, or uses them."""
     return [KeyUse() if has_extended_dtype(var.aval) else _computed(eqn, i, uses) for i, var in enumerate(eqn.outvars)]
 
 

@@ -115,7 +115,7 @@ class ModuleContext:
         self._uses: dict[Jaxpr, int] | None = None
 
     def uses(self, jaxpr: Jaxpr) -> int:
-        """The number of equations of the program that hold a jaxpr."""
+        """The number of equations with inner programs."""
         if self._uses is None:
             counts: dict[Jaxpr, int] = {}
             pending = [self.root]
@@ -155,7 +155,7 @@ class ModuleContext:
 
 
 def _located(function: Callable[..., Any], source: Any) -> Callable[..., Any]:
-    """A function whose errors say where they come from: of an error XLA keeps nothing but the text."""
+    """A function whose errors name their origin in the text, since XLA keeps only the text of an error."""
 
     def call(*args: Any) -> Any:
         try:
@@ -385,7 +385,7 @@ _TOLD = "mhlo.frontend_attributes"
 
 
 def tell_compiler(values: Sequence[Any], attributes: Sequence[tuple[str, str]]) -> None:
-    """Give the operations that IR values come from attributes for the compiler, besides those they have."""
+    """Add attributes for the compiler to the operations that define IR values."""
     ir = _jaxlib.ir
     for value in values:
         operation = value.owner
@@ -419,7 +419,7 @@ def _holds_summands(jaxpr: Any) -> bool:
 
 
 def _is_on_summands(ctx: LoweringRuleContext, params: dict[str, Any]) -> bool:
-    """Whether an equation is applied to summands, rather than to values, of which its lowering rule knows nothing."""
+    """Whether the operands of an equation are summands instead of values, which its lowering rule does not know."""
     if not any(map(stack_axes, (*ctx.avals_in, *ctx.avals_out))) or next(jaxprs_in_params(params), None):
         return False
     return not getattr(_rule_of(ctx)[1], "takes_summands", False)
@@ -458,7 +458,7 @@ _MOST_NESTED_CALLS = 64
 
 
 def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
-    """Call a closed jaxpr as a function of the module: for rules of primitives that hold one."""
+    """Call a closed jaxpr as a function of the module, for rules of primitives with inner programs."""
     module = ctx.module_context
     if module.depth >= _MOST_NESTED_CALLS and closed not in module.functions and module.uses(closed.jaxpr) <= 1:
         with deeper():

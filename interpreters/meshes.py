@@ -65,7 +65,7 @@ def make_mesh(axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devi
 
 
 class _Setting:
-    """What `set_mesh` returns: the mesh is set already; as a context manager, it is set back at the end."""
+    """The result of `set_mesh`. The mesh is set already; as a context manager, this restores the earlier mesh."""
 
     __slots__ = ("_before", "mesh")
 
@@ -153,7 +153,7 @@ def manual_axes() -> tuple[Any, ...]:
 
 @lru_cache(256)
 def _with_manual(mesh: AbstractMesh, names: tuple[Any, ...]) -> AbstractMesh:
-    """A mesh of which the program decides on some axes."""
+    """A mesh with some axes under the control of the program."""
     return mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
 
 

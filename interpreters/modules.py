@@ -96,7 +96,7 @@ def lower_to_module(
         attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(i32, 1)
         module = ModuleContext(shared, op, platform, jaxpr, partitions)
         module.mesh = None if spread is None else spread.mesh
-        # What is divided asks Python while XLA compiles, so artifacts, which hold their constants, have none.
+        # Divided parts call Python while XLA compiles. Artifacts, which contain their constants, must not.
         if partitions > 1 and not embed:
             parts = import_module("primax.interpreters.parts")  # 5 ms that programs for one device do not spend
             module.divide = parts.divided_call

@@ -143,7 +143,7 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Seque
     inputs = [*consts, *passed, *unknown_invars]
     unknown = rest.replace(constvars=consts, invars=inputs[len(consts) :], effects=effects_of(rest.eqns, inputs))
     if not known_eqns and _same(unknown, jaxpr):
-        unknown = jaxpr  # so that what is cached on it, such as splits of the programs it holds, is found again
+        unknown = jaxpr  # so that values cached on it, such as splits of its inner programs, are found again
     whole_known = Jaxpr(
         jaxpr.constvars,
         known_invars,

@@ -90,7 +90,7 @@ def sharding_attributes(module: Any, shardings: Sequence[Any], ranks: Sequence[i
 
 
 def on_first_device(module: Any, count: int) -> Any:
-    """The attribute of an operation of so many results that runs on the first device alone, on whole values."""
+    """The attribute of an operation with `count` results that runs only on the first device, on whole values."""
     sdy = _jaxlib.sdy
     found = module.mesh_symbols.get("first device")
     if found is None:

@@ -58,7 +58,7 @@ class _Part:
         self.error: BaseException | None = None
 
     def told(self) -> tuple[Any, ...]:
-        """What tells it from others, the same in all processes."""
+        """An identifier, the same in all processes."""
         return str(self.params), str(self.avals), str(self.outs), str(self.mesh), self.wide, self.factors
 
     def divided(self, operands: Sequence[Any], results: Sequence[Any]) -> tuple[bytes, list[Any], list[Any]]:
@@ -77,7 +77,7 @@ class _Part:
 
 
 def _key(part: Any) -> str:
-    """What names it in modules: the same in all processes, and for no other part."""
+    """The unique name of this part in modules, the same in all processes."""
     name = str(part.primitive)
     digest = hashlib.sha256(repr((name, *part.told())).encode()).hexdigest()[:16]
     key = f"{name}-{digest}"
@@ -227,7 +227,7 @@ def _builder() -> ThreadPoolExecutor:
 
 
 def _partition(arg_shapes: Any, arg_shardings: Any, shape: Any, sharding: Any, key: bytes) -> Any:
-    """The program of one device, and how what it takes and returns is divided: what XLA asks for."""
+    """The program of one device, and the divisions of its arguments and results, for XLA."""
     part = _parts[key.decode()]
     try:
         several = len(part.outs) != 1
@@ -310,7 +310,7 @@ def _program_of_part(part: _Part, axes: dict[int, tuple[Any, ...]]) -> bytes:
 
 
 def _reduced(x: Any, dims: Sequence[int], factors: Factors, axes: dict[int, tuple[Any, ...]]) -> Any:
-    """A result of one device with those of the others, along the axes that divide what it is reduced over."""
+    """A result of one device, reduced with those of the others along the axes that divide the reduced dimensions."""
     for i, names in axes.items():
         if i not in dims and any(i in operand for operand in factors.operands) and factors.mark(i) != "":
             x = hooks.reductions[factors.mark(i)](x, names)

@@ -49,7 +49,7 @@ class Plugin(NamedTuple):
 
     @property
     def release(self) -> int:
-        """That of its makers' software, of which the newest is taken."""
+        """The release of the vendor's software; the newest one is taken."""
         return 0 if self.gpus is None else self.gpus.release
 
     @property
@@ -99,7 +99,7 @@ def _offered() -> Iterator[Plugin]:
 
 
 def _plugin(name: str, module: str, source: str, version: str) -> Plugin:
-    """A plugin of which the module is known."""
+    """The plugin in a module."""
     family = gpus.family_of(module)
     if family is not None:
         name = family.platform
@@ -121,7 +121,7 @@ def _plugin(name: str, module: str, source: str, version: str) -> Plugin:
 
 
 def folder_of(module: str) -> str | None:
-    """The folder of a package, or that a module is in; None if there is none. Packages around it are not imported."""
+    """The folder of a package or module; None if there is none. This imports no parent packages."""
     *around, last = module.split(".")
     for place in _folders(around):
         if os.path.isdir(os.path.join(place, last)):
@@ -137,7 +137,7 @@ def _folders(packages: Sequence[str]) -> list[str]:
 
 
 def _files(folder: str, pattern: re.Pattern[str]) -> list[str]:
-    """The files in a folder whose names a pattern is found in."""
+    """The files in a folder with names that match a pattern."""
     return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if pattern.search(name)]
 
 

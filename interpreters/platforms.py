@@ -141,7 +141,7 @@ def _make_client(plugin: pjrt.Plugin) -> Any:
 
 
 def _why_not(name: str) -> str:
-    """Why there is no platform of a name, for the end of a message."""
+    """Why there is no platform with this name, for the end of a message."""
     problems = [f"; the plugin {each.source} cannot be used: {each.problem}" for each in plugins() if each.name == name]
     if name in ("gpu", *_FAMILIES["gpu"]) and not problems:
         problems = [f"; {import_module('primax.interpreters.gpus').missing(name)}"]
@@ -222,7 +222,7 @@ def _member(name: str) -> str:
 
 
 def made() -> list[str]:
-    """The names of the platforms whose devices have been used."""
+    """The names of the platforms with devices in use."""
     return sorted(_clients)
 
 

@@ -105,7 +105,7 @@ def _show(aval: Any, other: Any) -> str:
 
 
 def type_rule_of(primitive: Any) -> str:
-    """What makes the promise, and where it is written."""
+    """The kind of the type rule, and its place."""
     primitive = primitive.form_of or primitive
     table = rules.abstract_eval_rules
     if primitive not in table.functions:
@@ -131,7 +131,7 @@ def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: A
     if primitive not in _types and not typed[primitive]:
         return None
     try:
-        # Of the parameters the hash alone is kept: they may hold programs, which a key would keep alive.
+        # Only the hash of the parameters is kept: a key would keep inner programs alive.
         signature = (hash((key, what, thread.config)), *[x._b.aval if type(x) is Array else get_aval(x) for x in args])
     except TypeError:
         signature = None

@@ -20,7 +20,7 @@ __all__ = ["LEFT", "Links", "meet", "split_address"]
 
 LEFT = "has left"
 _ENDED = "has ended without notice: it was killed, or has crashed"
-_GRACE = 5.0  # seconds in which process 0 tells the others why it has given up
+_GRACE = 5.0  # seconds for process 0 to send the others its error
 _Socket = socket.socket
 
 
@@ -73,7 +73,7 @@ class _Lines:
         return found if all(isinstance(each, dict) for each in found) else None
 
     def end(self) -> None:
-        """End the connection, which wakes who listens."""
+        """End the connection, which wakes the listener."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
@@ -110,7 +110,7 @@ class Links:
 
     @property
     def lost(self) -> dict[int, str]:
-        """The processes that have ended or fail, and what is known of them."""
+        """The processes that have ended or failed, with the reason."""
         self._listen()
         return {process: news for process, news in list(self.news.items()) if news != LEFT}
 

@@ -67,7 +67,7 @@ def require_list(table: Any, primitive: Any, returned: Any) -> None:
 
 
 def call_rule(parent: Any, table: Any, primitive: Any, rule: Any, *args: Any, params: dict[str, Any]) -> Any:
-    """What a rule of a transformation returns, with the trace around that transformation as the current one."""
+    """The result of a transformation's rule, called with the outer trace as the current one."""
     before = thread.trace
     thread.trace = parent
     flagged = before.tracing
@@ -85,7 +85,7 @@ def call_rule(parent: Any, table: Any, primitive: Any, rule: Any, *args: Any, pa
 
 
 def apply_rule(table: Any, primitive: Any, trace: Any, args: Any, params: dict[str, Any]) -> Any:
-    """What a rule `(trace, args, params)` returns, by which a primitive takes a matter into its own hands."""
+    """The result of a rule `(trace, args, params)`, by which a primitive replaces the default behaviour."""
     try:
         out = table.functions[primitive](trace, args, params)
     except Exception as error:

@@ -40,7 +40,7 @@ _MOST_SHAPES = 256  # for which a sharding remembers its parts
 
 
 class _Placement(GSPMDSharding):  # type: ignore[misc]
-    """What all shardings of primax know."""
+    """The base class of all shardings of primax."""
 
     __hash__ = object.__hash__
     __eq__ = object.__eq__

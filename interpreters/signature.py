@@ -105,7 +105,7 @@ class Static:
 
 
 class Unhashable(Static):
-    """Static arguments some of which have no hash: equal to nothing but themselves."""
+    """Static arguments, some without a hash: equal only to themselves."""
 
     __slots__ = ()
     __hash__ = object.__hash__
@@ -117,7 +117,7 @@ class Unhashable(Static):
 
 
 class Exact:
-    """A static argument as jaxlib compares it: equal to others that are the same, where values alone may be equal."""
+    """A static argument for comparisons by jaxlib: equal only if exactly the same, although values may be equal."""
 
     __slots__ = ("_hash", "_key", "value")
 
@@ -200,7 +200,7 @@ class StaticArguments:
 
     @staticmethod
     def as_given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """What `told_apart` was called with."""
+        """The arguments of a call of `told_apart`."""
         return [x.value if type(x) is Exact else x for x in args], {
             name: x.value if type(x) is Exact else x for name, x in kwargs.items()
         }

@@ -162,7 +162,7 @@ def _of_type(site: Site, aval: Any) -> Any:
 
 
 def _over_mesh(site: Site, shardings: Shardings) -> tuple[Any, ...]:
-    """Shardings, that of one device as one over a mesh of it."""
+    """Shardings, with a sharding of one device replaced by one over a mesh of that device."""
     return tuple([site.replicated if s is not None and on_one_device(s) else s for s in shardings])
 
 
@@ -197,7 +197,7 @@ def _shown(sharding: Any) -> str:
 
 
 def _only_device(shardings: Sequence[Any]) -> Any:
-    """The one device of shardings, each of which has one."""
+    """The common device of shardings of one device."""
     chosen = None
     for sharding in shardings:
         (device, *_) = devices_of(sharding)
@@ -211,7 +211,7 @@ def _only_device(shardings: Sequence[Any]) -> Any:
 
 
 def meshes_of(closed: ClosedJaxpr) -> tuple[Mesh, ...]:
-    """The meshes that the equations of a program name, those of the programs that it holds included."""
+    """The meshes in the equations of a program and of its inner programs."""
     return cached(closed, "meshes", lambda: _meshes_of(closed))  # type: ignore[no-any-return]
 
 

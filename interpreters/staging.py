@@ -56,7 +56,7 @@ def remember_memory(array: Array, memory: np.ndarray[Any, Any]) -> None:
 
 
 class StagingTrace(Trace):
-    """Records every bind as an equation, whatever its arguments are."""
+    """Records every bind as an equation, independent of its arguments."""
 
     __slots__ = ("constants", "effects", "eqns", "here", "invars", "memory", "name", "sources", "what", "x64")
 
@@ -197,7 +197,7 @@ class StagingTrace(Trace):
         return ""
 
     def source(self, x: Any) -> Any:
-        """The NumPy array from which a constant was made, unless it was written to since; otherwise the constant."""
+        """The NumPy array of a constant, if it has not changed since; otherwise the constant."""
         if id(x) not in self.memory:
             return x
         array, memory = self.memory[id(x)]
@@ -218,7 +218,7 @@ class StagingTrace(Trace):
 
 
 def _of_type(x: Any, aval: Any) -> Any:
-    """A constant as what it was staged as: NumPy arrays may be wider, or have been staged in another word size."""
+    """A constant with its staged type: NumPy arrays may be wider, or were staged with another word size."""
     if type(x) is not np.ndarray:
         return x
     if x.dtype != aval.dtype:
@@ -273,7 +273,7 @@ def trace_to_jaxpr(
     here = thread.here
     source, here.source = here.source, None
     scope, thread.scope = thread.scope, ""
-    opened, thread.opened = thread.opened, ()  # which is of the calls of this trace alone
+    opened, thread.opened = thread.opened, ()  # only for calls in this trace
     try:
         told = timed(TRACE, trace.name) if what in ("jit", "make_jaxpr") else silent
         with told, deeper(), sparing(), TracebackScope():

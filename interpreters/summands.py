@@ -275,7 +275,7 @@ def _summed(x: Any, dims: Sequence[int]) -> Any:
 
 
 class _Typed:
-    """Stands for a value of which only the type matters."""
+    """A placeholder for a value of which only the type is used."""
 
     def __init__(self, kind: Any) -> None:
         self.type = kind
@@ -310,7 +310,7 @@ def _full(kind: Any, value: int) -> Any:
 
 
 def entered(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
-    """An argument of a module that is still to be summed, of which each device has its summand, as in the module."""
+    """An unreduced argument of a module: each device has its summand."""
     return _crossed(module, x, aval, sharding, True)
 
 

@@ -81,7 +81,7 @@ def vmap(
         axes = tree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         try:
             avals = avals_of(leaves, (args, kwargs), "vmap", call=True)
-        except TypeError:  # what is not mapped may be anything: `fun` takes it as it is
+        except TypeError:  # arguments that are not mapped may be any objects; `fun` gets them unchanged
             values = [0.0 if axis is None and not _is_value(x) else x for x, axis in zip(leaves, axes, strict=True)]
             avals = avals_of(values, (args, kwargs), "vmap", call=True)
         dims = [_normalize(axis, aval, i, args, kwargs) for i, (axis, aval) in enumerate(zip(axes, avals, strict=True))]

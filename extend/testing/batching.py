@@ -27,14 +27,14 @@ Where = tuple[tuple[int, int], ...]
 
 
 def _mappable(case: Case) -> list[int]:
-    """The positions of arguments that can be mapped over.
+    """The positions of arguments that can be mapped.
 
     Raises:
-      NotRun: there are none, or no batch rule.
+      NotRun: there are none, or there is no batch rule.
     """
     found = [i for i, aval in enumerate(case.native.avals) if isinstance(aval, ShapedArray)]
     if not found:
-        raise NotRun("it has no arrays as arguments")
+        raise NotRun("no argument is an array")
     case.require("batch", "axis_batch")
     return found
 
@@ -42,12 +42,12 @@ def _mappable(case: Case) -> list[int]:
 def choices(
     ranks: Mapping[int, int], most: int = _MOST_DIMS, subsets: Iterable[Sequence[int]] | None = None
 ) -> list[Where]:
-    """Which arguments are mapped along which axes: every choice of arguments, with some choices of axes each.
+    """Choices of mapped arguments and their axes: every choice of arguments, each with some choices of axes.
 
     Args:
       ranks: the ranks of the arguments that can be mapped.
-      most: how many choices of axes there are at most for one argument; one less for several together.
-      subsets: the choices of arguments; by default all, of more than three arguments one, two or all.
+      most: the maximal number of choices of axes for one argument; for several arguments it is one less.
+      subsets: the choices of arguments. By default all; with more than three arguments one, two or all.
     """
     n = len(ranks)
     sizes = range(1, n + 1) if n <= 3 else (1, 2, n)
@@ -66,9 +66,9 @@ class Mapped:
 
     Args:
       fun: takes flat arguments, returns a list.
-      elements: the arguments for each element of the axis; the first are those of arguments that are not mapped.
-      wheres: the ways.
-      size: the length of the axis: as many elements are used.
+      elements: the arguments for each element of the axis; arguments that are not mapped are those of the first.
+      wheres: the choices of mapped arguments and axes.
+      size: the length of the axis, which is the number of elements used.
       compiled: whether to compile.
       x64: the word size.
     """
@@ -109,10 +109,10 @@ class Mapped:
         return run
 
     def __getitem__(self, where: Where) -> list[Any]:
-        """The results of one way, with the mapped axis in front, repeated along it where they have none.
+        """The results for one choice, with the mapped axis in front; results without the axis are repeated along it.
 
         Raises:
-          Exception: what mapping or running it raised.
+          Exception: an error of the mapping or of the run.
         """
         outs = self.parts[where]
         return [
@@ -127,7 +127,7 @@ def _like(x: Any, elements: Any) -> Any:
 
 
 def said(count: int, where: Where, size: int) -> str:
-    """How something is mapped, in words."""
+    """A choice of mapped arguments and axes, in words."""
     dims = dict(where)
     return f"mapped over an axis of size {size} with dims {[dims.get(i) for i in range(count)]}"
 
@@ -153,21 +153,21 @@ def _check(case: Case, wheres: Sequence[Where], size: int) -> None:
                 want = np.stack([one[n] for _, one in loops[chosen]])[:size]
                 off = difference_alone(case, outs[n], want, tolerance(case, want.dtype))
                 if off:
-                    raise Failed(f"result {n}, {how}, is not what a loop gives: {off}", kind)
+                    raise Failed(f"result {n}, {how}, differs from a loop over the elements: {off}", kind)
         if case.sample.invariants is not None:
-            message = f"{{what}}, {how}, is not what a loop gives"
+            message = f"{{what}}, {how}, differs from a loop over the elements"
             for k, (row, wants) in enumerate(loops[chosen][:size]):
                 require_same(case, [out[k] for out in outs], wants, row, partial(tolerance, case), message, kind)
 
 
 def check_batch(case: Case) -> None:
-    """Mapped over any of its arguments, along any axes, the primitive gives what a loop gives."""
+    """For any mapped arguments and axes, the batch rule gives the same results as a loop over the elements."""
     ranks = {i: len(case.native.avals[i].shape) for i in _mappable(case)}
     _check(case, choices(ranks), 3)
 
 
 def check_batch_sizes(case: Case) -> None:
-    """The same holds for an axis of one element and for one of none."""
+    """The batch rule is also right for a mapped axis with one element or none."""
     ranks = {i: len(case.native.avals[i].shape) for i in _mappable(case)}
     every = tuple((i, rank) for i, rank in ranks.items())
     wheres: list[Where] = [every, *(((i, 0),) for i in ranks if len(ranks) > 1)]

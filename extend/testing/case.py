@@ -1,4 +1,4 @@
-"""One primitive at one sample: its arguments in the types that checks want them in, and its programs there."""
+"""One primitive with one sample: its arguments in the types that checks need, and its programs."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["Case", "Setting", "batched", "is_array_type", "over_axis", "refusal"
 
 
 class Setting:
-    """A primitive at arguments of certain types.
+    """A primitive with arguments of certain types.
 
     Attributes:
       args: the arguments.
       avals: their types.
-      active: the positions of those that derivatives are taken with respect to.
+      active: the positions of the differentiated arguments.
       x64: the word size.
     """
 
@@ -64,7 +64,7 @@ class Setting:
         return [i for i, aval in enumerate(self.out_avals) if is_array_type(aval) and dtypes.is_inexact(aval.dtype)]
 
     def program(self, fun: Any, *args: Any) -> Program:
-        """A program, of this word size, compiled if the primitive has a lowering."""
+        """A program with this word size, compiled if the primitive has a lowering."""
         return Program(fun, args, compiled=self.case.compiles, x64=self.x64)
 
     @cached_property
@@ -93,7 +93,7 @@ class Setting:
         return moved
 
     def push(self, args: Sequence[Any], tangents: Sequence[Any], active: Sequence[int]) -> tuple[list[Any], list[Any]]:
-        """Results, and the tangents of those that have any, under the current trace."""
+        """The results and the tangents of the inexact ones, under the current trace."""
         count = len(args)
 
         def pushed(*xs: Any) -> list[Any]:
@@ -107,7 +107,7 @@ class Setting:
         return found[: len(self.out_avals)], found[len(self.out_avals) :]
 
     def pull(self, args: Sequence[Any], cotangents: Sequence[Any], active: Sequence[int]) -> list[Any]:
-        """Cotangents of the active arguments from those of the results that have any, under the current trace."""
+        """Cotangents of the active arguments from those of the inexact results, under the current trace."""
         count = len(args)
 
         def pulled(*xs: Any) -> list[Any]:
@@ -121,7 +121,7 @@ class Setting:
 
     @cached_property
     def forward(self) -> Program:
-        """From the arguments and a tangent for each active one to the results and the tangents."""
+        """The program from arguments and tangents of the active ones to results and tangents."""
 
         def run(*values: Any) -> list[Any]:
             args, tangents = values[: len(self.args)], values[len(self.args) :]
@@ -136,7 +136,7 @@ class Setting:
 
     @cached_property
     def backward(self) -> Program:
-        """From the arguments and a cotangent for each result that has any to those of the active arguments."""
+        """The program from arguments and cotangents of the inexact results to cotangents of the active arguments."""
 
         def run(*values: Any) -> list[Any]:
             return self.pull(values[: len(self.args)], values[len(self.args) :], self.active)
@@ -145,12 +145,12 @@ class Setting:
 
 
 class Case:
-    """One primitive at one sample.
+    """One primitive with one sample.
 
     Args:
-      primitive: which.
+      primitive: the primitive.
       sample: its arguments and parameters.
-      label: what reports call the sample.
+      label: the name of the sample in reports.
       siblings: all samples of the primitive.
     """
 
@@ -163,7 +163,7 @@ class Case:
         self.memo: dict[str, Any] = {}
 
     def forget(self) -> None:
-        """Drop the programs; they are made again if they are wanted again."""
+        """Drop the programs; the next use makes them again."""
         self.memo.clear()
         for name in ("compiles", "native", "double", "complexified"):
             self.__dict__.pop(name, None)
@@ -178,16 +178,16 @@ class Case:
         return list(out) if self.primitive.multiple_results else [out]
 
     def mapped(self, fun: Any) -> Any:
-        """A function within the axes of the sample, as one of values that have these axes in front."""
+        """A function inside the axes of the sample, as a function of values with these axes in front."""
         for name, size in reversed(list(self.sample.axes.items())):
             fun = over_axis(fun, AxisData(name, size))
         return fun
 
     def element(self, aval: Any) -> Any:
-        """The type within the axes of the sample of a value that has these axes in front.
+        """The type inside the axes of the sample, for a value with these axes in front.
 
         Raises:
-          TypeError: it has not.
+          TypeError: the value does not have these axes.
         """
         for name, size in self.sample.axes.items():
             if not aval.shape or aval.shape[0] != size:
@@ -245,12 +245,12 @@ class Case:
 
     @property
     def has_unsupported_transpose(self) -> bool:
-        """Whether reverse mode is declared unsupported, or not to be checked."""
+        """Whether reverse mode is declared unsupported, or the sample skips it."""
         return self.primitive in rule_tables["transpose"].unsupported or "transpose" in self.sample.skip
 
     @property
     def reverse_only(self) -> bool:
-        """Whether derivatives are for reverse mode only, as where a `vjp` is declared."""
+        """Whether there are derivatives only in reverse mode, as with `vjp`."""
         return getattr(rule_tables["jvp"].functions.get(self.primitive), "reverse_only", False)
 
     @cached_property
@@ -273,7 +273,7 @@ class Case:
 
     @cached_property
     def native(self) -> Setting:
-        """The sample as it was given."""
+        """The sample in its own types."""
         x64 = config.enable_x64.value or self.holds_wide_program
         with config.enable_x64(x64):
             avals = [get_aval(x) for x in self.sample.args]
@@ -294,7 +294,7 @@ class Case:
 
     @cached_property
     def double(self) -> Setting:
-        """The sample in double precision, or as it is if the primitive refuses that."""
+        """The sample in double precision, or in its own types if the primitive refuses that."""
         native = self.native
         if not self.programs:
             args = [
@@ -308,7 +308,7 @@ class Case:
 
     @cached_property
     def complexified(self) -> Setting | None:
-        """The sample with complex arguments in place of real ones, unless that is refused or sampled anyway."""
+        """The sample with complex arguments; None if the primitive refuses them or has a complex sample."""
         double = self.double
         if self.programs or not double.active or any(np.iscomplexobj(x) for s in self.siblings for x in s.args):
             return None
@@ -345,12 +345,12 @@ def over_axis(fun: Any, axis: AxisData) -> Any:
 
 
 def is_array_type(aval: Any) -> bool:
-    """Whether values of this type are NumPy arrays, as keys and tokens are not."""
+    """Whether values of this type are NumPy arrays; keys and tokens are not."""
     return isinstance(aval, ShapedArray) and not dtypes.is_extended(aval.dtype)
 
 
 def refusal(setting: Setting) -> Exception | None:
-    """What abstract evaluation raises at a setting, if anything."""
+    """The error of abstract evaluation at a setting, or None."""
     try:
         _ = setting.out_avals
     except Exception as error:
@@ -359,5 +359,5 @@ def refusal(setting: Setting) -> Exception | None:
 
 
 def batched(fun: Any, size: int, values: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], list[Any]]:
-    """The results of a function mapped over an axis, and where each has it."""
+    """The results of a function mapped over an axis, and the position of the axis in each."""
     return batch_flat(fun, AxisData(None, size), values, dims)

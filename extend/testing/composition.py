@@ -1,4 +1,4 @@
-"""Checks of transformations of transformations against a loop over simpler ones."""
+"""Checks of composed transformations against a loop over simpler ones."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _SIZE = 2
 
 
 def _times(x: Any, factor: int) -> Any:
-    """A multiple in the dtype of x; NumPy 2.0 multiplies bfloat16 and a number of Python in float32."""
+    """A multiple of x in its dtype; NumPy 2.0 would multiply bfloat16 and a Python number in float32."""
     return np.multiply(x, x.dtype.type(factor)) if isinstance(x, np.ndarray | np.generic) else x * factor
 
 
 class Compositions:
-    """The compositions of a case, in one program, and what a loop gives instead."""
+    """The compositions of a case in one program, and the inputs of the loop to compare with."""
 
     def __init__(self, case: Case) -> None:
         setting = self.setting = case.double
         self.undetermined = case.sample.invariants is not None
         self.dims: dict[str, list[Any]] = {}
         self.elements = [
-            # What is no NumPy array is not mapped, and the same in every element.
+            # Values that are not NumPy arrays are not mapped; they are the same in every element.
             [
                 x if is_array_type(a) else same
                 for x, same, a in zip(case.other_args(setting, k), setting.args, setting.avals, strict=True)
@@ -185,7 +185,7 @@ def _compare(case: Case, gots: list[Any], wants: list[Any], what: str, *kinds: s
     for i, (got, want) in enumerate(zip(gots, wants, strict=True)):
         off = difference(got, want, _slack(case))
         if off:
-            raise Failed(f"{what} {i} is not what a loop gives: {off}", *kinds)
+            raise Failed(f"{what} {i} differs from a loop over the elements: {off}", *kinds)
 
 
 def _require_batch(case: Case, *, reverse: bool = False) -> None:
@@ -194,7 +194,7 @@ def _require_batch(case: Case, *, reverse: bool = False) -> None:
 
 
 def _compare_tangents(case: Case, found: Compositions, gots: list[Any], *kinds: str) -> None:
-    """The tangents are those of a loop, or change the sample's invariants at the same rate."""
+    """The tangents equal those of a loop, or change the sample's invariants at the same rate."""
     setting = found.setting
     count = len(setting.out_avals)
     rows = [setting.forward(*x, *t) for x, t in zip(found.elements, found.tangents, strict=True)]
@@ -211,28 +211,28 @@ def _compare_tangents(case: Case, found: Compositions, gots: list[Any], *kinds: 
 
 
 def _require_pairing(case: Case, pulled: Any, cotangents: Any, tangents: Any, directions: Any, *kinds: str) -> None:
-    """Cotangents of results that are not determined pair with the tangents of the same results."""
+    """For results that are not determined, cotangents and tangents satisfy the dot-product identity."""
     forward, backward, size = dot_products(tangents, pulled, cotangents, directions)
     if not abs(forward - backward) <= _slack(case) * size:
-        raise Failed(f"expected <J'ct, t> = <ct, J t> = {forward:.8g}, got {backward:.8g}", *kinds)
+        raise Failed(f"<J'ct, t> must equal <ct, J t>: expected {forward:.8g}, got {backward:.8g}", *kinds)
 
 
 def check_vmap_of_jvp(case: Case) -> None:
-    """Tangents mapped over all arguments are those of each element."""
+    """Tangents by vmap of jvp are those of each element."""
     _require_batch(case)
     found, outs = _result(case, "vmap_of_jvp")
     _compare_tangents(case, found, outs, "jvp", "batch")
 
 
 def check_jvp_of_vmap(case: Case) -> None:
-    """Tangents of the mapped primitive are those of each element."""
+    """Tangents by jvp of vmap are those of each element."""
     _require_batch(case)
     found, outs = _result(case, "jvp_of_vmap")
     _compare_tangents(case, found, outs, "batch", "jvp")
 
 
 def check_vmap_of_grad(case: Case) -> None:
-    """Cotangents mapped over all arguments are those of each element."""
+    """Cotangents by vmap of grad are those of each element."""
     _require_batch(case, reverse=True)
     found, outs = _result(case, "vmap_of_grad")
     setting = found.setting
@@ -248,10 +248,10 @@ def check_vmap_of_grad(case: Case) -> None:
 
 
 def check_grad_of_vmap(case: Case) -> None:
-    """Cotangents pulled back through the mapped primitive are those of each element."""
+    """Cotangents by grad of vmap are those of each element."""
     _require_batch(case, reverse=True)
     if case.sample.axes:
-        raise NotRun("with named axes each element has its own cotangent, but a collective may assume a common one")
+        raise NotRun("it has named axes: each element has its own cotangent, but a collective may assume a common one")
     found, outs = _result(case, "grad_of_vmap")
     if found.undetermined:
         raise NotRun("the arguments do not determine the results")
@@ -261,7 +261,7 @@ def check_grad_of_vmap(case: Case) -> None:
 
 
 def check_grad_of_jit(case: Case) -> None:
-    """Cotangents pulled back through a compiled call of the primitive are those of the primitive."""
+    """Cotangents by grad of jit are those of the primitive."""
     require_derivatives(case, reverse=True)
     require_lowering(case)
     if "jit" not in host.primitives:

@@ -1,4 +1,4 @@
-"""Checks of derivatives: tangents against differences, cotangents against tangents, zeros that stay symbolic."""
+"""Checks of derivatives: tangents against differences, cotangents against tangents, and symbolic zeros."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def require_derivatives(case: Case, *, reverse: bool = False) -> None:
       NotRun: there are none, or they are declared unsupported.
     """
     if not case.native.active:
-        raise NotRun("no argument is of an inexact type")
+        raise NotRun("no argument has an inexact type")
     case.require("jvp")
     if reverse:
         case.refuse_unsupported("transpose")
         if not case.double.smooth:
-            raise NotRun("no result is of an inexact type")
+            raise NotRun("no result has an inexact type")
 
 
 def where(setting: Setting) -> str:
@@ -64,19 +64,19 @@ def where(setting: Setting) -> str:
 
 
 def _step(values: Values) -> tuple[float, float] | None:
-    """A step for central differences, and how far off they may be; None in too low a precision."""
+    """The step and the tolerance of central differences; None if the precision is too low."""
     widths = [epsilon(x) for x in values if is_inexact(x)]
     eps = max(widths, default=2.3e-16)
     return None if eps > 1e-6 else (eps ** (1 / 3), max(300 * eps ** (2 / 3), 1e-6))
 
 
 def central_differences(above: Values, below: Values, step: float) -> list[Any]:
-    """Derivatives from the values a step ahead and a step behind."""
+    """Central differences from the values one step above and one step below."""
     return [(double(a) - double(b)) / (2 * step) for a, b in zip(above, below, strict=True)]
 
 
 def _noise(x: Any, step: float) -> float:
-    """How far rounding of values as large as these moves their differences."""
+    """The error of differences of values of this size that rounding causes."""
     size = np.abs(double(x)[np.isfinite(double(x))])
     return 100 * epsilon(x) * float(size.max()) / step if size.size else 0.0
 
@@ -84,10 +84,10 @@ def _noise(x: Any, step: float) -> float:
 def dot_products(
     tangents: Values, pulled: Values, cotangents: Values, directions: Values
 ) -> tuple[float, float, float]:
-    """<cotangent, tangent> of results and of arguments, which are equal for a map and its transpose, and their size.
+    """<cotangent, tangent> of results and of arguments, which are equal for a correct transpose, and their size.
 
-    The product conjugates nothing, and real parts are compared: derivatives of real functions of complex numbers
-    are linear no more than so.
+    The products have no complex conjugation. Only real parts are compared, since derivatives of real functions of
+    complex numbers are only linear over the reals.
     """
     forward = [float(np.sum(double(t) * double(ct)).real) for t, ct in zip(tangents, cotangents, strict=True)]
     backward = [float(np.sum(double(ct) * double(t)).real) for ct, t in zip(pulled, directions, strict=True)]
@@ -97,7 +97,7 @@ def dot_products(
 def _compare_with_differences(
     setting: Setting, outs: Values, tangents: Values, directions: Values, active: Sequence[int], said: str
 ) -> None:
-    """Tangents, relative to results that were computed with them, are what differences of the primitive give."""
+    """Compare tangents with central differences of the primitive; `outs` are the results computed with the tangents."""
     chosen = _step([*(setting.args[i] for i in active), *(outs[i] for i in setting.smooth)])
     if chosen is None:
         return
@@ -117,11 +117,13 @@ def _compare_with_differences(
     for what, noise, tangent, slope in zip(which, noises, tangents, slopes, strict=True):
         off = difference(tangent, slope.astype(np.asarray(tangent).dtype), rtol, noise)
         if off:
-            raise Failed(f"the tangent of {what}{said}, {where(setting)}, is not what differences give: {off}", "jvp")
+            raise Failed(
+                f"the tangent of {what}{said}, {where(setting)}, differs from central differences: {off}", "jvp"
+            )
 
 
 def check_jvp(case: Case) -> None:
-    """The JVP rule returns the primitive's results, and the tangents that central differences give."""
+    """The JVP rule returns the primitive's results, and its tangents agree with central differences."""
     require_derivatives(case)
     _check_tangents(case.double)
 
@@ -130,7 +132,7 @@ def _check_tangents(setting: Setting) -> None:
     found = setting.forward(*setting.args, *setting.tangents)
     count = len(setting.out_avals)
     wants = setting.base(*setting.args)
-    message = "the primal {what} of the jvp rule is not that of the primitive"
+    message = "the primal {what} of the jvp rule differs from that of the primitive"
     require_same(setting.case, found[:count], wants, setting.args, partial(_primal_slack, setting), message, "jvp")
     said = " with all inexact arguments active" if len(setting.active) > 1 else ""
     _compare_with_differences(setting, found[:count], found[count:], setting.tangents, setting.active, said)
@@ -141,12 +143,12 @@ def _primal_slack(setting: Setting, dtype: Any) -> float:
 
 
 def _slack(x: Any) -> float:
-    """How far rounding may move a value of this dtype: much less than an error would."""
+    """The tolerance for rounding in a dtype: much less than a wrong rule would cause."""
     return 1e4 * epsilon(x) if is_inexact(x) else 0.0
 
 
 def check_linearity(case: Case) -> None:
-    """Tangents are linear in tangents, with real coefficients."""
+    """The tangents of the results are linear in the tangents of the arguments, over the reals."""
     require_derivatives(case)
     _check_linear(case.double)
 
@@ -159,26 +161,26 @@ def _check_linear(setting: Setting) -> None:
         off = difference(got, (2 * double(a) - 3 * double(b)).astype(got.dtype), 10 * _slack(got))
         if off:
             raise Failed(
-                f"the tangent of result {i}, {where(setting)}, is not linear: for tangents 2s - 3t, "
-                f"2 J(s) - 3 J(t) is expected: {off}",
+                f"the tangent of result {i}, {where(setting)}, is not linear: J(2s - 3t) must equal 2 J(s) - 3 J(t): "
+                f"{off}",
                 "jvp",
             )
 
 
 def _subsets(active: Sequence[int]) -> list[tuple[int, ...]]:
-    """Proper subsets of the active arguments: all of them for up to three, else each alone and all but each."""
+    """Proper subsets of the active arguments: all subsets of up to three arguments, else each alone and all but one."""
     n = len(active)
     sizes = range(1, n) if n <= 3 else (1, n - 1)
     return [subset for size in sizes for subset in itertools.combinations(active, size)]
 
 
 def check_active_arguments(case: Case) -> None:
-    """Tangents are right when those of some arguments only are given and the others are symbolic zeros."""
+    """Tangents are right if only some arguments have tangents and the others have symbolic zeros."""
     require_derivatives(case)
     setting = case.double
     subsets = _subsets(setting.active)
     if not subsets:
-        raise NotRun("one argument can be active only")
+        raise NotRun("only one argument can have a tangent")
     count = len(setting.args)
     directions = dict(zip(setting.active, setting.tangents, strict=True))
 
@@ -203,7 +205,7 @@ def check_active_arguments(case: Case) -> None:
 
 
 def check_symbolic_zeros(case: Case) -> None:
-    """A tangent that depends on no tangent is a `Zero`, and is not computed; so is that of every integer result."""
+    """The tangent of a result that depends on no given tangent, and of every integer result, is a `Zero`."""
     require_derivatives(case)
     setting = case.double
     for subset in [tuple(setting.active), *_subsets(setting.active)]:
@@ -227,14 +229,14 @@ def check_symbolic_zeros(case: Case) -> None:
             _, used = dce_jaxpr(jaxpr, [m == n for m in range(len(kept))])
             if not any(used[len(setting.args) :]):
                 raise Failed(
-                    f"the tangent of result {i} depends on no tangent when arguments {list(subset)} are active; "
-                    "expected a symbolic Zero(aval), got an instantiated array",
+                    f"the tangent of result {i} does not depend on the tangents of arguments {list(subset)}; "
+                    "expected a symbolic Zero(aval), got an array",
                     "jvp",
                 )
 
 
 def _kinds_of_transpose(setting: Setting) -> tuple[str, ...]:
-    """The rules that pulling back uses: the primitive's own transpose rule too if its JVP rule binds it."""
+    """The kinds of rules that reverse mode uses: also the transpose rule if the JVP rule binds the primitive."""
     with config.enable_x64(setting.x64):
         found: list[Any] = []
 
@@ -248,9 +250,9 @@ def _kinds_of_transpose(setting: Setting) -> tuple[str, ...]:
 
 
 def check_transpose(case: Case) -> None:
-    """Cotangents pulled back and tangents pushed forward have one dot product, for all arguments and for each alone.
+    """Cotangents and tangents satisfy <J'ct, t> = <ct, J t>, for all arguments together and for each alone.
 
-    The same holds for each result alone, the others having a symbolic zero for a cotangent.
+    Each result is also checked alone; the other results then have symbolic zeros as cotangents.
     """
     require_derivatives(case, reverse=True)
     _check_cotangents(case.double)
@@ -264,7 +266,7 @@ def _check_cotangents(setting: Setting) -> None:
 
 
 def _tangents(setting: Setting, directions: Values) -> tuple[list[Any], float]:
-    """Tangents, and how far off they may be: where the check of the JVP rule is skipped, they are differences.
+    """Tangents and their tolerance; if the sample skips the check of the JVP rule, they are central differences.
 
     Raises:
       NotRun: differences are too coarse in this precision.
@@ -274,18 +276,18 @@ def _tangents(setting: Setting, directions: Values) -> tuple[list[Any], float]:
         return tangents, max(map(_slack, tangents), default=0.0)
     chosen = _step(setting.args)
     if chosen is None:
-        raise NotRun("there are no tangents, and differences are too coarse in this precision")
+        raise NotRun("there are no tangents, and central differences are too inaccurate in this precision")
     step, rtol = chosen
     above, below = (setting.base(*setting.moved(directions, h)) for h in (step, -step))
     return central_differences([above[i] for i in setting.smooth], [below[i] for i in setting.smooth], step), rtol
 
 
 def check_complex_derivatives(case: Case) -> None:
-    """Where complex arguments are accepted in place of real ones, tangents and cotangents are right there too."""
+    """If the primitive accepts complex arguments instead of real ones, their tangents and cotangents are right."""
     require_derivatives(case)
     setting = case.complexified
     if setting is None:
-        raise NotRun("complex arguments are sampled, or refused")
+        raise NotRun("there is a complex sample, or the primitive refuses complex arguments")
     try:
         _ = setting.forward
     except (TypeError, ValueError, NotImplementedError) as error:
@@ -312,8 +314,8 @@ def _require_dot_product(
     slack = max(off, *map(_slack, pulled))
     if not abs(forward - backward) <= slack * size:
         raise Failed(
-            f"{where(setting)}{said}: the transpose is not that of the derivative: expected "
-            f"<J'ct, t> = <ct, J t> = {forward:.8g}, got {backward:.8g} (the product conjugates nothing)",
+            f"{where(setting)}{said}: the transpose does not match the derivative: <J'ct, t> must equal <ct, J t> "
+            f"(without complex conjugation): expected {forward:.8g}, got {backward:.8g}",
             *_kinds_of_transpose(setting),
         )
 
@@ -351,7 +353,7 @@ def _check_parts_of_transpose(setting: Setting) -> None:
             found = parts[k]
         except Exception as error:
             kinds = _kinds_of_transpose(setting)
-            raise Failed(f"pulling back fails{said}: {type(error).__name__}: {error}", *kinds) from error
+            raise Failed(f"reverse mode fails{said}: {type(error).__name__}: {error}", *kinds) from error
         directions = [
             t if i in active else np.zeros_like(t) for i, t in zip(setting.active, setting.tangents, strict=True)
         ]
@@ -363,7 +365,7 @@ def _check_parts_of_transpose(setting: Setting) -> None:
 
 
 def _compare_with_differences_of_tangents(setting: Setting, seconds: Values, again: Values) -> None:
-    """Second derivatives, along the tangents and `again`, are what differences of first derivatives give."""
+    """Compare second derivatives, along the tangents and `again`, with central differences of first derivatives."""
     chosen = _step([*setting.args, *seconds])
     if chosen is None:
         return
@@ -389,15 +391,15 @@ def _compare_with_differences_of_tangents(setting: Setting, seconds: Values, aga
         slack = max(rtol, setting.case.sample.rtol or 0.0)
         off = difference(got, slope.astype(np.asarray(got).dtype), slack, noise)
         if off:
-            raise Failed(f"the second derivative of {what} is not what differences of tangents give: {off}", "jvp")
+            raise Failed(f"the second derivative of {what} differs from central differences of tangents: {off}", "jvp")
 
 
 def check_second_derivatives(case: Case) -> None:
-    """Derivatives of tangents are what central differences of tangents give, forward and in reverse."""
+    """Second derivatives agree with central differences of tangents, in forward and in reverse mode."""
     require_derivatives(case)
     setting = case.double
     if not setting.smooth:
-        raise NotRun("no result is of an inexact type")
+        raise NotRun("no result has an inexact type")
     n, m = len(setting.args), len(setting.active)
     again = [direction(setting.args[i], ("again", i)) for i in setting.active]
 
@@ -432,7 +434,8 @@ def check_second_derivatives(case: Case) -> None:
         slack = max(map(_slack, [*seconds, *setting.cotangents]))
         if not abs(pushed - pulled) <= slack * size:
             raise Failed(
-                f"the second derivative in reverse: expected <H'ct, t> = <ct, H t> = {pushed:.8g}, got {pulled:.8g}",
+                f"the second derivative in reverse mode: <H'ct, t> must equal <ct, H t>: expected {pushed:.8g}, got "
+                f"{pulled:.8g}",
                 "jvp",
                 "transpose",
             )

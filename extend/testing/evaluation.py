@@ -1,4 +1,4 @@
-"""Checks of values: what the impl rule, the lowering and the reference compute, and whether they always do."""
+"""Checks of values: those of the impl rule, the lowering and the reference agree, and repeat."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ Values = Sequence[Any]
 
 
 def tolerance(case: Case, dtype: Any) -> float:
-    """How far apart values of a dtype may be at a sample."""
+    """The tolerance for values of a dtype at a sample."""
     return max(default_rtol(dtype), case.sample.rtol or 0.0)
 
 
 def eager(setting: Setting, args: Values | None = None) -> list[Any]:
-    """What the impl rule returns, as a list; called with arrays."""
+    """The results of the impl rule for arrays, as a list."""
     case = setting.case
     args = setting.args if args is None else args
     with config.enable_x64(setting.x64), set_current_trace(eval_trace):
@@ -66,13 +66,15 @@ def _array(x: Any, aval: Any) -> Any:
 
 
 def require_types(outs: Values, avals: Values, who: str, kind: str) -> None:
-    """Values have the promised types.
+    """Check that values have the types that abstract_eval returned.
 
     Raises:
-      Failed: one has not.
+      Failed: a value has another type.
     """
     if len(outs) != len(avals):
-        raise Failed(f"abstract_eval promises {len(avals)} results, but {who} gives {len(outs)}", kind, "abstract_eval")
+        raise Failed(
+            f"abstract_eval returns {len(avals)} results, but {who} returns {len(outs)}", kind, "abstract_eval"
+        )
     for i, (x, aval) in enumerate(zip(outs, avals, strict=True)):
         if not is_array_type(aval):
             continue
@@ -81,14 +83,14 @@ def require_types(outs: Values, avals: Values, who: str, kind: str) -> None:
         if x.shape != aval.shape or x.dtype != aval.dtype:
             have = f"{x.dtype}{list(x.shape)}"
             raise Failed(
-                f"result {i} of {who}: abstract_eval promises {aval.dtype}{list(aval.shape)}, got {have}",
+                f"result {i} of {who}: by abstract_eval it must be {aval.dtype}{list(aval.shape)}, got {have}",
                 kind,
                 "abstract_eval",
             )
 
 
 def check_impl(case: Case) -> None:
-    """The impl rule returns arrays of the promised types."""
+    """The impl rule returns arrays of the types that abstract_eval returns."""
     _require_impl(case)
     require_types(eager(case.native), case.native.out_avals, "the impl rule", "impl")
 
@@ -110,7 +112,7 @@ def require_lowering(case: Case) -> None:
 
 
 def check_lowering(case: Case) -> None:
-    """The lowering compiles, gives the promised types, and the values that the impl rule gives."""
+    """The lowering compiles, and its results have the types of abstract_eval and the values of the impl rule."""
     require_lowering(case)
     native = case.native
     outs = _compiled(native)
@@ -122,18 +124,18 @@ def check_lowering(case: Case) -> None:
 def _compiled(setting: Setting) -> list[Any]:
     if setting.case.compiles:
         return setting.base(*setting.args)
-    return Program(setting.bind, setting.args, x64=setting.x64)(*setting.args)  # which says why it does not compile
+    return Program(setting.bind, setting.args, x64=setting.x64)(*setting.args)  # raises the compiler's error
 
 
 def _compare(setting: Setting, wants: Values, gots: Values, wanted: str, who: str) -> None:
     """Two ways of computing the results agree."""
     case = setting.case
-    message = f"{{what}} of {who} is not that of {wanted}"
+    message = f"{{what}} of {who} differs from that of {wanted}"
     require_same(case, gots, wants, setting.args, partial(tolerance, case), message, "lowering", "impl")
 
 
 def check_reference(case: Case) -> None:
-    """The results are those of the sample's reference."""
+    """The results agree with the sample's reference."""
     reference = case.sample.reference
     if reference is None:
         raise NotRun("the sample gives no reference")
@@ -147,7 +149,7 @@ def check_reference(case: Case) -> None:
 
 
 def check_determinism(case: Case) -> None:
-    """Called twice with the same arguments, it returns the same, to the last bit."""
+    """Two calls with the same arguments return the same results, bit by bit."""
     native = case.native
     computed_by = "lowering" if case.has_lowering else "impl"
     _require_same([native.base(*native.args) for _ in range(2)], "the program", computed_by)
@@ -159,11 +161,11 @@ def _require_same(results: list[list[Any]], who: str, kind: str) -> None:
     for i, (first, second) in enumerate(zip(*results, strict=True)):
         off = difference(physical(second), physical(first), 0.0)
         if off:
-            raise Failed(f"result {i} of {who} differs when it is called again: {off}", kind)
+            raise Failed(f"result {i} of {who} differs in a second call: {off}", kind)
 
 
 def check_parameters(case: Case) -> None:
-    """Samples that differ in parameters alone have other results, or else a rule ignores a parameter."""
+    """Samples that differ only in parameters have different results; otherwise a rule ignores a parameter."""
     mine = case.native
     others = [each for each in case.siblings if each is not case.sample and _same_args(each, case.sample)]
     if not others:
@@ -187,7 +189,7 @@ def _same_args(one: Any, other: Any) -> bool:
 
 
 def check_inputs_unchanged(case: Case) -> None:
-    """Rules change neither the arrays nor the lists that they are given."""
+    """Rules do not change the arrays and lists that are their arguments."""
     native = case.native
     if case.has("impl"):
         given = [np.array(x) if is_array_type(a) else x for x, a in zip(native.args, native.avals, strict=True)]
@@ -198,7 +200,7 @@ def check_inputs_unchanged(case: Case) -> None:
             may = Mutates(i) in effects
             off = difference(after, before, 0.0) if isinstance(after, np.ndarray) and not may else ""
             if off:
-                raise Failed(f"the impl rule has changed its argument {i} in place: {off}", "impl")
+                raise Failed(f"the impl rule must not change its arguments, but changed argument {i}: {off}", "impl")
     if case.has("jvp") and native.active:
         _require_lists_unchanged(case, "jvp", _jvp_lists)
     if case.has("batch") and any(map(is_array_type, native.avals)):
@@ -228,7 +230,7 @@ def _require_lists_unchanged(case: Case, kind: str, make: Any) -> None:
         for n, (now, then) in enumerate(zip(lists, before, strict=True)):
             if len(now) != len(then) or any(a is not b for a, b in zip(now, then, strict=True)):
                 names = ("primals", "tangents") if kind == "jvp" else ("args", "dims")
-                raise Failed(f"the {kind} rule has changed the list {names[n]} that it was given", kind)
+                raise Failed(f"the {kind} rule must not change its arguments, but changed the list {names[n]}", kind)
         return []
 
     with config.enable_x64(native.x64):

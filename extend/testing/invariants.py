@@ -1,4 +1,4 @@
-"""Comparing results by what they determine: by themselves, or by the invariants that a sample declares."""
+"""Comparison of results: by their values, or by the invariants that a sample declares."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ARRAYS = (Array, np.ndarray, np.generic)
 
 
 def invariants(case: Case, results: Values, args: Values) -> list[Any]:
-    """What the sample says that results determine, in double precision.
+    """The sample's invariants of results, in double precision.
 
     Raises:
       Failed: the sample's function raises, or does not return a list.
@@ -54,13 +54,13 @@ def _widened(values: Values) -> list[Any]:
 def differences(
     case: Case, gots: Values, wants: Values, args: Values, rtol: Callable[[Any], float]
 ) -> Iterator[tuple[str, str]]:
-    """Where results differ in type, or in what they determine: which result or invariant, and how, in words.
+    """The first difference of two lists of results, in type or in invariants: which one, and how, in words.
 
     Args:
       case: the sample.
       gots, wants: the results, computed in two ways.
-      args: the arguments that they are the results of.
-      rtol: from a dtype to how far apart its values may be.
+      args: the arguments.
+      rtol: a function from a dtype to the relative tolerance.
     """
     if case.sample.invariants is None:
         for i, (got, want) in enumerate(zip(gots, wants, strict=True)):
@@ -86,7 +86,7 @@ def differences(
 
 
 def difference_alone(case: Case, got: Any, want: Any, rtol: float) -> str:
-    """How a result differs from what it should be, in words; only in type if other results are needed to tell."""
+    """How a result differs from the expected one, in words; only types are compared if the sample has invariants."""
     return difference(got, want, rtol) if case.sample.invariants is None else type_difference(got, want)
 
 
@@ -102,19 +102,19 @@ def require_same(
     """Two ways of computing the results agree.
 
     Args:
-      case, gots, wants, args, rtol: as of `differences`.
-      message: what is said if they do not, of `{what}`, the result or invariant.
+      case, gots, wants, args, rtol: as for `differences`.
+      message: the text of the failure; `{what}` in it is the result or invariant.
       kinds: the kinds of rules to look at.
 
     Raises:
-      Failed: they do not.
+      Failed: they do not agree.
     """
     for what, off in differences(case, gots, wants, args, rtol):
         raise Failed(f"{message.format(what=what)}: {off}", *kinds)
 
 
 def rounding(setting: Setting) -> float:
-    """How far rounding may move invariants; the largest decides for all, as some are zeros that others cancel to."""
+    """The tolerance of invariants for rounding: the largest one counts for all, as some are zero by cancellation."""
     sizes = [np.abs(x).max() for x in invariants(setting.case, setting.base(*setting.args), setting.args) if x.size]
     return 100 * epsilon(1.0) * float(max(sizes, default=0.0))
 
@@ -122,9 +122,9 @@ def rounding(setting: Setting) -> float:
 def change_of_invariants(
     setting: Setting, results: Values, tangents: Values, args: Values, directions: Values, active: Sequence[int]
 ) -> list[Any]:
-    """How fast invariants change where results change at the rate of their tangents, and arguments as given.
+    """The derivatives of the invariants along the tangents of the results and the directions of the arguments.
 
-    Tangents of what is not determined depend on how it was chosen; these rates do not.
+    Tangents of undetermined results depend on the choice of these results; these derivatives do not.
     """
 
     def at(step: float) -> list[Any]:

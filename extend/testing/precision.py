@@ -1,4 +1,4 @@
-"""Checks of derivatives in narrow dtypes, and of which arguments may be transposed."""
+"""Checks of derivatives in narrow dtypes, and of the arguments that the transpose rule accepts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NARROW = {"float64": np.float32, "complex128": np.complex64}
 
 
 def check_own_dtype(case: Case) -> None:
-    """Derivatives in the sample's own dtype, or in single precision, are of it, and those of double precision."""
+    """Derivatives in the sample's dtype, at most float32, have that dtype and agree with those in double precision."""
     require_derivatives(case)
     if case.sample.invariants is not None:
         raise NotRun("the arguments do not determine the results")
@@ -37,7 +37,7 @@ def check_own_dtype(case: Case) -> None:
 
 
 def _narrow(case: Case) -> Setting | None:
-    """The sample in its own dtype, but at most single precision; in 64 bits, where a wide number shows."""
+    """The sample in its own dtype, but at most single precision, with 64-bit types enabled to reveal wide constants."""
     if case.programs:
         return None
     args = [
@@ -65,11 +65,11 @@ def _compare(case: Case, what: str, positions: Sequence[int], gots: list[Any], w
         off = difference(got, want.astype(got.dtype), 30 * tolerance(case, got.dtype))
         if off:
             kinds = ("jvp",) if what.startswith("tangent") else ("jvp", "transpose")
-            raise Failed(f"the {what} {i}, in {got.dtype}, is not that in double precision: {off}", *kinds)
+            raise Failed(f"the {what} {i}, in {got.dtype}, differs from that in double precision: {off}", *kinds)
 
 
 def check_linear_arguments(case: Case) -> None:
-    """The transpose rule gives cotangents of arguments that the primitive is linear in, and refuses all others."""
+    """The transpose rule returns cotangents of arguments in which the primitive is linear, and refuses all others."""
     case.refuse_unsupported("transpose")
     if not case.has("transpose"):
         raise NotRun("there is no transpose rule")
@@ -77,7 +77,7 @@ def check_linear_arguments(case: Case) -> None:
     if case.sample.axes:
         raise NotRun("with named axes each element has its own cotangent, but a collective may assume a common one")
     if not setting.active or not setting.smooth:
-        raise NotRun("no argument, or no result, is of an inexact type")
+        raise NotRun("no argument, or no result, has an inexact type")
     if case.sample.invariants is not None:
         raise NotRun("the arguments do not determine the results")
     for i in setting.active:
@@ -113,7 +113,7 @@ def _parts(setting: Setting, outs: Sequence[Any]) -> list[Any]:
 
 
 def _pulled(setting: Setting, i: int) -> Any:
-    """The cotangent of an argument by the transpose rule, the others being known; None if it refuses."""
+    """The cotangent of one argument by the transpose rule, with the others known; None if the rule refuses."""
     case, count = setting.case, len(setting.args)
 
     def run(*values: Any) -> list[Any]:
@@ -129,5 +129,5 @@ def _pulled(setting: Setting, i: int) -> Any:
     values = [*setting.args, *setting.cotangents]
     try:
         return setting.program(run, *values)(*values)[0]
-    except Exception:  # whatever a rule raises for what it cannot do
+    except Exception:  # rules raise errors of any type
         return None

@@ -1,4 +1,4 @@
-"""Programs that checks run: compiled once and called with several arguments, or run as they are."""
+"""Programs that checks run: compiled once and called several times, or evaluated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Parts", "Program"]
 Function = Callable[..., Sequence[Any]]
 
 
-# A tenth of the time goes into compilation this way; the programs run once or twice, on a few elements.
+# These options make compilation ten times as fast. The programs run only once or twice, on a few elements.
 QUICK_OPTIONS = _jaxlib.known_options(
     {
         "xla_backend_optimization_level": 0,
@@ -38,12 +38,12 @@ QUICK_OPTIONS = _jaxlib.known_options(
 
 
 def quick_flags() -> str:
-    """The text for XLA_FLAGS that lets a process compile quickly: set it before the first program is compiled."""
+    """The text for XLA_FLAGS that makes compilation fast; set it before the first program is compiled."""
     return " ".join(f"--{name}={str(value).lower()}" for name, value in QUICK_OPTIONS.items())
 
 
 def quickly_compiled(closed: ClosedJaxpr, site: Site) -> Executable:
-    """A compiled program that was made in little time and may take its time to run."""
+    """A program that was compiled quickly and may run slowly."""
     trimmed, lowered = lower(closed, "conformance", site)
     if site.platform != "cpu":
         return compile_lowered(trimmed, lowered, site, "conformance")
@@ -51,7 +51,7 @@ def quickly_compiled(closed: ClosedJaxpr, site: Site) -> Executable:
         return compile_lowered(trimmed, lowered, site, "conformance", list(QUICK_OPTIONS.items()))
     try:
         xla = _compiled(lowered, site, QUICK_OPTIONS)
-    except XlaError:  # perhaps an operation that only the emitters know, such as clamp of complex numbers
+    except XlaError:  # some operations, such as clamp of complex numbers, need the emitters
         emitters = _jaxlib.known_options({"xla_cpu_use_fusion_emitters": True})
         if not emitters:
             raise
@@ -68,13 +68,13 @@ def _compiled(lowered: Any, site: Site, overrides: Mapping[str, Any]) -> Any:
 
 
 class Program:
-    """A function of flat arguments that can be called with any values of the types it was made for.
+    """A function of flat arguments, for any values of the same types.
 
     Args:
       fun: takes values, returns a list of them; symbolic zeros among these become zeros.
       args: values of the types to come.
       compiled: whether to compile it; if not, each call evaluates it.
-      x64: the word size it runs under.
+      x64: the word size.
     """
 
     def __init__(self, fun: Function, args: Sequence[Any], *, compiled: bool = True, x64: bool = False) -> None:
@@ -97,11 +97,11 @@ class Program:
 
 
 class Parts:
-    """Several functions of one list of arguments in one program, each of which may fail without the others.
+    """Several functions of the same arguments in one program; each may fail without the others.
 
     Args:
-      functions: by a key, functions like that of `Program`.
-      args: what all of them take.
+      functions: functions as for `Program`, by a key.
+      args: the arguments of all functions.
       compiled: whether to compile.
       x64: the word size.
     """
@@ -114,7 +114,7 @@ class Parts:
         try:
             self._run(functions, args, compiled, x64)
         except Exception:
-            # It is not known which function is to blame for what the compiler refuses.
+            # The compiler's error does not say which function caused it.
             self.errors.clear()
             self.results.clear()
             for key, function in functions.items():
@@ -149,10 +149,10 @@ class Parts:
             self.results[key] = [next(values) for _ in range(count)]
 
     def __getitem__(self, key: Any) -> list[Any]:
-        """What the function gave.
+        """The results of the function.
 
         Raises:
-          Exception: what the function raised.
+          Exception: the error of the function.
         """
         if key in self.errors:
             raise self.errors[key]

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--primax PLUGIN`, any number of times."""
+    """Add the option `--primax PLUGIN`, which may be repeated."""
     parser.getgroup("primax").addoption(
         "--primax",
         action="append",
@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add an item for each check of each plugin that was named; first, so that `-k` selects among them too."""
+    """Add an item for each check of each named plugin; this runs first, so `-k` selects among these items too."""
     for name in config.option.primax:
         try:
             items += [_item(session, name, check) for check in iter_checks(name)]
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that `conformance` has made once for each of its checks."""
+    """Run a test that `conformance` made, once for each of its checks."""
     make = getattr(metafunc.function, "primax_checks", None)
     if make is not None:
         together = metafunc.config.pluginmanager.hasplugin("xdist")
@@ -55,7 +55,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _parameters(checks: Iterator[Check], together: bool) -> Iterator[Any]:
-    """Checks as parameters; those of one sample share programs, so that one worker should run them."""
+    """Checks as parameters; one worker runs the checks of one sample, because they share programs."""
     for check in checks:
         name = f"{check.plugin}::{check.label}"
         marks = [pytest.mark.xdist_group(name.rpartition("::")[0])] if together else []
@@ -85,11 +85,11 @@ class CheckItem(pytest.Item):
         Report([outcome]).require()
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What the check found, without the traceback of the kit."""
+        """The message of the check, without the traceback of the kit."""
         if isinstance(excinfo.value, ConformanceError):
             return "\n".join(outcome.message for outcome in excinfo.value.report.failed)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
-        """What the report is headed by."""
+        """The heading of the report."""
         return self.path, None, self.name

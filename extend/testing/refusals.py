@@ -1,4 +1,4 @@
-"""The check that evaluation, derivatives and vmap refuse the arguments that a program refuses, and say the same."""
+"""The check that evaluation, derivatives and vmap refuse wrong arguments with the same error as a program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ __all__ = ["check_refusals"]
 
 def check_refusals(case: Case) -> None:
     """Evaluation, derivatives and vmap refuse the arguments that abstract_eval refuses, with the same error."""
-    strict = outsiders[case.primitive]  # the functions of primax look at arguments before they bind its primitives
+    strict = outsiders[
+        case.primitive
+    ]  # the functions of primax check arguments before they bind the primitives of primax
     if case.sample.axes:
         raise NotRun("it needs the axes that its sample names")
     for name, args in bad_variants(case):
@@ -34,7 +36,7 @@ def check_refusals(case: Case) -> None:
         try:
             _ = setting.out_avals
         except (RuleError, JaxprTypeError):
-            continue  # 'bad_input' tells
+            continue  # the check 'bad_input' reports it
         except Exception as error:
             if not is_refusal(error):
                 continue  # likewise
@@ -45,7 +47,7 @@ def check_refusals(case: Case) -> None:
 
 
 def _ways(case: Case, setting: Setting) -> Iterator[tuple[str, str, Callable[[], Any]]]:
-    """The ways to bind a primitive besides staging it, each with the kind of rule that it asks."""
+    """The ways to bind a primitive apart from staging, each with the kind of rule that it uses."""
     args = setting.args
     if case.has("impl") or case.has_lowering:
         yield "evaluation", "impl", lambda: case.bind(*args)
@@ -66,7 +68,7 @@ def _differentiated(case: Case, setting: Setting) -> Sequence[Any]:
 
 
 def _require_same(name: str, want: Exception, way: str, kind: str, call: Callable[[], Any], strict: bool) -> None:
-    """A call raises the error that abstract_eval has raised.
+    """Check that a call raises the same error as abstract_eval.
 
     Raises:
       Failed: it does not.
@@ -79,4 +81,4 @@ def _require_same(name: str, want: Exception, way: str, kind: str, call: Callabl
             return
         got = f"{type(error).__name__}: {error}"
         raise Failed(f"{told}\nbut {way} refuses it by {got}", kind, "abstract_eval") from error
-    raise Failed(f"{told}\nbut {way} computes with it", kind, "abstract_eval")
+    raise Failed(f"{told}\nbut {way} accepts it", kind, "abstract_eval")

@@ -21,10 +21,10 @@ __all__ = ["check_effects", "check_program", "check_registration"]
 
 
 def check_registration(case: Case) -> None:
-    """Every rule that this sample needs is there or declared unsupported.
+    """Every rule that this sample needs exists or is declared unsupported.
 
-    The type of the result and a lowering are always needed, a JVP rule if an argument is inexact, a batch rule if
-    there are arguments. A transpose rule is needed only if derivatives turn out to use one.
+    A type rule and a lowering are always needed, a JVP rule if an argument is inexact, and a batch rule if there are
+    arguments. A transpose rule is needed only if the derivatives use it.
     """
     wanted = [("abstract_eval", "effectful_abstract_eval"), ("lowering",)]
     if case.sample.args:
@@ -39,13 +39,14 @@ def check_registration(case: Case) -> None:
             missing.append(kinds[0])
     if missing:
         raise Failed(
-            f"there is no {' and no '.join(missing)} rule; give it, or declare why not: "
-            f"registry.define({case.primitive.name}_p, ..., unsupported={{{missing[0]!r}: reason}})"
+            f"there is no {' rule and no '.join(missing)} rule; define {'it' if len(missing) == 1 else 'them'}, or "
+            f"declare why there can be none: registry.define({case.primitive.name}_p, ..., "
+            f"unsupported={{{missing[0]!r}: reason}})"
         )
 
 
 def check_program(case: Case) -> None:
-    """The parameters are hashable, and a program that holds the primitive is well-typed, prints and runs again."""
+    """The parameters are hashable, and a program with the primitive is well-typed, can be printed and runs again."""
     params = dict(case.sample.params)
     try:
         hash(params_key(params))
@@ -62,7 +63,8 @@ def check_program(case: Case) -> None:
     check_jaxpr(again)
     if str(again) != str(closed):
         raise Failed(
-            f"evaluating its program stages a different one: expected\n{closed}\ngot\n{again}", "abstract_eval"
+            f"its program must stage itself again when it is evaluated: expected\n{closed}\ngot\n{again}",
+            "abstract_eval",
         )
 
 
@@ -75,7 +77,7 @@ def _hashable(value: Any) -> bool:
 
 
 def check_effects(case: Case) -> None:
-    """What the primitive does besides computing is declared, with effects that are known."""
+    """The effects of the primitive are declared, and are of registered classes."""
     native = case.native
     kind = "effectful_abstract_eval" if case.has("effectful_abstract_eval") else "abstract_eval"
     outs, effects = case.abstract_eval(native.avals)
@@ -93,19 +95,19 @@ def check_effects(case: Case) -> None:
     culprit = _operation_with_side_effects(case)
     if culprit and not effects:
         raise Failed(
-            f"its lowering makes {culprit}, which has side effects, but it declares no effects", kind, "lowering"
+            f"its lowering contains {culprit}, which has side effects, but it declares no effects", kind, "lowering"
         )
 
 
 class _Held(Effect):
-    """An effect that the programs of a sample are said to have, to see whether the primitive has it then."""
+    """An effect that the check adds to the inner programs of a sample, to see whether the primitive has it then."""
 
 
 register_effect(_Held, control_flow=True, custom_derivatives=True)
 
 
 class _HeldPrimitive(Primitive):
-    """What has this effect and nothing else, by no rule of any table."""
+    """A primitive with this effect and nothing else, without an entry in any rule table."""
 
     __slots__ = ()
 
@@ -117,24 +119,24 @@ _held_p = _HeldPrimitive("held", multiple_results=True)
 
 
 def _require_effects_of_programs(case: Case, kind: str) -> None:
-    """The primitive has the effects of the programs that it holds."""
+    """The primitive has the effects of its inner programs."""
     if not case.programs or case.has("check"):
         return
     params = {name: _with_effect(value) for name, value in case.sample.params.items()}
     try:
         _, effects = case.primitive.result_types(tuple(map(case.element, case.native.avals)), params)
-    except Exception:  # it takes no program with such an effect
+    except Exception:  # it accepts no program with such an effect
         return
     if not any(isinstance(effect, _Held) for effect in effects):
         raise Failed(
-            "it holds a program, but drops its effects: with a program that has an effect, it has none; give an "
+            "it must have the effects of its inner program, but has none for a program with an effect; give an "
             "effectful_abstract_eval rule that returns (avals, the program's effects)",
             kind,
         )
 
 
 def _with_effect(value: Any) -> Any:
-    """A parameter whose programs have one effect more."""
+    """A parameter whose programs have one more effect."""
     if isinstance(value, tuple | list) and any(jaxprs_in_params({"": value})):
         return type(value)(map(_with_effect, value))
     if isinstance(value, ClosedJaxpr):

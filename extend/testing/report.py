@@ -1,4 +1,4 @@
-"""What checks found: outcomes, one for each check of each sample, and reports of many."""
+"""Outcomes of checks, one for each check of each sample, and reports of many outcomes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["ConformanceError", "Failed", "NotRun", "Outcome", "Report"]
 
 
 class Failed(Exception):
-    """Raised by a check that does not hold.
+    """Raised by a check that fails.
 
     Args:
-      text: what was expected and what was found.
+      text: what was expected and what the rule returned.
       kinds: the kinds of rules to look at, the likeliest first.
     """
 
@@ -30,7 +30,7 @@ class NotRun(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one check of one sample gave.
+    """The outcome of one check of one sample.
 
     Attributes:
       primitive: the primitive's name.
@@ -38,9 +38,9 @@ class Outcome:
       sample: the sample's name or number; empty for checks of the primitive as a whole.
       check: the name of the check.
       status: `"passed"`, `"failed"` or `"not run"`.
-      message: why, unless it has passed.
-      seconds: how long it took.
-      rules: the kinds of rules that are to blame, the likeliest first, if it has failed.
+      message: the reason, unless the check passed.
+      seconds: the time that the check took.
+      rules: for a failed check, the kinds of rules that may be wrong, the likeliest first.
     """
 
     primitive: str
@@ -99,7 +99,7 @@ class Report:
 
     @property
     def causes(self) -> list[tuple[Outcome, list[Outcome]]]:
-        """The failures to look at first, each with those that follow from it: of the same rules, and found later."""
+        """The failures to look at first, each with its consequences: later failures of the same rules."""
         found: list[tuple[Outcome, list[Outcome]]] = []
         for outcome in self.failed:
             for cause, followers in found:
@@ -111,19 +111,19 @@ class Report:
         return found
 
     def explained(self) -> str:
-        """Each cause in full, and in a line what follows from it."""
+        """The full text of each cause, and one line with its consequences."""
         lines = []
         for cause, followers in self.causes:
             lines.append(str(cause))
             if followers:
-                lines.append(f"    from this follows: {', '.join(each.label for each in followers)}")
+                lines.append(f"    probable consequences: {', '.join(each.label for each in followers)}")
         return "\n".join(lines)
 
     def _of(self, status: str) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.status == status]
 
     def __str__(self) -> str:
-        """Every cause of failures in full, what was not run in a line each, and the count."""
+        """The full text of each cause, one line for each check that did not run, and the counts."""
         lines = [self.explained()] if self.failed else []
         for (check, message), count in Counter((each.check, each.message) for each in self.not_run).items():
             times = f" ({count} samples)" if count > 1 else ""
@@ -135,7 +135,7 @@ class Report:
         return f"<Report: {len(self.passed)} passed, {len(self.failed)} failed, {len(self.not_run)} not run>"
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain data, fit for JSON."""
+        """The report as plain data for JSON."""
         return {
             "ok": self.ok,
             "passed": len(self.passed),
@@ -156,21 +156,21 @@ class Report:
 
 
 class ConformanceError(AssertionError):
-    """Checks of a primitive failed; `report` says which."""
+    """Checks of a primitive failed; the attribute `report` lists them."""
 
     def __init__(self, report: Report) -> None:
         super().__init__("\n" + (report.explained() or f"nothing was checked: {report}"))
         self.report = report
 
 
-_BASIC = frozenset(("abstract_eval", "effectful_abstract_eval"))  # rules without which no other can be right
+_BASIC = frozenset(("abstract_eval", "effectful_abstract_eval"))  # if one of these rules is wrong, others fail too
 
 
 def _follows(outcome: Outcome, cause: Outcome) -> bool:
-    """Whether a failure is no more than one would expect after an earlier one."""
+    """Whether an earlier failure explains this one."""
     if cause.primitive != outcome.primitive:
         return False
-    if cause.check == "lowering":  # whatever is compiled computes something else
+    if cause.check == "lowering":  # every compiled program uses this rule
         return True
     return cause.check == outcome.check or not cause.rules or cause.rules[0] in {*_BASIC, *outcome.rules}
 

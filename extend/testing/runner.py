@@ -90,11 +90,11 @@ _NOT_WHERE_SINGULAR = frozenset(
 _LAST = list(_FUNCTIONS)[-1]
 
 CHECKS: dict[str, str] = {
-    "metadata": f"The file {metadata.FILE} of a plugin's package says what the plugin has entered.",
+    "metadata": f"The file {metadata.FILE} of a plugin's package lists the entries of the plugin.",
     "samples": "The primitive has samples.",
     **{name: inspect.getdoc(function) or "" for name, (function, _) in _FUNCTIONS.items()},
 }
-"""What each check holds, by its name."""
+"""The statement that each check tests, by its name."""
 
 
 _IN_FORWARD_MODE = frozenset(
@@ -116,11 +116,11 @@ class Check:
     """One check of one sample, ready to run.
 
     Attributes:
-      primitive: the primitive; None for the check that a plugin has entered something.
+      primitive: the primitive; None for the check that a plugin has entries.
       name: the check's name.
-      case: the sample; None for the check that there are some.
-      error: what went wrong when samples were made, if anything did.
-      of: the name of a plugin, where it is the plugin that is checked.
+      case: the sample; None for the check that there are samples.
+      error: the error that the making of samples raised, or None.
+      of: the name of the plugin, for a check of a plugin.
       hint: why there is nothing to check.
     """
 
@@ -137,7 +137,7 @@ class Check:
         return self._outcome("", "", 0.0).label
 
     def run(self) -> Outcome:
-        """Run it; never raises."""
+        """Run the check; this never raises an error."""
         start = time.perf_counter()
         status, message, *rules = self._attempt()
         if self.case is not None and self.name == _LAST:
@@ -150,7 +150,7 @@ class Check:
 
     @property
     def name_of_target(self) -> str:
-        """The name of the primitive, or of a plugin that has none."""
+        """The name of the primitive, or of a plugin without primitives."""
         return self.plugin if self.primitive is None else self.primitive.name
 
     @property
@@ -159,7 +159,7 @@ class Check:
         return self.of if self.primitive is None else _plugin(self.primitive)
 
     def _attempt(self) -> tuple[str, ...]:
-        """The status, the message, and the kinds of the rules that are to blame."""
+        """The status, the message, and the kinds of rules that may be wrong."""
         if self.case is None:
             return ("failed", self.error) if self.error else ("not run", self.hint) if self.hint else ("passed", "")
         reason = self.case.sample.skip.get(self.name)
@@ -183,7 +183,7 @@ class Check:
         return "passed", ""
 
     def _blamed(self, kinds: tuple[str, ...], error: BaseException | None) -> tuple[str, ...]:
-        """The kinds of rules to look at: those of the check, or the one of them that an exception is about."""
+        """The kinds of rules to look at: those of the check, or the kind that an exception names."""
         text = "" if error is None else "\n".join([str(error), *getattr(error, "__notes__", ())])
         found = re.search(rf"(?:the|no) (\w+) rule (?:of|for primitive) '?{re.escape(self.primitive.name)}\b", text)
         kind = found[1] if found and found[1] in rule_tables else _raising_rule(self.primitive, error)
@@ -194,7 +194,7 @@ class Check:
         return (kind, *(each for each in kinds if each != kind))
 
     def _describe(self, text: str, kinds: Iterable[str], error: BaseException | None) -> str:
-        """What is wrong with which primitive, and where its author should look."""
+        """The failure, the primitive, and the lines of the rules to look at."""
         lines = [f"{self.primitive} ({_plugin(self.primitive) or 'no plugin'}), check {self.name!r}: {text}"]
         place = _place(error)
         if place:
@@ -241,7 +241,7 @@ def _checks_of(primitive: Primitive, samples: list[Sample]) -> Iterator[Check]:
 
 
 def _checks(primitive: Primitive) -> Iterator[Check]:
-    """The checks of a primitive at its samples, after the one that it has some."""
+    """The check that a primitive has samples, and then its checks with each sample."""
     try:
         samples = samples_of(primitive)
     except Exception as error:
@@ -255,7 +255,7 @@ def _checks(primitive: Primitive) -> Iterator[Check]:
         yield Check(primitive, "samples", None, f"skip of a sample must name checks, got {unknown[0]!r}{hint}")
         return
     if not samples:
-        hint = f"registry.samples({primitive.name}_p, Sample(args, params)) gives some"
+        hint = f"registry.samples({primitive.name}_p, Sample(args, params)) adds some"
         yield Check(
             primitive, "samples", None, f"{primitive} ({_plugin(primitive) or 'no plugin'}) has no samples; {hint}"
         )
@@ -265,7 +265,7 @@ def _checks(primitive: Primitive) -> Iterator[Check]:
 
 
 def _raising_rule(primitive: Primitive, error: BaseException | None) -> str | None:
-    """The kind of the innermost rule of a primitive that an exception went through; None if it did through none."""
+    """The kind of the innermost rule of a primitive in an exception's traceback; None if there is no rule in it."""
     rules: dict[tuple[str, int], str] = {}
     for name, table in rule_tables.items():
         provenance = table.provenance.get(primitive)
@@ -281,9 +281,9 @@ def _raising_rule(primitive: Primitive, error: BaseException | None) -> str | No
 
 
 def _targets(target: Any) -> list[Primitive | str]:
-    """The primitives that a plugin's name, a primitive or a list of either stands for; the name, if it has none.
+    """The primitives for a plugin's name, a primitive or a list of either; the name itself if there are none.
 
-    A plugin that gives rules to the primitives of others alone stands for these.
+    For a plugin that only gives rules to primitives of others, these primitives.
     """
     if isinstance(target, Primitive):
         return [target]
@@ -298,7 +298,7 @@ def _targets(target: Any) -> list[Primitive | str]:
 
 
 def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Check]:
-    """All checks of some primitives, not run yet; `run()` of each gives an `Outcome`.
+    """All checks of some primitives, before their run; `run()` of each returns an `Outcome`.
 
     Args:
       targets: names of plugins, primitives, or lists of them.
@@ -306,7 +306,7 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
 
     Raises:
       PluginError: a plugin does not exist or is not active.
-      ValueError: there is no check of a name.
+      ValueError: a name in `only` is not a check.
     """
     wanted = _wanted(only)
     for name in _plugins(targets):
@@ -340,7 +340,7 @@ def _check_of_metadata(name: str) -> Check:
     except ValueError as error:
         return Check(None, "metadata", None, f"{name}: {error}", name)
     if found is None:
-        hint = f"there is no {metadata.FILE} in its package, so that every program imports it; it would be: "
+        hint = f"there is no {metadata.FILE} in its package, so every program imports the plugin; the file would be: "
         return Check(None, "metadata", None, "", name, hint + json.dumps(want))
     want = {**metadata.flags(found), **want}
     if found != want:
@@ -362,19 +362,19 @@ def _wanted(only: Iterable[str] | None) -> set[str]:
 
 
 def check_plugin(name: str, *, only: Iterable[str] | None = None, progress: Progress = lambda outcome: None) -> Report:
-    """Check every primitive of a plugin at its samples.
+    """Check every primitive of a plugin with its samples.
 
     Args:
       name: the plugin's name.
       only: names of checks; by default all.
-      progress: called with each outcome as it comes.
+      progress: a function that is called with each outcome.
 
     Returns:
-      A report; failures are in it, and raise nothing.
+      A report, which includes failures; they raise no error.
 
     Raises:
       PluginError: there is no such plugin, or it is not active.
-      ValueError: there is no check of a name.
+      ValueError: a name in `only` is not a check.
     """
     return _report(iter_checks(name, only=only), progress)
 
@@ -388,20 +388,19 @@ def _report(checks: Iterable[Check], progress: Progress = lambda outcome: None) 
 
 
 def check_primitive(primitive: Primitive, *args: Any, **params: Any) -> Report:
-    """Check every rule of a primitive against what does not use it.
+    """Compare every rule of a primitive with a computation that does not use it.
 
     Args:
-      primitive: which.
-      args: arguments to check it with. If there are none, nor parameters, its registered samples are used; a single
-        `Sample`, or several, may be given too.
+      primitive: the primitive.
+      args: arguments to check it with, or `Sample`s. Without arguments and parameters its registered samples are used.
       params: its parameters.
 
     Returns:
       The report, if nothing failed.
 
     Raises:
-      ConformanceError: something did; an `AssertionError` that lists all failures and has the `report`.
-      TypeError: `primitive` is none.
+      ConformanceError: a check failed; an `AssertionError` that lists all failures and has the `report`.
+      TypeError: `primitive` is not a primitive.
 
     >>> import numpy as np
     >>> from primax.extend.core.primitives import sin_p
@@ -419,7 +418,7 @@ def check_primitive(primitive: Primitive, *args: Any, **params: Any) -> Report:
 
 
 def conformance(*targets: Any, only: Iterable[str] | None = None) -> Callable[..., None]:
-    """A test function that pytest runs once for each check: `test_rules = conformance("kepler")`.
+    """A test function that pytest runs once for each check, as in `test_rules = conformance("kepler")`.
 
     Args:
       targets: names of plugins, primitives, or lists of them.

@@ -1,4 +1,4 @@
-"""The check of sharding rules: on several devices, each with its part, a primitive gives what it gives on one."""
+"""The check of sharding rules: a primitive gives the same results on several devices as on one."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _MOST_DEVICES = 8
 
 
 def check_sharding(case: Case) -> None:
-    """On up to 8 devices, divided as its sharding rule allows, along one dimension and several, it is the same."""
+    """Divided along one or several dimensions among up to 8 devices, as its sharding rule allows, it gives the same."""
     if not case.has("sharding"):
         raise NotRun("there is no sharding rule, which is optional")
     native = case.native
     if case.sample.axes or not case.compiles or case.abstract_eval(native.avals)[1]:
         raise NotRun("it has effects, named axes, or no lowering")
     if any(map(has_extended_dtype, (*native.avals, *native.out_avals))):
-        raise NotRun("arrays of extended dtypes are divided as those of their elements")
+        raise NotRun("arrays of extended dtypes are divided like arrays of their elements")
     if getattr(rule_tables["sharding"].functions.get(case.primitive), "for_types", False):
         raise NotRun("its sharding rule determines only types, because its parameters contain sizes")
     params = dict(case.sample.params)
@@ -58,12 +58,12 @@ def check_sharding(case: Case) -> None:
         for parts in divisions:
             ran = _on_parts(closed, factors, parts, available, native.args)
             names = ", ".join(f"{factors.names[i]!r} of size {factors.sizes[i]} in {n}" for i, n in parts.items())
-            message = f"{{what}} is another one where the dimensions are divided: {names}"
+            message = f"{{what}} differs if these dimensions are divided: {names}"
             require_same(case, ran, wants, native.args, partial(tolerance, case), message, "sharding")
 
 
 def _divisions(factors: Factors, count: int) -> Iterator[dict[int, int]]:
-    """Into how many parts dimensions are divided: the first that may be alone, then as many together as may be."""
+    """The numbers of parts for each dimension: first one divided dimension, then as many together as possible."""
     together: dict[int, int] = {}
     for i, size in enumerate(factors.sizes):
         if factors.mark(i) == WHOLE or size < 2:
@@ -81,7 +81,7 @@ def _divisions(factors: Factors, count: int) -> Iterator[dict[int, int]]:
 
 
 def _on_parts(closed: Any, factors: Factors, parts: dict[int, int], available: Any, args: Any) -> list[np.ndarray]:
-    """The results of a program of one primitive on a mesh with an axis for each dimension that is divided."""
+    """The results of a program of one primitive on a mesh with one axis for each divided dimension."""
     names = {i: f"axis{i}" for i in parts}
     grid = np.empty(int(np.prod(list(parts.values()))), object)
     grid[:] = available[: grid.size]

@@ -37,7 +37,7 @@ def _program(case: Case, kind: str) -> ClosedJaxpr:
 
 
 def check_dce(case: Case) -> None:
-    """A program of which one result is wanted gives it still, without the rest."""
+    """Dead-code elimination that keeps one result does not change that result."""
     closed = _program(case, "dce")
     native = case.native
     count = len(native.out_avals)
@@ -61,12 +61,12 @@ def check_dce(case: Case) -> None:
         if off:
             raise Failed(f"result {i} differs if no other result is used: {off}", "dce")
     if "all" in functions:
-        message = "{what} is another one if all results are wanted"
+        message = "{what} differs if all results are used"
         require_same(case, parts["all"], wants, native.args, partial(tolerance, case), message, "dce")
 
 
 def check_partial_eval(case: Case) -> None:
-    """A program of which one argument is unknown gives the same in two parts, the known one first."""
+    """Partial evaluation with one unknown argument does not change the results."""
     closed = _program(case, "partial_eval_jaxpr")
     native = case.native
     count = len(native.args)
@@ -75,7 +75,7 @@ def check_partial_eval(case: Case) -> None:
     parts = Parts(functions, native.args, compiled=case.compiles, x64=native.x64)
     wants = native.base(*native.args)
     for unknown in functions:
-        message = f"{{what}} is another one if argument {unknown} is unknown"
+        message = f"{{what}} differs if argument {unknown} is unknown"
         require_same(case, parts[unknown], wants, native.args, partial(tolerance, case), message, "partial_eval_jaxpr")
 
 

@@ -1,4 +1,4 @@
-"""Checks of abstract evaluation: against the values there are, over dtypes, shapes and bad input."""
+"""Checks of abstract evaluation against computed values, for several dtypes, shapes and wrong inputs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _RULES = ("abstract_eval", "effectful_abstract_eval")
 
 
 def check_abstract_eval(case: Case) -> None:
-    """What abstract evaluation promises is what the program returns."""
+    """The results of the program have the types that abstract_eval returns."""
     native = case.native
     for i, aval in enumerate(native.out_avals):
         if isinstance(aval, ShapedArray) and dtypes.canonicalize_dtype(aval.dtype) != aval.dtype and not native.x64:
@@ -43,7 +43,7 @@ def check_abstract_eval(case: Case) -> None:
 
 
 def check_weak_types(case: Case) -> None:
-    """A result is weakly typed only if every argument is; and evaluation and compilation agree on it."""
+    """A result is weakly typed only if all arguments are, and evaluation and compilation agree on it."""
     native = case.native
     kinds = [a for a in native.avals if is_array_type(a)]
     if not kinds or len(kinds) < len(native.avals) or case.programs:
@@ -53,7 +53,7 @@ def check_weak_types(case: Case) -> None:
         setting = Setting(case, native.args, native.x64, avals)
         for i, aval in enumerate(setting.out_avals):
             if isinstance(aval, ShapedArray) and aval.weak_type and not weak:
-                raise Failed(f"result {i} is promised as weakly typed, although no argument is", *_RULES)
+                raise Failed(f"by abstract_eval result {i} is weakly typed, although no argument is", *_RULES)
         if not case.has("impl"):
             continue
         for i, (x, aval) in enumerate(zip(eager(setting), setting.out_avals, strict=True)):
@@ -68,7 +68,7 @@ def check_weak_types(case: Case) -> None:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether an exception is one by which operands are refused: also where a function of primax refuses an index."""
+    """Whether an exception means that operands are refused; a function of primax that refuses an index counts too."""
     if isinstance(error, IndexError):
         *_, place = traceback.extract_tb(error.__traceback__)
         return is_internal(place.filename)
@@ -76,10 +76,10 @@ def is_refusal(error: Exception) -> bool:
 
 
 def _check_variants(case: Case, variants: Sequence[tuple[str, list[Any]]], x64: bool) -> dict[str, list[Any]]:
-    """Abstract evaluation refuses each variant of the arguments cleanly, or is right about it.
+    """Check that abstract evaluation refuses each variant of the arguments with a right error, or has right types.
 
     Returns:
-      The results of those that it accepts.
+      The results of the accepted variants.
     """
     accepted: dict[str, Setting] = {}
     for name, args in variants:
@@ -141,7 +141,7 @@ _INTEGERS = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int
 
 
 def check_dtypes(case: Case) -> None:
-    """In every dtype of its kind that is accepted, it computes the same, within that dtype's precision."""
+    """In every accepted dtype of the same kind the results agree, within the precision of that dtype."""
     _array_args(case)
     native = case.native
     rounded = [_rounded(x) if is_array_type(a) else x for x, a in zip(native.args, native.avals, strict=True)]
@@ -156,7 +156,7 @@ def check_dtypes(case: Case) -> None:
 
 
 def _rounded(x: Any) -> Any:
-    """The value, if inexact, with so few digits that every dtype can hold it."""
+    """An inexact value rounded to so few digits that every dtype can represent it."""
     x = np.asarray(x)
     if not is_inexact(x):
         return x
@@ -194,7 +194,7 @@ def _converted(args: Sequence[Any], which: Sequence[bool], dtype: Any) -> list[A
 
 
 def _compare_dtypes(case: Case, name: str, gots: list[Any], wants: list[Any], args: list[Any]) -> None:
-    """Results in a narrow dtype against those in double precision."""
+    """Compare results in a narrow dtype with those in double precision."""
     if case.sample.invariants is not None:
         narrow = [want.astype(got.dtype) for got, want in zip(gots, wants, strict=True)]
         message = f"{{what}} for {name} is not that in double precision"
@@ -215,7 +215,7 @@ def _compare_dtypes(case: Case, name: str, gots: list[Any], wants: list[Any], ar
 
 
 def check_shapes(case: Case) -> None:
-    """With other sizes, none among them too, and other ranks it is right or refuses cleanly."""
+    """For other sizes, including 0, and other ranks, the results are right or abstract_eval raises a right error."""
     arrays = _array_args(case)
     native = case.native
     shapes = {i: np.shape(native.args[i]) for i in arrays}
@@ -242,13 +242,13 @@ def _resized(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def check_bad_input(case: Case) -> None:
-    """Arguments of another number, dtype or shape are refused by TypeError or ValueError, or computed with."""
+    """Arguments of another number, dtype or shape raise TypeError or ValueError, or compute."""
     with np.errstate(all="ignore"):
         _check_variants(case, bad_variants(case), case.native.x64)
 
 
 def bad_variants(case: Case) -> list[tuple[str, list[Any]]]:
-    """Arguments of another number, dtype or shape, each with what is other about them."""
+    """Arguments of another number, dtype or shape, each with its description."""
     arrays = _array_args(case)
     args = case.native.args
     variants = [("one argument less", args[:-1]), ("one argument more", [*args, args[-1]])]

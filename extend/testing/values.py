@@ -1,4 +1,4 @@
-"""Values to check with: directions to differentiate along, other elements, and how far numbers may differ."""
+"""Values for checks: directions of derivatives, other elements, and tolerances."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def largest(x: Any) -> float:
 
 
 def default_rtol(dtype: Any) -> float:
-    """How far apart two ways of computing the same may be, relative to the largest element."""
+    """The tolerance between two computations of the same value, relative to the largest element."""
     return _RTOL.get(np.dtype(dtype).name, 0.3)
 
 
 def double(x: Any) -> Any:
-    """The value in double precision if it is of inexact type."""
+    """The value in double precision if its type is inexact."""
     x = np.asarray(x)
     if not is_inexact(x):
         return x
@@ -63,7 +63,7 @@ def double(x: Any) -> Any:
 
 
 def direction(x: Any, seed: Any) -> Any:
-    """A tangent of `x` in its dtype, about as large as it but not above 1, always the same for one seed."""
+    """A tangent of `x` in its dtype, about as large as `x` but at most 1; it depends only on the seed."""
     x = np.asarray(x)
     random = np.random.default_rng(zlib.crc32(repr(seed).encode()))
     t = random.uniform(0.5, 1.5, x.shape) * random.choice([-1.0, 1.0], x.shape)
@@ -84,13 +84,13 @@ def varied(x: Any, k: int) -> Any:
 
 
 def difference(got: Any, want: Any, rtol: float | None = None, noise: float = 0.0) -> str:
-    """How two arrays differ, in words; empty if they have one shape and dtype and nearly the same elements.
+    """How two arrays differ, in words; empty if they have the same shape and dtype and nearly the same elements.
 
     Args:
-      got: what a rule gave.
-      want: what it should have given.
-      rtol: how far apart they may be, relative to the largest element; by dtype if None, and none for integers.
-      noise: how far apart they may be besides.
+      got: the result of a rule.
+      want: the expected result.
+      rtol: the tolerance relative to the largest element; None for that of the dtype, which is 0 for integers.
+      noise: an absolute tolerance to add.
     """
     got, want = np.asarray(got), np.asarray(want)
     off_in_type = type_difference(got, want)
@@ -114,7 +114,7 @@ def difference(got: Any, want: Any, rtol: float | None = None, noise: float = 0.
 
 
 def type_difference(got: Any, want: Any) -> str:
-    """How two arrays differ in shape or dtype, in words; empty if they do not."""
+    """How two arrays differ in shape or dtype, in words; empty if they agree."""
     if got.shape != want.shape:
         return f"expected shape {want.shape}, got {got.shape}"
     if got.dtype != want.dtype:

@@ -530,7 +530,7 @@ AT_FIRST_USE = {
 
 IN_THE_KIT = {
     "a derivative of twice the size": Mistake(
-        {"jvp": lambda p, t: (3 * p[0], ad_map(6, t))}, "differences give", check="jvp"
+        {"jvp": lambda p, t: (3 * p[0], ad_map(6, t))}, "differs from central differences", check="jvp"
     ),
     "the same in single precision only": Mistake(
         {"jvp": lambda p, t: (3 * p[0], ad_map(3 if p[0].dtype == np.float64 else 6, t))}, "float32", check="own_dtype"
@@ -538,7 +538,9 @@ IN_THE_KIT = {
     "a factor that widens": Mistake(
         {"jvp": lambda p, t: (3 * p[0], ad_map(np.float64(3), t))}, "f64[3]", check="own_dtype"
     ),
-    "a transpose of another map": Mistake({"transpose": lambda ct, x: [2 * ct]}, "not that of the", check="transpose"),
+    "a transpose of another map": Mistake(
+        {"transpose": lambda ct, x: [2 * ct]}, "does not match the derivative", check="transpose"
+    ),
     "a batch rule of another map": Mistake(
         {"batch": lambda args, dims: (2 * args[0], dims[0])}, "mapped", check="batch"
     ),
@@ -547,12 +549,12 @@ IN_THE_KIT = {
     ),
     "an impl that NumPy has widened": Mistake(
         {**ALONE, "impl": lambda x: np.asarray(x) * np.float64(3), "abstract_eval": _strong, "unsupported": WHY},
-        "promises float32[3], got float64[3]",
+        "it must be float32[3], got float64[3]",
         check="impl",
     ),
     "an impl of random numbers": Mistake(
         {**ALONE, "impl": _any_factor, "abstract_eval": _strong, "unsupported": WHY},
-        "differs when it is called again",
+        "differs in a second call",
         check="determinism",
     ),
     "a tangent in the place of the primal": Mistake(
@@ -564,7 +566,7 @@ IN_THE_KIT = {
             "jvp": lambda p, t: (pnp.sin(p[0]), ad.instantiate_zeros(t[0]) * pnp.cos(ad.instantiate_zeros(t[0]))),
             "transpose": None,
         },
-        "differences give",
+        "differs from central differences",
         check="jvp",
     ),
     "a derivative of complex numbers that forgets to conjugate": Mistake(
@@ -573,13 +575,13 @@ IN_THE_KIT = {
             "impl": lambda x: pnp.abs(x) ** 2,
             "jvp": lambda p, t: (pnp.abs(p[0]) ** 2, 2 * pnp.real(p[0] * ad.instantiate_zeros(t[0]))),
         },
-        "differences give",
+        "differs from central differences",
         check="jvp",
         samples=(Sample([COMPLEX]),),
     ),
     "a transpose that conjugates": Mistake(
         {"impl": lambda x: (3 + 1j) * x, "transpose": lambda ct, x: [(3 - 1j) * ct]},
-        "conjugates nothing",
+        "without complex conjugation",
         check="transpose",
         samples=(Sample([COMPLEX]),),
     ),
@@ -618,7 +620,7 @@ IN_THE_KIT = {
     ),
     "cotangents in another order": Mistake(
         {"impl": lambda x, y: 2 * x + 3 * y, "transpose": lambda ct, x, y: [3 * ct, 2 * ct]},
-        "not that of the",
+        "does not match the derivative",
         check="transpose",
         samples=(Sample([X, X]),),
     ),
@@ -628,7 +630,7 @@ IN_THE_KIT = {
             "impl": lambda x, *, k: x**k,
             "jvp": lambda p, t, *, k: (p[0] ** k, k * p[0] * ad.instantiate_zeros(t[0])),
         },
-        "differences give",
+        "differs from central differences",
         check="jvp",
         samples=(Sample([X], {"k": 2}), Sample([X], {"k": 3})),
     ),
@@ -651,7 +653,7 @@ IN_THE_KIT = {
     ),
     "a lowering of another function": Mistake(
         {"lowering": mlir.lower_fun(lambda x: 2 * x, multiple_results=False)},
-        "of the lowering is not",
+        "of the lowering differs",
         check="lowering",
     ),
     "no lowering": Mistake({"lowering": None}, "there is no lowering rule", check="registration"),
