@@ -415,8 +415,9 @@ def _broadcast_in_dim_transpose(ct: Any, operand: Any, *, shape: Any, broadcast_
 def _broadcast_in_dim_batch(args: Any, dims: Any, *, shape: Any, broadcast_dimensions: Any) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     size = get_aval(x).shape[dim]
-    # The batch axis keeps its place among the axes of the operand, so that they need not move.
-    place = broadcast_dimensions[dim] if dim < len(broadcast_dimensions) else len(shape)
+    # The batch axis stays behind the axis of the operand that it is behind, so that none need move. A leading one stays
+    # the first: sums over later axes are faster.
+    place = broadcast_dimensions[dim - 1] + 1 if dim else 0
     moved = [d if d < place else d + 1 for d in broadcast_dimensions]
     new_dims = (*moved[:dim], place, *moved[dim:])
     new_shape = (*shape[:place], size, *shape[place:])
