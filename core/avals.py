@@ -6,7 +6,7 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from primax.core import dtypes
 from primax.core._jaxlib import Sharding
 from primax.core.arguments import numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
-from primax.core.division import Division, division_in, explicit_part, whole
+from primax.core.division import Division, division_in, explicit_part, shown_names, whole
 from primax.core.withheld import Withheld
 
 __all__ = [
@@ -71,6 +71,20 @@ class AbstractValue:
         return self.str_short()
 
 
+class ManualAxisType(NamedTuple):
+    """What the type of an array tells of mesh axes, beyond those that divide its dimensions.
+
+    Attributes:
+      varying: the axes along which devices may have different values.
+      unreduced: those along which each device has a summand.
+      reduced: those along which all devices have the same, and each a summand of the cotangent.
+    """
+
+    varying: frozenset[Any]
+    unreduced: frozenset[Any]
+    reduced: frozenset[Any]
+
+
 class ShapedArray(AbstractValue):
     """The type of an array: shape, dtype, weak type, and the mesh axes along which it varies.
 
@@ -125,6 +139,14 @@ class ShapedArray(AbstractValue):
         """The sharding along explicit mesh axes, with `spec` and `mesh`."""
         return whole(len(self.shape)) if self.division is None else self.division
 
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """What the type tells of the mesh axes of a per-device program."""
+        division = self.division
+        if division is None:
+            return ManualAxisType(self.vma, _NO_AXES, _NO_AXES)
+        return ManualAxisType(self.vma, division.unreduced, division.reduced)
+
     def update(self, **changes: Any) -> ShapedArray:
         """A copy with some of `shape`, `dtype`, `weak_type`, `vma` and `division` replaced; another shape is whole."""
         fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "vma": self.vma}
@@ -163,7 +185,7 @@ class ShapedArray(AbstractValue):
         Args:
           short_dtypes: whether dtypes are abbreviated; `float32[3]` if they are not.
         """
-        marks = ["V:" + ",".join(sorted(map(str, self.vma)))] if self.vma else []
+        marks = [f"V:{shown_names(self.vma)}"] if self.vma else []
         if self.division is not None and self.division.is_pending:
             marks += self.division._pending_shown()
         varying = "{" + ", ".join(marks) + "}" if marks else ""

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from primax.core.mesh import AbstractMesh, AxisType, PartitionSpec, current_scope
 
-__all__ = ["Axes", "Division", "divided_size", "division_in", "explicit_part", "whole"]
+__all__ = ["Axes", "Division", "divided_size", "division_in", "explicit_part", "shown_names", "whole"]
 
 Axes = tuple[tuple[Any, ...], ...]  # for each dimension the axes of the mesh that divide it
 Names = frozenset[Any]
@@ -100,7 +100,7 @@ class Division:
 
     def _pending_shown(self) -> list[str]:
         """The sums still to be taken as types show them: `U:x`, `R:(x,y)`."""
-        return [f"{mark}:{_names(each)}" for mark, each in (("U", self.unreduced), ("R", self.reduced)) if each]
+        return [f"{mark}:{shown_names(each)}" for mark, each in (("U", self.unreduced), ("R", self.reduced)) if each]
 
     def __repr__(self) -> str:
         return f"Division({self.spec!r})"
@@ -109,7 +109,8 @@ class Division:
         return Division, (self.mesh, self.axes, self.unreduced, self.reduced)
 
 
-def _names(axes: Names) -> str:
+def shown_names(axes: Names) -> str:
+    """Names of axes as types show them: `x`, `(x,y)`."""
     names = sorted(map(str, axes))
     return names[0] if len(names) == 1 else f"({','.join(names)})"
 

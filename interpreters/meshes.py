@@ -108,11 +108,20 @@ def set_mesh(mesh: Mesh | None) -> _Setting:
 def use_abstract_mesh(mesh: AbstractMesh) -> AbstractContextManager[AbstractMesh]:
     """A context manager that puts an abstract mesh in scope.
 
+    In a program over a mesh, this may be another arrangement of as many devices: types tell of its axes then.
+
     Raises:
       TypeError: it is no `AbstractMesh`.
+      ValueError: it has more or fewer devices than the mesh in scope.
     """
     if not isinstance(mesh, AbstractMesh):
         raise TypeError(f"use_abstract_mesh: mesh must be an AbstractMesh, got {mesh!r}")
+    scope = current_scope()
+    if scope is not None and not mesh.empty and mesh.size != scope.abstract.size:
+        raise ValueError(
+            f"use_abstract_mesh: mesh must have {scope.abstract.size} devices, as {scope.abstract!r}, which is in "
+            f"scope, got {mesh!r} of {mesh.size}"
+        )
     return axes_in_scope(mesh, None)
 
 

@@ -156,15 +156,15 @@ def as_typed(module: Any, eqn: Any, outs: list[Any]) -> list[Any]:
     if not divisions or getattr(sharding_rules.functions.get(eqn.primitive), "left_to_xla", False):
         return outs
     found = []
-    mesh = module.mesh
+    mesh = divisions[0].mesh
     free = not divisions[0].mesh.are_all_axes_explicit
     for x, v in zip(outs, eqn.outvars, strict=True):
         aval = array_in_module(v.aval)
         if not isinstance(aval, ShapedArray):
             found.append(x)
             continue
-        spec = PartitionSpec() if aval.division is None else aval.division.spec
-        attribute = sharding_attribute(module, mesh, spec, len(aval.shape), open_axes=free)
+        along, spec = (mesh, PartitionSpec()) if aval.division is None else (aval.division.mesh, aval.division.spec)
+        attribute = sharding_attribute(module, along, spec, len(aval.shape), open_axes=free)
         found.append(_jaxlib.sdy.sharding_constraint(x, attribute))
     return found
 

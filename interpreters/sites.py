@@ -158,7 +158,14 @@ def _of_type(site: Site, aval: Any) -> Any:
     division = getattr(aval, "division", None)
     if site.mesh is None or not (site.mesh.are_all_axes_explicit or (division is not None and division.is_pending)):
         return None
-    return site.replicated if division is None else NamedSharding(site.mesh, division.spec)
+    return site.replicated if division is None else NamedSharding(_arranged(site.mesh, division.mesh), division.spec)
+
+
+def _arranged(mesh: Any, axes: Any) -> Any:
+    """A mesh, or its devices in the same order along the axes of another, of which a type tells."""
+    if axes.shape_tuple == mesh.shape_tuple:
+        return mesh
+    return mesh.update(mesh.devices.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
 
 
 def _over_mesh(site: Site, shardings: Shardings) -> tuple[Any, ...]:

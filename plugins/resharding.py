@@ -229,8 +229,8 @@ def divided_call(
     return tree.tree_map(lambda x: resharded(name or f.__name__, x, out_sharding), outs)
 
 
-def _without_division(x: Any) -> Any:
-    return forgotten(x) if isinstance(x, core.Array | core.Tracer) else x
+def _without_division(x: Any, mesh: AbstractMesh | None = None) -> Any:
+    return forgotten(x, mesh) if isinstance(x, core.Array | core.Tracer) else x
 
 
 def forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
@@ -248,10 +248,11 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
     Args:
       f: takes and returns arrays in any containers.
       axes: names of the axes of the mesh in scope, or of that of `out_sharding`; all explicit ones if None.
-      out_sharding: how results are divided, as for `reshard`.
+      out_sharding: how results are divided, as for `reshard`; if None, each call gives it, as an argument by name.
 
     Raises:
-      ValueError: no mesh with explicit axes is in scope or given, or `out_sharding` is not given.
+      TypeError: `out_sharding` is given neither here nor at the call.
+      ValueError: no mesh with explicit axes is in scope or given.
 
     >>> import primax as px
     >>> mesh = px.make_mesh((1,), ("x",), px.sharding.AxisType.Explicit)
@@ -263,22 +264,18 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
     check_function("auto_axes", "f", f)
-    if out_sharding is None:
-        raise ValueError(
-            "auto_axes: out_sharding must be given, such as primax.P('x'): outside the function, types "
-            "contain shardings"
-        )
 
     @wraps(f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        outer = _scope("auto_axes", "out_sharding", out_sharding)
+        sharding = _given("auto_axes", "out_sharding", out_sharding, kwargs)
+        outer = _scope("auto_axes", "out_sharding", sharding)
         names = _named("auto_axes", axes, outer.abstract.explicit_axes, "Explicit")
         inner = outer.abstract.update_axis_types(dict.fromkeys(names, AxisType.Auto))
-        args, kwargs = tree.tree_map(lambda x: forgotten(x, inner), (args, kwargs))
+        args, kwargs = tree.tree_map(lambda x: _without_division(x, inner), (args, kwargs))
         with axes_in_scope(inner, outer.mesh):
             outs = f(*args, **kwargs)
         leaves, structure = tree.flatten(outs)
-        given = tree.flatten_axes("auto_axes out_sharding", structure, out_sharding)
+        given = tree.flatten_axes("auto_axes out_sharding", structure, sharding)
         mesh = _mesh_of(outer)
         with axes_in_scope(outer.abstract, outer.mesh):
             found = [_resharded("auto_axes: out_sharding", x, s, mesh) for x, s in zip(leaves, given, strict=True)]
@@ -293,11 +290,13 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
     Args:
       f: takes and returns arrays in any containers.
       axes: names of axes of the mesh in scope; all of the type `Auto` if None.
-      in_sharding: how arguments are divided: a `PartitionSpec` over the mesh in scope, or a `NamedSharding`, or a tree
-        of these that is a prefix of the tuple of arguments.
+      in_sharding: how arguments by position are divided: a `PartitionSpec` over the mesh in scope, or a
+        `NamedSharding`, or a tree of these that is a prefix of the tuple of arguments; if None, each call gives it, as
+        an argument by name.
 
     Raises:
-      ValueError: no mesh with such axes is in scope or given, or `in_sharding` is not given.
+      TypeError: `in_sharding` is given neither here nor at the call.
+      ValueError: no mesh with such axes is in scope or given.
 
     >>> import primax as px
     >>> mesh = px.make_mesh((1,), ("x",))
@@ -309,25 +308,36 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
     check_function("explicit_axes", "f", f)
-    if in_sharding is None:
-        raise ValueError("explicit_axes: in_sharding must be given, such as primax.P('x')")
 
     @wraps(f)
-    def run(*args: Any) -> Any:
-        scope = _scope("explicit_axes", "in_sharding", in_sharding)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        sharding = _given("explicit_axes", "in_sharding", in_sharding, kwargs)
+        scope = _scope("explicit_axes", "in_sharding", sharding)
         outer = scope.abstract
         names = _named("explicit_axes", axes, outer.auto_axes, "Auto")
         inner = outer.update_axis_types(dict.fromkeys(names, AxisType.Explicit))
         leaves, structure = tree.flatten(args)
-        given = tree.flatten_axes("explicit_axes in_sharding", structure, in_sharding)
+        given = tree.flatten_axes("explicit_axes in_sharding", structure, sharding)
         given = [s.spec if isinstance(s, NamedSharding) else s for s in given]
         with axes_in_scope(inner, scope.mesh):
             found = [_resharded("explicit_axes: in_sharding", x, s, inner) for x, s in zip(leaves, given, strict=True)]
-            outs = f(*tree.unflatten(structure, found))
+            outs = f(*tree.unflatten(structure, found), **kwargs)
         with axes_in_scope(outer, scope.mesh):
             return tree.tree_map(lambda x: forgotten(x, outer), outs)
 
     return run
+
+
+def _given(function: str, name: str, sharding: Any, kwargs: dict[str, Any]) -> Any:
+    """What was given to the function, or else what the call gives, which is no argument of the function then.
+
+    Raises:
+      TypeError: neither.
+    """
+    found = kwargs.pop(name, None) if sharding is None else sharding
+    if found is None:
+        raise TypeError(f"{function}: {name} must be given, at the call or to {function}, such as {name}=primax.P('x')")
+    return found
 
 
 def _scope(function: str, argument: str, shardings: Any) -> MeshScope:
@@ -401,8 +411,9 @@ def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes:
     if module.partitions == 1 or module.manual is not None:
         return [x]
     aval = mlir.array_in_module(ctx.avals_out[0])
-    spec = PartitionSpec() if aval.division is None else aval.division.spec
-    return [mlir.constrained(module, x, module.mesh, spec, len(aval.shape))]
+    told = aval.division
+    mesh, spec = (module.mesh, PartitionSpec()) if told is None else (told.mesh, told.spec)
+    return [mlir.constrained(module, x, mesh, spec, len(aval.shape))]
 
 
 _reshard_lowering.takes_summands = True  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ __all__ = ["shard_map", "shard_map_p", "smap"]
 
 shard_map_p = core.Primitive("shard_map", multiple_results=True)
 
-_INFER = object()
+_MISSING = object()
 
 
 def shard_map(
@@ -32,8 +32,8 @@ def shard_map(
     /,
     *,
     mesh: Any = None,
-    in_specs: Any = _INFER,
-    out_specs: Any = _INFER,
+    in_specs: Any = None,
+    out_specs: Any = _MISSING,
     axis_names: Any = frozenset(),
     check_vma: bool = True,
 ) -> Any:
@@ -45,7 +45,8 @@ def shard_map(
       f: takes parts of arrays in any containers, and returns parts.
       mesh: the mesh; None means the mesh in scope.
       in_specs: the specification of each argument: a `PartitionSpec` that names mesh axes, in the structure of the
-        arguments or a prefix of it. Along an axis that it leaves out, all devices get the same value.
+        arguments or a prefix of it. Along an axis that it leaves out, all devices get the same value. None means the
+        shardings that the types of the arguments tell, and all axes must be of type `Explicit`.
       out_specs: the same for the results. Along an axis that it leaves out, all devices must return the same value.
       axis_names: the axes along which `f` is a per-device program; XLA divides its work along the others. Empty means
         all axes.
@@ -71,10 +72,10 @@ def shard_map(
             shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=axis_names, check_vma=check_vma
         )
     check_function("shard_map", "f", f)
-    for name, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
-        if specs is _INFER:
-            raise TypeError(f"shard_map: {name} must be given: a PartitionSpec, or a tree of them")
-        _check_specs(name, specs)
+    if out_specs is _MISSING:
+        raise TypeError("shard_map: out_specs must be given: a PartitionSpec, or a tree of them")
+    _check_specs("in_specs", in_specs)
+    _check_specs("out_specs", out_specs)
 
     name = name_of(f)
     ins = tuple(in_specs) if type(in_specs) is list else in_specs
@@ -88,8 +89,9 @@ def shard_map(
         where = _mesh(mesh)
         axes = _axes(where, axis_names)
         leaves, in_tree = tree.flatten(args)
-        flat_ins = tuple(_specs(f"shard_map of {name}", "in_specs", in_tree, ins, where, axes))
         avals = avals_of(leaves, (args, {}), f"shard_map of {name}", call=True)
+        told = _told(name, in_tree, avals, where, axes) if ins is None else ins
+        flat_ins = tuple(_specs(f"shard_map of {name}", "in_specs", in_tree, told, where, axes))
         key = ("shard_map", in_tree, tuple(avals), flat_ins, out_key, where, axes, check_vma, surroundings())
 
         def make() -> Program:
@@ -209,6 +211,36 @@ def _axes(mesh: Mesh, names: Any) -> tuple[Any, ...]:
             f"{', '.join(sorted(map(repr, given & taken)))}; it maps {', '.join(sorted(map(repr, taken)))}"
         )
     return tuple(name for name in mesh.axis_names if (name in given if given else name not in taken))
+
+
+def _told(name: str, structure: Any, avals: Sequence[Any], mesh: Mesh, axes: Sequence[Any]) -> Any:
+    """The specifications that the types of arguments tell.
+
+    Raises:
+      TypeError: they cannot, since an axis is not explicit.
+    """
+    scope = current_scope()
+    along = mesh.abstract_mesh
+    if scope is not None and scope.abstract.shape_tuple == mesh.shape_tuple:
+        along = scope.abstract
+    explicit = along.explicit_axes
+    others = [each for each in axes if each not in explicit]
+    if others:
+        raise TypeError(
+            f"shard_map of {name}: in_specs must be given, a PartitionSpec or a tree of them: types tell nothing of "
+            f"the axes {', '.join(map(repr, others))} of {mesh!r}, which are not of type Explicit"
+        )
+    return tree.unflatten(structure, [_within(getattr(aval, "division", None), axes) for aval in avals])
+
+
+def _within(division: Any, axes: Sequence[Any]) -> PartitionSpec:
+    """The part of a division along some axes, as a specification."""
+    if division is None:
+        return PartitionSpec()
+    dims = [tuple([each for each in names if each in axes]) or None for names in division.axes]
+    return PartitionSpec(
+        *dims, unreduced=division.unreduced.intersection(axes), reduced=division.reduced.intersection(axes)
+    )
 
 
 def _specs(who: str, name: str, structure: Any, given: Any, mesh: Mesh, axes: Sequence[Any]) -> list[PartitionSpec]:

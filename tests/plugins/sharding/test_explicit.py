@@ -17,7 +17,7 @@ import primax.numpy as pnp
 import primax.random
 from primax import lax
 from primax.extend import core, define_primitive, derive
-from primax.sharding import AxisType, auto_axes, explicit_axes, reshard
+from primax.sharding import AbstractMesh, AxisType, auto_axes, explicit_axes, reshard
 
 ShardingTypeError = core.ShardingTypeError
 SIZES, NAMES = zip(*((size, name) for name, size in explicit.MESH), strict=True)
@@ -252,9 +252,72 @@ def test_types_tell_inside_of_explicit_axes():
     np.testing.assert_allclose(out, np.sin(np.ones((8, 4))), rtol=1e-6)
 
 
+def test_each_call_may_tell_how_results_are_divided(mesh):
+    @auto_axes
+    def turned(x, *, scale, along=0):
+        return pnp.flip(x, along) * scale
+
+    values = np.arange(32, dtype=np.float32).reshape(8, 4)
+    with px.set_mesh(mesh):
+        x = reshard(values, px.P("x"))
+        for spec, shown in ((px.P("x"), "f32[8@x,4]"), (px.P(None, "y"), "f32[8,4@y]")):
+            out = px.jit(lambda x, spec=spec: turned(x, scale=2.0, out_sharding=spec))(x)
+            assert px.typeof(out).str_short() == shown
+            np.testing.assert_array_equal(out, 2 * values[::-1])
+
+
+def test_what_was_told_first_is_no_argument_of_calls(mesh):
+    with px.set_mesh(mesh):
+        seen = auto_axes(lambda x, out_sharding: (x, x)[out_sharding == "own"], out_sharding=px.P("x"))
+        assert px.typeof(seen(np.ones(8, np.float32), out_sharding="own")).str_short() == "f32[8@x]"
+
+
+def test_each_call_may_tell_how_arguments_are_divided():
+    mesh = px.make_mesh((2, 4), ("x", "y"))
+    seen = []
+
+    @explicit_axes
+    def f(x, y, *, power):
+        seen.append([px.typeof(z).str_short() for z in (x, y)])
+        return x**power + y
+
+    with px.set_mesh(mesh):
+        out = f(
+            np.full((8, 4), 3, np.float32), np.ones(4, np.float32), power=2, in_sharding=(px.P("x", "y"), px.P("y"))
+        )
+    assert seen == [["f32[8@x,4@y]", "f32[4@y]"]]
+    np.testing.assert_array_equal(out, np.full((8, 4), 10))
+
+
+def test_a_part_of_a_program_may_arrange_the_devices_otherwise(mesh):
+    """Types tell of the axes of another mesh of the same devices, in the same order."""
+    count = mesh.size
+    line = AbstractMesh((count,), ("all",), (AxisType.Explicit,))
+    values = np.arange(4.0 * count, dtype=np.float32).reshape(2 * count, 2)
+
+    @px.jit
+    def f(x):
+        with px.sharding.use_abstract_mesh(line):
+            y = reshard(x, px.P("all"))
+            return y - 1, pnp.sum(y, 0)
+
+    with px.set_mesh(mesh):
+        out, total = f(reshard(values, px.P("x")))
+    assert px.typeof(out).str_short() == f"f32[{2 * count}@all,2]"
+    assert px.typeof(total).str_short() == "f32[2]"
+    assert out.sharding.mesh.device_list == mesh.device_list
+    assert [shard.index[0].start for shard in out.addressable_shards] == list(range(0, 2 * count, 2))
+    np.testing.assert_array_equal(out, values - 1)
+    np.testing.assert_allclose(total, values.sum(0))
+    with px.set_mesh(mesh), pytest.raises(ValueError, match=f"mesh must have {count} devices"):
+        px.sharding.use_abstract_mesh(AbstractMesh((count + 1,), ("all",)))
+
+
 def test_what_decides_on_axes_wants_axes_of_the_other_type(mesh):
-    with pytest.raises(ValueError, match="out_sharding must be given"):
-        auto_axes(lambda x: x)
+    with pytest.raises(TypeError, match="out_sharding must be given, at the call or to auto_axes"):
+        auto_axes(lambda x: x)(1.0)
+    with pytest.raises(TypeError, match="in_sharding must be given, at the call or to explicit_axes"):
+        explicit_axes(lambda x: x)(1.0)
     with pytest.raises(ValueError, match="a mesh must be in scope"):
         auto_axes(lambda x: x, out_sharding=px.P())(1.0)
     with px.set_mesh(mesh), pytest.raises(ValueError, match="axes of type Auto"):

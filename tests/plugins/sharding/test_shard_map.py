@@ -446,7 +446,8 @@ REFUSED = [
     ),
     (lambda s: px.shard_map(lambda x: x, in_specs=P(), out_specs=P())(H), ValueError, "no mesh is in scope"),
     (lambda s: px.shard_map(3, in_specs=P(), out_specs=P()), TypeError, "f must be callable"),
-    (lambda s: px.shard_map(lambda x: x, out_specs=P()), TypeError, "in_specs must be given"),
+    (lambda s: s(lambda x: x, in_specs=None), TypeError, "in_specs must be given, .* the axes 'x', 'y' of Mesh"),
+    (lambda s: px.shard_map(lambda x: x, in_specs=P()), TypeError, "out_specs must be given"),
 ]
 
 
@@ -457,6 +458,46 @@ def test_what_does_not_fit_is_refused_with_names_and_remedy(mesh, call, kind, me
 
     with pytest.raises(kind, match=message):
         call(mapped)
+
+
+@pytest.mark.parametrize("axis_names", [(), ("x",)], ids=["all axes", "one of both"])
+def test_types_of_arguments_tell_how_they_are_divided(axis_names):
+    told = px.make_mesh((4, 2), ("x", "y"), px.sharding.AxisType.Explicit)
+    seen = []
+
+    @px.shard_map(out_specs=P("x"), axis_names=axis_names)
+    def product(weights, h):
+        seen.extend([px.typeof(z).str_short() for z in (weights["w"], weights["scale"], h)])
+        return h @ weights["w"] * weights["scale"]
+
+    with px.set_mesh(told):
+        h = px.reshard(H, P("x"))
+        outs = product({"w": W, "scale": 2.0}, h), px.jit(product)({"w": W, "scale": 2.0}, h)
+        gradient = px.grad(lambda h: pnp.sum(product({"w": W, "scale": 2.0}, h)))(h)
+    assert seen[:3] == ["f32[4,4]", "f32[]", "f32[2,4]{V:x}"]
+    for out in outs:
+        assert px.typeof(out).str_short() == "f32[8@x,4]"
+        np.testing.assert_allclose(out, 2 * H @ W, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(gradient, np.tile(2 * W.sum(1), (8, 1)), rtol=1e-5)
+
+
+def test_unreduced_and_reduced_arguments_stay_so():
+    told = px.make_mesh((4, 2), ("x", "y"), px.sharding.AxisType.Explicit)
+    seen = []
+
+    @px.shard_map(out_specs=P())
+    def f(*parts):
+        seen.extend([px.typeof(x).manual_axis_type for x in parts])
+        return lax.psum(parts[0], "x")
+
+    with px.set_mesh(told):
+        h = px.reshard(H, P("x"))
+        later = pnp.matmul(h.T, h, out_sharding=P(unreduced={"x"}))
+        out = f(later, px.reshard(pnp.ones(3), P(reduced={"y"})), h)
+    none = frozenset()
+    assert seen == [(none, {"x"}, none), (none, none, {"y"}), ({"x"}, none, none)]
+    assert [x.varying for x in seen] == [none, none, {"x"}]
+    np.testing.assert_allclose(out, H.T @ H, rtol=1e-5)
 
 
 def axes_of_result(mesh, f):

@@ -41,7 +41,7 @@ def test_each_device_has_its_elements(mesh):
     (eqn,) = px.make_jaxpr(f)(X).eqns
     assert eqn.params["in_specs"] == eqn.params["out_specs"] == (P("i", "j"),)
     (part,) = eqn.params["jaxpr"].in_avals
-    assert part.str_short() == "f32[2,2,2]{V:i,j}"
+    assert part.str_short() == "f32[2,2,2]{V:(i,j)}"
     y = px.jit(f)(X)
     assert y.sharding.is_equivalent_to(px.NamedSharding(mesh, P("i", "j")), 3)
 
