@@ -1,4 +1,4 @@
-"""Primitives that hold a program and compute it, like those of `jax.extend.core`."""
+"""Primitives that compute an inner program, like those of `jax.extend.core`."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def register_call_primitive_rules(
     transpose_rule: Callable[..., Any] | None = None,
     inline_jax_late: bool = True,
 ) -> None:
-    """Give a primitive the rules for computing the program in its parameter `call_jaxpr`.
+    """Define the rules of a primitive that computes the program in its parameter `call_jaxpr`.
 
     Args:
       prim: a primitive of several results.
       name: not used.
-      transpose_rule: a rule that replaces transposition of the program. The primitive then has no JVP rule; give one
+      transpose_rule: a rule that replaces the transpose of the program. The primitive then has no JVP rule; define one
         that binds it on tangents.
       inline_jax_late: not used.
 

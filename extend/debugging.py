@@ -24,7 +24,7 @@ class OneByOne(Interpreter):
     default_higher_order = default
 
     def _say_where(self, error: Exception, eqn: JaxprEqn) -> None:
-        """Nothing: what is raised on purpose names the line itself, and nothing else is shown."""
+        """Add no note: the errors that this class raises name the line themselves."""
 
 
 def check_results(name: str, closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> None:

@@ -43,19 +43,15 @@ def with_declared(
     elementwise: bool = False,
     out_like: int | None = None,
 ) -> dict[str, Any]:
-    """Rules by kind, including those that are made from declarations.
+    """Rules by kind, including those derived from declarations.
 
     Args:
-      where: what is called, for messages.
-      given: the rules that the author has given.
-      linear: as for `define_primitive`, like all that follow.
-      nondiff: likewise.
-      vjp: likewise.
-      elementwise: likewise.
-      out_like: likewise.
+      where: the called function, for messages.
+      given: the author's rules.
+      linear, nondiff, vjp, elementwise, out_like: as for `define_primitive`.
 
     Raises:
-      TypeError: a declaration is not as it must be, or contradicts a rule or another one.
+      TypeError: a declaration is wrong, or contradicts a rule or another declaration.
     """
     rules = {kind: rule for kind, rule in given.items() if rule is not None}
     linear, nondiff = (
@@ -81,10 +77,9 @@ def with_effects(where: str, given: Mapping[str, Any], effects: Any, mutates: An
     """Rules by kind, with a type rule that also returns the effects.
 
     Args:
-      where: what is called, for messages.
-      given: the rules, with what follows from other declarations.
-      effects: as for `define_primitive`.
-      mutates: likewise.
+      where: the called function, for messages.
+      given: the rules, including those derived from other declarations.
+      effects, mutates: as for `define_primitive`.
 
     Raises:
       TypeError: a declaration is wrong, or there is no type rule, or the type rule returns effects already.
@@ -118,7 +113,7 @@ def with_effects(where: str, given: Mapping[str, Any], effects: Any, mutates: An
 
 
 def _with_primal_bound(jvp: Rule, primitive: Any) -> Rule:
-    """A JVP rule whose primal result is that of the primitive, which has effects that its impl has not."""
+    """A JVP rule that computes the primal result by the primitive, for effects that the impl lacks."""
 
     def rule(primals: Any, tangents: Any, **params: Any) -> Any:
         return primitive.bind(*primals, **params), jvp(primals, tangents, **params)[1]
@@ -127,7 +122,7 @@ def _with_primal_bound(jvp: Rule, primitive: Any) -> Rule:
 
 
 class _WithEffects(Derivation):
-    """A type rule that tells types, as one that tells effects too."""
+    """A type rule that also returns effects, derived from one that returns only types."""
 
     def __init__(self, rule: Any, effects: frozenset[Effect]) -> None:
         self.rule = rule
@@ -296,7 +291,7 @@ def _fits(one: tuple[int, int | None], other: tuple[int, int | None]) -> bool:
 
 
 class _Wrapped(Derivation):
-    """A rule, or what a derivation makes, with something around it."""
+    """A rule, or the result of a derivation, wrapped in a function."""
 
     def __init__(self, rule: Any, wrap: Callable[[Rule, Any], Rule]) -> None:
         self.rule = rule
@@ -311,14 +306,14 @@ class _Wrapped(Derivation):
             rule = rule.rule_for(where, primitive, kind, others)
         wrapped: Any = self.wrap(rule, primitive)
         wrapped.__name__ = f"{kind}({primitive})"
-        wrapped.func = rule  # where it was written
+        wrapped.func = rule  # the function that messages locate
         if hasattr(rule, "derived_from"):
             wrapped.derived_from = rule.derived_from
         return wrapped  # type: ignore[no-any-return]
 
 
 def _declare_types(where: str, rules: dict[str, Any], elementwise: bool, out_like: int | None) -> None:
-    """The type and batch rules of what is elementwise, or has a result like an argument."""
+    """Add the type and batch rules of an elementwise primitive, or of one with a result like an argument."""
     typed = "abstract_eval" in rules or "effectful_abstract_eval" in rules
     if out_like is not None and typed:
         raise TypeError(f"{where}: out_like must not be given together with a type rule, which says the same")
@@ -366,7 +361,7 @@ def _declare_linear(where: str, rules: dict[str, Any], linear: tuple[int, ...]) 
 
 
 def _multilinear_jvp(primitive: Any, linear: tuple[int, ...]) -> Rule:
-    """The JVP rule of what is linear in each of some arguments: a sum over them."""
+    """The JVP rule of a primitive that is linear in each of some arguments: a sum over these."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
@@ -391,7 +386,7 @@ def _multilinear_jvp(primitive: Any, linear: tuple[int, ...]) -> Rule:
 
 
 def _transpose_of_jvp(primitive: Any, jvp: Rule) -> Rule:
-    """The transpose of what is linear in the unknown arguments: that of its tangent, which does not depend on them."""
+    """The transpose rule of a primitive that is linear in its unknown arguments: the transpose of its JVP."""
 
     def rule(ct: Any, *args: Any, **params: Any) -> list[Any]:
         unknown = [i for i, x in enumerate(args) if type(x) is UndefinedPrimal]

@@ -103,7 +103,7 @@ class _Decomposer(Interpreter):
 
 
 def _decomposition(primitive: Any) -> Any:
-    """The impl by which a primitive may be replaced; None if nothing tells that it is written in primax operations."""
+    """The impl that may replace a primitive; None unless the lowering shows that it uses only primax operations."""
     impl = impl_rules.functions.get(primitive)
     return impl if impl is not None and getattr(lowering_rules.functions.get(primitive), "func", None) is impl else None
 

@@ -28,7 +28,7 @@ Rule = Callable[..., Any]
 class Definitions:
     """The primitives of a module, kept for the plugin host to enter.
 
-    A plugin defines its primitives where its functions can see them, and enters them when the host asks:
+    A plugin defines its primitives at the top of a module, and enters them when the host calls its hook:
 
     >>> from primax.extend import Definitions, define_primitive, derive, hookimpl
     >>> definitions = Definitions()
@@ -212,12 +212,12 @@ def define_primitive(
     return primitive
 
 
-# Primitives that modules have defined outside of functions: who runs the cell of a notebook again means the same one.
+# Primitives that modules have defined at the top level. A cell of a notebook that runs again redefines the same one.
 _of_scripts: dict[tuple[str, str], Primitive] = {}
 
 
 def _clear(primitive: Primitive) -> None:
-    """Take out all that is known of a primitive, which is being defined again."""
+    """Remove all entries of a primitive before its new definition."""
     for table in rule_tables.values():
         for key in [key for key in table.functions if (key[0] if isinstance(key, tuple) else key) is primitive]:
             table.remove(key, override=True)
@@ -228,20 +228,20 @@ def _clear(primitive: Primitive) -> None:
 
 
 def _tell_of_namesake(name: str, level: int) -> None:
-    """Warn who defines a primitive of a name that is taken: programs and messages tell them apart by nothing else."""
+    """Warn the caller of a plugin's primitive with the same name: programs and messages cannot distinguish the two."""
     load_plugins()
     there = host.primitives.get(name)
     if there is not None:
         warnings.warn(
-            f"define_primitive: plugin {there.plugin!r} has a primitive {name!r} too, and programs and messages would "
-            "not tell them apart; give yours another name",
+            f"define_primitive: name should be new, got {name!r} of plugin {there.plugin!r}; programs and messages "
+            "could not distinguish the two primitives",
             PluginWarning,
             stacklevel=level + 1,
         )
 
 
 def _by_kind(found: Mapping[tuple[str, Any], Rule]) -> dict[str, Any]:
-    """Rules as `registry.define` takes them: those of platforms in one mapping."""
+    """Rules in the form of `registry.define`: lowerings for platforms are in one mapping."""
     rules: dict[str, Any] = {}
     for (kind, key), rule in found.items():
         if kind == "lowering":
@@ -267,7 +267,7 @@ def _enter(
     unsupported: Mapping[str, str],
     samples: tuple[SampleSource, ...],
 ) -> None:
-    """Enter a new primitive, which is nobody's: nothing of this can fail."""
+    """Enter a new primitive without a plugin; this cannot fail."""
     for (kind, key), rule in found.items():
         rule_tables[kind].register(key, rule)
     for kind, reason in unsupported.items():

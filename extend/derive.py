@@ -41,10 +41,10 @@ class _Recipe(Derivation):
     """A derivation of some kinds of rules.
 
     Args:
-      spelling: how authors write it.
+      spelling: the text that authors write.
       makers: by kind, `(primitive, source) -> rule`.
-      source: the kind of rule that it starts from; empty if it needs none.
-      origin: what provenance says that the rule is derived from.
+      source: the kind of the source rule; empty if it needs none.
+      origin: the source of the rule, for the provenance.
     """
 
     def __init__(self, spelling: str, makers: Mapping[str, Maker], source: str, origin: str) -> None:
@@ -103,7 +103,7 @@ def _is_by_hand(rule: Any) -> bool:
 
 
 class _ByFactory(Derivation):
-    """What a factory of rules makes, once there is a primitive to hand it."""
+    """A rule that a factory makes for the primitive."""
 
     def __init__(self, factory: Rule, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.factory = factory
@@ -121,7 +121,7 @@ class _ByFactory(Derivation):
 
 
 def _placed(rule: Any) -> Rule:
-    """A rule that knows where it was asked for, if all of it was written here."""
+    """A rule that records the author's line, if all of its code is in primax."""
     written = rule
     while hasattr(written, "func"):
         written = written.func
@@ -153,7 +153,7 @@ def by(factory: Rule, *args: Any, **options: Any) -> Derivation:
 
 
 def _undivided(aval: Any) -> Any:
-    """A type that does not tell how its values are divided: of results the sharding rule tells it."""
+    """A type without its division; the sharding rule returns the divisions of results."""
     return aval if getattr(aval, "division", None) is None else aval.update(division=None)
 
 

@@ -38,7 +38,7 @@ class EffectTypeSet:
     """The classes of effects with one property, such as being allowed in control flow.
 
     Args:
-      flag: the argument of `register_effect` that says so; none if being known is enough.
+      flag: the argument of `register_effect` for the property; "" if every registered class has it.
     """
 
     def __init__(self, flag: str = "") -> None:

@@ -27,13 +27,13 @@ __all__ = [
     "vmap_methods",
 ]
 
-# What `vmap` can do with a call that it cannot look into.
+# The methods of `vmap` for a call of foreign code.
 vmap_methods = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
-# Who has registered foreign functions, by their names: modules.
+# The modules that registered foreign functions, by the names of these functions.
 ffi_targets: dict[str, str] = {}
 
-# Its rules are entered by the family of callbacks, with those of other code that primax cannot look into.
+# The family of callbacks enters its rules, together with the rules of other foreign code.
 ffi_call_p = Primitive("ffi_call", multiple_results=True)
 
 
@@ -41,7 +41,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     """Register a foreign function under a name.
 
     Args:
-      name: what programs call it.
+      name: the name of the function in programs.
       fn: a capsule of the handler, see `pycapsule`; or a dictionary of capsules by stage: `"instantiate"`,
         `"prepare"`, `"initialize"`, `"execute"`.
       platform: the platform of the function. It need not be present: the function is registered when it becomes
@@ -61,13 +61,13 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 
 
 def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform: str = "cpu") -> None:
-    """Register a type of states, which handlers keep from stage to stage.
+    """Register a type for the state that handlers keep between stages.
 
     Args:
-      name: of the type.
-      type_registration: capsules: `"type_id"` of its `XLA_FFI_TypeId`, and perhaps `"type_info"` of its
+      name: the name of the type.
+      type_registration: capsules: `"type_id"` for its `XLA_FFI_TypeId`, and optionally `"type_info"` for its
         `XLA_FFI_TypeInfo`.
-      platform: where the handlers run.
+      platform: the platform of the handlers.
 
     Raises:
       TypeError: the registration is not a dictionary of capsules.
@@ -77,7 +77,7 @@ def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform:
             f"register_ffi_type: type_registration of {name!r} must be a dictionary of capsules, "
             f"got {type_registration!r}"
         )
-    # XLA wants types before the handlers that use them; jaxlib hands over both with its first client, handlers first.
+    # XLA needs types before the handlers that use them, but jaxlib's first client registers handlers first.
     _jaxlib.xla_client.register_custom_type_handler("cpu", _jaxlib.register_custom_type)
     _jaxlib.xla_client.register_custom_type(name, dict(type_registration), platform=platform)
 
@@ -86,15 +86,15 @@ def _is_capsule(x: Any) -> bool:
     return type(x).__name__ == "PyCapsule"
 
 
-# ctypes.cast may read anywhere for the sake of other objects.
+# ctypes.cast of other objects may read invalid memory.
 _POINTERS = (int, ctypes._CFuncPtr, ctypes._Pointer, ctypes.c_void_p)  # type: ignore[attr-defined]
 
 
 def pycapsule(funcptr: Any) -> Any:
-    """A function of a library that `ctypes` has loaded, a pointer or an address, as a capsule.
+    """A capsule of a function from a `ctypes` library, of a pointer or of an address.
 
     Raises:
-      TypeError: it is none.
+      TypeError: the argument is none of these.
 
     >>> import ctypes
     >>> from primax.extend import ffi
@@ -129,19 +129,19 @@ def ffi_call(
     """A function that calls a foreign function.
 
     It takes arrays, and attributes as keywords: bools, integers, real numbers, strings, NumPy arrays, and
-    dictionaries of these. Python's integers and floats have 64 bits, NumPy scalars keep their dtype. For
-    derivatives make a primitive with `ffi_lowering` instead.
+    dictionaries of these. Python integers and floats have 64 bits; NumPy scalars keep their dtype. For derivatives
+    make a primitive with `ffi_lowering` instead.
 
     Args:
-      target_name: what the function is registered as.
-      result_shape_dtypes: something with a shape and a dtype, or a tuple or list of such, one for each result.
-      has_side_effect: whether the call is made although nothing uses its results.
-      vmap_method: as of `pure_callback`; `"sequential_unrolled"` builds a call for each element.
+      target_name: the registered name of the function.
+      result_shape_dtypes: an object with a shape and a dtype for each result, in a tuple or list if there are several.
+      has_side_effect: whether to call the function even if its results are not used.
+      vmap_method: as for `pure_callback`; `"sequential_unrolled"` builds a call for each element.
       input_layouts: for each argument its axes in memory, the slowest first; None for rows, as in NumPy.
-      output_layouts: likewise for the results; for one result, its axes.
-      input_output_aliases: for positions of arguments, the results that take over their memory.
-      custom_call_api_version: how the function is called; 4 is the typed interface.
-      legacy_backend_config: what functions of older interfaces get instead of attributes.
+      output_layouts: the same for the results; for a single result, its axes.
+      input_output_aliases: a mapping from positions of arguments to the results that reuse their memory.
+      custom_call_api_version: the version of the interface; 4 is the typed one.
+      legacy_backend_config: the configuration for functions of older interfaces, instead of attributes.
 
     Raises:
       TypeError: a result has no shape or dtype, or an attribute cannot be passed.
@@ -195,7 +195,7 @@ def _result_aval(result: Any) -> ShapedArray:
 
 
 def _reversed_layouts(name: str, layouts: Sequence[Layout] | None, avals: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
-    """The axes of each value, the fastest first, as XLA has them."""
+    """The axes of each value in XLA's order, the fastest first."""
     given = [None] * len(avals) if layouts is None else list(layouts)
     if len(given) != len(avals):
         raise ValueError(

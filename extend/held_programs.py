@@ -1,8 +1,8 @@
-"""Functions that the rules of primitives that hold programs share.
+"""Functions for the rules of primitives with inner programs.
 
-Such a primitive has programs among its parameters: a branch, the body of a loop, a function with a rule of its own. Its
-rules transform these by `ad.jvp_jaxpr`, `ad.transpose_jaxpr`, `batching.batch_jaxpr`, `pe.partial_eval_jaxpr` and
-`core.dce_jaxpr`, and bind the primitive anew. What they do beside that is here.
+Such a primitive has programs among its parameters, such as branches or the body of a loop. Its rules transform these by
+`ad.jvp_jaxpr`, `ad.transpose_jaxpr`, `batching.batch_jaxpr`, `pe.partial_eval_jaxpr` and `core.dce_jaxpr`, and bind the
+primitive again. This module has the other parts of these rules.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def held_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
 
 
 def checked_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
-    """The `check` rule of such a primitive: its operands must have the types of the program's inputs."""
+    """The `check` rule of a primitive with an inner program: operands must have the types of the program's inputs."""
 
     def check(context: Any, *atoms: Any, **params: Any) -> tuple[Any, Any]:
         closed = params[parameter]
@@ -77,8 +77,8 @@ def tangents_of(primals: Iterable[Any], nonzero: Iterable[bool], found: Iterable
 
     Args:
       primals: the results.
-      nonzero: for each whether it has a tangent.
-      found: the tangents of those that have.
+      nonzero: for each result whether it has a tangent.
+      found: the tangents of the results that have one.
 
     >>> import numpy as np
     >>> tangents_of(np.float32([1, 2]), [False, True], [0.5])
@@ -94,7 +94,7 @@ def cotangents(args: Iterable[Any], nonzero: Iterable[bool], found: Iterable[Any
     Args:
       args: its arguments.
       nonzero: for each linear argument, whether its cotangent was computed.
-      found: those that were.
+      found: the computed cotangents.
 
     Returns:
       For each argument its cotangent, a symbolic zero if it was not computed, None for other arguments.
@@ -104,7 +104,7 @@ def cotangents(args: Iterable[Any], nonzero: Iterable[bool], found: Iterable[Any
 
 
 def readable(var: Var) -> Var:
-    """A result variable that may be read, in place of a dropped one."""
+    """A new variable instead of a dropped result variable, so that it can be read."""
     return Var(var.aval) if type(var) is DropVar else var
 
 
@@ -113,8 +113,8 @@ def reordered(closed: ClosedJaxpr, invars: Iterable[Any], outvars: Iterable[Any]
 
     Args:
       closed: the program.
-      invars: the variables of its arguments; further ones are arguments that it ignores.
-      outvars: those of its results, None for those it has.
+      invars: the variables of the arguments; variables that the program does not use are allowed.
+      outvars: the variables of the results; None keeps the results.
     """
     changes = {"invars": list(invars)} if outvars is None else {"invars": list(invars), "outvars": list(outvars)}
     return ClosedJaxpr(closed.jaxpr.replace(**changes), closed.consts)
@@ -128,7 +128,7 @@ def trimmed(
     Args:
       closed: the program.
       used_outputs: for each result whether it is used.
-      used_inputs: for each argument whether it stays; by default those stay that are needed.
+      used_inputs: for each argument whether it stays; by default the needed ones stay.
 
     Returns:
       The program, and for each argument whether it stays.

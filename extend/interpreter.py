@@ -26,14 +26,14 @@ _R = TypeVar("_R", bound=Rule)
 def replay(eqn: JaxprEqn, values: Sequence[Any]) -> list[Any]:
     """Apply the primitive of an equation to other values, under the current trace.
 
-    Equations made meanwhile are attributed to the line that made this one.
+    New equations get the line of this equation.
 
     Args:
       eqn: the equation; its parameters are used as they are.
-      values: one for each of its operands.
+      values: one value for each operand.
 
     Returns:
-      The list of results, also where the primitive has a single one.
+      The list of results, also if the primitive has a single result.
 
     >>> import primax as px
     >>> (eqn,) = px.make_jaxpr(lambda x: x + 1.0)(2.0).eqns
@@ -56,8 +56,8 @@ class Transformed:
 
     Attributes:
       closed: the program, without constants. Its arguments are `consts`, then the leaves of the values.
-      consts: what the rules closed over.
-      out_tree: the structure of the list of output values, of which the program returns the leaves.
+      consts: the values that the rules closed over.
+      out_tree: the structure of the list of output values; the program returns their leaves.
     """
 
     closed: ClosedJaxpr
@@ -66,16 +66,17 @@ class Transformed:
 
 
 class Interpreter:
-    """Walks a program and computes a value for each variable; subclasses decide what a value is.
+    """Walks a program and computes a value for each variable; subclasses define the values.
 
-    What is called for an equation has the signature `(interpreter, eqn, *values)`, with one value for each operand,
-    and returns a value, or a list of them if the primitive has multiple results. It is the first that exists of
+    For each equation the interpreter calls a function `(interpreter, eqn, *values)`, with one value for each operand.
+    The function returns a value, or a list of values if the primitive has multiple results. It is the first of these
+    that exists:
 
-    1. the rule that `rule` has entered for the primitive, in the class or the nearest of its bases;
+    1. the rule that `rule` entered for the primitive, in the class or the nearest of its bases;
     2. the method `handle_<name of the primitive>`;
-    3. the `interpret` rule from the primitive's plugin, which says for every interpreter how to go through the
-       programs that the primitive holds, such as that of `jit`;
-    4. the method `default_higher_order` if the primitive holds programs, and `default` if it does not.
+    3. the `interpret` rule from the primitive's plugin, which tells every interpreter how to treat the primitive's
+       inner programs, such as the program of `jit`;
+    4. the method `default_higher_order` if the primitive has inner programs, otherwise `default`.
 
     >>> import primax as px
     >>> from primax.extend.core.primitives import sin_p
@@ -95,7 +96,7 @@ class Interpreter:
     and values must be pytrees of arrays."""
 
     rules: ClassVar[dict[Any, Rule]] = {}
-    """The rules of this class by primitive; those of its bases are in theirs."""
+    """The rules of this class by primitive, without those of its bases."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -121,7 +122,7 @@ class Interpreter:
         return enter
 
     def interpret(self, closed: ClosedJaxpr, *values: Any) -> list[Any]:
-        """The values of a program's outputs, given those of its inputs.
+        """The values of a program's outputs from the values of its inputs.
 
         Raises:
           TypeError: the number of values is not that of the inputs.
@@ -151,7 +152,7 @@ class Interpreter:
         return list(map(read, jaxpr.outvars))
 
     def equation(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
-        """The values of an equation's results; override it to see every equation."""
+        """The values of an equation's results; override this method to see every equation."""
         before = thread.source
         thread.source = before if eqn.source_info is None else eqn.source_info
         try:
@@ -171,7 +172,7 @@ class Interpreter:
         return list(out)
 
     def lift(self, constant: Any) -> Any:
-        """The value of a literal or constant of the program; itself, unless overridden."""
+        """The value of a literal or constant of the program; by default the constant itself."""
         return constant
 
     def primal(self, value: Any) -> Any:
@@ -179,14 +180,14 @@ class Interpreter:
         return value
 
     def uniform(self, value: Any) -> Any:
-        """The value in the structure that all branches return and all steps of a loop carry.
+        """The value in the common structure of all branches or of all steps of a loop.
 
-        To be overridden where some variables have other kinds of values than others, such as constants.
+        Override this method if variables have different kinds of values, such as constants.
         """
         return value
 
     def unstack(self, value: Any) -> Any:
-        """The value of an array as that of its elements, stacked along axis 0 of each leaf; for loops along arrays."""
+        """The values of an array's elements, stacked along axis 0 of each leaf; for loops along arrays."""
         return value
 
     def stack(self, value: Any) -> Any:
@@ -194,7 +195,7 @@ class Interpreter:
         return value
 
     def default(self, eqn: JaxprEqn, *values: Any) -> Any:
-        """Called for a primitive without rule; raises an error unless overridden."""
+        """The result for a primitive without a rule; by default an error."""
         raise MissingRuleError(
             f"{self._missing(eqn)}\n"
             f"  Give one: @{type(self).__name__}.rule({eqn.primitive.name}_p) before a function "
@@ -202,7 +203,7 @@ class Interpreter:
         )
 
     def default_higher_order(self, eqn: JaxprEqn, *values: Any) -> Any:
-        """Called for a primitive without rule that holds programs; raises an error unless overridden."""
+        """The result for a primitive with inner programs and without a rule; by default an error."""
         held = ", ".join(name for name, value in eqn.params.items() if any(jaxprs_in_params({name: value})))
         raise MissingRuleError(
             f"{self._missing(eqn)}\n"
@@ -218,8 +219,8 @@ class Interpreter:
 
         Args:
           closed: the program.
-          values: those of its inputs.
-          bind: applies the equation's primitive, holding another program, to a list of arrays.
+          values: the values of its inputs.
+          bind: a function that applies the equation's primitive, with another inner program, to a list of arrays.
         """
         if self.inline:
             return self.interpret(closed, *values)
@@ -228,7 +229,7 @@ class Interpreter:
         return tree.unflatten(transformed.out_tree, outs)  # type: ignore[no-any-return]
 
     def transform(self, closed: ClosedJaxpr, *values: Any) -> Transformed:
-        """The program that computes, from the leaves of input values, the leaves of output values.
+        """The program from the leaves of input values to the leaves of output values.
 
         Args:
           closed: the program to interpret.
@@ -278,7 +279,7 @@ class Interpreter:
         )
 
     def _say_where(self, error: Exception, eqn: JaxprEqn) -> None:
-        """Note on an error the equation and the line at which it happened: the innermost one."""
+        """Add a note with the innermost equation and its line to an error."""
         prefix = f"{type(self).__name__} was at "
         if not any(note.startswith(prefix) for note in getattr(error, "__notes__", ())):
             remedy = ""

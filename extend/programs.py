@@ -114,7 +114,7 @@ def explain_miss(name: str, key: Any, programs: core.Cache) -> None:
 
 
 def surroundings() -> tuple[Any, ...]:
-    """The part of a program's key besides its function, its arguments and the rules: options and mapped axes."""
+    """The part of a program's key for options and mapped axes."""
     axes = core.thread.axes
     return core.thread.config, tuple(axes.items()) if axes else ()
 
@@ -134,9 +134,9 @@ def stage(
       fun: the function; the program is kept as long as it lives.
       in_tree: the structure.
       avals: the types of its leaves.
-      name: what messages call the function.
+      name: the name of the function in messages.
       what: the transformation that stages it.
-      call: what is staged, if not `fun` itself but something that calls it.
+      call: a function that calls `fun`, to stage instead of `fun`.
       variant: distinguishes several programs for one `fun`.
 
     Raises:

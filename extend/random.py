@@ -39,7 +39,7 @@ __all__ = [
     "unsafe_rbg_prng_impl",
 ]
 
-# What plugins define; see __getattr__.
+# Names that plugins define; see __getattr__.
 rbg_prng_impl: PRNGImpl
 threefry2x32_p: Primitive
 threefry_prng_impl: PRNGImpl
@@ -69,7 +69,7 @@ class PRNGImpl:
       split: `(key, shape) -> keys`, uint32[*shape, *key_shape].
       random_bits: `(key, bit_width, shape) -> bits`, unsigned integers of 8, 16, 32 or 64 bits.
       fold_in: `(key, data) -> key`, for a uint32 of rank 0.
-      name: what users ask for it by.
+      name: the name for users.
       tag: a few letters for the name of its dtype.
     """
 
@@ -144,20 +144,20 @@ def define_prng_impl(
 ) -> PRNGImpl:
     """A generator of random bits, from functions that are written in primax operations.
 
-    They see one key at a time, as an array uint32[*key_shape]; batches of keys are mapped over. What is returned can
-    be passed as `impl` to `primax.random.key`. `register_prng_impl` lets users ask for it by name instead.
+    The functions get one key at a time, as an array uint32[*key_shape]; primax maps them over arrays of keys. The
+    generator can be passed as `impl` to `primax.random.key`. With `register_prng_impl` its name can be passed, too.
 
     Args:
-      key_shape: the shape of the words that a key consists of.
+      key_shape: the shape of the words of a key.
       seed: `(integer) -> key`.
       split: `(key, shape) -> keys`, uint32[*shape, *key_shape].
       random_bits: `(key, bit_width, shape) -> bits`, unsigned integers of 8, 16, 32 or 64 bits.
       fold_in: `(key, data) -> key`, for a uint32 of rank 0.
-      name: what messages and users call it.
+      name: the name in messages and for users.
       tag: a few letters, which programs print: `key<tag>[]`.
 
     Raises:
-      TypeError: an argument is not as above; the message names it.
+      TypeError: an argument has the wrong type; the message names it.
     """
     try:
         shape = tuple(size.__index__() for size in key_shape)
@@ -181,12 +181,12 @@ def register_prng_impl(impl: PRNGImpl, registry: Registry | None = None) -> None
     """Register a generator by its name.
 
     Args:
-      impl: what `define_prng_impl` returned.
-      registry: what `primax_register` was given. With None the generator belongs to no plugin, and replaces another
-        one of its name that belongs to none: for scripts and notebooks.
+      impl: the result of `define_prng_impl`.
+      registry: the argument of `primax_register`. With None the generator belongs to no plugin, and replaces another
+        one of the same name without a plugin; this is for scripts and notebooks.
 
     Raises:
-      TypeError: an argument is not as above.
+      TypeError: an argument has the wrong type.
       PluginError: the name belongs to a plugin's generator.
     """
     if not isinstance(impl, PRNGImpl):
@@ -204,12 +204,12 @@ def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGIm
     """The generator for a user's argument.
 
     Args:
-      impl: its name, or itself, or the dtype of its keys; None is the default, `config.default_prng_impl`.
-      function: what the user called, for messages.
+      impl: the generator, its name, or the dtype of its keys; None is the default, `config.default_prng_impl`.
+      function: the name of the called function, for messages.
 
     Raises:
-      ValueError: no active plugin has a generator of that name.
-      TypeError: `impl` is nothing of the kind.
+      ValueError: no active plugin has a generator of this name.
+      TypeError: `impl` is none of these.
     """
     if impl is None:
         impl = default_prng_impl.value
@@ -267,7 +267,7 @@ def canonical_seeds(seeds: Any, function: str) -> Any:
 
 
 def threefry_2x32(keypair: Any, count: Any) -> Any:
-    """Bits of threefry2x32 at counts, the first half of which are the first words, the second half the second ones.
+    """Bits of threefry2x32 for counts. The first half of the counts are first words, the second half second words.
 
     Args:
       keypair: a key, uint32[2].
@@ -307,7 +307,7 @@ def _bind(name: str, *args: Any, **params: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """What plugins define: the primitive of threefry2x32, and the generators that primax has."""
+    """Names that plugins define: the primitive of threefry2x32, and the generators of primax."""
     if name == "threefry2x32_p":
         return getattr(primitives, name)
     if name in _BUILT_IN:

@@ -1,4 +1,4 @@
-"""Primitives and functions of primax in the real jax: an author writes once and serves both."""
+"""Primitives and functions of primax in the real jax: one definition works in both."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ __all__ = ["to_jax"]
 
 
 def to_jax(what: Any) -> Any:
-    """A primitive or a function of primax for use in the real jax, where that is installed.
+    """A primitive or a function of primax for use in the real jax, if that is installed.
 
-    The one function of primax that imports jax. jax's transformations apply the rules of primax: each rule is traced by
-    primax, and the primitives that it binds are those of primax again, turned into primitives of jax. Values are jax's.
+    This is the only function of primax that imports jax. jax's transformations apply the rules of primax: primax traces
+    each rule, and the primitives in the rule become primitives of jax in the same way. Values are jax's.
 
     Args:
-      what: a primitive, or a function of pytrees of arrays that is written with primax. The function is traced by
-        primax, once for each signature; it must not depend on the values of its arguments.
+      what: a primitive, or a function of pytrees of arrays that is written with primax. primax traces the function once
+        for each signature; it must not depend on the values of its arguments.
 
     Returns:
       For a primitive a `jax.extend.core.Primitive` of the same name and parameters, always the same one. Its `bind`
-      takes and returns arrays of jax. For a function one of jax arrays.
+      takes and returns arrays of jax. For a function, a function of jax arrays.
 
     Raises:
-      TypeError: it is neither.
+      TypeError: the argument is neither.
       ImportError: jax is not installed, or `import jax` means primax in this process.
 
     Calling the result raises NotImplementedError for primitives with effects, with arrays of extended dtypes such as
-    keys, or with a program in a parameter. Programs of `jit`, `checkpoint`, `cond`, `while`, `scan`, `reduce` and
-    custom derivatives within functions and rules are translated.
+    keys, or with a program in a parameter. Functions and rules may use `jit`, `checkpoint`, `cond`, `while`, `scan`,
+    `reduce` and custom derivatives; their inner programs are translated.
 
         from primax.extend import to_jax
         from primax_kepler import kepler, kepler_p
@@ -87,10 +87,10 @@ def _bridge() -> Bridge:
 
 
 class Bridge:
-    """The primitives of jax that stand for those of primax.
+    """The primitives of jax that represent those of primax.
 
     Args:
-      modules: those of jax: `jax`, `core`, `ad`, `batching`, `mlir`.
+      modules: the modules of jax: `jax`, `core`, `ad`, `batching`, `mlir`.
     """
 
     def __init__(self, modules: Any) -> None:
@@ -99,7 +99,7 @@ class Bridge:
         self.programs = Cache(8192)  # of one equation each
 
     def primitive(self, primitive: Primitive) -> Any:
-        """The primitive of jax that stands for one of primax."""
+        """The primitive of jax that represents one of primax."""
         found = vars(primitive).get("_in_jax")
         if found is None:
             load_plugins()
@@ -108,7 +108,7 @@ class Bridge:
         return found
 
     def function(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """A function of jax arrays that computes one of primax."""
+        """A function of jax arrays that computes a function of primax."""
         programs = Cache(1024)
 
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -124,7 +124,7 @@ class Bridge:
         return run
 
     def options(self) -> Any:
-        """A block in which primax has the word size that jax has."""
+        """A block in which primax has the word size of jax."""
         dtypes = self.modules.jax.dtypes
         return enable_x64(bool(dtypes.canonicalize_dtype("float64") == "float64"))
 
@@ -140,7 +140,7 @@ class Bridge:
         return ShapedArray(tuple(aval.shape), aval.dtype, bool(aval.weak_type))
 
     def aval_in_jax(self, primitive: Primitive, aval: Any, like: Any) -> Any:
-        """The type in jax of a type of primax, that of a value which varies along the axes along which `like` does."""
+        """The type in jax for a type of primax, varying along the same axes as `like`."""
         if not isinstance(aval, ShapedArray) or has_extended_dtype(aval):
             raise NotImplementedError(
                 f"to_jax: results of {primitive} must be arrays of numbers, got {aval.str_short()}"
@@ -178,7 +178,7 @@ def _staged(fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]) -> tupl
 
 
 class _InJax:
-    """A primitive of primax with its rules as jax calls them."""
+    """A primitive of primax, with its rules in the form that jax calls."""
 
     def __init__(self, bridge: Bridge, primitive: Primitive) -> None:
         self.bridge = bridge
@@ -206,7 +206,7 @@ class _InJax:
         return list(outs) if self.given.multiple_results else outs[0]
 
     def impl(self, *args: Any, **params: Any) -> Any:
-        """Compile it with jax; evaluate it with primax where it cannot be compiled."""
+        """Compile the primitive with jax, or evaluate it with primax if it cannot be compiled."""
         if not self.compiles:
             with self.bridge.options():
                 out = self.given.bind(*map(np.asarray, args), **params)
@@ -255,7 +255,7 @@ class _InJax:
         return self._results(outs), self._results(out_tangents)
 
     def batch(self, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
-        """Results and where they are batched, by the program that primax's `vmap` makes of one application."""
+        """Results and their batch axes, by the program that primax's `vmap` makes of one application."""
         bridge = self.bridge
         for dim in dims:
             if dim is not None and not isinstance(dim, int):

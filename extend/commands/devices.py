@@ -76,7 +76,7 @@ def _description(name: str, plugin: Any, problem: str) -> dict[str, Any]:
 def _device(device: Any) -> dict[str, Any]:
     try:
         limit = (device.memory_stats() or {}).get("bytes_limit")
-    except RuntimeError:  # not every client tells
+    except RuntimeError:  # some clients do not report it
         limit = None
     return {"id": device.id, "kind": device.device_kind, "process": device.process_index, "memory": limit}
 

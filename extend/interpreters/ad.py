@@ -262,7 +262,7 @@ def bilinear_transpose(primitive: Any, lhs: Rule, rhs: Rule) -> Rule:
 
 
 def _named(rule: Rule, primitive: Any, given: tuple[Any, ...]) -> Rule:
-    """A factory's rule, named for tracebacks and located where its first part was written."""
+    """A factory's rule, with a name for tracebacks and the location of its first part."""
     rule.__name__ = f"{rule.__name__}({primitive})"
     for part in given:
         if part is not None and not callable(part):
