@@ -143,7 +143,7 @@ def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | Non
         if dim is not None
     ]
     if axis_size is not None:
-        lines.append(f"  axis_size is {axis_size}")
+        lines.append(f"  axis_size is {axis_size!r}")
     raise ValueError("vmap: the mapped axes must have one size:\n" + "\n".join(lines))
 
 
