@@ -183,7 +183,7 @@ def read_copy(function: str, copy: Any) -> bool | None:
       TypeError: it is neither a bool nor None.
     """
     if copy is None or copy is True or copy is False:
-        return copy  # type: ignore[no-any-return]
+        return copy
     if not among(copy, (True, False)):
         raise TypeError(f"{function}: copy must be a bool or None, got {copy!r}")
     return bool(copy)

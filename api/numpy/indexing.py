@@ -12,7 +12,6 @@ from primax.extend.api_util import of_call
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, ExtendedArray, ShapedArray, Tracer, config, get_aval
 from primax.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
-from primax.numpy.programs import one_program
 from primax.numpy.vectors import common_dtype, windows_of
 from primax.plugins.indexing import GatherScatterMode, dynamic_slice_p, gather_p
 from primax.plugins.indexing.positions import clipped, from_the_end
@@ -286,7 +285,6 @@ def take_slice(x: Any, start: int, limit: int, axis: int) -> Array:
     return slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None)
 
 
-@one_program("axis")
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The arrays that lie along an axis of an array.
 

@@ -50,7 +50,6 @@ def _integers(function: str, indices: Any) -> Any:
     return read_entries((indices,))[0]
 
 
-@one_program("axis out mode unique_indices indices_are_sorted fill_value")
 def take(
     a: Any,
     indices: Any,
@@ -85,6 +84,20 @@ def take(
     """
     if out is not None:
         refuse_out("take")
+    # Positions that are known on the host may need no program.
+    run = _taken if type(indices) is Array else _taken_by_operations
+    return run(a, indices, axis, mode, unique_indices, indices_are_sorted, fill_value)
+
+
+def _taken_by_operations(
+    a: Any,
+    indices: Any,
+    axis: int | None,
+    mode: str | None,
+    unique_indices: bool,
+    indices_are_sorted: bool,
+    fill_value: Any,
+) -> Array:
     aval_of("take", a, "a")
     position = _integers("take", indices)
     if axis is None:
@@ -108,6 +121,9 @@ def take(
         how = _PROMISE
     index = resolve(shape, [*[_ALL] * axis, position])
     return asarray(read(a, index, how, fill_value, unique_indices, indices_are_sorted, how is not _CLIP))
+
+
+_taken = one_program(static=2)(_taken_by_operations)
 
 
 def _is_inside(position: Any, first: int, limit: int) -> bool:
