@@ -307,6 +307,11 @@ def find_lowering(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
     raise MissingRuleError(rules.explain_missing(rules.lowering_rules, primitive, asked, hint, ctx.source_info))
 
 
+def ir_constants_of(closed: ClosedJaxpr) -> list[Any]:
+    """The IR values of a program's constants, of the types that the program has them in."""
+    return [ir_constant(x, v.aval) for v, x in zip(closed.jaxpr.constvars, closed.consts, strict=True)]
+
+
 def jaxpr_subcomp(
     module: ModuleContext,
     jaxpr: Jaxpr,
@@ -445,7 +450,7 @@ def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) ->
     with deeper(), ir.InsertionPoint(function.add_entry_block()):
         arguments = list(function.arguments)
         tokens = dict(zip(ordered, arguments, strict=False))
-        consts = list(map(ir_constant, closed.consts))
+        consts = ir_constants_of(closed)
         outs, tokens = jaxpr_subcomp(module, closed.jaxpr, tokens, consts, arguments[len(ordered) :])
         _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])
     module.depth -= 1
@@ -475,7 +480,7 @@ def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: S
 
 def inline_jaxpr(ctx: LoweringRuleContext, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """Build the IR of a closed jaxpr in place."""
-    consts = list(map(ir_constant, closed.consts))
+    consts = ir_constants_of(closed)
     outs, tokens = jaxpr_subcomp(ctx.module_context, closed.jaxpr, ctx.tokens_in, consts, args)
     if ctx.tokens_in:
         ctx.set_tokens_out({effect: tokens[effect] for effect in ctx.tokens_in})

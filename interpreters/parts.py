@@ -27,8 +27,8 @@ from primax.core.jaxpr import ClosedJaxpr
 from primax.core.mesh import Mesh, PartitionSpec
 from primax.core.variance import hooks
 from primax.interpreters.contexts import shared_context
-from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
-from primax.interpreters.lowering import LoweringRuleContext, ModuleContext, jaxpr_subcomp
+from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type
+from primax.interpreters.lowering import LoweringRuleContext, ModuleContext, ir_constants_of, jaxpr_subcomp
 from primax.interpreters.meshes import manual_scope
 from primax.interpreters.partitioning import sharding_rule
 from primax.interpreters.shardings import NamedSharding, named_from_hlo
@@ -330,7 +330,7 @@ def module_of_part(closed: ClosedJaxpr, part: Any) -> bytes:
         main = _jaxlib.func.FuncOp("main", tuple(types), visibility="public", ip=module.body)
         module.symbols.insert(main)
         with ir.InsertionPoint(main.add_entry_block()):
-            consts = list(map(ir_constant, closed.consts))
+            consts = ir_constants_of(closed)
             outs, _ = jaxpr_subcomp(module, closed.jaxpr, {}, consts, list(main.arguments))
             _jaxlib.func.return_(outs)
         if module.host_callbacks:

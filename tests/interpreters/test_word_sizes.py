@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import Any
 
@@ -139,3 +140,19 @@ def test_scalars_meet_wide_arrays_in_either_word_size_in_any_order(f):
             np.testing.assert_array_equal(f(x), expected)
             np.testing.assert_array_equal(px.jit(f)(x), expected)
             assert not wide or f(x).dtype == expected.dtype
+
+
+class Status(enum.IntEnum):
+    GOOD = 2
+
+
+@pytest.mark.parametrize("constant", [np.int64(2), Status.GOOD, 2, np.array(2)], ids=repr)
+def test_constants_of_programs_made_by_hand_have_the_types_of_their_variables(constant):
+    with px.enable_x64(False):
+        double = px.jit(lambda n, x: n * x)
+        closed = px.make_jaxpr(lambda x: double(Status.GOOD, x))(2.0)
+        assert [v.aval.dtype for v in closed.jaxpr.constvars] == [np.int32]
+        wide = closed.replace(consts=[constant])
+        params = {"name": "by_hand", "donated_invars": (False,), "keep_unused": False, "inline": False}
+        found = px.jit(lambda x: core.primitives.jit_p.bind(x, jaxpr=wide, **params)[0])(2.0)
+    assert (float(found), found.dtype) == (4.0, np.float32)
