@@ -11,7 +11,7 @@ _HELPERS = frozenset(("_collections_abc", "collections.abc", "contextlib", "func
 
 
 class Author:
-    """A line of somebody's code.
+    """A line of a user's or a plugin's code.
 
     Attributes:
       module: the name of the module it is in.
@@ -32,7 +32,7 @@ class Author:
 
 
 def is_surface(module: str) -> bool:
-    """Whether a module is one that plugins and users call, rather than one of theirs."""
+    """Whether a module is part of the interface that plugins and users call."""
     return module.startswith(_SURFACE)
 
 

@@ -16,12 +16,12 @@ __all__ = ["Cache", "Epoch", "epoch"]
 class Cache(dict[Any, Any]):
     """A bounded cache of results by key; no result is None.
 
-    Hot paths read it as a dict, by `cache.get(key)`; what that does not find, `find` may. When the dict has half of the
-    results that the cache may hold, they become the older half: those that are asked for again return to the dict, the
-    others go when it is full once more.
+    Hot paths read the cache as a dict, by `cache.get(key)`; `find` also finds older results. When the dict has half of
+    the maximal number of results, they become the older half. Older results that are used again return to the dict;
+    the others are removed when the dict is full again.
 
     Args:
-      most: how many results it may hold.
+      most: the maximal number of results.
     """
 
     __slots__ = ("__weakref__", "half", "older")
@@ -94,7 +94,7 @@ class Epoch:
 
     Attributes:
       value: the number of the present epoch.
-      listeners: called when another begins, for what is remembered outside of Python.
+      listeners: functions to call when a new epoch begins, for caches outside Python.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Epoch:
         self.listeners: list[Callable[[], None]] = []
 
     def bump(self) -> None:
-        """Begin another epoch: something that programs are derived from has changed."""
+        """Begin a new epoch, after a change of something from which programs are derived."""
         with _lock:
             self.value += 1
             self.forget()

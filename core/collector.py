@@ -8,7 +8,7 @@ from types import TracebackType
 
 __all__ = ["sparing"]
 
-_YOUNG = 50_000  # new objects between two looks at what is new
+_YOUNG = 50_000  # new objects between two collections of the youngest generation
 _NEVER = 2**30
 
 _lock = threading.Lock()
@@ -17,10 +17,10 @@ _before = (0, 0, 0)
 
 
 class sparing:
-    """A `with` block in which the collector looks at new objects only, and seldom.
+    """A `with` block in which the collector scans only new objects, and seldom.
 
-    While a program is staged, nearly all that is made stays, and to look at it again costs as much again. Cycles that
-    become garbage meanwhile are still found, as long as they are new. The thresholds are as they were afterwards.
+    While a program is staged, nearly all new objects stay, and repeated scans of them would be slow. Garbage cycles of
+    new objects are still found. At the end of the block the thresholds are restored.
     """
 
     __slots__ = ()
@@ -30,7 +30,7 @@ class sparing:
         with _lock:
             if not _at_work:
                 _before = gc.get_threshold()
-                if _before[0]:  # 0 is how some turn it off
+                if _before[0]:  # 0 turns the collector off
                     gc.set_threshold(max(_before[0], _YOUNG), _NEVER, _NEVER)
             _at_work += 1
 

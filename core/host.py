@@ -56,7 +56,7 @@ class PluginHost(WaitingPlugins):
         return f"<PluginHost: {len(self._active)} of {len(self._all())} plugins active>"
 
     def install(self) -> None:
-        """Make this the host that is asked when a rule is missing."""
+        """Make this the host that loads plugins when a rule is missing."""
         rules.loader.load = self.activate_imported
         rules.loader.load_all = self.activate
         rules.loader.suppliers = self.suppliers
@@ -77,7 +77,7 @@ class PluginHost(WaitingPlugins):
 
         Raises:
           PluginError: it failed or was refused, and nothing of it remains.
-          TypeError: an argument is not as above.
+          TypeError: an argument has the wrong type.
         """
         if isinstance(module, str) or module is None:
             raise TypeError(
@@ -108,9 +108,8 @@ class PluginHost(WaitingPlugins):
     def unregister(self, name: str) -> None:
         """Withdraw an active plugin; for tests.
 
-        What it has overridden comes back. Plugins that came later are withdrawn and registered again, so that
-        nothing is left that depends on its having been there. An explicit plugin is forgotten; another stays,
-        blocked.
+        This restores the entries that it had overridden. Later plugins are withdrawn and registered again, so that
+        nothing depends on this plugin any more. An explicit plugin is forgotten; another one stays, blocked.
 
         Raises:
           PluginError: no plugin of this name is active, or primax cannot do without it.
@@ -143,7 +142,7 @@ class PluginHost(WaitingPlugins):
         """Activate every plugin that has not been looked at yet.
 
         Returns:
-          Whether anything may have changed: False if all was done before, or is being done by this thread.
+          Whether anything may have changed: False if everything was active, or this thread is activating it.
 
         Raises:
           PluginError: a variable in the environment names an unknown plugin, an essential family failed, or
@@ -158,9 +157,9 @@ class PluginHost(WaitingPlugins):
     def activate_imported(self) -> bool:
         """Activate every plugin, except deferred families that have not been imported.
 
-        Nobody can bind their primitives. The same holds for installed plugins whose packages say, in a file, what they
-        have: they wait until their package is imported, or a rule or an operator of others is asked for that they
-        give. A plugin that gives rules for a family that waits has it activated first.
+        Programs cannot bind primitives of families that they have not imported. Installed plugins with a file that
+        lists their entries wait, too, until a program imports their package or asks for one of the listed rules or
+        operators. If a plugin has rules for a waiting family, the family is activated first.
 
         Returns:
           Whether anything may have changed.
@@ -180,7 +179,7 @@ class PluginHost(WaitingPlugins):
         return self._advance(self._imported_steps)
 
     def activate_plugin(self, name: str) -> bool:
-        """Activate a plugin: for a built-in one all that come with primax, for others also those that do not wait.
+        """Activate a plugin. For a built-in one, activate all of primax; for another, also those that do not wait.
 
         Returns:
           Whether it was activated now.
@@ -220,12 +219,12 @@ class PluginHost(WaitingPlugins):
         return lines
 
     def _advance(self, steps: Any) -> bool:
-        """Take steps of activation, unless this thread is in the middle of them."""
+        """Take steps of activation, unless this thread is already taking them."""
         if self._activation.running:
             return False
         self._activation.running = True
         try:
-            with sparing():  # what plugins define stays
+            with sparing():  # definitions of plugins stay
                 self._discover()
                 done = steps()
         finally:
@@ -261,7 +260,7 @@ class PluginHost(WaitingPlugins):
         return loading is not None and loading.source != "built-in"
 
     def primitive(self, name: str) -> Primitive | None:
-        """The primitive of a name, full or short, with the plugin that has it activated; None if there is none.
+        """The primitive of a full or short name, with its plugin activated; None if there is none.
 
         Raises:
           PluginError: several plugins have one of that name.
@@ -291,7 +290,7 @@ class PluginHost(WaitingPlugins):
                 return True
 
     def _load(self, record: PluginRecord) -> None:
-        """Import and register a plugin. It stays discovered if its import began before and is not over."""
+        """Import and register a plugin. It stays discovered while an earlier import of it has not ended."""
         if record.state != "discovered":
             return
         self._release(record.name)
@@ -318,7 +317,7 @@ class PluginHost(WaitingPlugins):
                 self._register(record, plugin)
 
     def _register(self, record: PluginRecord, plugin: Any) -> None:
-        """Let a plugin register, and undo all of it if it fails. The lock is held."""
+        """Register a plugin, and undo everything if it fails. The caller has the lock."""
         registry = Registry(record.name, self.primitives, self._owners, self._consents)
         waiting = set(not_entered)
         activation = self._activation
@@ -393,7 +392,7 @@ class PluginHost(WaitingPlugins):
                     raise PluginError(f"{OVERRIDES} names {name!r}, which is not a plugin{hint}")
 
     def _refusal_to_override(self, owner: str | None, current: Any) -> str:
-        """Why the plugin that registers just now may not replace what a plugin owns; empty if it may, or none does."""
+        """Why the registering plugin may not override an entry of another; empty if it may, or none registers."""
         record = self._activation.loading
         if record is None or record.source != "installed":
             return ""  # it is part of primax, or the user registered it by hand
@@ -405,7 +404,7 @@ class PluginHost(WaitingPlugins):
         return refusal
 
     def _look_for_forgotten(self, record: PluginRecord, before: set[Primitive]) -> None:
-        """Note primitives that a plugin has defined for the host to enter, and has not entered.
+        """Record a warning about primitives that a plugin defined but did not enter.
 
         Args:
           record: the plugin.

@@ -41,16 +41,16 @@ not_entered: weakref.WeakSet[Primitive] = weakref.WeakSet()
 
 
 class RefusedError(PluginError):
-    """A plugin asked for something that the host refuses."""
+    """The host refuses an entry of a plugin."""
 
 
 class Entry(NamedTuple):
-    """One thing that a plugin has entered.
+    """One entry of a plugin.
 
     Attributes:
       what: `"primitive"`, `"rule"`, `"unsupported"`, `"samples"`, `"operator"`, `"protocol"`, `"effect"`, `"aval"`,
-        or what `Registry.enter` was told.
-      name: what it is called, such as the primitive's name.
+        or the argument `what` of `Registry.enter`.
+      name: its name, such as the primitive's name.
       kind: the kind of rule; empty for other things.
       provenance: where a rule, an operator and the like comes from; None for other things.
       home: the module of the class that it is about, or of the `Table` that it is in, if there is one.
@@ -67,10 +67,10 @@ class Entry(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """Whose an operator, a protocol, an effect or the like is.
+    """The ownership of an operator, a protocol, an effect or the like.
 
     Attributes:
-      owner: the plugin that has given it first.
+      owner: the plugin that entered it first.
       current: where that comes from which is there now.
     """
 
@@ -84,8 +84,8 @@ class Registry:
     Args:
       plugin: the plugin's name.
       primitives: the primitives of all plugins, by name; shared by all registries of one host.
-      owners: who supplies each operator, protocol, effect and aval handler; shared likewise.
-      consents: who may replace rules of others; shared likewise, None if nobody asks.
+      owners: the owner of each operator, protocol, effect and aval handler; shared by all registries.
+      consents: the plugins that may override rules of others; shared by all registries, None to allow all.
     """
 
     def __init__(
@@ -118,14 +118,14 @@ class Registry:
         """Enter a primitive and its rules, or further rules for a primitive of another plugin.
 
         Args:
-          primitive: what the rules are for.
-          unsupported: for kinds that cannot be given, the reason, which the user is told.
-          override: whether rules that are there already are replaced.
+          primitive: the primitive of the rules.
+          unsupported: for kinds of rules that cannot exist, the reason, which error messages show.
+          override: whether to replace existing rules.
           samples: as for `samples`.
           given: rules by kind: impl, abstract_eval, jvp, transpose, batch, lowering and the other keys of
             `rule_tables`. A lowering may be a mapping from platforms to rules, with None for all others. None
-            means that there is no rule. A rule may be a derivation, such as `derive.loop`. One that was made from
-            another may say so in an attribute `derived_from`, such as `"lowering"`.
+            means that there is no rule. A rule may be a derivation, such as `derive.loop`. A rule that was made from
+            another may name its kind in an attribute `derived_from`, such as `"lowering"`.
 
         Raises:
           TypeError: a keyword is not a kind of rule, a rule is not callable, or `override` is not a bool.
@@ -155,13 +155,13 @@ class Registry:
         """Add samples of a primitive for the conformance kit.
 
         Args:
-          primitive: one that this plugin or another has defined.
-          samples: each a `Sample`, or a function that returns several, or a text `"module:attribute"` that says where
-            such are: one, a list of them, or a mapping that has the primitive's. The module is imported, and the
-            function called, when the samples are wanted, so that a program that checks nothing loads neither.
+          primitive: a primitive of this plugin or another.
+          samples: each a `Sample`, a function that returns several, or a text `"module:attribute"`. The attribute is
+            one of these, a list of them, or a mapping from names of primitives to them. The module is imported, and
+            the function called, only when the samples are needed.
 
         Raises:
-          TypeError: it is none of these.
+          TypeError: a sample is none of these.
         """
         self._require_open("samples")
         if not isinstance(primitive, Primitive):
@@ -172,10 +172,10 @@ class Registry:
         self._log("samples", self._key_of(primitive))
 
     def allow_overrides(self, *plugins: str) -> None:
-        """Let other plugins replace the entries of this plugin: rules of its primitives, its operators and so on.
+        """Allow other plugins to override entries of this plugin: rules of its primitives, its operators and so on.
 
         Args:
-          plugins: their names; without any, all may.
+          plugins: their names; without names, all plugins may.
 
         Raises:
           TypeError: one is not a name.
@@ -193,7 +193,7 @@ class Registry:
 
         Args:
           aval_type: a subclass of `AbstractValue`.
-          override: whether to replace what is there already.
+          override: whether to replace an existing protocol.
           functions: the fields of `ArrayProtocol`, all but those that may be None.
 
         Raises:
@@ -218,7 +218,7 @@ class Registry:
         """Implement Python's operators, and the methods and properties of arrays.
 
         Args:
-          override: whether to replace those that are supplied already.
+          override: whether to replace existing operators.
           functions: by name: `add` is `x + y`, `radd` its reflected form, `getitem` is `x[i]`, `sum` is
             `x.sum()`.
 
@@ -235,7 +235,7 @@ class Registry:
                     install_operators({name: function})
 
     def functions(self, **functions: Callable[..., Any]) -> None:
-        """Offer functions to users, who find them in `primax.contrib.<plugin>`.
+        """Offer functions to users, in `primax.contrib.<plugin>`.
 
         Args:
           functions: by name.
@@ -270,9 +270,9 @@ class Registry:
         Args:
           kind: a subclass of `Effect`.
           ordered: whether these effects happen in program order.
-          control_flow: whether they may stand inside loops and branches.
-          custom_derivatives: whether they may stand inside functions with custom derivative rules.
-          override: whether to replace what is known of `kind` already.
+          control_flow: whether they are allowed inside loops and branches.
+          custom_derivatives: whether they are allowed inside functions with custom derivative rules.
+          override: whether to replace an earlier registration of `kind`.
 
         Raises:
           TypeError: `kind` is not a subclass of `Effect`.
@@ -289,7 +289,7 @@ class Registry:
         Args:
           python_type: the class.
           handler: `(value) -> aval`.
-          override: whether to replace a handler that is there already.
+          override: whether to replace an existing handler.
 
         Raises:
           TypeError: `python_type` is not a class, or `handler` not callable.
@@ -309,16 +309,16 @@ class Registry:
         """Enter a named value in a table that several plugins share.
 
         Args:
-          what: what the table holds, in one word, such as `"generator"`.
-          table: a `Table`, whose look-ups load the plugins that enter what they look for; or any other mapping, whose
-            look-ups load nobody, so that a plugin which enters something there is loaded by every program.
-          name: by what name it is found there.
-          value: what is entered.
-          override: whether to replace what is there by that name.
+          what: the kind of value in the table, in one word, such as `"generator"`.
+          table: a `Table`, which imports a plugin when one of its names is looked up; or any other mapping. Every
+            program then imports the plugin, since a plain mapping cannot do this.
+          name: the name of the value in the table.
+          value: the value.
+          override: whether to replace an existing value of that name.
 
         Raises:
-          TypeError: `table` is not a dictionary, or `what` or `name` is not a string, or `what` not what the `Table`
-            holds.
+          TypeError: `table` is not a dictionary, `what` or `name` is not a string, or `what` differs from that of the
+            `Table`.
           PluginError: the name is taken and `override` is False.
         """
         self._require_open("enter")
@@ -339,7 +339,7 @@ class Registry:
     def roll_back(self) -> None:
         """Undo every entry, and all other writes of the plugin to shared tables, latest first.
 
-        What was overridden comes back.
+        This restores overridden entries.
         """
         self.open = False
         if self.undos:
@@ -367,10 +367,10 @@ class Registry:
         self.entries.append(Entry(what, name, kind, provenance, home, outranked))
 
     def _claim(self, primitive: Primitive) -> None:
-        """Take the primitive's name, unless the primitive has been entered already.
+        """Reserve the primitive's name, unless the primitive has been entered already.
 
-        Where another plugin has one of that name, it is known by both names, as in `beta::scale`; so is the other's,
-        unless that is one of primax, whose names stay short.
+        If another plugin has a primitive of this name, both primitives get full names, as in `beta::scale`. Primitives
+        of primax keep their short names.
         """
         name = primitive.name
         if name not in self._primitives:
@@ -397,7 +397,7 @@ class Registry:
         self._log("primitive", self._key_of(primitive))
 
     def _tell_apart(self, holder: Primitive) -> None:
-        """Let a primitive of a plugin be shown by its full name, since another will have the short one too."""
+        """Show a primitive of a plugin by its full name, since another one will have the same short name."""
         if holder.full_name or belongs(holder.module, built_in):
             return
 
@@ -408,7 +408,7 @@ class Registry:
         journal.note(undo)
 
     def _key_of(self, primitive: Primitive) -> str:
-        """By what name a primitive is found among those of all plugins."""
+        """The name of a primitive in the table of all plugins."""
         if self._primitives.get(primitive.name) is primitive:
             return primitive.name
         return primitive.full_name or primitive.name
@@ -442,7 +442,7 @@ class Registry:
         self._log("rule", self._key_of(primitive), _shown_kind(table, key), provenance)
 
     def _placed(self, provenance: Provenance, rule: Any) -> Provenance:
-        """Provenance of a rule that a factory of the surface has made: the line that asked for it."""
+        """Provenance of a rule that a public factory made: the line of its call."""
         function = rule
         while hasattr(function, "func"):
             function = function.func
@@ -492,12 +492,12 @@ class Registry:
 
     @contextmanager
     def _entering(self, what: str, key: Any, value: Any, home: str = "") -> Iterator[None]:
-        """A block that enters something: it can be undone, is listed, and is this plugin's.
+        """A block that enters a value: the entry can be undone, is listed, and belongs to this plugin.
 
         Args:
-          what: it is, in one word.
+          what: the kind of value, in one word.
           key: its name or class.
-          value: what is entered.
+          value: the value.
           home: the module that has the table, or the class that is the key.
         """
         with journal.recording(self.undos):
@@ -520,7 +520,7 @@ def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive 
 
     Args:
       primitives: those of all plugins, by name.
-      name: such as `"scale"` or `"beta::scale"`.
+      name: a short or full name, such as `"scale"` or `"beta::scale"`.
 
     Raises:
       PluginError: the short name belongs to primitives of several plugins, none of which is primax's.
@@ -535,7 +535,7 @@ def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive 
     return found
 
 
-_OF_THE_KERNEL = ("primax.", "builtins", "numpy")  # where classes are from whose types the kernel knows
+_OF_THE_KERNEL = ("primax.", "builtins", "numpy")  # the modules of classes with types that the kernel knows
 
 
 def _shown_kind(table: RuleTable, key: Any) -> str:
@@ -553,11 +553,11 @@ def _on(key: Any) -> str:
 def rules_to_enter(
     where: str, primitive: Primitive, given: Mapping[str, Any], unsupported: Mapping[str, str]
 ) -> dict[tuple[str, Any], Callable[..., Any]]:
-    """Rules by kind and table key, derived where that is asked for, and all found to be right.
+    """Rules by kind and table key, checked, and derived where a derivation was given.
 
     Args:
-      where: what is called, for messages.
-      primitive: whose rules they are.
+      where: the called function, for messages.
+      primitive: the primitive of the rules.
       given: rules and derivations by kind; lowerings may be mappings from platforms.
       unsupported: reasons by kind.
 
@@ -588,7 +588,7 @@ _PLACE = r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*"
 
 
 def require_samples(where: str, samples: Iterable[Any]) -> None:
-    """Refuse what makes no samples.
+    """Check the sources of samples.
 
     Raises:
       TypeError: something is neither a `Sample` nor a function nor a place.
@@ -602,7 +602,7 @@ def require_samples(where: str, samples: Iterable[Any]) -> None:
 
 
 def _flatten(where: str, primitive: Primitive, given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, Any], Any]]:
-    """Rules by kind and table key; the rules of platforms one by one."""
+    """Rules by kind and table key, with a separate key for each platform."""
     for kind, rule in given.items():
         if rule is None:
             continue

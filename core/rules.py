@@ -60,9 +60,9 @@ lock = threading.RLock()
 class RuleTable(MutableMapping[Any, Rule]):
     """One kind of rule, by primitive: a mapping that shows the rules of all active plugins.
 
-    Interpreters read `functions`, which holds what has been entered so far. Without an optional rule, they do
-    something else than fail. `table[p] = rule` enters a rule, or replaces one of the writer's own; a rule that
-    somebody else has given to a plugin's primitive is replaced by `register(p, rule, override=True)` only.
+    Interpreters read `functions`, which has the rules entered so far. Without an optional rule, interpreters use a
+    default. `table[p] = rule` enters a rule, or replaces a rule of the same author. Only
+    `register(p, rule, override=True)` replaces another author's rule of a plugin's primitive.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         self.remedy = remedy
         self.optional = optional
         self.experimental = experimental
-        self.late = late  # whether programs that were made without a rule stay right when one comes
+        self.late = late  # whether programs made without a rule stay valid when one is added
         self.functions: dict[Any, Rule] = {}
         self.withheld: dict[Any, tuple[dict[Any, Rule], list[str]]] = {}
         self.unsupported: dict[Any, str] = {}
@@ -131,9 +131,9 @@ class RuleTable(MutableMapping[Any, Rule]):
         Args:
           key: a primitive, or for lowerings also a pair of one and a platform.
           rule: the rule, or a derivation of it.
-          plugin: who gives it; by default the module that calls.
-          override: whether a rule that is there is replaced.
-          origin: how it came to be; what the rule's attribute `derived_from` says, by default.
+          plugin: its author; by default the calling module.
+          override: whether to replace an existing rule.
+          origin: the origin of the rule; by default from the rule's attribute `derived_from`.
 
         Raises:
           TypeError: the key is not a primitive, or the rule is not callable or cannot be derived.
@@ -181,7 +181,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             return self._changed(key, before)
 
     def lend(self, form: Any, rule: Rule, provenance: Provenance) -> None:
-        """Enter a rule of a form of some primitive: it is not listed, and stays as long as the form."""
+        """Enter a rule for a form of a primitive; the rule is not listed, and lives as long as the form."""
         with lock:
             self.functions[form] = rule
             self.sources[form] = provenance
@@ -221,7 +221,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         )
 
     def _call(self, method: str, key: Any, *args: str) -> str:
-        """A call that insists, as a program would write it."""
+        """The text of a call with `override=True`."""
         name = f"{_primitive(key).name}_p"
         written = f"({name}, {key[1]!r})" if isinstance(key, tuple) else name
         return f"rule_tables[{self.kind!r}].{method}({', '.join((written, *args))}, override=True)"
@@ -256,11 +256,11 @@ class RuleTable(MutableMapping[Any, Rule]):
         """The rule; loads plugins if necessary.
 
         Args:
-          primitive: what it is for.
-          asked: what needs it, for the message; by default the transformation at work.
+          primitive: the primitive.
+          asked: what needs the rule, for the message; by default the current transformation.
 
         Raises:
-          MissingRuleError: no active plugin gives one.
+          MissingRuleError: no active plugin has such a rule.
         """
         rule = self.get_or_load(primitive)
         if rule is None:
@@ -278,12 +278,12 @@ class RuleTable(MutableMapping[Any, Rule]):
 
 
 def withhold(table: RuleTable, primitive: Any, plugin: str) -> None:
-    """Hold the rules of a primitive back until somebody asks for one, since a plugin that waits gives another then.
+    """Withhold the rules of a primitive until one is requested, since a waiting plugin will replace it.
 
     Args:
-      table: of which kind.
-      primitive: whose rules.
-      plugin: which plugin, that is loaded when one is asked for.
+      table: the table of the rules.
+      primitive: the primitive of the rules.
+      plugin: the waiting plugin.
     """
     if table.kind in _ASKED_WITH_TYPES:
         typed = effectful_abstract_eval_rules
@@ -297,8 +297,8 @@ def withhold(table: RuleTable, primitive: Any, plugin: str) -> None:
         table.withheld[primitive][1].append(plugin)
 
 
-# Kinds of rules that are looked up without asking for plugins, since most primitives have none. The former are looked
-# up for equations alone, whose types have been asked for before.
+# Kinds of rules that are looked up without loading plugins, since most primitives have none. The first are looked up
+# only for equations, after a look-up of their type rule.
 _ASKED_WITH_TYPES = frozenset({"check", "dce", "named_axes", "print", "sharding"})
 _READ_DIRECTLY = frozenset({"axis_batch", "partial_eval", "partial_eval_jaxpr", "staging", "variance"})
 
@@ -434,7 +434,7 @@ def load_plugins(everything: bool = False) -> bool:
     """Activate the plugins if they are not active; True if this call activated them.
 
     Args:
-      everything: also built-in families that nobody has imported yet, which may otherwise be left for later.
+      everything: whether to load built-in families that have not been imported, too.
     """
     return loader.load_all() if everything else loader.load()
 
@@ -504,10 +504,10 @@ def new_rule_table(kind: str, signature: str, *, remedy: str = "", optional: boo
     """A table for the rules of a new transformation, which plugins fill by `registry.define(p, kind=rule)`.
 
     Args:
-      kind: what the rules are called, an identifier that no other table has.
-      signature: how they are called and what they return, in words for messages.
-      remedy: what else helps who meets a primitive without one, a sentence for messages.
-      optional: whether the transformation does something else than fail where a rule is missing.
+      kind: the name of the kind, an identifier that no other table has.
+      signature: the arguments and results of the rules, in words for messages.
+      remedy: another remedy for a missing rule, a sentence for messages.
+      optional: whether the transformation has a default for a missing rule.
 
     Raises:
       TypeError: `kind` is not an identifier.

@@ -23,23 +23,23 @@ class Sample:
     Attributes:
       args: its arguments, NumPy arrays or scalars.
       params: its parameters.
-      name: tells samples of one primitive apart in reports; its number if empty.
-      rtol: how far off numbers may be, relative to the largest; by dtype if None.
-      skip: by the name of a check, why it cannot hold here; `"transpose"` stands for all that is in reverse mode.
-      constant: positions of inexact arguments that derivatives are not taken with respect to.
-      vary: `(args, k) -> args`, for k = 1, 2, ... other arguments of the same types, where exchanging the elements
-        of each argument would not do.
-      reference: `(*args, **params) -> result`, the same computed by NumPy; a list of results for several.
-      axes: names and sizes of axes that are in scope, outermost first. Arguments and results then have these axes in
-        front, and the primitive is applied to what lies along them.
-      invariants: `(results, args) -> arrays`, for results that arguments do not determine wholly, such as eigenvectors,
-        of which each has any sign or phase: a list of what is determined, by NumPy from values in double precision.
-        Checks compare this in place of the results, and its derivatives in place of theirs.
-      singular: whether the primitive is not smooth there, such as a norm at the origin. Derivatives are not compared
-        with differences then, but must be the same in every order of transformations.
+      name: the name of the sample in reports; its number if empty.
+      rtol: the tolerance of numbers, relative to the largest; None for that of the dtype.
+      skip: the checks to skip: a mapping from their names to reasons; `"transpose"` stands for all of reverse mode.
+      constant: positions of inexact arguments that are not differentiated.
+      vary: `(args, k) -> args`, other arguments of the same types for k = 1, 2, ..., if a permutation of the elements
+        of each argument is not valid.
+      reference: `(*args, **params) -> result`, the same computation in NumPy; a list for several results.
+      axes: names and sizes of axes in scope, outermost first. Arguments and results then have these axes in front, and
+        the primitive is applied inside them.
+      invariants: `(results, args) -> arrays`, for results that are not unique, such as eigenvectors with any sign or
+        phase: a list of unique values, computed by NumPy in double precision. Checks compare these and their
+        derivatives instead of the results.
+      singular: whether the primitive is not smooth at the arguments, such as a norm at the origin. Derivatives are then
+        not compared with differences, but must agree for every order of transformations.
 
     Raises:
-      TypeError: one of these is not as above.
+      TypeError: an attribute has the wrong type.
     """
 
     args: Sequence[Any]
@@ -87,7 +87,7 @@ def samples_of(primitive: Any) -> list[Sample]:
 
     Raises:
       ImportError: there is no such module.
-      TypeError: what gives samples gives something else.
+      TypeError: a source of samples returns something else.
     """
     found: list[Sample] = []
     for source in sample_sources.get(primitive, ()):
@@ -97,7 +97,7 @@ def samples_of(primitive: Any) -> list[Sample]:
 
 
 def _named(primitive: Any, source: str) -> Iterable[Any]:
-    """The samples, and functions that make some, that a text `"module:attribute"` says of a primitive."""
+    """The samples of a primitive, and functions that make some, at a place `"module:attribute"`."""
     module, _, attribute = source.partition(":")
     held = getattr(import_module(module), attribute, None)
     if isinstance(held, Mapping):

@@ -1,8 +1,8 @@
 """Variance: the manual mesh axes along which values differ, and the insertion of `pvary`.
 
-Inside of `shard_map` the type of a value holds the axes along which it may vary (`vma`). All operands of a primitive
-that does not communicate vary along the same axes: `pvary`, whose transpose is a sum, makes those that do not. It is
-inserted where a primitive is bound, before any transformation sees it, so that each of them handles it like any other.
+Inside `shard_map` the type of a value has the axes along which it may vary (`vma`). All operands of a primitive that
+does not communicate must vary along the same axes. `pvary`, whose transpose is a sum, converts operands. It is inserted
+when a primitive is bound, before transformations see it, so transformations handle it like any other primitive.
 """
 
 from __future__ import annotations
@@ -93,13 +93,13 @@ def vary_like(x: Any, aval: Any) -> Any:
 
 
 def cotangent_aval(aval: Any) -> Any:
-    """The type of cotangents of values of a type: where these are summands, they are the same, and the other way."""
+    """The type of cotangents for values of a type: reduced where the values are unreduced, and vice versa."""
     division = getattr(aval, "division", None)
     return aval.update(division=division.of_cotangents) if division is not None and division.is_pending else aval
 
 
 def cotangent_like(ct: Any, aval: Any) -> Any:
-    """A cotangent for values of a type: summed along the axes along which it varies and they do not."""
+    """A cotangent for values of a type: summed along the axes along which only the cotangent varies."""
     wanted = getattr(aval, "vma", _NOTHING)
     division = getattr(aval, "division", None)
     if division is not None and division.is_pending:
@@ -116,23 +116,23 @@ def own_axes(*avals: Any, **params: Any) -> list[frozenset[Any]]:
 
 
 def unvaried(aval: Any) -> Any:
-    """A type without axes of meshes, for programs that lowerings are made of: XLA knows how their values lie."""
+    """A type without mesh axes, for programs inside lowerings: there XLA knows the divisions of values."""
     if getattr(aval, "division", None) is None and not getattr(aval, "vma", _NOTHING):
         return aval
     return aval.update(vma=_NOTHING, division=None)
 
 
 def join_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
-    """The operands of a primitive, varying along the axes along which it wants them to: by its rule, or all the same.
+    """The operands of a primitive, converted to vary along the axes that its rule requires, or else along the same.
 
-    Scalars stay as they are, and the operands of what holds programs, which say themselves what they take.
+    Scalars are not converted, nor operands of primitives with inner programs, whose arguments have their own types.
     """
     rule = rules.variance_rules.functions.get(primitive)
     if rule is not None:
         avals = [x.aval if isinstance(x, Tracer) else get_aval(x) for x in args]
         return [vary(x, axes) for x, axes in zip(args, rule(*avals, **params), strict=True)]
     first = None
-    for x in args:  # values without a type are no tracers
+    for x in args:  # values without a type are not tracers
         axes = getattr(getattr(x, "aval", None), "vma", _NOTHING)
         if first is None:
             first = axes
@@ -151,9 +151,10 @@ def join_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -
 
 
 def settle_results(primitive: Any, avals: Sequence[Any], outs: list[Any], params: dict[str, Any]) -> list[Any]:
-    """The types of results: they vary along the axes along which some operand does, unless the primitive says more.
+    """The types of results: they vary along all axes along which an operand varies, unless the primitive adds more.
 
-    Where operands are divided, the sharding rule says how results are. What holds programs tells both itself.
+    If operands are divided, the sharding rule defines the divisions of results. The type rules of primitives with inner
+    programs return both.
     """
     if any(type(aval) is ShapedArray and aval.division is not None for aval in avals) and (
         primitive in rules.sharding_rules.functions or not holds_jaxpr(params)
