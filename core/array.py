@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
@@ -81,6 +82,12 @@ class Array(Operand, metaclass=_ArrayType):
     @property
     def sharding(self) -> Any:
         return self._b._sharding
+
+    @property
+    def format(self) -> Any:
+        """The layout, which is row-major, with the sharding."""
+        layout = import_module("primax.core.layout")
+        return layout.Format(layout.Layout(tuple(range(self.ndim))), self._b._sharding)
 
     @property
     def committed(self) -> bool:

@@ -47,6 +47,15 @@ def test_arrays_are_put_row_by_row_in_the_memory_of_devices():
         px.device_put(X, Space.Host)
 
 
+def test_arrays_tell_their_formats():
+    mesh = px.make_mesh((2,), ("rows",))
+    divided = px.device_put(X, px.NamedSharding(mesh, px.P("rows")))
+    assert divided.format == Format(Layout((0, 1)), divided.sharding)
+    assert px.numpy.float32(1).format.layout == Layout(())
+    again = px.device_put(X + 1, divided.format)
+    assert again.format == divided.format
+
+
 def test_layouts_may_be_left_to_xla():
     left = Format(Layout.AUTO)
     compiled = px.jit(lambda x: x.T, in_shardings=left, out_shardings=left).lower(X).compile()

@@ -106,6 +106,11 @@ def test_what_notes_name_is_there() -> None:
                 assert find(path) is not None, text
 
 
+@pytest.mark.parametrize("name", ["offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"])
+def test_policies_that_offload_are_absent_for_a_reason(name: str) -> None:
+    assert "device memory only" in table().explain(f"jax.checkpoint_policies.{name}")
+
+
 def test_modules_are_reached_from_primax_alone() -> None:
     """So `import jax.interpreters.ad` may become `import primax as jax`."""
     modules = sorted({path for name in public_names() if name not in UNUSED and (path := ported_path(name))})
