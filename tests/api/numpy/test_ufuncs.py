@@ -226,3 +226,10 @@ def test_ldexp_agrees_with_jax() -> None:
 def test_logaddexp_of_complex_numbers_stays_on_the_principal_branch() -> None:
     calls = {"natural": lambda m, z: m.logaddexp(z, 0.0), "binary": lambda m, z: m.logaddexp2(z, 1.0)}
     compare(calls, np.array([3 - 5j, -1 + 2j, 1 + 9j, 2 - 30j], np.complex64), rtol=1e-5)
+
+
+def test_rounding_keeps_infinite_parts_apart():
+    x = pnp.asarray(np.array([complex(-np.inf, 1.234), complex(0.555, np.inf)], np.complex64))
+    for out in (pnp.round(x, 2), px.jit(lambda x: pnp.round(x, 2))(x)):
+        np.testing.assert_allclose(out.real, np.array([-np.inf, 0.56], np.float32))
+        np.testing.assert_allclose(out.imag, np.array([1.23, np.inf], np.float32))

@@ -74,6 +74,18 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"p must be of shape",
     ),
     Meant(
+        r"random\.choice",
+        "primax raises",
+        "The mode is checked; jax looks at it only where it makes a difference.",
+        message=r"mode must be 'high', 'low' or None",
+    ),
+    Meant(
+        r"lax\.full",
+        "primax raises",
+        "A number must fit its dtype even if no element holds it; jax looks at it only where there is one.",
+        message=r"Python int must fit",
+    ),
+    Meant(
         r"lax\..*",
         "primax raises",
         "Dtypes are checked whatever the shapes; jax returns early where arrays are empty.",
