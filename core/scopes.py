@@ -143,7 +143,17 @@ class compiler_attributes:
             with self:
                 return fun(*args, **kwargs)
 
+        for name in ("eval_shape", "lower", "trace"):  # which a jitted function has, and which trace it too
+            if callable(stage := getattr(fun, name, None)):
+                setattr(call, name, self._within(stage))
         return call  # type: ignore[return-value]
+
+    def _within(self, stage: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return stage(*args, **kwargs)
+
+        return run
 
 
 def _text(value: Any) -> str | None:

@@ -453,9 +453,9 @@ def placed(aval: Any, sharding: Any) -> Any:
     return aval if getattr(aval, "division", None) is None else aval.update(division=None)
 
 
-def _coordinates(mesh: Mesh) -> Mapping[Any, np.ndarray[Any, Any]]:
+def _coordinates(mesh: Mesh | AbstractMesh) -> Mapping[Any, np.ndarray[Any, Any]]:
     """For each axis of a mesh where along it each device is."""
-    places = np.indices(mesh.devices.shape).reshape(len(mesh.axis_names), -1)
+    places = np.indices(mesh.axis_sizes).reshape(len(mesh.axis_names), -1)
     return dict(zip(mesh.axis_names, places, strict=True))
 
 
@@ -506,7 +506,7 @@ def to_hlo(mesh: Mesh, spec: PartitionSpec, ndim: int) -> Any:
     return hlo_sharding.iota_tile(sizes, list(mesh.axis_sizes), order, [each for _, each in further])
 
 
-def named_from_hlo(given: Any, mesh: Mesh, ndim: int) -> NamedSharding | None:
+def named_from_hlo(given: Any, mesh: Mesh | AbstractMesh, ndim: int) -> NamedSharding | None:
     """The sharding over a mesh that is equal to an XLA sharding; None if there is none."""
     if given.is_replicated() or mesh.size == 1:
         return NamedSharding(mesh, PartitionSpec())

@@ -44,6 +44,7 @@ class Artifact:
       spread: over which devices; None for one.
       primitives: the names of the primitives of plugins that it was made from.
       foreign: for each platform the foreign functions that it calls.
+      anywhere: whether the module for the first platform may run on others, too.
       program: a program that calls it.
     """
 
@@ -58,8 +59,10 @@ class Artifact:
         spread: Spread | None = None,
         primitives: Sequence[str] = (),
         foreign: Mapping[str, Foreign] | None = None,
+        anywhere: bool = False,
     ) -> None:
         self.name = name
+        self.anywhere = anywhere
         self.primitives = tuple(primitives)
         self.foreign = dict(foreign or {})
         self.in_avals = tuple(in_avals)
@@ -106,7 +109,11 @@ class Artifact:
 
 
 def make_artifact(
-    closed: core.ClosedJaxpr, name: str, platforms: Sequence[str], site: backend.Site | None = None
+    closed: core.ClosedJaxpr,
+    name: str,
+    platforms: Sequence[str],
+    site: backend.Site | None = None,
+    anywhere: bool = False,
 ) -> Artifact:
     """Lower a program for each platform; for as many devices as the site has, if one is given.
 
@@ -133,7 +140,8 @@ def make_artifact(
 
     def make_vjp() -> Artifact:
         derivative = _vjp_program(closed)
-        return make_artifact(derivative, f"{name}_vjp", platforms, _vjp_site(several, closed) if several else None)
+        where = _vjp_site(several, closed) if several else None
+        return make_artifact(derivative, f"{name}_vjp", platforms, where, anywhere)
 
     spread = None
     if several:
@@ -152,6 +160,7 @@ def make_artifact(
         spread=spread,
         primitives=primitives_of(closed),
         foreign=foreign,
+        anywhere=anywhere,
     )
 
 
@@ -216,11 +225,14 @@ def _jvp(primals: Any, tangents: Any, *, artifact: Artifact) -> tuple[Any, Any]:
 @mlir.physical_lowering
 def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> list[Any]:
     platform = ctx.module_context.platform
+    if artifact.anywhere and platform not in artifact.modules:
+        platform = next(iter(artifact.modules))
     data = artifact.modules.get(platform)
     if data is None:
         raise core.MissingRuleError(
             f"{artifact.name} was exported for {sorted(artifact.modules)}, and the program is built for {platform!r}; "
-            "export it with export(f, platforms=[...])"
+            "export it with export(f, platforms=[...]), or, if its program runs on any platform, with "
+            "disabled_checks=[DisabledSafetyCheck.platform()]"
         )
     require(artifact.name, artifact.foreign.get(platform, {}))
     results = [mlir.aval_to_ir_type(aval) for aval in ctx.avals_out]

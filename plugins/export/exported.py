@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from primax.extend import backend
 from primax.extend.api_util import among, integer, sequence
-from primax.extend.core import Array, tree
-from primax.extend.sharding import Mesh, named_from_hlo, to_hlo
-from primax.plugins.calls import flat_arguments
+from primax.extend.core import Array, ShapeDtypeStruct, tree
+from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, named_from_hlo, to_hlo
+from primax.plugins.calls import flat_arguments, jit
 from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
 from primax.plugins.export.file import from_bytes, to_bytes
 from primax.plugins.export.structure import structure_from_json, structure_to_json
@@ -74,16 +76,16 @@ class Exported:
         leaves = flat_arguments(args, kwargs, self.in_tree, self.in_avals, self.fun_name, "exported for")
         return tree.unflatten(self.out_tree, self._artifact(*leaves))
 
-    def in_shardings_jax(self, mesh: Mesh) -> tuple[Any, ...]:
+    def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
         """For each argument, its sharding over a mesh of the same number of devices; None where XLA chooses."""
         return self._over("in_shardings_jax", mesh, self.in_shardings_hlo, self.in_avals)
 
-    def out_shardings_jax(self, mesh: Mesh) -> tuple[Any, ...]:
+    def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
         """For each result, its sharding over a mesh of the same number of devices; None where XLA chooses."""
         return self._over("out_shardings_jax", mesh, self.out_shardings_hlo, self.out_avals)
 
-    def _over(self, function: str, mesh: Mesh, shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
-        if not isinstance(mesh, Mesh) or mesh.size != self.nr_devices:
+    def _over(self, function: str, mesh: Any, shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
+        if not isinstance(mesh, Mesh | AbstractMesh) or mesh.size != self.nr_devices:
             raise ValueError(f"{function}: mesh must be a Mesh of {self.nr_devices} devices, got {mesh!r}")
         found = []
         for sharding, aval in zip(shardings, avals, strict=True):
@@ -194,7 +196,7 @@ def deserialize(blob: bytes) -> Exported:
 
 @dataclass(frozen=True, slots=True)
 class DisabledSafetyCheck:
-    """A safety check of an exported function that loading may skip; primax has no such checks.
+    """A check that an exported function does without: that of the platform. primax makes no others.
 
     Args:
       description: which check.
@@ -204,12 +206,12 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """The check of the platform."""
+        """The check of the platform: without it, the program for the first one may run on any."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """The check of calls of a foreign function."""
+        """The check of calls of a foreign function, which primax does not make."""
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
@@ -229,9 +231,10 @@ def export(
     """Turn a jitted function into a portable program.
 
     Args:
-      fun_jit: a function returned by `jit`.
+      fun_jit: a function returned by `jit`, or one of primax's own.
       platforms: what to build it for; they need not be present. By default the platform it would run on.
-      disabled_checks: of no effect: foreign functions are called as they are.
+      disabled_checks: with `DisabledSafetyCheck.platform()`, the program for the first platform may run on any. Others
+        are of no effect: foreign functions are called as they are.
 
     Returns:
       A function from arguments, or `ShapeDtypeStruct`s in their place, to the `Exported` function for their types.
@@ -244,6 +247,8 @@ def export(
     >>> exported.in_avals, exported.platforms
     ((ShapedArray(float32[3]),), ('cpu',))
     """
+    if callable(fun_jit) and str(getattr(fun_jit, "__module__", "")).startswith("primax."):
+        fun_jit = fun_jit if hasattr(fun_jit, "trace") else jit(fun_jit)
     if not hasattr(fun_jit, "trace"):
         raise TypeError(f"export: fun_jit must be a function returned by jit, got {fun_jit!r}")
     if not all(
@@ -252,11 +257,33 @@ def export(
         raise TypeError(f"export: disabled_checks must be DisabledSafetyChecks, got {disabled_checks!r}")
 
     def make(*args: Any, **kwargs: Any) -> Exported:
+        args, kwargs = tree.tree_map(_with_devices, (args, kwargs))
         traced = fun_jit.trace(*args, **kwargs)
         where = tuple(platforms) if platforms is not None else (traced.site.platform,)
         if not where or isinstance(platforms, str):
             raise ValueError(f"export: platforms must be a sequence of names, got {platforms!r}")
-        artifact = make_artifact(traced.jaxpr, traced.fun_name, where, traced.site)
+        anywhere = any(check == DisabledSafetyCheck.platform() for check in disabled_checks)
+        artifact = make_artifact(traced.jaxpr, traced.fun_name, where, traced.site, anywhere)
         return Exported(artifact, traced.in_tree, traced.out_tree)
 
     return make
+
+
+def _with_devices(x: Any) -> Any:
+    """An argument; if it lies on a mesh without devices, the same on any devices, which are no part of an artifact.
+
+    Raises:
+      ValueError: there are too few.
+    """
+    sharding = x.sharding if isinstance(x, ShapeDtypeStruct) else None
+    mesh: Any = sharding.mesh if isinstance(sharding, NamedSharding) else None
+    if not isinstance(mesh, AbstractMesh):
+        return x
+    devices = backend.devices()
+    if mesh.size > len(devices):
+        raise ValueError(
+            f"export: the mesh of an argument must have at most {len(devices)} places, as there are devices, got "
+            f"{mesh!r}; the option num_cpu_devices makes more"
+        )
+    placed = Mesh(np.array(devices[: mesh.size]).reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+    return x.update(sharding=NamedSharding(placed, x.sharding.spec))

@@ -50,6 +50,7 @@ def _describe(artifact: Artifact, vjp_order: int, blobs: list[bytes]) -> dict[st
         **({} if artifact.spread is None else {"spread": _spread_to_json(artifact)}),
         **({"primitives": list(artifact.primitives)} if artifact.primitives else {}),
         **({"foreign": artifact.foreign} if artifact.foreign else {}),
+        **({"anywhere": True} if artifact.anywhere else {}),
     }
 
 
@@ -215,7 +216,20 @@ def _artifact(described: dict[str, Any], blobs: _Blobs) -> Artifact:
     name = _entry(described, "name", str)
     primitives, foreign = _needs_of_plugins(described)
     in_avals, out_avals = types
-    return Artifact(name, in_avals, out_avals, modules, vjp=vjp, spread=spread, primitives=primitives, foreign=foreign)
+    anywhere = described.get("anywhere", False)
+    if type(anywhere) is not bool:
+        raise _malformed(f"must say whether it runs anywhere, but has {anywhere!r}")
+    return Artifact(
+        name,
+        in_avals,
+        out_avals,
+        modules,
+        vjp=vjp,
+        spread=spread,
+        primitives=primitives,
+        foreign=foreign,
+        anywhere=anywhere,
+    )
 
 
 def _needs_of_plugins(described: dict[str, Any]) -> tuple[list[str], dict[str, dict[str, str]]]:

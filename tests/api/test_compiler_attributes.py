@@ -44,6 +44,14 @@ def test_functions_and_values_are_told_of_too():
     assert float(set_xla_metadata(pnp.float32(2), a=1)) == 2.0
 
 
+def test_a_decorated_function_is_lowered_in_the_block_too():
+    double = set_xla_metadata(a=1)(px.jit(lambda x: pnp.sin(x) * 2.0))
+    assert double.lower(1.0).as_text().count('a = "1"') == 2
+    assert double.trace(1.0).lower().as_text().count('a = "1"') == 2
+    assert double.eval_shape(1.0).shape == ()
+    assert not hasattr(set_xla_metadata(a=1)(lambda x: x), "lower")
+
+
 def test_functions_called_within_are_told_of_and_compiled_for_each_of_what_is_said():
     f = px.jit(lambda x: pnp.sin(x))
 

@@ -158,6 +158,21 @@ def test_exports_take_checks_to_leave_out():
         px.export.export(fun_jit=lambda x: x)
 
 
+def test_exports_for_other_platforms_run_here_without_the_check():
+    def export(*checks):
+        made = px.export.export(pnp.tanh, platforms=["tpu", "cuda"], disabled_checks=checks)(0.5)
+        return px.export.deserialize(made.serialize(vjp_order=1))
+
+    with pytest.raises(
+        NotImplementedError, match=r"tanh was exported for \['cuda', 'tpu'\].*DisabledSafetyCheck.platform"
+    ):
+        export().call(0.5)
+    there = export(px.export.DisabledSafetyCheck.platform())
+    assert there.platforms == ("tpu", "cuda")
+    assert float(there.call(0.5)) == pytest.approx(np.tanh(0.5))
+    assert float(px.grad(there.call)(0.5)) == pytest.approx(1 - np.tanh(0.5) ** 2)
+
+
 def test_parts_of_arrays_on_devices_are_shards():
     x = pnp.ones(3)
     (shard, *_) = x.addressable_shards

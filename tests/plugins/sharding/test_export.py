@@ -54,6 +54,20 @@ def test_it_computes_the_same_and_lies_the_same(mesh):
             assert got.sharding.is_equivalent_to(want.sharding, got.ndim)
 
 
+def test_a_mesh_without_devices_is_enough_to_export(mesh):
+    explicit = (px.sharding.AxisType.Explicit, px.sharding.AxisType.Auto)
+    for types in (None, explicit):
+        bare = px.sharding.AbstractMesh((4, 2), ("x", "y"), types)
+        lying = px.ShapeDtypeStruct((8, 2), np.float32, sharding=px.NamedSharding(bare, P("x")))
+        exported = px.export.export(px.jit(lambda a, w: a @ w))(lying, w=W)
+        assert exported.nr_devices == 8
+        assert exported.in_shardings_jax(bare)[0] == px.NamedSharding(bare, P("x"))
+        np.testing.assert_allclose(exported.call(placed(mesh, "x"), w=W), X @ W, rtol=1e-6)
+    wide = px.NamedSharding(px.sharding.AbstractMesh((16,), ("x",)), P("x"))
+    with pytest.raises(ValueError, match=r"at most 8 places, as there are devices, got AbstractMesh\('x': 16"):
+        px.export.export(px.jit(pnp.sin))(px.ShapeDtypeStruct((16,), np.float32, sharding=wide))
+
+
 def test_derivatives_are_over_as_many_devices(mesh):
     f, x = function(mesh), placed(mesh, "x")
     loaded = px.export.deserialize(px.export.export(f)(x, W).serialize(vjp_order=1))
