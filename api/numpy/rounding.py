@@ -69,6 +69,8 @@ def rint(x: Any, /) -> Array:
 
 
 def _round_even(x: Any) -> Array:
+    if dtypes.is_complex(get_aval(x).dtype):
+        return arithmetic.complex(_round_even(real(x)), _round_even(imag(x)))
     return rounding.round(x, rounding.RoundingMethod.TO_NEAREST_EVEN)
 
 
@@ -95,7 +97,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
         if decimals < 0:
             raise NotImplementedError(f"round: decimals must not be negative for integers, got {decimals}")
         return asarray(a)
-    if dtypes.is_complex(aval.dtype):  # a product of an infinite number with a real factor would be NaN
+    if decimals and dtypes.is_complex(aval.dtype):  # a product of an infinite number with a real factor would be NaN
         return arithmetic.complex(round(real(a), decimals), round(imag(a), decimals))
     if decimals == 0:
         return _round_even(a)
