@@ -144,9 +144,15 @@ def nanmedian(
 
 def _hundredth(function: str, q: Any) -> np.ndarray | Array:
     if isinstance(q, Array | Tracer):
+        _check_real(function, q)
         (q,) = promote(function, q, to=to_inexact)
         return arithmetic.div_p.bind(q, get_aval(q).dtype.type(100))
     return _host_numbers(function, q) / 100
+
+
+def _check_real(function: str, q: Any) -> None:
+    if dtypes.is_complex(get_aval(q).dtype):
+        raise TypeError(f"{function}: q must consist of real numbers, got {get_aval(q).str_short()}")
 
 
 def _host_numbers(function: str, q: Any) -> np.ndarray:
@@ -184,6 +190,8 @@ def _quantile(
         q = q.concrete()
     if not isinstance(q, Tracer):
         q = _host_numbers(function, q)
+    else:
+        _check_real(function, q)
     if len(q.shape) > 1:
         raise ValueError(f"{function}: q must be of rank 1 or 0, got shape {tuple(q.shape)}")
     axes = read_axes(axis, len(aval.shape), function)

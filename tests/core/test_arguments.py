@@ -631,7 +631,7 @@ def test_no_exclusion_of_all_files_is_registered():
         (lambda: narrow.in_whole_bytes(len, bits=3), "^in_whole_bytes: bits must be 2 or 4"),
         (lambda: dividing.all_alike([]), "^all_alike: avals must hold a type"),
         (lambda: sampling.numbers((2,), start=0.5), "^numbers: start must be an integer"),
-        (lambda: held_programs.merge([True], [], []), "^merge: there must be an element for each flag"),
+        (lambda: held_programs.merge([True], [], []), "^merge: there must be one element for each flag"),
         (lambda: px.test_util.check_grads(len, 3, 1), "^check_grads: args must be a sequence"),
         (lambda: px.test_util.check_grads(len, (1.0,), 1, eps=[1]), "^check_grads: eps must be"),
         (lambda: px.test_util.check_grads(len, (1.0,), 1, 3), "^check_grads: modes must be"),
