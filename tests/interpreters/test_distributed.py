@@ -262,13 +262,13 @@ def test_a_process_that_comes_late_is_named_and_hears_why_it_is_alone():
     assert first.code == late.code == 1
     assert "process 1 did not come within 2 s" in first.errors
     assert "process 1 could not reach process 0" in late.errors
-    assert "has given up waiting" in late.errors
+    assert "has stopped waiting" in late.errors
 
 
 def test_what_initialize_cannot_use_is_refused():
     initialize = px.distributed.initialize
     px.devices()
-    with pytest.raises(RuntimeError, match=r"must be called before devices are first used, and those of \['cpu'\]"):
+    with pytest.raises(RuntimeError, match=r"must be called before the first use of devices, but \['cpu'\]"):
         initialize("127.0.0.1:1234", 1, 0)
     assert not px.distributed.is_initialized()
     assert (px.process_index(), px.process_count(), px.process_indices()) == (0, 1, [0])
