@@ -1070,7 +1070,7 @@ def test_a_module_at_hand_is_registered_and_withdrawn(local: PluginHost) -> None
         "active",
         ["p"],
     )
-    assert p.bind(-2) == 2
+    assert p.bind(-2).item() == 2
     assert rules.impl_rules.provenance[p].plugin == "mine"
     local.unregister("mine")
     assert p not in rules.impl_rules
@@ -1156,9 +1156,9 @@ def test_withdrawing_a_plugin_leaves_the_later_ones_as_if_it_had_never_been(loca
     for name, register in (("first", first), ("second", second), ("third", third)):
         local.register_module(_module(name, register))
     local.unregister("second")
-    assert (p.bind(0), q.bind(0)) == (3, 4)
+    assert (p.bind(0).item(), q.bind(0).item()) == (3, 4)
     local.unregister("third")
-    assert p.bind(0) == 1
+    assert p.bind(0).item() == 1
     assert rules.impl_rules.provenance[p].plugin == "first"
     local.unregister("first")
     assert p not in rules.impl_rules
