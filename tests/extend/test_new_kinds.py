@@ -82,7 +82,7 @@ def test_the_file_of_a_package_is_held_to_what_its_plugin_enters(
         file.unlink()
         (outcome,) = check_plugin("sample-told", only=["metadata"]).outcomes
         assert outcome.status == "not run"
-        assert outcome.message.startswith("there is no primax.json in its package, so that every program imports it")
+        assert outcome.message.startswith("there is no primax.json in its package, so every program imports the plugin")
     finally:
         px.plugins.unregister("sample-told")
 

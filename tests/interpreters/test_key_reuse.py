@@ -188,7 +188,7 @@ def test_programs_that_ran_before_are_watched_too():
 
 
 @pytest.mark.parametrize("name", ["scan", "cond", "while"])
-@pytest.mark.filterwarnings("ignore:define_primitive. plugin:primax.errors.PluginWarning")
+@pytest.mark.filterwarnings("ignore:define_primitive. name should be new:primax.errors.PluginWarning")
 def test_primitives_of_others_with_the_names_of_control_flow_are_walked_as_any(name):
     word = define_primitive(
         name, impl=lambda k: px.random.key_data(k).sum(), abstract_eval=derive.from_impl, lowering=derive.from_impl

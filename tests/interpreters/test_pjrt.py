@@ -117,7 +117,7 @@ def test_the_newest_of_the_plugins_for_cuda_is_taken(site):
     plugin = found()["cuda"]
     assert plugin.source == f"jax_plugins.xla_cuda13 of the-xla_cuda13 {JAXLIB}"
     (other,) = (each for each in pjrt.found_plugins() if each.name == "cuda" and each != plugin)
-    assert other.problem == f"platform 'cuda' is that of {plugin.source}"
+    assert other.problem == f"{plugin.source} already supplies platform 'cuda'"
     assert plugin.priority > pjrt.PRIORITY > 0
 
 
