@@ -19,6 +19,11 @@ _ARRAYS = frozenset({Array, np.ndarray})
 _NUMBERS = frozenset({bool, int, float, complex, type(None)})
 
 
+def _hashable(x: Any) -> Any:
+    """A list, such as widths may be given by, as a tuple; other values as they are."""
+    return tuple(map(_hashable, x)) if type(x) in (list, tuple) else x
+
+
 def one_program(static: int | str, named: str | None = None) -> Callable[[Function], Function]:
     """A decorator for a function that is compiled whole in eager mode, and inlined in programs.
 
@@ -72,6 +77,9 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
             if tracing:
                 return program(*args, **kwargs)
             try:
+                # A list can only be a constant here, and calls without constants need not look for one.
+                if (kwargs or len(args) > len(arrays)) and list in map(type, (*args, *kwargs.values())):
+                    return program(*map(_hashable, args), **{name: _hashable(x) for name, x in kwargs.items()})
                 return program(*args, **kwargs)
             except Exception:
                 by_operations = function

@@ -153,6 +153,14 @@ def test_arguments_that_are_no_constants_of_a_program_are_taken() -> None:
     np.testing.assert_allclose(pnp.pad(x, [(1, 0), (0, 0)])[0], np.zeros(3))
 
 
+def test_lists_are_constants_of_a_program_too(monkeypatch):
+    x = pnp.arange(6.0).reshape(2, 3)
+    assert operations_of(pnp.pad, monkeypatch)(x, [(1, 0), [0, 2]]) == 0
+    assert operations_of(pnp.std, monkeypatch)(x, [0, 1]) == 0
+    assert operations_of(lambda x: pnp.std(x, axis=[0, 1]), monkeypatch)(x) == 0
+    assert pnp.pad(x, [(1, 0), [0, 2]]).shape == (3, 5)
+
+
 def test_a_function_is_read_in_the_settings_of_its_call() -> None:
     x = pnp.arange(3)
     assert pnp.mean(x).dtype == np.float32
