@@ -59,8 +59,12 @@ def _magnitudes(function: str, x: Any, y: Any) -> list[Any]:
 
 
 def _gcd(x: Any, y: Any) -> Array:
-    """Euclid's algorithm, for all elements until the last is done."""
-    return while_loop(_unfinished, _step, (x, y))[0]
+    """Euclid's algorithm, for all elements until the last is done.
+
+    The lowest integer has no magnitude of its dtype, and leaves remainders that are negative.
+    """
+    divisor = while_loop(_unfinished, _step, (x, y))[0]
+    return divisor if dtypes.is_unsigned_integer(divisor.dtype) else abs_p.bind(divisor)
 
 
 def _unfinished(pair: Any) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -23,6 +24,7 @@ from primax.extend.testing.programs import quick_flags
 
 TESTS = Path(__file__).resolve().parent.parent
 SECONDS_TO_START = 600.0  # many processes may share a core
+SECONDS_TO_TELL = 20.0  # at which frames a process hangs
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,12 @@ class Worker:
             self.deadline, self.waited = now + waited - self.waited, waited
         return self.deadline < now
 
-    def stop(self) -> str:
-        """End the process; what it wrote."""
+    def stop(self, asked: bool = False) -> str:
+        """End the process; what it wrote, with the frames that it is at where it is asked for them."""
+        if asked:
+            self.process.send_signal(signal.SIGABRT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(SECONDS_TO_TELL)
         self.process.kill()
         self.process.wait()
         self.errors.seek(0)
@@ -215,7 +221,7 @@ class Run:
         if not hangs:
             worker.process.wait()
         code = worker.process.returncode
-        last = worker.stop()
+        last = worker.stop(asked=hangs)
         if not worker.ended:
             # A computation may bring the process down after the call that began it has returned.
             if worker.case is None or (worker.between and not (code is not None and code < 0)):
@@ -224,7 +230,7 @@ class Run:
             if not worker.between:
                 self._count(worker.job)
             how = "the case hangs" if hangs else f"the process died, {_status(code)}"
-            if hangs or load(worker.job.place).is_to_blame(last):
+            if load(worker.job.place).is_to_blame(last):
                 ending = "\n".join(last.splitlines()[-12:])
                 self._add(Finding(name, f"{how}\n{ending}".rstrip(), program, "hang" if hangs else "crash"))
         self._start(worker.job, worker.generation + 1)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 
 from fuzz.__main__ import rounds_of
+from fuzz.frame import Kind
 from fuzz.runner import Job, Worker, run
 
 TOY = "fuzz.toys:Toy"
@@ -57,8 +59,31 @@ def test_kinds_with_a_larger_share_have_more_time():
 
 def test_a_case_that_hangs_is_a_finding():
     outcome = run([Job(TOY, 32, "seed", only="4", cases=2)])
-    assert outcome.findings["4", "hang"].message.startswith("the case hangs")
+    message = outcome.findings["4", "hang"].message
+    assert message.startswith("the case hangs")
+    assert re.search(r"toys.py\", line \d+ in hang$", message, re.MULTILINE)
     assert outcome.cases[TOY] == 2
+
+
+def test_a_case_that_hangs_in_what_is_compared_with_is_none():
+    outcome = run([Job(TOY, 32, "seed", only="6", cases=2)])
+    assert not outcome.findings
+    assert outcome.cases[TOY] == 2
+
+
+@pytest.mark.parametrize(
+    "line, to_blame",
+    [
+        ('  File "/lib/python3.11/site-packages/jax/_src/pjit.py", line 139 in call', False),
+        ('  File "/tests/fuzz/frame.py", line 20 in as_oracle', False),
+        ('  File "/lib/python3.11/site-packages/jaxlib/mlir/ir.py", line 139 in parse', True),
+        ('  File "/primax/numpy/divisors.py", line 12 in gcd', True),
+        ("/lib/python3.11/site-packages/jax/_src/lax.py:12: UserWarning: as_oracle", True),
+    ],
+)
+def test_primax_is_not_to_blame_where_jax_was_at_work(line, to_blame):
+    trace = f"Fatal Python error: Aborted\n\nCurrent thread 0x1 (most recent call first):\n{line}\n"
+    assert Kind.is_to_blame(trace) == to_blame
 
 
 def test_a_worker_that_got_no_processor_does_not_hang(monkeypatch):

@@ -7,7 +7,7 @@ import signal
 import time
 from collections import Counter
 
-from fuzz.frame import Case, Finding, Kind
+from fuzz.frame import Case, Finding, Kind, as_oracle
 
 
 class Toy(Kind):
@@ -23,7 +23,8 @@ class Toy(Kind):
 
     def run(self, case):
         self.reached[case.name] += 1
-        return {"1": self.find, "2": self.fail, "3": self.die, "4": self.hang}.get(case.name, lambda case: None)(case)
+        runs = {"1": self.find, "2": self.fail, "3": self.die, "4": self.hang, "6": self.hang_elsewhere}
+        return runs.get(case.name, lambda case: None)(case)
 
     def find(self, case):
         return Finding(case.name, "one is not two", case.program, "value")
@@ -36,6 +37,9 @@ class Toy(Kind):
 
     def hang(self, case):
         time.sleep(1000)
+
+    def hang_elsewhere(self, case):
+        as_oracle(self.hang, case)
 
     @classmethod
     def report(cls, reached: Counter[str]):

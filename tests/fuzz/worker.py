@@ -6,6 +6,7 @@ import faulthandler
 import json
 import os
 import random
+import resource
 import sys
 import traceback
 from dataclasses import asdict
@@ -47,4 +48,5 @@ def work(place: str, seed: str, only: str, count: int, pipe: int) -> None:
 
 if __name__ == "__main__":
     faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the memory of a process that dies is large
     work(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))

@@ -146,6 +146,15 @@ def test_divisors_and_multiples_are_those_of_numpy() -> None:
     assert_close(pnp.gcd(small, np.uint8(6)), np.gcd(small, np.uint8(6)))
 
 
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32"])
+def test_divisors_of_the_lowest_integer_are_positive(name: str, dtype: str) -> None:
+    lowest = np.array([np.iinfo(dtype).min], dtype)
+    other = np.array([1, -1, 6, -3, 12, lowest[0] + 1, np.iinfo(dtype).max], dtype)
+    for x, y in ((lowest, other), (other, lowest)):
+        assert_close(getattr(pnp, name)(x, y), getattr(np, name)(x, y))
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "uint32", "int8", "bool"])
 def test_counts_of_narrow_and_unsigned_integers_agree_with_jax(dtype: str) -> None:
     compare({"bincount": lambda m, x: m.bincount(x)}, np.array([1, 1, 0, 1]).astype(dtype))

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 import primax as px
-from fuzz.frame import Case, Finding, Kind
+from fuzz.frame import Case, Finding, Kind, as_oracle
 from fuzz.meshes.generate import Program, random_program
 from fuzz.programs.judge import INTERNAL, gap, kind_of, line, plain, short, tree_of
 
@@ -68,7 +68,7 @@ def execute(code: Any, lib: Any) -> Any:
     """What a program binds to `result`, or the exception that it raises."""
     scope = {"px": lib, "pnp": lib.numpy, "lax": lib.lax, "np": np}
     try:
-        exec(code, scope)
+        exec(code, scope) if lib is px else as_oracle(exec, code, scope)
         return lib.block_until_ready(scope["result"])
     except Exception as error:
         return error

@@ -17,6 +17,7 @@ import jax.numpy
 import numpy as np
 
 import primax as px
+from fuzz.frame import as_oracle
 from fuzz.programs.text import Array, Block, Step, function, source
 
 EPS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "complex64": 2.0**-24}
@@ -52,7 +53,7 @@ def execute(code: Any, lib: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            exec(code, scope)
+            exec(code, scope) if lib is px else as_oracle(exec, code, scope)
             return lib.block_until_ready(scope["result"])
         except Exception as error:
             return error
@@ -231,7 +232,8 @@ def run_compiled(called: Block, inputs: list[Step], lib: Any) -> Any:
         warnings.simplefilter("ignore")
         try:
             arguments = [eval(step.text, {"px": lib, "pnp": lib.numpy, "np": np}) for step in inputs]
-            return lib.jit(function(called, lib))(*arguments)
+            compiled = lib.jit(function(called, lib))
+            return compiled(*arguments) if lib is px else as_oracle(compiled, *arguments)
         except Exception as error:
             return error
 
