@@ -19,7 +19,7 @@ from primax.core.errors import DeletedArrayError, XlaError
 from primax.core.operand import Operand
 from primax.core.trace import Tracer
 
-__all__ = ["Array", "HOST_VALUES", "Shard", "array_of", "from_host"]
+__all__ = ["Array", "HOST_VALUES", "Shard", "array_of", "arrays_of", "from_host"]
 
 # Values of the host that are read as arrays.
 HOST_VALUES = (float, int, complex, np.ndarray, np.generic)
@@ -497,6 +497,7 @@ class _Constructor:
 
     Attributes:
       put: an array of a host value, its dtype and whether it is weakly typed.
+      put_each: arrays of the elements along the first axis of a host value, whose type is given.
       copy: a copy of an array on the same devices.
       parts: the buffers of the parts of one on the devices of this process.
       gather: the value in host memory of a buffer over several devices.
@@ -504,6 +505,7 @@ class _Constructor:
     """
 
     put: Callable[[np.ndarray[Any, Any], bool], Array]
+    put_each: Callable[[np.ndarray[Any, Any], ShapedArray], list[Array]]
     copy: Callable[[Array], Array]
     gather: Callable[[Any], np.ndarray[Any, Any]]
     parts: Callable[[Any], list[Any]]
@@ -516,6 +518,11 @@ constructor = _Constructor()
 def array_of(x: Any, aval: ShapedArray) -> Any:
     """A scalar or NumPy array as an array of the dtype and weak type of an aval, independent of `enable_x64`."""
     return constructor.put(np.asarray(x, aval.dtype), aval.weak_type)
+
+
+def arrays_of(x: np.ndarray[Any, Any], weak_type: bool) -> list[Array]:
+    """The elements along the first axis of a NumPy array, each as an array, independent of `enable_x64`."""
+    return constructor.put_each(x, ShapedArray(x.shape[1:], x.dtype, weak_type))
 
 
 def from_host(x: Any) -> Any:

@@ -371,6 +371,21 @@ def _require_own(sharding: Any) -> None:
         )
 
 
+def _put_each(x: np.ndarray[Any, Any], aval: ShapedArray) -> list[Array]:
+    """The elements along the first axis of a host array, each as an array of a given type that has its dtype."""
+    fork.require_own_process()
+    sharding = sharding_of(default_device())
+    targets, semantics = list(devices_of(sharding)), _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
+    found = []
+    for i in range(len(x)):
+        b = _jaxlib.batched_device_put(
+            aval, sharding, [x[i, ...]], targets, False, host_buffer_semantics=semantics, enable_x64=True
+        )
+        b.is_computed = True
+        found.append(Array(b))
+    return found
+
+
 def _put_as_is(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
     """A host value as an array of exactly its dtype, independent of `enable_x64`."""
     return Array(put_host(x, ShapedArray(x.shape, x.dtype, weak_type)))
@@ -381,6 +396,7 @@ def _copy(x: Array) -> Array:
 
 
 constructor.put = _put_as_is
+constructor.put_each = _put_each
 constructor.copy = _copy
 constructor.widen = _widen
 constructor.gather = _gather

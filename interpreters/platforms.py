@@ -159,20 +159,17 @@ def known() -> list[str]:
     return _ranked()
 
 
-_settled: dict[str, str] = {}  # the default platform, once it is known
+_settled: dict[str | None, str] = {}  # the default platform by the option `platforms`, once it is known
 
 
 def default_platform() -> str:
     """The default platform of computations."""
-    named = os.environ.get("PRIMAX_PLATFORM")
-    if named:
-        return named
     listed = config.platforms.value
-    if listed is not None:
-        return str(listed.partition(",")[0].strip())
-    if not _settled:
-        _settled["platform"] = _first_that_works()
-    return _settled["platform"]
+    found = _settled.get(listed)
+    if found is None:
+        found = os.environ.get("PRIMAX_PLATFORM") or (listed or "").partition(",")[0].strip() or _first_that_works()
+        _settled[listed] = found
+    return found
 
 
 def _first_that_works() -> str:

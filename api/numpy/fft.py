@@ -99,7 +99,6 @@ def _nothing(function: str, kind: FftType, a: Any, last: int, size: int) -> Arra
     return zeros(shape, {RFFT: dtypes.to_complex_dtype, IRFFT: dtypes.to_floating_dtype}.get(kind, lambda d: d)(dtype))
 
 
-@one_program(static=1)
 def _transformed(
     a: Any, function: str, kind: FftType, axes: tuple[int, ...], sizes: tuple[int, ...], norm: str | None
 ) -> Array:
@@ -150,11 +149,13 @@ def _along(kind: FftType, x: Any, axes: Sequence[int], lengths: tuple[int, ...])
     return permuted(out, tuple(sorted(range(rank), key=order.__getitem__)))
 
 
+@one_program("function kind n axis norm")
 def _one(function: str, kind: FftType, a: Any, n: Any, axis: Any, norm: Any) -> Array:
     axis = canonical_axis(axis, len(aval_of(function, a, "a").shape), function)
     return _transform(function, kind, a, (axis,), None if n is None else (read_size(function, "n", n),), norm)
 
 
+@one_program("function kind s axes norm")
 def _many(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Array:
     rank = len(aval_of(function, a, "a").shape)
     lengths = None if s is None else tuple([read_size(function, "s", n) for n in integers(s, function, "s")])

@@ -306,6 +306,8 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     axis = canonical_axis(axis, len(shape), "unstack")
     if _is_at_hand(x):
         host = np.moveaxis(_on_host(x), axis, 0)
+        if type(x) is Array:
+            return tuple(core.arrays_of(host, x.weak_type))
         return tuple([_from_host(host[i, ...], x) for i in range(shape[axis])])
     if shape[axis] == 0:
         return ()

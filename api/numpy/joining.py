@@ -76,6 +76,10 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     >>> px.numpy.concatenate([px.numpy.array([1, 2]), px.numpy.array([3.5])])
     Array([1. , 2. , 3.5], dtype=float32)
     """
+    return (_concatenate_one if type(arrays) is Array else _concatenate)(arrays, axis, dtype)
+
+
+def _concatenate(arrays: Any, axis: int | None, dtype: Any) -> Array:
     parts = _parts("concatenate", arrays, dtype)
     if axis is None:
         return _join([ravel(x) for x in parts], 0)
@@ -83,6 +87,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     if len(ranks) > 1 or 0 in ranks:
         raise ValueError(f"concatenate: arrays must be of one rank, of 1 or more, got ranks {sorted(ranks)}")
     return _join(parts, canonical_axis(axis, ranks.pop(), "concatenate"))
+
+
+_concatenate_one = one_program("axis dtype")(_concatenate)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
@@ -104,12 +111,19 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     """
     if out is not None:
         raise NotImplementedError("stack: out must be None: arrays are immutable")
+    return (_stack_of_one if type(arrays) is Array else _stack)(arrays, axis, dtype)
+
+
+def _stack(arrays: Any, axis: int, dtype: Any) -> Array:
     parts = _parts("stack", arrays, dtype)
     shapes = [get_aval(x).shape for x in parts]
     if any(shape != shapes[0] for shape in shapes):
         other = next(shape for shape in shapes if shape != shapes[0])
         raise ValueError(f"stack: arrays must be of one shape, got {shapes[0]} and {other}")
     return stack_p.bind(*parts, axis=canonical_axis(axis, len(shapes[0]) + 1, "stack"))
+
+
+_stack_of_one = one_program("axis dtype")(_stack)
 
 
 def _all(function: str, raised: Any, tup: Any, dtype: Any, axis: int) -> Array:

@@ -16,6 +16,7 @@ __all__ = ["one_program"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ARRAYS = frozenset({Array, np.ndarray})
+_TAKES_ANY_NUMBER = 0x04  # the flag of functions with `*args`
 _NUMBERS = frozenset({bool, int, float, complex, type(None)})
 
 
@@ -44,13 +45,14 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         constants = names[static:] if isinstance(static, int) else tuple(static.split())
         arrays = tuple(i for i, name in enumerate(names[: code.co_argcount]) if name not in constants)
+        more = code.co_flags & _TAKES_ANY_NUMBER
         program: Any = None
 
         def serves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
             """Whether the arguments are such as a program takes."""
             found = False
             count = len(args)
-            for i in arrays:
+            for i in (*arrays, *range(code.co_argcount, count)) if more else arrays:
                 if i >= count:
                     break
                 kind = type(args[i])

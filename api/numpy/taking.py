@@ -98,11 +98,11 @@ def _taken_by_operations(
     indices_are_sorted: bool,
     fill_value: Any,
 ) -> Array:
-    aval_of("take", a, "a")
+    shape = aval_of("take", a, "a").shape
     position = _integers("take", indices)
     if axis is None:
-        a, axis = ravel(a), 0
-    shape = get_aval(a).shape
+        a, axis = ravel(a) if len(shape) != 1 else a, 0
+        shape = get_aval(a).shape
     axis = canonical_axis(axis, len(shape), "take")
     how = _FILL
     if not among(mode, (None, "fill", "wrap", "clip", "raise")):
@@ -128,6 +128,8 @@ _taken = one_program(static=2)(_taken_by_operations)
 
 def _is_inside(position: Any, first: int, limit: int) -> bool:
     """Whether positions are known, and all of them from `first` to `limit - 1`."""
+    if type(position) is int:
+        return first <= position < limit
     known_now = isinstance(position, int | np.ndarray)
     return known_now and (np.size(position) == 0 or bool(np.min(position) >= first and np.max(position) < limit))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from primax.core import config, dtypes, tree
-from primax.core.array import Array, array_of
+from primax.core.array import Array, array_of, arrays_of
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import (
     ALL_BUT_SHAPE_AND_DTYPE,
@@ -145,6 +145,7 @@ __all__ = [
     "abstract_token",
     "apply_primitive",
     "array_of",
+    "arrays_of",
     "array_types",
     "cached",
     "check_jaxpr",

@@ -62,7 +62,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     return _expm(A, bool(upper_triangular), integer("expm", "max_squarings", max_squarings))
 
 
-@one_program(static=1)
+@one_program(static=1, named="expm")
 def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Array:
     A = square("expm", A, "A")
     aval = get_aval(A)
@@ -106,7 +106,7 @@ def _approximation(a: Any, degree: int) -> tuple[Any, Any]:
     return even + u, even - u
 
 
-@one_program("method compute_expm")
+@one_program("method compute_expm", named="expm_frechet")
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> tuple[Any, Any]:
     """The derivatives of the exponentials of square matrices in given directions.
 
@@ -132,7 +132,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     return (value, change) if compute_expm else change
 
 
-@one_program("check_finite")
+@one_program("check_finite", named="rsf2csf")
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """The complex Schur decompositions of matrices from their real ones, by rotations of two rows and columns each.
 
@@ -210,7 +210,7 @@ def _by_superdiagonals(t: Any, on_diagonal: Any, above: Callable[[Any, Any, Any]
     return fori_loop(1, n, step, start)
 
 
-@one_program("blocksize")
+@one_program("blocksize", named="sqrtm")
 def sqrtm(A: Any, blocksize: int = 1) -> Array:
     """The principal square roots of square matrices, by their Schur decompositions.
 

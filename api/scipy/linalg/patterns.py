@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 
+@one_program("")
 def block_diag(*arrs: Any) -> Array:
     """A matrix with given blocks on its diagonal, and zeros elsewhere.
 

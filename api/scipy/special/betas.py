@@ -110,7 +110,7 @@ def beta(a: Any, b: Any) -> Array:
     return (cast(reflected * where(plain, 1.0, sign), get_aval(size).dtype) * size).astype(get_aval(sign).dtype)
 
 
-@one_program("")
+@one_program("", named="poch")
 def poch(z: Any, m: Any) -> Array:
     """Pochhammer's symbol, gamma(z + m) / gamma(z).
 

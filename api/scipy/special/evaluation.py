@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce, wraps
+from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,18 +20,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """A function of arrays that is compiled whole in eager mode, and inlined in programs.
+    """A function of arrays that is compiled whole in eager mode, and a call in programs, traced once for each type.
 
     Args:
-      function: the function, which may have derivatives of its own.
+      function: the function, which may have derivatives of its own. It is called `_name`, and the call `name`.
     """
-    program = jit(function)
-
-    @wraps(function)
-    def call(*args: Any) -> Any:
-        return function(*args) if core.thread.trace.tracing else program(*args)
-
-    return call  # type: ignore[return-value]
+    function.__name__ = function.__name__.removeprefix("_")
+    return jit(function)  # type: ignore[return-value]
 
 
 def evaluated(name: str, program: Callable[..., Any], *args: Any) -> Any:
