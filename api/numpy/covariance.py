@@ -23,7 +23,7 @@ from primax.plugins import arithmetic, exponential
 __all__ = ["corrcoef", "cov"]
 
 
-@one_program("rowvar bias ddof dtype")
+@one_program("rowvar bias ddof dtype", named="cov")
 def cov(
     m: Any,
     y: Any = None,
@@ -91,7 +91,7 @@ def _variables(function: str, x: Any, rowvar: bool) -> Array:
     return permuted(x, (1, 0)) if not rowvar and get_aval(x).shape[0] != 1 else x
 
 
-@one_program("rowvar dtype")
+@one_program("rowvar dtype", named="corrcoef")
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
     """The correlations of variables. The arguments are those of `cov`."""
     found = cov(x, y, rowvar, dtype=dtype)

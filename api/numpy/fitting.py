@@ -27,7 +27,7 @@ from primax.plugins.structural import concatenate_p, pad_p, slice_p
 __all__ = ["poly", "polydiv", "polyfit", "roots"]
 
 
-@one_program("")
+@one_program("", named="poly")
 def poly(seq_of_zeros: Any) -> Array:
     """The coefficients of the polynomial with given roots, the highest power first, which is 1.
 

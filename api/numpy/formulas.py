@@ -175,7 +175,7 @@ logaddexp = _log_of_sum("logaddexp", "log(exp(x) + exp(y)), without overflow.", 
 logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x + 2**y), without overflow.", _log2_1p_exp2, 2 * math.pi / math.log(2))
 
 
-@one_program("")
+@one_program("", named="sinc")
 def sinc(x: Any, /) -> Array:
     """sin(pi x) / (pi x): 1 where x is zero, and 0 where it is infinite.
 
@@ -322,7 +322,7 @@ def ldexp(x: Any, y: Any, /) -> Array:
     return convert(out, get_aval(out), dtype)
 
 
-@one_program("")
+@one_program("", named="frexp")
 def frexp(x: Any, /) -> tuple[Any, Any]:
     """A mantissa m, with abs(m) in [0.5, 1), and an integer e such that x is m * 2**e.
 

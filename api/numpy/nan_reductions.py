@@ -156,7 +156,7 @@ def nanmean(
     return statistics.mean(a, axis, dtype, out, keepdims, where=_present("nanmean", a, where))
 
 
-@one_program("axis dtype out ddof keepdims")
+@one_program("axis dtype out ddof keepdims", named="nanvar")
 def nanvar(
     a: Any,
     axis: Any = None,
@@ -174,7 +174,7 @@ def nanvar(
     return statistics.var(a, axis, dtype, out, ddof, keepdims, where=_present("nanvar", a, where), mean=mean)
 
 
-@one_program("axis dtype out ddof keepdims")
+@one_program("axis dtype out ddof keepdims", named="nanstd")
 def nanstd(
     a: Any,
     axis: Any = None,

@@ -207,7 +207,7 @@ def _fit_to(function: str, shape: tuple[int, ...], **arguments: Any) -> None:
             )
 
 
-@one_program("discont axis period")
+@one_program("discont axis period", named="unwrap")
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:
     """Angles without jumps by multiples of the period.
 

@@ -76,8 +76,6 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
             if program is None:
                 function.__name__ = call.__name__  # what it is called may be known only after its definition
                 program = jit(function, static_argnames=constants)
-            if tracing:
-                return program(*args, **kwargs)
             try:
                 # A list can only be a constant here, and calls without constants need not look for one.
                 if (kwargs or len(args) > len(arrays)) and list in map(type, (*args, *kwargs.values())):

@@ -156,7 +156,7 @@ def _poch_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _poch.defjvp(_poch_jvp, symbolic_zeros=True)
 
 
-@one_program("repetition")
+@one_program("repetition", named="comb")
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     """The number of ways to choose k of N things.
 

@@ -54,7 +54,7 @@ def digamma(x: Any) -> Array:
     return where(x == 0, -1 / x, digamma_p.bind(where(x == 0, 1, x)))
 
 
-@one_program("")
+@one_program("", named="gammasgn")
 def gammasgn(x: Any) -> Array:
     """The sign of the gamma function; NaN at negative integers.
 

@@ -174,7 +174,7 @@ _expn.defjvp(_expn_jvp)
 _expn_program = compiled(_expn)
 
 
-@one_program("")
+@one_program("", named="expn")
 def expn(n: Any, x: Any) -> Array:
     """The generalized exponential integral, the integral of exp(-x t) / t**n from 1 to infinity.
 

@@ -69,7 +69,7 @@ def _most_common(a: Any, axis: int) -> tuple[Any, Any]:
     return value, count.astype(int)
 
 
-@one_program("axis nan_policy keepdims")
+@one_program("axis nan_policy keepdims", named="mode")
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The most common value along an axis, the least if there are several, and its count.
 
@@ -131,7 +131,7 @@ def _ranks(a: Any, method: str, axis: int) -> Array:
     return ranks
 
 
-@one_program("method axis nan_policy")
+@one_program("method axis nan_policy", named="rankdata")
 def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
     """Ranks of the elements of an array, from 1 on.
 
