@@ -1,7 +1,7 @@
 """All private jaxlib names that primax uses, and all differences between jaxlib releases.
 
-`CHANGES` is the table of the differences. The MLIR bindings, the XLA client module and the profiler are loaded on first
-use, through this module's `__getattr__`; the other names cost about 20 ms and are needed by any program."""
+`CHANGES` is the table of the differences. The module's `__getattr__` loads the MLIR bindings, the XLA client module and
+the profiler at their first use. The other names cost about 20 ms, and every program needs them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from jaxlib import _jax
 
 
 class Change(NamedTuple):
-    """What differs between jaxlib releases."""
+    """A difference between jaxlib releases."""
 
     name: str
     since: tuple[int, ...]  # the first release that has the change
     what: str
-    here: str  # what primax does about it
+    here: str  # the solution of primax
 
 
-# tests/core/test_jaxlib_canary.py holds a test of each.
+# tests/core/test_jaxlib_canary.py has a test for each.
 CHANGES = (
     Change(
         "serialize_portable_artifact",
@@ -78,9 +78,9 @@ CHANGES = (
         "primax makes another ArrayImpl of the same buffer",
     ),
 )
-# Before this release XLA prints lines about the processor to standard error for each compiled program that it loads.
+# Earlier releases print lines about the processor to standard error for each compiled program that they load.
 QUIET_LOADING = (0, 10, 2)
-FIRST, NEXT = (0, 10), (0, 13)  # the table is for releases from FIRST, before NEXT
+FIRST, NEXT = (0, 10), (0, 13)  # the table is for releases from FIRST on and before NEXT
 
 release = tuple(int(part) for part in jaxlib.__version__.split(".")[:3] if part.isdigit())
 if release >= NEXT:
@@ -151,7 +151,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load an MLIR or XLA module the first time it is asked for."""
+    """Load an MLIR or XLA module at its first use."""
     target = _LAZY.get(name)
     if target is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -163,13 +163,13 @@ def __getattr__(name: str) -> Any:
 
 
 def portable_artifact(module: Any, version: str, mixed: bool = False) -> bytes:
-    """A module as an artifact of a version of StableHLO; if it is mixed, what is of other dialects stays as it is."""
+    """A module as an artifact of a version of StableHLO; if `mixed`, operations of other dialects stay unchanged."""
     given = str(module) if release < (0, 10, 1) else module
     return bytes(mlir.serialize_portable_artifact(given, version, use_mixed_serialization=mixed))
 
 
 def get_pjrt_plugin(name: str) -> Any:
-    """The functions of a PJRT plugin that is loaded, as a capsule; None where the release does not give them."""
+    """The functions of a loaded PJRT plugin, as a capsule; None if this release of jaxlib does not offer them."""
     give = getattr(_jax, "get_pjrt_plugin", None)
     return None if give is None else give(name)
 
@@ -178,6 +178,6 @@ _OPTIONS_GONE = {"xla_cpu_use_fusion_emitters": (0, 11, 1)}
 
 
 def known_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the options of the compiler that this release knows."""
+    """The compiler options that this release supports."""
     gone = {name for name, since in _OPTIONS_GONE.items() if release >= since}
     return {name: value for name, value in options.items() if name not in gone}

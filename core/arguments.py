@@ -34,15 +34,15 @@ _F = TypeVar("_F")
 
 
 def check_function(function: str, argument: str, value: Any) -> None:
-    """Raise an error unless a transformation can call the function for a result.
+    """Raise an error for a value that a transformation cannot call.
 
     Args:
-      function: who asks, for messages.
-      argument: what is asked for, for messages.
-      value: what was given.
+      function: the name of the transformation, for messages.
+      argument: the name of the argument, for messages.
+      value: the value.
 
     Raises:
-      TypeError: it is not callable, is a `staticmethod` that no class holds, or returns a generator.
+      TypeError: the value is not callable, is a `staticmethod` outside of a class, or returns a generator.
     """
     if not callable(value):
         raise TypeError(f"{function}: {argument} must be callable, got {value!r}")
@@ -59,10 +59,10 @@ def name_of(fun: Any, otherwise: str | None = None) -> str:
 
 
 def wraps(fun: Any) -> Callable[[_F], _F]:
-    """`functools.wraps` for any callable, whose attributes may be anything.
+    """`functools.wraps` for any callable.
 
-    Where its `__name__` is not a string, the function has that of the type; other attributes that a function cannot
-    have are left out.
+    If its `__name__` is not a string, the function gets the name of its type. Attributes that a function cannot have
+    are left out.
     """
 
     def decorate(function: _F) -> _F:
@@ -128,10 +128,10 @@ def sequence(function: str, argument: str, value: Any) -> list[Any]:
 
 
 def one_or_several(function: str, argument: str, value: Any, kind: type) -> tuple[Any, ...]:
-    """A list of ints or strs, from a single one or a sequence.
+    """A tuple of ints or strs, from a single one or a sequence.
 
     Raises:
-      TypeError: `value` is neither; bools are no ints.
+      TypeError: `value` is neither; bools do not count as ints.
     """
     items = (value,) if isinstance(value, kind) else tuple(_elements(value))
     for item in items:
@@ -166,7 +166,7 @@ def real_number(function: str, argument: str, value: Any) -> float:
 
 
 def among(value: Any, choices: Any) -> bool:
-    """Whether a value is one of some names; False for values that cannot be compared, such as arrays."""
+    """Whether a value is among some names; False for values that cannot be compared, such as arrays."""
     try:
         hash(value)
         return value in choices
@@ -175,7 +175,7 @@ def among(value: Any, choices: Any) -> bool:
 
 
 def check_hashable(function: str, argument: str, value: Any) -> None:
-    """Raise an error for a value that cannot be part of a key.
+    """Raise an error for a value that is not hashable.
 
     Raises:
       TypeError: `value` is not hashable.
@@ -188,10 +188,10 @@ def check_hashable(function: str, argument: str, value: Any) -> None:
 
 
 def numpy_dtype(function: str, argument: str, value: Any) -> np.dtype[Any]:
-    """A dtype of NumPy.
+    """A NumPy dtype.
 
     Raises:
-      TypeError: `value` stands for none.
+      TypeError: `value` does not name a dtype.
     """
     try:
         found: np.dtype[Any] = np.dtype(value)
@@ -201,7 +201,7 @@ def numpy_dtype(function: str, argument: str, value: Any) -> np.dtype[Any]:
 
 
 class naming:
-    """A block that adds the function's name to errors of NumPy and Python about its arguments."""
+    """A `with` block that puts the function's name in front of errors of NumPy and Python about its arguments."""
 
     __slots__ = ("function",)
 
@@ -215,13 +215,13 @@ class naming:
         for known in (TypeError, OverflowError, ValueError, BufferError):
             if isinstance(error, known) and not isinstance(error, ConcretizationTypeError):
                 if not str(error).startswith(self.function):
-                    # What was raised further inside may come from an object of the user, and says where.
+                    # An error from deeper inside may come from an object of the user, and names its place.
                     raise known(f"{self.function}: {error}") from (error if traceback.tb_next else None)
                 return
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or nothing if no known name is near."""
-    difflib = import_module("difflib")  # a millisecond that `import primax` does not spend
+    """`; did you mean 'x'?`, or an empty text if no known name is similar."""
+    difflib = import_module("difflib")  # `import primax` saves a millisecond
     close = difflib.get_close_matches(name, list(known), 1)
     return f"; did you mean {close[0]!r}?" if close else ""

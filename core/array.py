@@ -1,4 +1,4 @@
-"""`Array`: a value on a device, which reads like a NumPy array and cannot be written to."""
+"""`Array`: an immutable value on a device, with the interface of a NumPy array."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from primax.core.trace import Tracer
 
 __all__ = ["Array", "HOST_VALUES", "Shard", "array_of", "arrays_of", "from_host"]
 
-# Values of the host that are read as arrays.
+# Types of host values that are accepted as arrays.
 HOST_VALUES = (float, int, complex, np.ndarray, np.generic)
 
 _new = object.__new__
 
 
 class _ArrayType(type):
-    """Makes tracers of arrays, and arrays of extended dtypes, instances of `Array` too, for annotations and checks."""
+    """Makes tracers of arrays and arrays of extended dtypes instances of `Array`, for annotations and checks."""
 
     def __instancecheck__(cls, x: object) -> bool:
         return type(x) in array_classes or (isinstance(x, Tracer) and isinstance(x.aval, ShapedArray))
@@ -40,12 +40,12 @@ array_classes: set[type] = set()
 class Array(Operand, metaclass=_ArrayType):
     """An immutable n-dimensional array on a device.
 
-    Made by `primax.numpy.asarray`, `primax.device_put` and by every computation, never by calling the class.
-    Its operators and methods are those of NumPy's arrays as far as the active plugins supply them. Inside
-    transformations, tracers that stand for arrays are instances of this class too.
+    `primax.numpy.asarray`, `primax.device_put` and all computations return arrays; the class is not called directly.
+    Its operators and methods are those of NumPy's arrays, as far as the active plugins supply them. Tracers of arrays
+    are instances of this class, too.
 
-    `numpy.asarray(x)` is a read-only view where the device is the host. `memoryview(x)` needs Python 3.12;
-    before that, `memoryview(numpy.asarray(x))` is the same.
+    `numpy.asarray(x)` is a read-only view if the device is the host. `memoryview(x)` needs Python 3.12; earlier
+    versions can use `memoryview(numpy.asarray(x))`.
     """
 
     __slots__ = ("__weakref__", "_b")
@@ -85,13 +85,13 @@ class Array(Operand, metaclass=_ArrayType):
 
     @property
     def format(self) -> Any:
-        """The layout, which is row-major, with the sharding."""
+        """The row-major layout with the sharding."""
         layout = import_module("primax.core.layout")
         return layout.Format(layout.Layout(tuple(range(self.ndim))), self._b._sharding)
 
     @property
     def committed(self) -> bool:
-        """Whether computations must follow this array to its device."""
+        """Whether computations with this array must run on its device."""
         return self._b._committed  # type: ignore[no-any-return]
 
     def devices(self) -> set[Any]:
@@ -154,13 +154,12 @@ class Array(Operand, metaclass=_ArrayType):
         return bool(self._b._sharding.is_fully_replicated)
 
     def addressable_data(self, index: int) -> Array:
-        """The shard of the array on a device, given by its index among the devices of this process that hold the
-        array."""
+        """The shard on a device, by its index among the devices of this process that hold the array."""
         index = integer("addressable_data", "index", index)
         if len(self._b._sharding._internal_device_list) == 1 and index in (0, -1):
             return self
         parts = constructor.parts(self._b)
-        self._b.is_shared = True  # with its parts, which a program that is donated this array must not take
+        self._b.is_shared = True  # including its parts, which no program may take as a donated buffer
         if not -len(parts) <= index < len(parts):
             raise IndexError(
                 f"addressable_data: index must be below {len(parts)}, the parts of the array, got index {index}"
@@ -213,7 +212,7 @@ class Array(Operand, metaclass=_ArrayType):
             raise deleted(self._b)
 
     def _asked(self, method: str) -> Any:
-        """What the buffer answers. Another thread may donate it at any time, so its errors are looked into."""
+        """The result of a method of the buffer; errors are examined, since another thread may have donated it."""
         try:
             self._alive()
             return getattr(self._b, method)()
@@ -231,7 +230,7 @@ class Array(Operand, metaclass=_ArrayType):
         b = self._b
         try:
             if not hasattr(b, "is_computed"):
-                fork.await_buffer(b)  # jaxlib aborts the process when memory is asked for that was never computed
+                fork.await_buffer(b)  # jaxlib aborts the process if it reads memory that was never computed
                 b.is_computed = True
             return np.asarray(memoryview(b))
         except BufferError:
@@ -369,19 +368,19 @@ class Shard:
 
     Args:
       device: the device.
-      sharding: where the parts of the whole lie.
-      global_shape: the shape of the whole.
-      data: the part as an array on the device; None if that belongs to another process.
+      sharding: the sharding of the whole array.
+      global_shape: the shape of the whole array.
+      data: the part as an array on the device; None if the device belongs to another process.
 
     Attributes:
       device: the device.
-      index: the part, as slices of the whole.
-      replica_id: the number of this copy among those of the same part.
+      index: the part, as slices of the whole array.
+      replica_id: the index of this copy among the copies of the same part.
       data: the part as an array on the device, or None.
 
     Raises:
-      TypeError: the sharding cannot say where parts lie, or the shape is not a sequence of integers.
-      ValueError: the sharding does not have the device, or cannot divide the shape.
+      TypeError: the sharding cannot determine the parts, or the shape is not a sequence of integers.
+      ValueError: the sharding does not include the device, or cannot divide the shape.
     """
 
     __slots__ = ("data", "device", "index", "replica_id")
@@ -403,7 +402,7 @@ class Shard:
 
 @lru_cache(maxsize=64)
 def _places(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[tuple[slice, ...], int]]:
-    """For each device of a sharding its part of an array, and the number of its copy of that part."""
+    """For each device of a sharding the part of an array, and the index of its copy of that part."""
     copies: dict[Any, int] = {}
     found = {}
     for device, index in sharding.devices_indices_map(shape).items():
@@ -414,11 +413,11 @@ def _places(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[tuple[slic
 
 
 class Gone:
-    """What an array has in place of a buffer that was deleted or donated.
+    """Replaces the buffer of an array that was deleted or donated.
 
-    jaxlib crashes when a deleted buffer is asked for some things, its platform for one, and when a thread deletes a
-    buffer that another is calling a program with. So primax deletes none: an array lets go of its buffer instead.
-    jaxlib's dispatcher, which does not know this class, leaves calls with such an array to Python.
+    jaxlib crashes if a program asks a deleted buffer for its platform, for example, or if one thread deletes a buffer
+    while another thread calls a program with it. Therefore primax deletes no buffer: an array drops its reference.
+    jaxlib's dispatcher does not know this class, and leaves calls with such an array to Python.
     """
 
     __slots__ = ("_committed", "_sharding", "aval", "fate")
@@ -434,7 +433,7 @@ class Gone:
 
 
 def deleted(b: Any) -> DeletedArrayError:
-    """The error for a buffer that is no more, saying what became of it."""
+    """The error for a deleted buffer, which names the reason."""
     fate = getattr(b, "fate", "was deleted or donated (donate_argnums)")
     return DeletedArrayError(
         f"the array of type {b.aval.str_short()} {fate} and has no value any more; "
@@ -443,7 +442,7 @@ def deleted(b: Any) -> DeletedArrayError:
 
 
 def platform_of(b: Any) -> str:
-    """The platform of the devices of a buffer, also after its deletion."""
+    """The platform of a buffer's devices, even after its deletion."""
     try:
         return b._sharding.platform  # type: ignore[no-any-return]
     except AttributeError:  # a sharding of another library
@@ -452,7 +451,7 @@ def platform_of(b: Any) -> str:
 
 
 def _capsule(b: Any) -> Any:
-    """A buffer on the host for DLPack: of the ways to its memory the one that never makes jaxlib import jax."""
+    """A DLPack capsule of a buffer on the host, by the one method for which jaxlib never imports jax."""
     if b.is_deleted():
         raise deleted(b)
     if len(b._sharding._internal_device_list) > 1:
@@ -461,8 +460,8 @@ def _capsule(b: Any) -> Any:
             f"addressable_shards"
         )
     try:
-        fork.await_buffer(b)  # jaxlib aborts the process when memory is asked for that was never computed
-        # jaxlib aborts when the only handle of a lent buffer is deleted; the capsule keeps this other one.
+        fork.await_buffer(b)  # jaxlib aborts the process if it reads memory that was never computed
+        # jaxlib aborts if the only handle of a lent buffer is deleted; the capsule keeps another one.
         return buffer_to_dlpack_managed_tensor(b.clone())
     except XlaError:
         if b.is_deleted():
@@ -470,13 +469,13 @@ def _capsule(b: Any) -> Any:
         raise
 
 
-_HOST = (1, 0)  # as DLPack has it
+_HOST = (1, 0)  # DLPack's code for the host
 
 _SUB_BYTE = frozenset(("int2", "uint2", "int4", "uint4", "float4_e2m1fn"))
 
 
 def _host_view(b: Any) -> np.ndarray[Any, Any]:
-    """The value of a buffer that the buffer protocol has no format for."""
+    """The value of a buffer whose dtype has no format in the buffer protocol."""
     dtype = b.aval.dtype
     if len(b._sharding._internal_device_list) > 1:
         return constructor.gather(b)
@@ -493,15 +492,15 @@ def _host_view(b: Any) -> np.ndarray[Any, Any]:
 
 
 class _Constructor:
-    """Set by the interpreters.
+    """Functions that the interpreters set.
 
     Attributes:
-      put: an array of a host value, its dtype and whether it is weakly typed.
-      put_each: arrays of the elements along the first axis of a host value, whose type is given.
-      copy: a copy of an array on the same devices.
-      parts: the buffers of the parts of one on the devices of this process.
-      gather: the value in host memory of a buffer over several devices.
-      widen: a buffer of elements that occupy whole bytes, for one of elements that do not.
+      put: makes an array from a host value, a dtype and a weak type.
+      put_each: makes arrays of a given type from the elements of a host value along its first axis.
+      copy: copies an array on the same devices.
+      parts: returns the buffers of an array's parts on the devices of this process.
+      gather: copies a buffer on several devices to host memory.
+      widen: converts a buffer of packed elements to one with whole bytes per element.
     """
 
     put: Callable[[np.ndarray[Any, Any], bool], Array]
@@ -526,7 +525,7 @@ def arrays_of(x: np.ndarray[Any, Any], weak_type: bool) -> list[Array]:
 
 
 def from_host(x: Any) -> Any:
-    """A host value as an array of the type that programs read it with; anything else, float0 too, as it is."""
+    """A host value as an array of the type that programs give it; other values, including float0, unchanged."""
     if isinstance(x, HOST_VALUES):
         aval = get_aval(x)
         if aval.dtype != dtypes.float0:
@@ -540,7 +539,7 @@ def rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> Array:
 
 
 def _buffer_aval(b: Any) -> ShapedArray:
-    """The type of a bare buffer, which may be another library's array."""
+    """The type of a bare buffer, which may be an array of another library."""
     aval = b.aval
     if type(aval) is ShapedArray:
         return aval
@@ -554,7 +553,7 @@ tree.dispatch_registry.register_dataclass_node(Array, ["_b"], [])
 
 
 def _of_buffer(_: None, children: Any) -> Array:
-    """`Array(children[0])`, made without its `__init__`: half of the time that the wrapping of results takes."""
+    """`Array(children[0])` without its `__init__`, which halves the time to wrap results."""
     array = _new(Array)
     (array._b,) = children
     return array

@@ -1,4 +1,4 @@
-"""The operations that interpreters need on array-like values, by the type of their avals; plugins supply them."""
+"""The operations of interpreters on array-like values, by the type of their avals; plugins supply them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ArrayProtocol", "install_protocol", "protocol_of"]
 
 
 class ArrayProtocol(NamedTuple):
-    """The operations on values of one kind of aval that interpreters need.
+    """The operations of interpreters on values of one kind of aval.
 
     Attributes:
       zeros: `(aval) -> value`, the zero of a (tangent) type.
@@ -23,8 +23,8 @@ class ArrayProtocol(NamedTuple):
       convert: `(x, aval) -> value`, to the dtype and weak type of `aval`.
       index: `(x, i, dim) -> value`, the `i`-th element along axis `dim`, for a static `i`.
       stack: `(xs, dim) -> value`, one or more values of one type along a new axis `dim`.
-      loop: `(fun, xs) -> values`, the lists that `fun(*elements)` returns for the elements of `xs` along axis 0, one
-        after another, stacked along axis 0, by a program with one copy of `fun`; None where there is no such program.
+      loop: `(fun, xs) -> values`: applies `fun` to the elements of `xs` along axis 0, one after another, and stacks the
+        lists of results along axis 0, by a program with one copy of `fun`; None if there is no such program.
     """
 
     zeros: Callable[[Any], Any]

@@ -72,12 +72,12 @@ class AbstractValue:
 
 
 class ManualAxisType(NamedTuple):
-    """What the type of an array tells of mesh axes, beyond those that divide its dimensions.
+    """The properties of an array's type along mesh axes, apart from the division of dimensions.
 
     Attributes:
       varying: the axes along which devices may have different values.
-      unreduced: those along which each device has a summand.
-      reduced: those along which all devices have the same, and each a summand of the cotangent.
+      unreduced: the axes along which each device has a summand.
+      reduced: the axes along which all devices have the same value, and each a summand of the cotangent.
     """
 
     varying: frozenset[Any]
@@ -88,7 +88,7 @@ class ManualAxisType(NamedTuple):
 class ShapedArray(AbstractValue):
     """The type of an array: shape, dtype, weak type, and the mesh axes along which it varies.
 
-    There is one object for each type: equal types are identical, so that keys with types in them are cheap.
+    Equal types are one object, so keys with types in them are cheap.
     """
 
     __slots__ = ("division", "dtype", "shape", "vma", "weak_type")
@@ -141,14 +141,14 @@ class ShapedArray(AbstractValue):
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
-        """What the type tells of the mesh axes of a per-device program."""
+        """The properties of the type along the mesh axes of a per-device program."""
         division = self.division
         if division is None:
             return ManualAxisType(self.vma, _NO_AXES, _NO_AXES)
         return ManualAxisType(self.vma, division.unreduced, division.reduced)
 
     def update(self, **changes: Any) -> ShapedArray:
-        """A copy with some of `shape`, `dtype`, `weak_type`, `vma` and `division` replaced; another shape is whole."""
+        """A copy with some of `shape`, `dtype`, `weak_type`, `vma` and `division` replaced; a new shape is whole."""
         fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "vma": self.vma}
         fields["division"] = self.division if changes.get("shape", self.shape) == self.shape else None
         unknown = changes.keys() - fields.keys()
@@ -205,7 +205,7 @@ class ShapedArray(AbstractValue):
         return _rebuild, (self.shape, self.dtype, self.weak_type, self.vma, self.division)
 
 
-# The types that somebody holds, by their fields.
+# The types in use, by their fields.
 _of_fields: dict[Any, weakref.ref[ShapedArray]] = {}
 _interning = threading.RLock()
 
@@ -213,7 +213,7 @@ _interning = threading.RLock()
 def _interned(
     shape: tuple[int, ...], dtype: Any, weak_type: bool, vma: frozenset[str], division: Division | None
 ) -> ShapedArray:
-    """The one type with these fields, made if it is not in use."""
+    """The type with these fields, created if it is not in use."""
     if not isinstance(dtype, np.dtype) and not isinstance(dtype, dtypes.ExtendedDType):
         dtype = np.dtype(dtype)
     key = shape, dtype, bool(weak_type), vma, division
@@ -223,7 +223,7 @@ def _interned(
     with _interning:
         known = _of_fields.setdefault(key, own)
         found = known()
-        if found is None:  # it ended just now
+        if found is None:  # another thread has dropped it
             _of_fields[key] = own
             found = made
     return found
@@ -241,8 +241,8 @@ def same_type(one: AbstractValue, other: AbstractValue, ignoring: Collection[str
     Args:
       one: a type.
       other: a type.
-      ignoring: in what they may differ: `weak_type`, their weakness in promotion; `vma`, the mesh axes along which
-        their values vary; and `division`, those that divide them.
+      ignoring: attributes that may differ: `weak_type`; `vma`, the mesh axes along which values vary; `division`, the
+        mesh axes that divide dimensions.
     """
     if one is other or one == other:
         return True
@@ -307,7 +307,7 @@ abstract_token = AbstractToken()
 
 
 class Token:
-    """A token in eager mode, for which there is nothing to wait."""
+    """A token in eager mode; no effect is pending."""
 
     __slots__ = ()
 
@@ -319,12 +319,12 @@ class Token:
         return self
 
 
-NO_VALUE = (TypeError, ValueError, OverflowError)  # what `get_aval` raises for what no program can hold
+NO_VALUE = (TypeError, ValueError, OverflowError)  # errors of `get_aval` for values that no program can have
 aval_handlers: dict[type, Callable[[Any], AbstractValue]] = {}
 
 
 def _asking(kind: type) -> Callable[[Any], AbstractValue]:
-    """A stand-in for the handler of a class that a waiting plugin will replace: a call loads the plugin."""
+    """A substitute for the handler of a class that a waiting plugin will replace; a call loads the plugin."""
 
     def handler(x: Any) -> AbstractValue:
         held_handlers.ask(kind)
@@ -345,7 +345,7 @@ def get_aval(x: Any) -> Any:
     """The abstract value of a Python value.
 
     Raises:
-      TypeError: `x` is not something a primax program can hold.
+      TypeError: `x` is not a valid value of a program.
       ValueError: it is an array with a mask.
       OverflowError: it is an int out of range.
     """
@@ -386,7 +386,7 @@ def unwrap(x: Any) -> Any:
 
 
 def is_valid(x: Any) -> bool:
-    """Whether `get_aval` knows the type of `x`."""
+    """Whether `get_aval` accepts `x`."""
     return any(kind in aval_handlers for kind in type(x).__mro__) or hasattr(type(x), "__jax_array__")
 
 
@@ -442,7 +442,7 @@ def typeof(x: Any) -> Any:
       x: an array, a number, or a tracer of one.
 
     Raises:
-      TypeError: it is none of these.
+      TypeError: `x` is none of these.
 
     >>> typeof(1.0)
     ShapedArray(float32[], weak_type=True)
@@ -451,12 +451,12 @@ def typeof(x: Any) -> Any:
 
 
 class ShapeDtypeStruct:
-    """A shape and a dtype, standing for an array where only its type matters.
+    """A shape and a dtype: a substitute for an array where only its type matters.
 
     Args:
       shape: a sequence of ints.
-      dtype: a dtype, or what NumPy takes for one.
-      sharding: how the array lies on devices; programs that are lowered for it take arguments that lie so.
+      dtype: a dtype, or a value that NumPy accepts as one.
+      sharding: the sharding of the array; programs that are lowered for it take arguments of this sharding.
       weak_type: whether promotion treats it as a Python scalar.
     """
 
@@ -481,7 +481,7 @@ class ShapeDtypeStruct:
           x: the array or number.
 
         Raises:
-          TypeError: it is neither.
+          TypeError: `x` is neither.
 
         >>> ShapeDtypeStruct.like(1.0)
         ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)

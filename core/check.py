@@ -1,4 +1,4 @@
-"""Checks that jaxprs are well-formed and that their types agree with their primitives' rules."""
+"""Checks of jaxprs: they are well-formed, and their types agree with the rules of their primitives."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
       jaxpr: the program; if it is closed, its constants are checked too.
 
     Raises:
-      JaxprTypeError: a variable is read before it is bound or is bound twice; a literal or constant is not of
-        its declared type; an equation disagrees with its primitive's rule or has undeclared effects.
+      JaxprTypeError: a variable is read before it is bound, or is bound twice; a literal or constant does not have its
+        declared type; an equation disagrees with its primitive's rule, or has undeclared effects.
     """
     rules.load_plugins()
     open_jaxpr = opened(jaxpr)
@@ -43,7 +43,7 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
 
 
 class _Fault(Exception):
-    """What is wrong, said of an atom or of everything, and once known, where."""
+    """A fault in a program: the text, the atom if there is one, and later the place."""
 
     def __init__(self, text: str, atom: Atom | None = None) -> None:
         self.text = text
@@ -52,17 +52,17 @@ class _Fault(Exception):
         self.place: list[str] = []
 
     def locate(self, place: str, eqn: JaxprEqn | None) -> None:
-        """Say where in a program it is, from the innermost program outwards."""
+        """Add the place in a program, from the innermost program outwards."""
         self.place.append(f"in the jaxpr of {eqn.primitive} {place}" if self.place and eqn else place)
         self.eqn = self.eqn or eqn
 
 
 class CheckContext:
-    """The program being checked, as check rules see it.
+    """The program being checked, for check rules.
 
     Attributes:
       jaxpr: the program.
-      eqn: the equation being checked, if one is.
+      eqn: the equation being checked, or None.
     """
 
     __slots__ = ("_bound", "_done", "eqn", "jaxpr")
@@ -74,7 +74,7 @@ class CheckContext:
         self._bound: set[Var] = set()
 
     def check(self, program: Jaxpr | ClosedJaxpr) -> None:
-        """Check a program that the equation holds. A rule need not, unless that takes a scope it makes."""
+        """Check a program that the equation holds; only rules whose programs need a scope must call this."""
         jaxpr = opened(program)
         if jaxpr in self._done:
             return
@@ -82,7 +82,7 @@ class CheckContext:
             CheckContext(jaxpr, self._done).run()
 
     def check_operands(self, program: Jaxpr | ClosedJaxpr, atoms: Sequence[Atom]) -> None:
-        """Check that a program takes operands of these types, one for each of its arguments."""
+        """Check that a program accepts operands of these types, one for each argument."""
         invars = opened(program).invars
         if len(atoms) != len(invars):
             raise JaxprTypeError(f"{len(atoms)} operands are given to a program of {len(invars)} arguments")
@@ -127,7 +127,7 @@ class CheckContext:
             raise _Fault(f"the equation has {_listed(effects)}, but its jaxpr has {_listed(self.jaxpr.effects)}")
 
     def _judge(self, eqn: JaxprEqn) -> tuple[Sequence[Any], Effects]:
-        """The types and effects of an equation by its primitive's rule."""
+        """The types and effects of an equation, by its primitive's rule."""
         rule = rules.check_rules.functions.get(eqn.primitive)
         try:
             if rule is None:
@@ -168,7 +168,7 @@ class CheckContext:
 
 
 def _require_effects(eqn: JaxprEqn, effects: Effects) -> None:
-    """A primitive has the effects of its inner programs, unless its check rule says otherwise."""
+    """Raise an error unless a primitive has the effects of its inner programs; its check rule may decide otherwise."""
     held = frozenset().union(*(jaxpr.effects for jaxpr in jaxprs_in_params(eqn.params)))
     forgotten = held - effects
     if forgotten:

@@ -1,5 +1,5 @@
-"""The options: each read as `enable_x64.value`, set for the process by `config.update("enable_x64", True)`, and
-overridden in one thread for the length of a block by `with enable_x64(True):`.
+"""The options. `enable_x64.value` reads one, `config.update("enable_x64", True)` sets it for the process, and
+`with enable_x64(True):` overrides it in one thread for a block.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ MATMUL_PRECISIONS = tuple(
 
 
 def _user_cache() -> str | None:
-    """The folder where the user keeps what programs can make again; None if there is none, or loading is not quiet."""
+    """The user's folder for caches; None if there is none, or if this jaxlib prints lines when it loads programs."""
     if release < QUIET_LOADING:
         return None
     home = os.path.expanduser("~")
@@ -76,7 +76,7 @@ def _user_cache() -> str | None:
 
 
 def _switch(name: str, doc: str, **seen_by: bool) -> Option:
-    """An option that is off unless it is turned on."""
+    """A boolean option, off by default."""
     return Option(name, False, BOOL, doc, shorthand=True, **seen_by)
 
 
@@ -222,7 +222,7 @@ _ALIASES = {"platform_name": "platforms"}
 class Config:
     """All options by name: attributes read them, `update` sets them, iteration lists them.
 
-    A name may be given with or without the prefix `primax_`, or with the prefix `jax_`.
+    The prefixes `primax_` and `jax_` of a name are optional.
 
     >>> config.numpy_dtype_promotion
     'standard'
@@ -265,7 +265,7 @@ class Config:
         Raises:
             AttributeError: there is no such option.
             ValueError: the option does not allow this value.
-            RuntimeError: it is too late for another value.
+            RuntimeError: the value can no longer change.
         """
         self._find(name).update(value)
 
@@ -300,13 +300,13 @@ def make_user_context(default_value: Any = None) -> Context:
     """A user-defined context value: compiled functions are traced again if it changes.
 
     Args:
-      default_value: the value where no other was set; it must have a hash.
+      default_value: the value where none is set; it must be hashable.
 
     Returns:
-      A function whose result, `with context(value):`, sets the value in this thread; `context.value` is the value.
+      A function. `with context(value):` sets the value in this thread; `context.value` reads it.
 
     Raises:
-      TypeError: the value has no hash; one that is set later without a hash is a ValueError.
+      TypeError: the default value is not hashable. A later value that is not hashable raises ValueError.
 
     >>> import primax as px
     >>> scale = px.make_user_context(1.0)

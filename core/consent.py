@@ -11,7 +11,7 @@ OVERRIDES = "PRIMAX_ALLOW_OVERRIDES"
 
 
 class Consents:
-    """The consent in one host.
+    """The consents of one host.
 
     Attributes:
       users: the plugins that the user allows to override; if two override the same entry, the later one has priority.

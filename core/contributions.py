@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 __all__ = ["contributions", "sample_sources"]
 
-# By the plugin's name and the function's.
+# By the names of the plugin and the function.
 contributions: dict[tuple[str, str], Callable[..., Any]] = {}
 
-# By the primitive: samples, functions that make some, and where to find them.
+# By primitive: samples, functions that make samples, and places of samples.
 sample_sources: dict[Any, list[SampleSource]] = {}

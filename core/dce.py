@@ -1,4 +1,4 @@
-"""Dead code elimination: programs without the equations that their used outputs do not need."""
+"""Dead code elimination: removal of equations that the used outputs do not need."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def dce_jaxpr(
 
     Args:
       jaxpr: the program.
-      used_outputs: for each output (or for all) whether it is wanted.
-      instantiate: for each input (or for all) whether to keep it although unused.
+      used_outputs: for each output, or for all, whether it is used.
+      instantiate: for each input, or for all, whether to keep it if it is unused.
 
     Returns:
       The trimmed jaxpr and, for each input, whether it was kept.
@@ -70,7 +70,7 @@ def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tu
 
 
 def _by_rule(rule: Callable[..., Any], used: list[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-    """What the dce rule of an equation's primitive makes of it."""
+    """The result of the dce rule of an equation's primitive."""
     table = rules.dce_rules
     try:
         returned = rule(used, eqn)

@@ -1,4 +1,4 @@
-"""What is known of the function that a program was traced from."""
+"""Information about the function that a program was traced from."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class DebugInfo(str):
     """Information about a function for messages and programs; a string, which is the function's name.
 
     Attributes:
-      traced_for: who traces it, such as `"jit"`.
+      traced_for: the name of the transformation, such as `"jit"`.
       func_src_info: its name, followed by its file and line if they are known.
       arg_names: a name for each leaf of its arguments; None if they are not known.
-      result_paths: likewise for its results.
+      result_paths: a name for each leaf of its results; None if they are not known.
     """
 
     __slots__ = ("_arg_names", "_result_paths", "func_src_info", "traced_for")
@@ -80,14 +80,14 @@ def source_of(fun: Callable[..., Any]) -> str:
 def program_info(
     traced_for: str, fun: Callable[..., Any], in_tree: Any, out_tree: Any, static: Collection[int] = ()
 ) -> DebugInfo:
-    """The debug information of a traced program, whose names of leaves are made when they are asked for.
+    """The debug information of a traced program; the names of leaves are computed on demand.
 
     Args:
-      traced_for: who traces it.
-      fun: the function, which the information does not keep alive.
-      in_tree: the structure of its arguments and keywords, without those that are static.
+      traced_for: the name of the transformation.
+      fun: the function; the information holds no reference that keeps it alive.
+      in_tree: the structure of its dynamic arguments and keywords.
       out_tree: the structure of its result.
-      static: positions of arguments that are static.
+      static: the positions of static arguments.
     """
     code = getattr(inspect.unwrap(fun), "__code__", None)
     bound = inspect.ismethod(fun)

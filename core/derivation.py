@@ -1,4 +1,4 @@
-"""Derivations: objects that stand in place of a rule and are made into one when they are entered."""
+"""Derivations: objects that are registered in place of a rule and make the rule at registration."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ __all__ = ["Derivation"]
 
 
 class Derivation:
-    """A rule that is made from its primitive, or from other rules of that; `primax.extend.derive` has some."""
+    """A rule made from its primitive, or from other rules of it; `primax.extend.derive` has some."""
 
     def rule_for(self, where: str, primitive: Any, kind: str, others: Mapping[str, Any]) -> Callable[..., Any]:
         """The rule.
 
         Args:
-          where: what is called, for messages.
-          primitive: whose rule it is.
-          kind: of rule.
-          others: rules of the primitive by kind: those that it has, and those that are given along with this one.
+          where: the name of the called function, for messages.
+          primitive: the primitive of the rule.
+          kind: the kind of the rule.
+          others: the primitive's rules by kind: the existing ones, and those registered together with this one.
 
         Raises:
-          TypeError: a rule of this kind cannot be made from these.
+          TypeError: a rule of this kind cannot be made from these rules.
         """
         raise NotImplementedError(f"{type(self).__name__} must define rule_for(where, primitive, kind, others)")

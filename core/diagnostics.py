@@ -1,4 +1,4 @@
-"""Error messages for missing, wrong or failing rules: the rule, its place, the user's line, and the remedies."""
+"""Error messages for missing, wrong or failing rules, with the rule, its place, the user's line, and remedies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from primax.core.thread import thread
 
 __all__ = ["blame", "encodable", "missing_text", "of_call", "shorten", "user_line", "wrong"]
 
-# How a rule is given in one line of a program, by kind; of other kinds it is `registry.define`.
+# How to give a rule in one line, by kind; other kinds use `registry.define`.
 _GIVE = {
     "impl": "{p}.def_impl(rule)",
     "abstract_eval": "{p}.def_abstract_eval(rule)",
@@ -23,7 +23,7 @@ _GIVE = {
     "lowering": "mlir.register_lowering({p}, rule)",
 }
 
-# What may stand in the place of `rule`.
+# Possible replacements for `rule`.
 _DERIVE = {
     "jvp": ("derive.linear, if it is jointly linear in all its arguments",),
     "batch": ("derive.loop, which binds it once for each element", "batching.vectorized({p}), if it is elementwise"),
@@ -142,7 +142,7 @@ def wrong(table: Any, key: Any, text: str, source: Any = None) -> RuleError:
 
 
 def blame(error: BaseException, table: Any, key: Any, source: Any = None) -> None:
-    """Add a note to an exception with the innermost rule that raised it and the user's line, if it needs one."""
+    """Add a note to an exception, if it needs one: the innermost rule that raised it, and the user's line."""
     if any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())):
         return
     place = _place(table, key)

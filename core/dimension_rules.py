@@ -16,14 +16,14 @@ Shape = Sequence[int]
 
 
 class Factors(NamedTuple):
-    """The dimensions of a primitive's operands and results, by number, for given shapes.
+    """The dimensions of a primitive's operands and results, numbered, for given shapes.
 
     Attributes:
-      names: how messages call each.
-      sizes: how long each is.
-      marks: what its reduction is, `sum`, `max` or `min`; `!` where it must not be divided; or empty.
+      names: the name of each in messages.
+      sizes: the length of each.
+      marks: the reduction of each, `sum`, `max` or `min`; `!` if it must not be divided; or empty.
       operands: for each operand the numbers of its dimensions.
-      results: for each result the same.
+      results: for each result the numbers of its dimensions.
     """
 
     names: tuple[str, ...]
@@ -42,16 +42,16 @@ class Factors(NamedTuple):
 
 
 class DimensionRule:
-    """A rule as text: for each operand and each result the names of its dimensions, as in `i k:sum, k j -> i j`.
+    """A rule as text: the names of the dimensions of each operand and each result, as in `i k:sum, k j -> i j`.
 
-    Dimensions of one name belong together: where one is divided, all are, and each device computes its part of the
-    results from its parts of the operands. `...` stands for any leading dimensions, which belong together counted from
-    the last; where one has length 1 it is repeated. `n!` must not be divided. A dimension that no result has must not
-    be either, unless its mark says how the devices' results become one: `k:sum`, `k:max`, `k:min`. `_` is a dimension
-    of its own, not divided.
+    Dimensions of one name correspond: if one is divided, all are, and each device computes its part of the results
+    from its parts of the operands. `...` stands for any number of leading dimensions, which correspond counted from the
+    last; those of length 1 are repeated. `n!` must not be divided. A dimension that no result has must not be divided
+    either, unless its mark names the reduction over devices: `k:sum`, `k:max`, `k:min`. `_` is an undivided dimension
+    that corresponds to no other.
 
     Raises:
-      ValueError: the text is no such rule.
+      ValueError: the text is not a valid rule.
     """
 
     __slots__ = ("_factors", "marks", "operands", "results", "text")
@@ -78,7 +78,7 @@ class DimensionRule:
         return terms
 
     def _name(self, token: str) -> str:
-        """The name of a dimension, whose mark is kept."""
+        """The name of a dimension; its mark is recorded."""
         if token in (_BATCH, "_"):
             return token
         name, colon, mark = token.partition(":")
@@ -93,7 +93,7 @@ class DimensionRule:
         return name
 
     def __call__(self, *avals: Any, **params: Any) -> DimensionRule:
-        """This rule, for all types."""
+        """This rule: it is the same for all types."""
         return self
 
     @property
@@ -104,10 +104,10 @@ class DimensionRule:
         return f"DimensionRule({self.text!r})"
 
     def factors(self, primitive: Any, operands: Sequence[Shape], results: Sequence[Shape]) -> Factors:
-        """The dimensions of operands and results of these shapes.
+        """The dimensions of operands and results of given shapes.
 
         Raises:
-          ValueError: they do not fit the rule.
+          ValueError: the shapes do not fit the rule.
         """
         try:
             return self._factors(tuple(map(tuple, operands)), tuple(map(tuple, results)))
@@ -117,7 +117,7 @@ class DimensionRule:
     def _found(self, operands: tuple[tuple[int, ...], ...], results: tuple[tuple[int, ...], ...]) -> Factors:
         returned_terms = self.results
         if returned_terms == ((_BATCH,),):
-            returned_terms *= len(results)  # all alike
+            returned_terms *= len(results)  # one term stands for all results
         for kind, terms, shapes in (("operands", self.operands, operands), ("results", returned_terms, results)):
             if len(terms) != len(shapes):
                 raise ValueError(f"is for {len(terms)} {kind}, got {len(shapes)}")
@@ -156,7 +156,7 @@ class DimensionRule:
         return Factors(tuple(names), tuple(sizes), tuple(marks), taken, returned)
 
     def _batch_lengths(self, pairs: Sequence[tuple[tuple[str, ...], tuple[int, ...]]]) -> dict[str, int]:
-        """How long the dimensions are that `...` stands for."""
+        """The lengths of the dimensions that `...` stands for."""
         found: dict[str, int] = {}
         for term, shape in pairs:
             for name, size in zip(_expanded(term, len(shape)), shape, strict=True):
@@ -166,7 +166,7 @@ class DimensionRule:
 
 
 def _expanded(term: tuple[str, ...], rank: int) -> tuple[str, ...]:
-    """The names of the dimensions of a value of that rank."""
+    """The names of the dimensions of a value of a given rank."""
     if _BATCH not in term:
         if len(term) != rank:
             raise ValueError(f"names {len(term)} dimensions, '{' '.join(term)}', of a value of rank {rank}")
@@ -180,7 +180,7 @@ def _expanded(term: tuple[str, ...], rank: int) -> tuple[str, ...]:
 
 
 def elementwise_rule(*avals: Any, **params: Any) -> DimensionRule:
-    """The rule of elementwise primitives: an element of a result depends on the operands' elements at its position."""
+    """The rule of elementwise primitives: a result's element depends on the operands' elements at its position."""
     return dimension_rule(", ".join(["..."] * len(avals)) + " -> ...")
 
 
@@ -188,11 +188,11 @@ elementwise_rule.derived_from = "being elementwise"  # type: ignore[attr-defined
 
 
 def implied_rule(given: Mapping[str, Any]) -> Callable[..., Any] | None:
-    """The rule that follows from a batch rule, if that says so in its attribute `implies_sharding`."""
+    """The sharding rule that a batch rule implies by its attribute `implies_sharding`; None if it has none."""
     return getattr(given.get("batch"), "implies_sharding", None)
 
 
 @lru_cache(4096)
 def dimension_rule(text: str) -> DimensionRule:
-    """The rule that a text is; equal texts are one object."""
+    """The rule of a text; equal texts give one object."""
     return DimensionRule(text)

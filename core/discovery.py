@@ -1,7 +1,7 @@
 """Installed plugins, read from the metadata of distributions without importing them.
 
-A distribution offers a plugin by an entry point in group `primax`, and states the API version that the plugin
-was written for by an entry point of the same name in group `primax.api`, which is read and never loaded:
+A distribution offers a plugin by an entry point in group `primax`. It states the API versions that the plugin
+supports by an entry point of the same name in group `primax.api`, which is read and never loaded:
 
     [project.entry-points.primax]
     kepler = "primax_kepler"
@@ -9,8 +9,8 @@ was written for by an entry point of the same name in group `primax.api`, which 
     [project.entry-points."primax.api"]
     kepler = "v1_2"
 
-`v1_2` is any version from 1.2 on and before 2.0. `v1_2:v3_0` is any version from 1.2 on and before 3.0. Both
-are object references in form, so that every build backend accepts them.
+`v1_2` means version 1.2 and later, before 2.0. `v1_2:v3_0` means version 1.2 and later, before 3.0. Both have
+the form of object references, so that every build backend accepts them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Read = Callable[[str], str | None]
 
 
 class ApiRange(NamedTuple):
-    """The API versions a plugin can work with: `first` and later ones, before `end`."""
+    """The API versions that a plugin supports: `first` and later ones, before `end`."""
 
     first: Version
     end: Version
@@ -47,7 +47,7 @@ class ApiRange(NamedTuple):
         """Read `v1_2` or `v1_2:v3_0`.
 
         Raises:
-          ValueError: it is neither.
+          ValueError: the text has neither form.
         """
         match = re.fullmatch(_RANGE, text.strip())
         if match is None:
@@ -58,7 +58,7 @@ class ApiRange(NamedTuple):
         return cls(first, end)
 
     def admits(self, version: Version) -> bool:
-        """Whether a version is one of them."""
+        """Whether the range includes a version."""
         return self.first <= version < self.end
 
     def __str__(self) -> str:
@@ -69,12 +69,12 @@ class Found(NamedTuple):
     """One offered plugin.
 
     Attributes:
-      name: the plugin's name, that of its entry point; the distribution's if its metadata cannot be read.
+      name: the name of the plugin's entry point; the distribution's name if its metadata cannot be read.
       distribution: the distribution that offers it.
       version: the distribution's version.
-      entry_point: what to import: `module` or `module:attribute`.
-      api: what it states in group `primax.api`, as written; None if it states nothing.
-      error: what is wrong with the metadata, if anything.
+      entry_point: the object reference, `module` or `module:attribute`.
+      api: its entry in group `primax.api`, as written; None without an entry.
+      error: the fault in the metadata, or None.
     """
 
     name: str
@@ -86,16 +86,16 @@ class Found(NamedTuple):
 
 
 def show_version(version: Version) -> str:
-    """`1.2`, for messages."""
+    """A version as a text, such as `1.2`."""
     return ".".join(map(str, version))
 
 
 def installed_plugins(version: str | None = None) -> tuple[list[Found], list[Found]]:
-    """The plugins that primax itself offers, and those of all other distributions, each by name and distribution.
+    """The plugins of primax itself, and those of all other distributions, each by name and distribution.
 
     Args:
-      version: that of the primax which asks: another one that is on `sys.path` offers nothing. None if it wants no
-        plugins of its own.
+      version: the version of the running primax; another version on `sys.path` offers nothing. None if the host takes
+        no plugins of primax itself.
     """
     own, others = [], []
     for read in _distributions(version):
@@ -116,7 +116,7 @@ def _is_primax(distribution: str) -> bool:
 
 
 def offers_in(group: str) -> list[Found]:
-    """What distributions offer by entry points in a group; metadata that cannot be read offers nothing."""
+    """The entry points of all distributions in a group; distributions whose metadata cannot be read offer none."""
     found = []
     for read in _distributions():
         text = read("entry_points.txt") or ""
@@ -188,9 +188,9 @@ def _entry_points(text: str, *wanted: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def _distributions(version: str | None = None) -> Iterator[Read]:
-    """What reads the metadata of each distribution; of several with one name, the first on `sys.path`.
+    """The readers of each distribution's metadata; of several distributions with one name, the first on `sys.path`.
 
-    Of several that are called primax it is the first of the given version.
+    Of several distributions named primax it is the first of the given version.
     """
     seen = set()
     folders = _metadata_folders()
@@ -215,9 +215,9 @@ def _is_another_primax(read: Read, name: str, version: str | None) -> bool:
 
 
 def _metadata_folders() -> list[str] | None:
-    """The folders of metadata on `sys.path`; None if some distribution may be elsewhere, as in an archive.
+    """The folders of metadata on `sys.path`; None if a distribution may be elsewhere, as in an archive.
 
-    `importlib.metadata` knows all places, but takes five times as long, most of it to be imported.
+    `importlib.metadata` finds all places, but takes five times as long, mostly for its import.
     """
     if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
         return None
@@ -234,7 +234,7 @@ def _metadata_folders() -> list[str] | None:
 
 
 def _read(folder: str, name: str) -> str | None:
-    """A file of a folder, whatever bytes it has; None if it cannot be read."""
+    """The text of a file in a folder, whatever its bytes; None if it cannot be read."""
     try:
         with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -243,15 +243,15 @@ def _read(folder: str, name: str) -> str | None:
 
 
 def _read_any(distribution: Any, name: str) -> str | None:
-    """A file of a distribution, wherever it is; None if it cannot be read."""
+    """The text of a distribution's file, wherever it is; None if it cannot be read."""
     try:
         return distribution.read_text(name)  # type: ignore[no-any-return]
-    except Exception:  # what finders from elsewhere raise is not known
+    except Exception:  # finders of other packages may raise anything
         return None
 
 
 def _identity(read: Read) -> tuple[str, str]:
-    """Name and version, read off the lines that say so: parsing all metadata takes ten times as long."""
+    """The name and version from their lines; parsing all metadata takes ten times as long."""
     text = read("METADATA") or read("PKG-INFO") or ""
     found = {key.lower(): value.strip() for key, value in re.findall(_HEADER, text.partition("\n\n")[0])}
     return found.get("name") or "unknown", found.get("version") or "unknown"

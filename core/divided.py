@@ -23,7 +23,7 @@ _NONE: frozenset[Any] = frozenset()
 
 
 def axes_of_dims(aval: Any) -> Axes:
-    """For each dimension of a type the explicit axes that divide it."""
+    """For each dimension of a type, the explicit axes that divide it."""
     division = getattr(aval, "division", None)
     return ((),) * len(aval.shape) if division is None else division.axes
 
@@ -34,10 +34,10 @@ def divide(aval: Any, division: Division | None) -> Any:
 
 
 def divided_results(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """The types of results, divided as the sharding rule of a primitive says, where some operand is divided.
+    """The types of results, divided by the sharding rule of a primitive, if some operand is divided.
 
     Raises:
-      ShardingTypeError: that cannot be told, or the primitive has no rule.
+      ShardingTypeError: the rule does not determine the division, or the primitive has no rule.
     """
     division = _common(primitive, avals)
     pending = [a.division for a in avals if getattr(a, "division", None) is not None and a.division.is_pending]
@@ -89,7 +89,7 @@ def _with_pending(
     division: Division,
     opened: frozenset[Any],
 ) -> list[Any]:
-    """The types of results where sums are still to be taken."""
+    """The types of results with their pending sums."""
     unreduced, reduced = _open_sums().pending_results(primitive, avals, outs, params, told, axes, opened)
     if not (unreduced or reduced):
         return [divide(out, Division(division.mesh, a) if any(a) else None) for out, a in zip(outs, axes, strict=True)]
@@ -103,7 +103,7 @@ def _shown(avals: Sequence[Any]) -> str:
 
 
 def _axes_of(spec: Any, rank: int) -> Axes:
-    """For each dimension the axes that a rule for types returned, as a specification or as in types."""
+    """For each dimension, the axes that a type rule returned, as a specification or as in types."""
     if isinstance(spec, Division):
         return spec.axes
     if isinstance(spec, PartitionSpec):
@@ -112,10 +112,10 @@ def _axes_of(spec: Any, rank: int) -> Axes:
 
 
 def _common(primitive: Any, avals: Sequence[Any]) -> Division:
-    """The division of an operand; all are over one mesh.
+    """The division of an operand; all operands must be on one mesh.
 
     Raises:
-      ShardingTypeError: they are not.
+      ShardingTypeError: the operands are on different meshes.
     """
     found: list[Division] = [a.division for a in avals if getattr(a, "division", None) is not None]
     for other in found[1:]:
@@ -128,7 +128,7 @@ def _common(primitive: Any, avals: Sequence[Any]) -> Division:
 
 
 def _of_factors(primitive: Any, factors: Factors, avals: Sequence[Any], opened: frozenset[Any] = _NONE) -> list[Axes]:
-    """For each result the axes that divide its dimensions: those that divide them in operands."""
+    """For each result, the axes that divide its dimensions: those that divide the same dimensions in operands."""
     found: dict[int, tuple[Any, ...]] = {}
     holders: dict[int, int] = {}
     for dims, aval in zip(factors.operands, avals, strict=True):
@@ -167,7 +167,7 @@ def _named(names: Sequence[Any]) -> str:
 
 
 def _check(primitive: Any, avals: Sequence[Any], out: Any, axes: Axes, mesh: AbstractMesh) -> None:
-    """Refuse a result that no mesh can hold.
+    """Raise an error for a result that no mesh can hold.
 
     Raises:
       ShardingTypeError: an axis divides two dimensions, or a dimension is not a multiple of its parts.

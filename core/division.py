@@ -1,4 +1,4 @@
-"""The division of an array along explicit mesh axes, as its type contains it."""
+"""The division of an array along explicit mesh axes, which is part of its type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from primax.core.mesh import AbstractMesh, AxisType, PartitionSpec, current_scop
 
 __all__ = ["Axes", "Division", "divided_size", "division_in", "explicit_part", "shown_names", "whole"]
 
-Axes = tuple[tuple[Any, ...], ...]  # for each dimension the axes of the mesh that divide it
+Axes = tuple[tuple[Any, ...], ...]  # for each dimension, the mesh axes that divide it
 Names = frozenset[Any]
 _NONE: Names = frozenset()
 
@@ -22,9 +22,9 @@ class Division:
 
     Attributes:
       mesh: the axes of the mesh.
-      axes: for each dimension of the array those that divide it, the coarsest first.
-      unreduced: those along which each device has a summand of the array.
-      reduced: those along which all devices have the same, and each a summand of its cotangent.
+      axes: for each dimension of the array, the mesh axes that divide it, the coarsest first.
+      unreduced: the mesh axes along which each device has a summand of the array.
+      reduced: the mesh axes along which all devices have the same value, and each a summand of its cotangent.
     """
 
     __slots__ = ("__weakref__", "axes", "mesh", "reduced", "unreduced")
@@ -55,12 +55,12 @@ class Division:
 
     @property
     def of_cotangents(self) -> Division:
-        """The division of cotangents: reduced arrays have unreduced cotangents, and the other way round."""
+        """The division of cotangents: reduced arrays have unreduced cotangents, and vice versa."""
         return Division(self.mesh, self.axes, self.reduced, self.unreduced) if self.is_pending else self
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether each device has all of the array."""
+        """Whether each device has the whole array."""
         return self.mesh.size_along([*(name for names in self.axes for name in names), *self.unreduced]) == 1
 
     def with_axes(self, axes: Axes) -> Division | None:
@@ -74,7 +74,7 @@ class Division:
         return Division(self.mesh, self.axes, frozenset(unreduced), frozenset(reduced))
 
     def update(self, **changes: Any) -> Division:
-        """A copy with `spec` or `mesh` replaced; a specification of another length is for an array of that rank.
+        """A copy with `spec` or `mesh` replaced; the rank of the array is the length of a new specification.
 
         Raises:
           TypeError: there is no such attribute.
@@ -91,7 +91,7 @@ class Division:
         return self.with_axes((*self.axes[:dim], *self.axes[dim + 1 :]))
 
     def with_whole(self, dim: int) -> Division | None:
-        """The division of a stack along a new dimension, which is whole."""
+        """The division of a stack along a new dimension, which is not divided."""
         return self.with_axes((*self.axes[:dim], (), *self.axes[dim:]))
 
     def shown(self, shape: Sequence[int]) -> str:
@@ -99,7 +99,7 @@ class Division:
         return ",".join(map(divided_size, shape, self.axes))
 
     def _pending_shown(self) -> list[str]:
-        """The sums still to be taken as types show them: `U:x`, `R:(x,y)`."""
+        """The pending sums as types show them: `U:x`, `R:(x,y)`."""
         return [f"{mark}:{shown_names(each)}" for mark, each in (("U", self.unreduced), ("R", self.reduced)) if each]
 
     def __repr__(self) -> str:
@@ -116,12 +116,12 @@ def shown_names(axes: Names) -> str:
 
 
 def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> Division | None:
-    """The part of a specification for explicit axes, which types contain; None if it is empty.
+    """The part of a specification for explicit axes, which is part of types; None if it is empty.
 
     Args:
       mesh: the mesh, or its axes.
       spec: the specification.
-      rank: of the array.
+      rank: the rank of the array.
     """
     abstract: AbstractMesh = mesh.abstract_mesh
     kinds = dict(zip(abstract.axis_names, abstract.axis_types, strict=True))
@@ -132,10 +132,10 @@ def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> Division | None:
 
 
 def division_in(sharding: Any, shape: Sequence[int]) -> Division | None:
-    """The division that a type records for a sharding, which is a type's or an array's.
+    """The division that a type records for the sharding of a type or an array.
 
     Raises:
-      ValueError: it is of an array of another rank.
+      ValueError: it is for an array of another rank.
     """
     if not isinstance(sharding, Division):
         return explicit_part(sharding.mesh, sharding.spec, len(shape))
@@ -145,7 +145,7 @@ def division_in(sharding: Any, shape: Sequence[int]) -> Division | None:
 
 
 def whole(rank: int) -> Division:
-    """The division of an array of which the mesh in scope divides no dimension."""
+    """The division of an array that is not divided, on the mesh in scope."""
     scope = current_scope()
     return Division(_NO_MESH if scope is None else scope.abstract, ((),) * rank)
 
@@ -154,7 +154,7 @@ _NO_MESH = AbstractMesh((), ())
 
 
 def divided_size(size: int, names: Sequence[Any]) -> str:
-    """How types show a dimension: `8@x`."""
+    """The text of a dimension in types: `8@x`."""
     if not names:
         return str(size)
     return f"{size}@{names[0]}" if len(names) == 1 else f"{size}@({','.join(map(str, names))})"

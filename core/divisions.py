@@ -13,14 +13,14 @@ __all__ = ["division_of"]
 
 
 def division_of(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> Any:
-    """What the sharding rule of a primitive says of operands and results of these types.
+    """The result of a primitive's sharding rule for operands and results of these types.
 
     Returns:
-      `Factors`; or, of a rule that computes it, a list that tells for each result how it is divided; or None if there
-      is not a rule, or it has nothing to say.
+      `Factors`; or the list of divisions of the results, if the rule computes them; or None if there is no rule or it
+      returns None.
 
     Raises:
-      RuleError: the rule returns something else.
+      RuleError: the rule returns another type.
       ValueError: the types do not fit the rule.
     """
     rule = rules.sharding_rules.functions.get(primitive)
@@ -44,7 +44,7 @@ def division_of(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], param
                 f"must return the divisions of {len(outs)} results, got {shorten(told)}",
             )
         return specs
-    if rule is elementwise_rule:  # it follows from a batch rule, which may add axes
+    if rule is elementwise_rule:  # implied by a batch rule, which may add axes
         rank = max((len(aval.shape) for aval in avals), default=0)
         if any(len(out.shape) != rank for out in outs):
             return None

@@ -1,4 +1,4 @@
-"""DLPack capsules of host memory, read as NumPy arrays without a copy, including dtypes that NumPy lacks."""
+"""DLPack capsules of host memory as NumPy arrays without a copy, including dtypes that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Lent:
-    """Memory that a capsule owns, as NumPy takes it: NumPy keeps this object, and so the capsule."""
+    """Memory that a capsule owns, for NumPy, whose array keeps this object and thereby the capsule alive."""
 
     def __init__(self, capsule: Any, interface: dict[str, Any]) -> None:
         self.capsule = capsule
@@ -65,7 +65,7 @@ def _tensor(capsule: Any) -> _Tensor:
 
 
 def capsule_address(capsule: Any) -> int:
-    """Where the first element of a capsule is."""
+    """The address of the first element of a capsule."""
     tensor = _tensor(capsule)
     return int((tensor.data or 0) + tensor.byte_offset)
 
@@ -74,7 +74,7 @@ def capsule_dtype(capsule: Any) -> np.dtype[Any]:
     """The dtype of a capsule's elements.
 
     Raises:
-      TypeError: NumPy and ml_dtypes have none like it.
+      TypeError: NumPy and ml_dtypes have no such dtype.
     """
     tensor = _tensor(capsule)
     code, bits = tensor.code, tensor.bits
@@ -93,9 +93,9 @@ def capsule_view(capsule: Any, shape: tuple[int, ...] | None = None, dtype: Any 
     """An array over the memory of a capsule, which lives as long as the array.
 
     Args:
-      capsule: one for memory on the host, not consumed yet.
-      shape: what is known of its shape; otherwise it is read, with the strides.
-      dtype: what is known of its dtype, likewise.
+      capsule: a capsule for host memory that has not been consumed.
+      shape: its shape if it is known; otherwise the shape and the strides are read.
+      dtype: its dtype if it is known; otherwise it is read.
     """
     tensor = _tensor(capsule)
     if dtype is None:

@@ -117,7 +117,7 @@ __all__ = [
 finfo: Callable[[Any], Any] = ml_dtypes.finfo
 iinfo: Callable[[Any], Any] = ml_dtypes.iinfo
 
-# What a dtype of 64 bits, or two times 64, becomes unless `enable_x64` is set.
+# The narrow form of each dtype with 64 bits or two times 64, used unless `enable_x64` is set.
 NARROWED = {
     np.dtype(f"{kind}{n}"): np.dtype(f"{kind}{n // 2}") for kind, n in (("i", 8), ("u", 8), ("f", 8), ("c", 16))
 }
@@ -128,9 +128,9 @@ _CANONICAL_32 = {d: NARROWED.get(d, d) for d in array_dtypes}
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> Any:
-    """Return the dtype of x, narrowed from 64 bits to 32 unless `enable_x64` is set.
+    """Return a dtype, narrowed from 64 bits to 32 unless `enable_x64` is set.
 
-    Those of keys and other values of plugins are returned as they are, whatever `allow_extended_dtype` says.
+    Extended dtypes, such as those of keys, are returned unchanged, whatever the value of `allow_extended_dtype`.
     """
     if not isinstance(dtype, np.dtype):
         if isinstance(dtype, ExtendedDType):
@@ -140,14 +140,14 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> Any:
 
 
 def is_canonical(dtype: Any) -> bool:
-    """Whether a value of NumPy's keeps a dtype: those of 64 bits are narrowed unless `enable_x64` is set."""
+    """Whether NumPy values keep a dtype: dtypes of 64 bits are narrowed unless `enable_x64` is set."""
     return enable_x64.value or dtype not in NARROWED
 
 
 def array_dtype(dtype: np.dtype[Any]) -> Any:
-    """Return the canonical dtype of an array with the values of one of numpy's; None if there is none.
+    """Return the canonical dtype of an array with the values of a NumPy array of this dtype; None if there is none.
 
-    Arrays have the byte order of the machine, so that of numpy's dtype does not matter.
+    Arrays have the byte order of the machine; the byte order of the NumPy dtype does not matter.
     """
     valid = _CANONICAL_64 if enable_x64.value else _CANONICAL_32
     found = valid.get(dtype)
@@ -157,19 +157,19 @@ def array_dtype(dtype: np.dtype[Any]) -> Any:
 
 
 def check_user_dtype(dtype: Any, argument: str, function: str, *, stacklevel: int = 3) -> Any:
-    """Return the canonical form of a dtype that a user asked for.
+    """Return the canonical form of a dtype from a user.
 
     Args:
         dtype: a dtype, its name, or a scalar type; `int`, `float` and `complex` mean the default width.
         argument: the name of the argument, for errors.
         function: the name of the function that takes it, for errors.
-        stacklevel: where the warning points; the default is the caller of the function that calls this one.
+        stacklevel: the frame that the warning names; the default is the caller of the function that calls this one.
 
     Raises:
-        TypeError: it is not a dtype that arrays may have.
+        TypeError: `dtype` is not a dtype of arrays.
 
     Warns:
-        UserWarning: a 64-bit dtype was asked for by name, and `enable_x64` is not set.
+        UserWarning: the user named a 64-bit dtype, and `enable_x64` is not set.
     """
     if isinstance(dtype, ExtendedDType):
         return dtype
@@ -213,7 +213,7 @@ def default_complex_dtype() -> np.dtype[Any]:
 
 
 class _ScalarDtypes(Mapping[type, "np.dtype[Any]"]):
-    """The dtype of each Python scalar type, which depends on `enable_x64`."""
+    """The dtype of each Python scalar type; it depends on `enable_x64`."""
 
     def __getitem__(self, scalar: type) -> np.dtype[Any]:
         return (_SCALARS_64 if enable_x64.value else _SCALARS_32)[scalar]
@@ -233,7 +233,7 @@ def scalar_dtype(value: bool | int | float | complex, scalar: type | None = None
 
     Args:
         value: the scalar.
-        scalar: which of bool, int, float and complex it is, if its type is a subclass of that.
+        scalar: bool, int, float or complex, if the type of the value is a subclass of it.
 
     Raises:
         OverflowError: an int does not fit the default int dtype.
@@ -248,7 +248,7 @@ def scalar_dtype(value: bool | int | float | complex, scalar: type | None = None
 
 
 def _of_numpy(dtype: Any) -> np.dtype[Any]:
-    """Return the dtype of numpy, which arithmetic is defined for."""
+    """Return a dtype with arithmetic as a NumPy dtype."""
     if not isinstance(dtype, ExtendedDType):
         found: np.dtype[Any] = np.dtype(dtype)
         if found.type is not np.void:
@@ -260,8 +260,8 @@ def itemsize_bits(dtype: Any) -> int:
     """Return the number of bits in an element; a bool takes 8.
 
     Raises:
-        TypeError: it is not a dtype, or that of no numbers of NumPy's.
-        ValueError: it is a dtype of something else than numbers and bools.
+        TypeError: it is not a dtype, or is one without arithmetic, such as an extended dtype.
+        ValueError: it is a dtype of other values than numbers and bools.
     """
     try:
         return _itemsize_bits(dtype)
@@ -296,7 +296,7 @@ def supports_inf(dtype: Any) -> bool:
 
 
 def scalar_type_of(x: Any) -> type:
-    """Return the Python scalar type, of bool, int, float and complex, that a value or dtype is nearest to."""
+    """Return the nearest Python scalar type of a value or dtype: bool, int, float or complex."""
     d = dtype(x)
     for scalar, is_near in ((bool, is_bool), (int, is_integer), (float, is_floating), (complex, is_complex)):
         if is_near(d):
@@ -305,13 +305,13 @@ def scalar_type_of(x: Any) -> type:
 
 
 def to_numeric_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return int32 for bool, and any other dtype unchanged."""
+    """Return int32 for bool, and other dtypes unchanged."""
     d = _of_numpy(dtype)
     return np.dtype(np.int32) if d == BOOL else d
 
 
 def to_inexact_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return float64 for 64-bit integers, float32 for other integers and bool, and any other unchanged."""
+    """Return float64 for 64-bit integers, float32 for other integers and bool, and other dtypes unchanged."""
     d = _of_numpy(dtype)
     if d == BOOL or is_integer(d):
         return np.dtype(np.float64 if d.itemsize == 8 else np.float32)
@@ -339,16 +339,16 @@ def tangent_dtype(dtype: DType) -> DType:
 def dtype(x: Any) -> Any:
     """Return the dtype of a value, a dtype, a dtype's name or a scalar type.
 
-    The dtypes of arrays, tracers and abstract values are returned as they are; others are made canonical.
+    The dtypes of arrays, tracers and abstract values are returned unchanged; other dtypes are made canonical.
 
     Raises:
-        TypeError: x has no dtype, or one that arrays may not have.
+        TypeError: x has no dtype, or one that arrays cannot have.
     """
     return _dtype_and_weakness(x)[0]
 
 
 def _python_type(x: Any) -> type | None:
-    """Return the one of bool, int, float and complex whose instance x is; None for numpy's scalars and all else."""
+    """Return bool, int, float or complex if x is an instance of it; None for NumPy scalars and other values."""
     if isinstance(x, np.generic):
         return None
     return next((scalar for scalar in _SCALARS_64 if isinstance(x, scalar)), None)
@@ -384,7 +384,7 @@ def _dtype_and_weakness(x: Any) -> tuple[Any, bool]:
 def _dtype_of_object(x: Any) -> Any:
     if isinstance(x, ExtendedDType):
         return x
-    found = getattr(x, "dtype", None)  # of a class too: scalar types have one
+    found = getattr(x, "dtype", None)  # also for classes: scalar types have a dtype
     if isinstance(found, (np.dtype, ExtendedDType)):
         return found
     try:
@@ -411,7 +411,7 @@ def _weak_node(dtype: Any) -> Node:
 
 
 def _default_dtype(d: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the default dtype of the sort of number that `d` is."""
+    """Return the default dtype for the kind of number of `d`."""
     if is_unsigned_integer(d):
         return default_uint_dtype()
     return python_scalar_dtypes[scalar_type_of(d)]
@@ -443,7 +443,7 @@ def result_type(*args: Any, return_weak_type: bool = False) -> Any:
     """Return the dtype to which an operation on these operands promotes them.
 
     Args:
-        *args: arrays, tracers, abstract values, numbers, dtypes, or scalar types; int, float and complex, and
+        *args: arrays, tracers, abstract values, numbers, dtypes, or scalar types. int, float and complex, and
             values of those types, are weak. None stands for the default float dtype.
         return_weak_type: return `(dtype, weak)` instead.
 

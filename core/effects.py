@@ -1,4 +1,4 @@
-"""Effects of primitives besides their outputs, such as printing or writing."""
+"""Effects of primitives, such as printing or writing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OperandEffect(Effect):
     """Base of effects on one operand, such as reading or writing its contents.
 
     Attributes:
-      operand: the place of the operand: among those of an equation, or among the constants and inputs of a program.
+      operand: the index of the operand among those of an equation, or among the constants and inputs of a program.
     """
 
     operand: int
@@ -49,13 +49,13 @@ no_effects: Effects = frozenset()
 
 
 def effects_of(eqns: Iterable[Any], inputs: Iterable[Any]) -> Effects:
-    """The effects of a program: those of its equations; effects on operands refer to its inputs.
+    """The effects of a program: those of its equations, with effects on operands referring to its inputs.
 
-    Effects on what the program makes itself are nobody else's.
+    Effects on values that the program itself creates are not included.
 
     Args:
-      eqns: its equations.
-      inputs: its constants and inputs.
+      eqns: the equations.
+      inputs: the constants and inputs.
     """
     found: set[Effect] = set()
     places: dict[Any, int] | None = None
@@ -76,8 +76,8 @@ def moved_effects(effects: Effects, place: Callable[[int], int]) -> Effects:
     """The effects of an inner program as effects of its equation, with operands renumbered.
 
     Args:
-      effects: those of the program.
-      place: from the place of an input to that of the operand.
+      effects: the effects of the program.
+      place: maps the index of an input to the index of the operand.
     """
     return frozenset(
         replace(effect, operand=place(effect.operand)) if isinstance(effect, OperandEffect) else effect
@@ -86,7 +86,7 @@ def moved_effects(effects: Effects, place: Callable[[int], int]) -> Effects:
 
 
 class EffectKind(NamedTuple):
-    """What is allowed of the effects of one class."""
+    """The permissions for the effects of one class."""
 
     ordered: bool
     control_flow: bool
@@ -104,13 +104,13 @@ def register_effect(
 
     Args:
       kind: a subclass of `Effect`.
-      ordered: whether these effects happen in program order, by a token threaded through the program.
-      control_flow: whether they may stand inside loops and branches.
-      custom_derivatives: whether they may stand inside functions with custom derivative rules.
+      ordered: whether these effects happen in program order, by a token that passes through the program.
+      control_flow: whether loops and branches may contain them.
+      custom_derivatives: whether functions with custom derivative rules may contain them.
 
     Raises:
-      TypeError: `kind` is not a subclass of `Effect`, or one on operands is to be ordered, which has the order of the
-        equations that touch its operand.
+      TypeError: `kind` is not a subclass of `Effect`, or `ordered` is True for effects on operands; their order is
+        that of the equations with the same operand.
     """
     if not (isinstance(kind, type) and issubclass(kind, Effect)):
         raise TypeError(f"register_effect: kind must be a subclass of Effect, got {kind!r}")

@@ -1,4 +1,4 @@
-"""The element types of arrays: NumPy's, those of ml_dtypes, and the base of those that plugins define."""
+"""The element types of arrays: NumPy's, those of ml_dtypes, and the base class of extended dtypes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from primax.core.arguments import numpy_dtype
 
 
 class extended(np.generic):
-    """The scalar type above every extended dtype's; an abstract class for `issubdtype`."""
+    """The superclass of all extended scalar types; abstract, for `issubdtype`."""
 
 
 class ExtendedDType(abc.ABC):
-    """The base of dtypes that numpy does not have; instances are hashable and compare by value.
+    """The base class of dtypes that NumPy lacks; instances are hashable and compare by value.
 
-    A subclass may override `tangent_dtype`, which is `float0` otherwise. Arrays of the dtype exist at run time if it
-    says what an element consists of, in `element_shape` and `element_dtype`.
+    A subclass may override `tangent_dtype`, which is `float0` by default. Arrays of the dtype exist at run time if the
+    subclass defines the contents of an element, by `element_shape` and `element_dtype`.
 
     Attributes:
-        how_to_read: ends the message when such an array is taken for one of NumPy's.
+        how_to_read: the end of the error message for arrays of this dtype where a NumPy array is needed.
     """
 
     how_to_read = "its elements are not numbers"
@@ -37,7 +37,7 @@ class ExtendedDType(abc.ABC):
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """The name that jaxprs print."""
+        """The name in the text of jaxprs."""
 
     @property
     def tangent_dtype(self) -> DType:
@@ -46,12 +46,12 @@ class ExtendedDType(abc.ABC):
 
     @property
     def element_shape(self) -> tuple[int, ...]:
-        """The shape of the array that an element is."""
+        """The shape of the array that represents an element."""
         raise self._opaque()
 
     @property
     def element_dtype(self) -> np.dtype[Any]:
-        """The dtype of the array that an element is."""
+        """The dtype of the array that represents an element."""
         raise self._opaque()
 
     def _opaque(self) -> TypeError:
@@ -110,7 +110,7 @@ COMPLEX = _dtypes(np.complex64, np.complex128)
 NUMBERS = (*SIGNED, *UNSIGNED, *FLOATS, *COMPLEX)
 array_dtypes = frozenset({float0, BOOL, *NUMBERS})
 
-# ml_dtypes' scalar types do not inherit from numpy's abstract ones, so their place in that hierarchy is here.
+# The scalar types of ml_dtypes do not inherit from NumPy's abstract ones; this table gives their place there.
 _ABSTRACT_BASES: dict[type, frozenset[type]] = {
     **{d.type: frozenset({np.floating, np.inexact, np.number, np.generic}) for d in FLOATS[:-3]},
     **{d.type: frozenset({np.signedinteger, np.integer, np.number, np.generic}) for d in NARROW_SIGNED},
@@ -119,9 +119,9 @@ _ABSTRACT_BASES: dict[type, frozenset[type]] = {
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Return True if dtype or scalar type `a` is `b` or below it, as `numpy.issubdtype` does.
+    """Return True if dtype or scalar type `a` is `b` or a subtype of it, as `numpy.issubdtype` does.
 
-    It also knows where bfloat16, the narrow floats and integers, and extended dtypes belong.
+    It also covers bfloat16, the narrow floats and integers, and extended dtypes.
 
     >>> issubdtype(bfloat16, np.floating)
     True
@@ -149,7 +149,7 @@ def _scalar_class(x: Any) -> Any:
 
 
 def _test(kind: type, doc: str) -> Callable[[Any], bool]:
-    """A function that says whether a dtype is of a kind."""
+    """A function that returns whether a dtype is of a kind."""
 
     @functools.lru_cache(maxsize=256)
     def test(dtype: Any) -> bool:
@@ -170,13 +170,13 @@ is_complex = _test(np.complexfloating, "Return True for complex64 and complex128
 
 
 def is_extended(dtype: Any) -> bool:
-    """Return True for a dtype that numpy does not have."""
+    """Return True for a dtype that NumPy lacks."""
     return isinstance(dtype, ExtendedDType)
 
 
 @functools.lru_cache(maxsize=256)
 def short_dtype_name(dtype: DType) -> str:
-    """Return the name that jaxprs print.
+    """Return the name in the text of jaxprs.
 
     >>> short_dtype_name(np.dtype(bfloat16)), short_dtype_name(np.dtype(np.uint32))
     ('bf16', 'u32')

@@ -1,4 +1,4 @@
-"""The errors that primax raises, each a subclass of the builtin one would catch."""
+"""The errors of primax, each a subclass of the corresponding builtin."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ __all__ = [
 
 
 class JAXTypeError(TypeError):
-    """JAX's name for those of the errors below that are TypeErrors."""
+    """JAX's name for the errors below that are TypeErrors."""
 
 
 class JAXIndexError(IndexError):
-    """JAX's name for those of the errors below that are IndexErrors."""
+    """JAX's name for the errors below that are IndexErrors."""
 
 
 class InconclusiveDimensionOperation(Exception):
-    """A question about a symbolic dimension has no answer. All shapes are known here, so nothing raises it."""
+    """A question about a symbolic dimension has no answer. In primax all shapes are known, so nothing raises it."""
 
 
 class KeyReuseError(JAXTypeError):
@@ -52,7 +52,7 @@ class ShardingTypeError(JAXTypeError):
 
 
 class TangentTypeError(JAXTypeError, ValueError):
-    """A tangent or a cotangent does not have the type for its primal value; in JAX that is a ValueError."""
+    """A tangent or a cotangent does not have the type that its primal value requires; in JAX this is a ValueError."""
 
 
 class ConcretizationTypeError(JAXTypeError):
@@ -60,7 +60,7 @@ class ConcretizationTypeError(JAXTypeError):
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """Python control flow met a tracer."""
+    """Python control flow used a tracer as a condition."""
 
 
 class TracerIntegerConversionError(ConcretizationTypeError):
@@ -72,7 +72,7 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
 
 class TracerArrayConversionError(JAXTypeError):
-    """NumPy was asked to turn a tracer into an array."""
+    """NumPy tried to convert a tracer to an array."""
 
 
 class UnexpectedTracerError(JAXTypeError):
@@ -80,11 +80,11 @@ class UnexpectedTracerError(JAXTypeError):
 
 
 class MissingRuleError(NotImplementedError):
-    """A transformation met a primitive that has no rule for it."""
+    """A primitive has no rule for a transformation that was applied to it."""
 
 
 class RuleError(TypeError):
-    """A rule returned something its transformation cannot accept."""
+    """A rule returned a value that its transformation cannot accept."""
 
 
 class JaxprTypeError(TypeError):
@@ -108,16 +108,16 @@ class DeletedArrayError(RuntimeError):
 
 
 class CallbackError(RuntimeError):
-    """A callback has failed; the caller gets this error within an `XlaError`."""
+    """A callback has failed; the caller gets this error inside an `XlaError`."""
 
 
-# XLA refused to compile a program, or a compiled program failed while running. It is the class that the
-# runtime itself raises, so that one `except` catches both.
+# XLA did not compile a program, or a compiled program failed. It is the class that the runtime itself raises, so one
+# `except` catches both.
 XlaError = XlaRuntimeError
 
 
 def tracer_message(tracer: Any, asked: str, remedy: str) -> str:
-    """The text shared by the concretization errors: what was asked of which tracer, and what to do."""
+    """The common text of the concretization errors: the request, the tracer, and the remedy."""
     trace = tracer._trace
     lines = [f"{asked}, but its value is not known: it is {tracer.describe()} inside {trace.transformation}."]
     origin = trace.provenance(tracer)

@@ -70,11 +70,11 @@ def record_scalar(event: str, value: float, **metadata: str | int) -> None:
 
 
 def timed(event: str, name: str) -> AbstractContextManager[None]:
-    """A block of which listeners are told when it begins, and how long it took, as JAX tells them.
+    """A block for whose start and duration events are recorded, under the names and with the metadata of JAX.
 
     Args:
       event: `TRACE`, `LOWER` or `COMPILE`.
-      name: that of the function.
+      name: the name of the function.
     """
     if not (durations or spans or scalars):
         return silent

@@ -1,4 +1,4 @@
-"""Keys of values that are the same, not only equal: 1 is not True, and 0.0 is not -0.0."""
+"""Cache keys that distinguish values that are equal but not the same, such as 1 and True, or 0.0 and -0.0."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["equal_is_same", "exact", "is_hashable", "params_key"]
 
 
 def params_key(params: dict[str, Any]) -> Any:
-    """What distinguishes parameters of one primitive in caches.
+    """A key that distinguishes the parameters of a primitive in caches.
 
-    It depends on the order of the names. A value that has no hash is found out when the key is used.
+    It depends on the order of the names. A value without a hash raises an error where the key is used.
     """
     values = params.values()
     kinds = tuple(map(type, values))
@@ -30,7 +30,7 @@ def params_key(params: dict[str, Any]) -> Any:
                     break
                 if len(_nested) >= _MOST:
                     _nested.clear()
-                _nested[id(x)] = x  # a value that is part of a program, such as dimension numbers, is examined once
+                _nested[id(x)] = x  # values that are part of a program, such as dimension numbers, are examined once
         else:
             return (*params, *values), kinds
     read = tuple(map(exact, values))
@@ -43,9 +43,9 @@ def params_key(params: dict[str, Any]) -> Any:
 
 
 def exact(x: Any) -> Any:
-    """A value that equals another's only if both are the same, numbers inside tuples, sets and dataclasses included.
+    """A key for a value; equal keys mean the same value, also for numbers inside tuples, sets and dataclasses.
 
-    Of other types two values are the same if they have one type and are equal.
+    Values of other types are the same if they have the same type and are equal.
     """
     kind = type(x)
     if kind not in _readers:
@@ -57,7 +57,7 @@ def exact(x: Any) -> Any:
 
 
 def equal_is_same(x: Any) -> bool:
-    """Whether values of the same type that are equal to this one are also exactly the same."""
+    """Whether a value of the same type that is equal to this one is also exactly the same."""
     kind = type(x)
     if kind is tuple:
         return _nests_such(x)
@@ -66,19 +66,19 @@ def equal_is_same(x: Any) -> bool:
     return exact(x) is x
 
 
-# Values of two of these types are never equal.
+# Values of two different types of these are never equal.
 _UNLIKE_OTHERS = frozenset({int, str, type(None), FunctionType, BuiltinFunctionType, pytree.PyTreeDef, PjitFunction})
 _unlike_others = _UNLIKE_OTHERS.issuperset
 _MOST = 4096
-# Types of parameters that are told apart by their types and `==`, as tuples are if what they hold is.
+# Tuples of types of parameters for which types and `==` suffice; in the second set, tuples are examined one by one.
 _plain: set[tuple[type, ...]] = set()
 _plain_but_for_tuples: set[tuple[type, ...]] = set()
-_nested: dict[int, tuple[Any, ...]] = {}  # tuples that nest only values unlike others, by identity
+_nested: dict[int, tuple[Any, ...]] = {}  # tuples of values of `_UNLIKE_OTHERS` types, by identity
 _readers: dict[type, Callable[[Any], Any] | None] = {}
 
 
 def _reader(kind: type, x: Any) -> Callable[[Any], Any] | None:
-    """The function that reads values of a type; None if `==` distinguishes them."""
+    """The function that makes the keys of values of a type; None if `==` suffices for them."""
     if issubclass(kind, tuple):
         return _of_tuple
     if issubclass(kind, np.generic):
@@ -95,12 +95,12 @@ def _reader(kind: type, x: Any) -> Callable[[Any], Any] | None:
 
 
 def _is_generated(method: Any) -> bool:
-    """Whether `dataclass` generated a method; a method of the author defines its own equality."""
+    """Whether `dataclass` generated a method. A method of the author defines its own equality."""
     return getattr(getattr(method, "__code__", None), "co_filename", "") == "<string>"
 
 
 def _nests_such(x: tuple[Any, ...]) -> bool:
-    """Whether a tuple has only values that differ from all others, and tuples of such values."""
+    """Whether a tuple has only values of `_UNLIKE_OTHERS` types, and tuples of such values."""
     for value in x:
         kind = type(value)
         if kind is tuple:
@@ -119,7 +119,7 @@ def _of_tuple(x: tuple[Any, ...]) -> Any:
 
 
 def _differ_by_kind(x: tuple[Any, ...], kinds: list[Any]) -> bool:
-    """Whether types and signs of zeros, which are added to `kinds`, distinguish a tuple from others that equal it."""
+    """Whether types and signs of zeros, which are added to `kinds`, distinguish a tuple from others equal to it."""
     for value in x:
         kind = type(value)
         kinds.append(kind)
@@ -128,7 +128,7 @@ def _differ_by_kind(x: tuple[Any, ...], kinds: list[Any]) -> bool:
                 return False
         elif kind is float:
             if value != value:
-                return False  # it equals none
+                return False  # NaN equals no value
             if value == 0:
                 kinds.append(float.__repr__(value))
         else:

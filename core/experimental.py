@@ -1,4 +1,4 @@
-"""Experimental features of the plugin API, which warn at the first use."""
+"""Experimental features of the plugin API, which warn at their first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _told: set[str] = set()
 
 
 def experimental(what: str) -> None:
-    """Warn the calling plugin that something may change; once in a process, and no family that comes with primax."""
+    """Warn the calling plugin, once in a process, that a feature may change; built-in families get no warning."""
     who = author()
     if what in _told or belongs(who.module, built_in):
         return

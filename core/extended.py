@@ -1,4 +1,4 @@
-"""Arrays of extended dtypes, which numpy does not have: each element is a small array of another dtype."""
+"""Arrays of extended dtypes, which NumPy lacks: each element is a small array of another dtype."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def has_extended_dtype(aval: Any) -> bool:
 
 
 def physical_aval(aval: Any) -> Any:
-    """The type of the array that holds the elements of an array of an extended dtype; other types unchanged.
+    """The type of the array of the elements, for an array of an extended dtype; other types unchanged.
 
-    Its leading axes are those of the array, its last ones those of an element.
+    Its leading axes are those of the array, its last axes are those of an element.
     """
     if not has_extended_dtype(aval):
         return aval
@@ -38,10 +38,10 @@ class ExtendedArray(Operand):
     """An immutable array of an extended dtype.
 
     Args:
-      base: the array of its elements, whose last axes are those of an element.
+      base: the array of the elements, whose last axes are those of an element.
       dtype: the extended dtype.
 
-    Its operators and methods are those of `Array` as far as they say nothing about the numbers in an element.
+    Its operators and methods are those of `Array`, without those that depend on the numbers in an element.
     """
 
     __slots__ = ("__weakref__", "base", "dtype")
@@ -83,7 +83,7 @@ class ExtendedArray(Operand):
 
     @property
     def committed(self) -> bool:
-        """Whether computations must follow this array to its device."""
+        """Whether computations with this array must run on its device."""
         return self.base.committed  # type: ignore[no-any-return]
 
     def devices(self) -> set[Any]:
@@ -114,7 +114,7 @@ class ExtendedArray(Operand):
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Whether this process has the whole array."""
+        """Whether this process can read the whole array."""
         return self.base.is_fully_addressable  # type: ignore[no-any-return]
 
     @property
@@ -123,8 +123,7 @@ class ExtendedArray(Operand):
         return self.base.is_fully_replicated  # type: ignore[no-any-return]
 
     def addressable_data(self, index: int) -> ExtendedArray:
-        """The shard of the array on a device, given by its index among the devices of this process that hold the
-        array."""
+        """The shard on a device, by its index among the devices of this process that hold the array."""
         return ExtendedArray(self.base.addressable_data(index), self.dtype)
 
     @property
@@ -177,7 +176,7 @@ class ExtendedArray(Operand):
 
 
 def physical(x: Any) -> Any:
-    """The array of the elements of an array of an extended dtype; other values unchanged."""
+    """The array of the elements, for an array of an extended dtype; other values unchanged."""
     return x.base if type(x) is ExtendedArray else x
 
 

@@ -9,7 +9,7 @@ from primax.core._jaxlib import ArrayImpl, Config, batched_block_until_ready
 
 __all__ = ["await_buffer", "await_buffers", "note_threads", "require_own_process"]
 
-# Part of the key of jaxlib's dispatch cache, so that in a forked process every call comes to Python first.
+# This is part of the key of jaxlib's dispatch cache, so every call in a forked process reaches Python first.
 _forked = Config("primax_forked", False, include_in_jit_key=True, include_in_trace_context=False)
 _has_threads = False
 
@@ -20,7 +20,7 @@ _by_xla = await_buffer
 
 
 def await_buffers(buffers: list[Any]) -> None:
-    """Wait until several buffers are computed; with one call of XLA if nothing else must be watched."""
+    """Wait until several buffers are computed; with a single call of XLA if there is nothing else to watch."""
     if await_buffer is _by_xla:
         batched_block_until_ready(buffers)
     else:
@@ -29,7 +29,7 @@ def await_buffers(buffers: list[Any]) -> None:
 
 
 def note_threads() -> None:
-    """Say that from now on this process has threads of XLA or MLIR, which a fork does not copy."""
+    """Record that this process has threads of XLA or MLIR, which a fork does not copy."""
     global _has_threads
     _has_threads = True
 
@@ -38,7 +38,7 @@ def require_own_process() -> None:
     """Raise an error in a process that was forked after XLA had started.
 
     Raises:
-      RuntimeError: this is such a process.
+      RuntimeError: the process is such a fork.
     """
     if _forked.value:
         raise RuntimeError(

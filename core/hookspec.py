@@ -18,8 +18,8 @@ hookimpl = pluggy.HookimplMarker("primax")
 def primax_register(registry: Any) -> None:
     """Enter the plugin's primitives, rules, operators, effects and types.
 
-    Called once, when the plugin is activated: at the first bind that needs a rule, never at `import primax`.
-    Everything done through `registry` is undone if this raises; nothing else is.
+    The host calls it once, when it activates the plugin: at the first bind that needs a rule, never at `import primax`.
+    If it raises, the host undoes all changes that were made through `registry`, and only those.
 
     Args:
       registry: a `primax.core.registry.Registry`, usable until this returns.

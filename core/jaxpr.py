@@ -79,12 +79,12 @@ class JaxprEqn:
     """One application of a primitive.
 
     Attributes:
-      primitive: what is applied.
+      primitive: the primitive.
       invars: its operands, variables or literals.
-      outvars: the variables it binds.
+      outvars: the variables of its results.
       params: its static parameters.
-      effects: what it does besides.
-      source_info: where the user's program made it; see `primax.core.source_info`.
+      effects: its effects.
+      source_info: the place in the user's program that made it; see `primax.core.source_info`.
     """
 
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "source_info")
@@ -122,15 +122,15 @@ def new_jaxpr_eqn(
     effects: Iterable[Any] = no_effects,
     source_info: Any = None,
 ) -> JaxprEqn:
-    """An equation, with its operands in the order of jax's function of this name."""
+    """An equation. The order of the parameters is that of jax's function of this name."""
     return JaxprEqn(primitive, list(invars), list(outvars), params, frozenset(effects), source_info)
 
 
 class Jaxpr:
     """A program: `{ lambda constvars ; invars. let eqns in outvars }`.
 
-    Treat as immutable: interpreters cache what they derive from it. `x64` says whether it was staged with
-    `enable_x64`, which decides the types of its Python scalars: it is evaluated and transformed in the same word size.
+    Treat it as immutable: interpreters cache programs derived from it. `x64` is the value of `enable_x64` at staging.
+    It decides the types of Python scalars, so the program is evaluated and transformed with the same value.
     """
 
     __slots__ = ("__weakref__", "_debug_info", "cache", "constvars", "effects", "eqns", "invars", "outvars", "x64")
@@ -156,7 +156,7 @@ class Jaxpr:
 
     @property
     def debug_info(self) -> DebugInfo | None:
-        """What is known of the function that the program was traced from: its name, as a string, and more."""
+        """Information about the function that the program was traced from; a string, its name."""
         known = self._debug_info
         if known is None or isinstance(known, DebugInfo):
             return known
@@ -177,12 +177,12 @@ class Jaxpr:
 
     @property
     def jaxpr(self) -> Jaxpr:
-        """Itself, as of a `ClosedJaxpr` its program."""
+        """The program itself, as `ClosedJaxpr.jaxpr` is the program without its constants."""
         return self
 
     @property
     def consts(self) -> list[Any]:
-        """The values of its constvars, if it has none: an empty list."""
+        """The values of its constvars: an empty list if it has none."""
         if self.constvars:
             raise AttributeError(
                 f"Jaxpr: consts are not held by the program itself, which has {len(self.constvars)} constvars; "
@@ -198,7 +198,7 @@ class Jaxpr:
     def replace(self, **changes: Any) -> Jaxpr:
         """A copy with some of `constvars, invars, outvars, eqns, effects, debug_info, x64` replaced.
 
-        Effects on operands are placed anew, unless `effects` are given.
+        Effects on operands are computed again, unless `effects` is given.
         """
         fields = {name: getattr(self, name) for name in _FIELDS}
         made = Jaxpr(**{**fields, **changes})
@@ -220,12 +220,12 @@ class Jaxpr:
         """The program as text, in jax's notation.
 
         Args:
-          source_info: whether each equation ends in the line that made it.
-          name_stack: whether it ends in the named scopes that it was made in.
-          print_shapes: whether variables have their types where they are bound.
-          custom_pp_eqn_rules: whether the print rules of primitives choose among their parameters.
-          print_effects: whether each program ends in its effects.
-          use_color: whether keywords and types have the colors of terminals.
+          source_info: whether to print at each equation the line that made it.
+          name_stack: whether to print at each equation its named scopes.
+          print_shapes: whether to print the types of variables where they are bound.
+          custom_pp_eqn_rules: whether the print rules of primitives select the parameters to print.
+          print_effects: whether to print the effects of each program.
+          use_color: whether to color keywords and types, for terminals.
           width: the number of columns to fill.
         """
         width = integer("pretty_print", "width", width)
@@ -250,11 +250,11 @@ _FIELDS = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "x
 class ClosedJaxpr(Jaxpr):
     """A jaxpr with the values of its constvars.
 
-    It is a program itself, with all attributes of its jaxpr, as in JAX since 0.11, where the two are one class.
+    It is a program itself and has all attributes of its jaxpr. In JAX 0.11 and later the two are one class.
 
     Attributes:
       jaxpr: the program without the values.
-      consts: one value for each of its constvars.
+      consts: one value for each constvar.
     """
 
     __slots__ = ("_consts", "_jaxpr")
@@ -307,13 +307,13 @@ _TYPE: Final = r":[a-z]\w*(?:<\w+>)?\[[^\]\s]*\](?:\{[^}]*\})?"
 
 
 def _colored(text: str) -> str:
-    """A text with keywords in bold blue and types in magenta."""
+    """A text with its keywords in bold blue and its types in magenta."""
     text = re.sub(_TYPE, lambda found: f"\x1b[35m{found[0]}\x1b[39m", text)
     return re.sub(_KEYWORD, lambda found: f"\x1b[34;1m{found[0]}\x1b[39;22m", text)
 
 
 class _Formatter:
-    """Set by `primax.core.printer`, which prints what this module defines."""
+    """The functions that print programs, set by `primax.core.printer`."""
 
     jaxpr: Callable[..., str]
     eqn: Callable[..., str]
@@ -328,12 +328,12 @@ def opened(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
 
 
 def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> Any:
-    """The cached result of `make()`, in the program's word size, kept on the program.
+    """The result of `make()`, evaluated with the program's `enable_x64` and cached on the program.
 
     Args:
-      program: what it is derived from.
-      key: tells apart what is derived from one program.
-      make: makes it.
+      program: the program that the result is derived from.
+      key: identifies the result among those derived from the program.
+      make: computes the result.
     """
     x64 = opened(program).x64
     if x64 is not config.enable_x64.value:
@@ -351,7 +351,7 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
 
 
 def _last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
-    """For each equation the variables that no later one reads."""
+    """For each equation the variables that no later equation reads."""
     seen = {v for v in jaxpr.outvars if isinstance(v, Var)}
     drops: list[list[Var]] = []
     for eqn in reversed(jaxpr.eqns):
@@ -366,7 +366,7 @@ def _last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
 
 
 def last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
-    """For each equation the variables that it is the last to read."""
+    """For each equation the variables that no later equation or output reads. Cached."""
     return cached(jaxpr, "last uses", lambda: _last_uses(jaxpr))  # type: ignore[no-any-return]
 
 
@@ -375,15 +375,15 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
 
     Args:
       jaxpr: the program.
-      consts: values of its constvars.
-      args: values of its invars.
-      propagate_source_info: whether equations made meanwhile are attributed to the lines that made these.
+      consts: the values of its constvars.
+      args: the values of its invars.
+      propagate_source_info: whether new equations get the source lines of the equations of this program.
 
     Returns:
       The list of its outputs.
 
     Raises:
-      TypeError: the number of arguments or constants is not that of the jaxpr.
+      TypeError: the number of arguments or constants differs from that of the jaxpr.
     """
     if len(args) != len(jaxpr.invars):
         raise TypeError(f"eval_jaxpr: args must match invars, got {len(args)} arguments for {len(jaxpr.invars)} invars")
@@ -418,7 +418,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
 
 
 def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
-    """The function of a closed jaxpr, from a list of arguments to the list of results."""
+    """The function of a closed jaxpr; it returns a list of results."""
 
     def run(*args: Any) -> list[Any]:
         return eval_jaxpr(closed.jaxpr, closed.consts, *args)
@@ -432,7 +432,7 @@ def gensym(*_: Any) -> Callable[[Any], Var]:
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
-    """The jaxprs, open or closed, among the parameters of an equation, also inside tuples and lists."""
+    """The jaxprs, open or closed, among the parameters of an equation, including those in tuples and lists."""
     for value in params.values():
         yield from _jaxprs_in(value)
 
@@ -452,7 +452,7 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 
 
 def named_axes(program: Jaxpr | ClosedJaxpr) -> frozenset[Any]:
-    """The axis names in a program, which must be in scope where it runs."""
+    """The names of the axes in a program; they must be in scope where it runs."""
     jaxpr = opened(program)
     return cached(jaxpr, "named axes", lambda: _named_axes(jaxpr))  # type: ignore[no-any-return]
 

@@ -1,7 +1,7 @@
 """Reversible writes to shared tables.
 
-Code that writes to such a table records how to undo the write. While a plugin registers, its registry keeps these
-notes, so that a plugin that fails or goes leaves nothing behind, whichever way it wrote."""
+Code that writes to such a table records how to undo the write. While a plugin registers, its registry keeps the
+records, so a plugin that fails or is removed leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _ABSENT = object()
 
 
 def note(undo: Undo) -> None:
-    """Say how to take back what was written just now, in case somebody keeps notes on this thread."""
+    """Record how to undo the latest write, if a recording is active in this thread."""
     if _here.undos is not None:
         _here.undos.append(undo)
 
 
 @contextmanager
 def recording(undos: list[Undo]) -> Iterator[None]:
-    """Keep the notes of a `with` block in a list, those on this thread."""
+    """Collect the records of this thread during a `with` block in a list."""
     outer, _here.undos = _here.undos, undos
     try:
         yield
@@ -40,14 +40,14 @@ def recording(undos: list[Undo]) -> Iterator[None]:
 
 
 def undo_all(undos: list[Undo]) -> None:
-    """Take back what a list has notes of, the latest first; the list is empty afterwards."""
-    with recording([]):  # what undoing writes is of no interest
+    """Undo the writes that a list records, the latest first, and empty the list."""
+    with recording([]):  # the writes of the undo functions are not recorded
         while undos:
             undos.pop()()
 
 
 def put(table: MutableMapping[Any, Any], key: Any, value: Any) -> None:
-    """`table[key] = value`, with a note."""
+    """`table[key] = value`, with a record."""
     before = table.get(key, _ABSENT)
     table[key] = value
 

@@ -21,7 +21,7 @@ class Space(enum.Enum):
 
 
 class _Choice(enum.Enum):
-    """What stands for a layout that is left to XLA."""
+    """A marker for a layout that XLA chooses."""
 
     AUTO = enum.auto()
 
@@ -34,9 +34,9 @@ class Layout:
     """The order of the axes of an array in memory.
 
     Attributes:
-      major_to_minor: the axes, the slowest first.
+      major_to_minor: the axes, the slowest-varying first.
       tiling: the sizes of tiles; None for none.
-      AUTO: in a `Format`, the layout that XLA chooses; it takes and returns all arrays row by row.
+      AUTO: in a `Format`, the layout that XLA chooses; programs take and return all arrays in row-major order.
     """
 
     AUTO: ClassVar[_Choice] = _Choice.AUTO
@@ -66,7 +66,7 @@ class Format:
 
     Attributes:
       layout: a `Layout`; None or `Layout.AUTO` if XLA chooses.
-      sharding: how the array lies on devices; None if it is not told.
+      sharding: the sharding of the array; None if it is unspecified.
     """
 
     layout: Layout | _Choice | None = None

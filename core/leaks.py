@@ -17,13 +17,13 @@ _MOST_NAMED = 5
 
 
 def refuse_leaks(tracer_class: type) -> None:
-    """Look for tracers of the transformations that have ended in this thread since the last look.
+    """Find the tracers, still alive, of transformations that have ended in this thread since the last search.
 
     Args:
       tracer_class: the class of tracers.
 
     Raises:
-      UnexpectedTracerError: there are some; the message says what they are, and what holds them.
+      UnexpectedTracerError: there are some; the message names them and the objects that hold them.
     """
     ended, thread.ended = thread.ended, ()
     gc.collect()
@@ -49,12 +49,12 @@ def _described(tracer: Any, leaked: list[Any]) -> Iterator[str]:
 
 
 def _is_running(holder: Any) -> bool:
-    """Whether a holder is a function at work here, or the generator of these lines."""
+    """Whether a holder is a running function of this thread, or the generator of these lines."""
     return type(holder).__name__ in ("frame", "generator")
 
 
 def _place(holder: Any, tracer: Any) -> str:
-    """A container, and the global name that leads to it, if one does."""
+    """A container, and the global name that leads to it, if there is one."""
     name = _global_name(holder)
     if isinstance(holder, dict):
         key = next((key for key, x in holder.items() if x is tracer), None)

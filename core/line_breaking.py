@@ -25,7 +25,7 @@ _STEP: Final = 2
 
 
 class Break:
-    """A place where a group that does not fit starts a new line, and one that fits has `text`."""
+    """A point at which a group that does not fit starts a new line; it prints `text` in a group that fits."""
 
     __slots__ = ("text", "width")
 
@@ -54,7 +54,7 @@ Token = str | Break | Note | Mark
 BREAK: Final = Break(" ")
 EMPTY_BREAK: Final = Break("")
 EQUATION_BREAK: Final = Break("; ")
-FILL: Final = Break(" ")  # breaks only where it stands beyond the last column, whatever its group does
+FILL: Final = Break(" ")  # breaks only beyond the last column, independently of its group
 OPEN: Final = Mark()
 CLOSE: Final = Mark()
 INDENT: Final = Mark()
@@ -62,7 +62,7 @@ DEDENT: Final = Mark()
 
 
 def lay_out(tokens: Sequence[Token], width: int) -> str:
-    """The text of the tokens, each group on one line if it alone fits into `width` columns."""
+    """The text of the tokens; a group stays on one line if the line fits into `width` columns."""
     sizes = iter(_group_sizes(tokens))
     lines: list[str] = []
     line: list[str] = []
@@ -97,7 +97,7 @@ def lay_out(tokens: Sequence[Token], width: int) -> str:
 
 
 def _group_sizes(tokens: Sequence[Token]) -> list[int]:
-    """The width on one line of each group, in the order in which they open."""
+    """The width of each group on one line, in the order in which the groups open."""
     sizes: list[int] = []
     still_open: list[int] = []
     total = 0
@@ -115,7 +115,7 @@ def _group_sizes(tokens: Sequence[Token]) -> list[int]:
 
 
 def _annotated(lines: Sequence[str], notes: Sequence[tuple[int, str]]) -> list[str]:
-    """The lines with their notes beside them in one column; further notes get lines of their own."""
+    """The lines with their notes in one column beside them; further notes get their own lines."""
     edge = max(map(len, lines))
     out: list[str] = []
     position = 0

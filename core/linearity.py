@@ -1,4 +1,4 @@
-"""The operands in which a primitive is linear, by its JVP rule; a primitive accepts unreduced operands only there."""
+"""The operands in which a primitive is linear, by its JVP rule; only those may be unreduced."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Linearity(NamedTuple):
     """The operands in which a primitive is linear.
 
     Attributes:
-      together: whether it is linear in all of them at once, as a sum is, rather than in each, as a product is.
-      positions: which they are; None for all.
-      besides: those in which it is not, if `positions` is None.
-      scalars: whether those of rank 0 may be whole beside summands: the first device takes them, others take zero.
+      together: whether it is linear in all of them at once, as a sum is, or in each, as a product is.
+      positions: the positions of the operands; None for all.
+      besides: the positions of the other operands, if `positions` is None.
+      scalars: whether operands of rank 0 may be whole beside summands: the first device takes them, the others zero.
     """
 
     together: bool
@@ -30,12 +30,12 @@ class Linearity(NamedTuple):
     scalars: bool = False
 
     def holds(self, position: int) -> bool:
-        """Whether it is linear in an operand."""
+        """Whether the primitive is linear in an operand."""
         return position not in self.besides if self.positions is None else position in self.positions
 
 
 def linear_together(rule: Rule, *positions: int, besides: tuple[int, ...] = (), scalars: bool = False) -> Rule:
-    """Mark the JVP rule of a primitive that is linear in these operands (or all) at once; returns the rule."""
+    """Mark the JVP rule of a primitive that is linear in these operands (or all) jointly; returns the rule."""
     rule.linearity = Linearity(True, positions or None, besides, scalars)  # type: ignore[attr-defined]
     return rule
 
@@ -47,6 +47,6 @@ def linear_alone(rule: Rule, *positions: int) -> Rule:
 
 
 def linearity_of(primitive: Any, params: Mapping[str, Any]) -> Linearity | None:
-    """In what a primitive is linear, by its JVP rule; None if nothing is said of it."""
+    """The operands in which a primitive is linear, by its JVP rule; None if the rule has no mark."""
     found = getattr(rules.jvp_rules.functions.get(primitive), "linearity", None)
     return found(**params) if isinstance(found, FunctionType) else found

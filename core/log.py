@@ -10,7 +10,7 @@ __all__ = ["debug", "warning"]
 
 
 def debug(text: str, *values: Any) -> None:
-    """Log a message at level DEBUG. Without `logging` in the process no handler can show it, so it is skipped."""
+    """Log a message at level DEBUG; nothing happens if `logging` is not imported, since no handler could show it."""
     if "logging" in sys.modules:
         _logger().debug(text, *values)
 

@@ -11,14 +11,14 @@ _T = TypeVar("_T")
 
 
 def partition(xs: Iterable[_T], flags: Iterable[Any]) -> tuple[list[_T], list[_T]]:
-    """The elements whose flag is false, and those whose flag is true, each in their order.
+    """The elements whose flag is false, and those whose flag is true, in their order.
 
     Args:
       xs: the elements.
-      flags: one for each.
+      flags: one flag for each element.
 
     Raises:
-      ValueError: there are more of the one than of the other.
+      ValueError: the numbers of elements and flags differ.
 
     >>> partition("abcd", [False, True, True, False])
     (['a', 'd'], ['b', 'c'])
@@ -30,7 +30,7 @@ def partition(xs: Iterable[_T], flags: Iterable[Any]) -> tuple[list[_T], list[_T
 
 
 def merge(flags: Iterable[Any], those_false: Iterable[Any], those_true: Iterable[Any]) -> list[Any]:
-    """The inverse of `partition`: for each flag the next of the elements that have it.
+    """The inverse of `partition`: for each flag the next element of the corresponding sequence.
 
     Args:
       flags: one for each element.
@@ -64,14 +64,14 @@ def sections(xs: Sequence[_T], *counts: int) -> list[list[_T]]:
 
 
 def fixpoint(step: Callable[[list[bool]], tuple[_T, Sequence[bool]]], flags: Iterable[bool]) -> tuple[_T, list[bool]]:
-    """Repeat a step until the flags do not change, for example to find the carries of a loop that have a tangent.
+    """Repeat a step until the flags do not change, for example to find the carries of a loop that have tangents.
 
     Args:
-      step: takes flags, returns a result and flags, true wherever those it took are.
-      flags: those to begin with.
+      step: takes flags; returns a result and flags, which are true wherever the input flags are.
+      flags: the initial flags.
 
     Returns:
-      The last result, and the flags.
+      The last result, and the final flags.
 
     >>> fixpoint(lambda flags: (sum(flags), [True, *flags[:-1]]), [False, False, False])
     (3, [True, True, True])

@@ -21,9 +21,10 @@ __all__ = ["AbstractMesh", "AxisType", "Mesh", "MeshScope", "PartitionSpec", "cu
 
 
 class AxisType(enum.Enum):
-    """The kind of a mesh axis: whether types, XLA or the user decide on shardings along it.
+    """The kind of a mesh axis: whether types, XLA or the user decide about shardings along it.
 
-    `Auto`: XLA's partitioner. `Explicit`: the types of arrays. `Manual`: the program, which is one device's.
+    `Auto`: XLA's partitioner decides. `Explicit`: the types of arrays decide. `Manual`: the program is that of one
+    device.
     """
 
     Auto = enum.auto()
@@ -35,7 +36,7 @@ class AxisType(enum.Enum):
 
 
 class _Unconstrained:
-    """Leaves it to XLA how an axis is laid out."""
+    """The marker for an axis whose sharding XLA chooses."""
 
     def __repr__(self) -> str:
         return "UNCONSTRAINED"
@@ -51,10 +52,10 @@ class PartitionSpec:
     """A specification: for each axis of an array, the mesh axes along which it is divided.
 
     Args:
-      partitions: for each axis the name of a mesh axis, a tuple of names of which the first divides most coarsely, None
-        where the axis is not divided, or `PartitionSpec.UNCONSTRAINED`. Axes that are not named are not divided.
-      unreduced: mesh axes along which the array is still to be summed.
-      reduced: mesh axes along which the array is the same, and its cotangent still to be summed.
+      partitions: for each axis the name of a mesh axis; a tuple of names, the coarsest division first; None for an axis
+        that is not divided; or `PartitionSpec.UNCONSTRAINED`. Further axes are not divided.
+      unreduced: mesh axes along which the sum of the array is pending.
+      reduced: mesh axes along which the array is the same, and the sum of its cotangent is pending.
 
     >>> import primax as px
     >>> px.P("data", None)
@@ -83,7 +84,7 @@ class PartitionSpec:
         self._hash = hash((self.partitions, self.unreduced, self.reduced))
 
     def _check_pending(self) -> None:
-        """Refuse an axis of the mesh that is meant in two ways."""
+        """Raise an error for a mesh axis with two roles."""
         uses = (("partitions", frozenset(self.axes)), ("unreduced", self.unreduced), ("reduced", self.reduced))
         for i, (one, axes) in enumerate(uses):
             for other, further in uses[i + 1 :]:
@@ -168,7 +169,7 @@ def _names_in(part: Any) -> tuple[Any, ...]:
 
 
 def _partition(part: Any) -> Any:
-    """One name for a tuple of one, None for a tuple of none."""
+    """One name for a tuple of one name, None for an empty tuple."""
     if isinstance(part, list | tuple):
         names = tuple(part)
         return None if not names else _name(names[0]) if len(names) == 1 else tuple(map(_name, names))
@@ -184,7 +185,7 @@ def _name(name: Any) -> Any:
 
 
 class _Axes:
-    """What meshes and abstract meshes share: axes with names, sizes and types."""
+    """The common part of meshes and abstract meshes: axes with names, sizes and types."""
 
     __slots__ = ("_hash", "_sizes", "axis_names", "axis_sizes", "axis_types", "manual_axes")
 
@@ -246,12 +247,12 @@ class _Axes:
 
     @property
     def auto_axes(self) -> tuple[Any, ...]:
-        """The axes that XLA's partitioner decides on."""
+        """The axes about which XLA's partitioner decides."""
         return self._axes_of(AxisType.Auto)
 
     @property
     def explicit_axes(self) -> tuple[Any, ...]:
-        """The axes that types decide on."""
+        """The axes about which types decide."""
         return self._axes_of(AxisType.Explicit)
 
     @property
@@ -288,7 +289,7 @@ class AbstractMesh(_Axes):
       axis_types: an `AxisType` for each, or one for all; `Auto` if None.
 
     Raises:
-      ValueError: names, sizes and types do not go together, or a name occurs twice.
+      ValueError: names, sizes and types do not match, or a name occurs twice.
     """
 
     __slots__ = ("__weakref__",)
@@ -338,9 +339,9 @@ _meshes: WeakValueDictionary[Any, Mesh] = WeakValueDictionary()
 
 
 class Mesh(_Axes):
-    """A grid of devices with named axes. There is one object for equal devices, names and types.
+    """A grid of devices with named axes. Equal devices, names and types give one object.
 
-    `with mesh:` makes it the mesh in scope, as `primax.set_mesh` does.
+    `with mesh:` makes it the mesh in scope, like `primax.set_mesh`.
 
     Args:
       devices: an array of devices, one axis for each name.
@@ -349,7 +350,7 @@ class Mesh(_Axes):
 
     Raises:
       TypeError: `devices` does not hold devices.
-      ValueError: there is not one name per axis, or a name or a device occurs twice.
+      ValueError: the numbers of names and axes differ, or a name or a device occurs twice.
 
     >>> import primax as px
     >>> px.sharding.Mesh(px.devices(), "data").shape["data"] == len(px.devices())
@@ -393,7 +394,7 @@ class Mesh(_Axes):
 
     @property
     def is_multi_process(self) -> bool:
-        """Whether there are devices of several processes."""
+        """Whether the devices belong to several processes."""
         return len({device.process_index for device in self.devices.flat}) > 1
 
     @property
@@ -401,7 +402,7 @@ class Mesh(_Axes):
         """The mesh of the devices of this process.
 
         Raises:
-          ValueError: they are not a part of the grid that has axes.
+          ValueError: these devices do not form a grid with the same axes.
         """
         if not self.is_multi_process:
             return self
@@ -424,7 +425,7 @@ class Mesh(_Axes):
         )
 
     def __enter__(self) -> Mesh:
-        if self._override is None:  # one for all threads, each of which has a stack of its own there
+        if self._override is None:  # one object for all threads; each thread has its own stack in it
             self._override = mesh_scope(None if self.empty else MeshScope(self, self.abstract_mesh, True))
         self._override.__enter__()
         return self
@@ -458,7 +459,7 @@ def empty_mesh() -> Mesh:
 
 
 def meshes_exist() -> bool:
-    """Whether the process has any mesh; if not, all runs on one device."""
+    """Whether the process has created a mesh; if not, every computation runs on one device."""
     return bool(_meshes)
 
 
@@ -466,9 +467,9 @@ class MeshScope(NamedTuple):
     """The mesh in scope.
 
     Attributes:
-      mesh: the mesh, None if only its axes are known.
-      abstract: its axes, of which those are `Manual` along which the program is one device's.
-      checked: whether types tell along which manual axes values vary.
+      mesh: the mesh; None if only its axes are known.
+      abstract: its axes; those along which the program is that of one device are `Manual`.
+      checked: whether types record the manual axes along which values vary.
     """
 
     mesh: Mesh | None
@@ -477,20 +478,20 @@ class MeshScope(NamedTuple):
 
     @property
     def joins(self) -> bool:
-        """Whether operands that vary along different axes are made to vary along the same axes."""
+        """Whether operands that vary along different axes are converted to vary along the same axes."""
         return self.checked and bool(self.abstract.manual_axes)
 
 
 def current_scope() -> MeshScope | None:
-    """The mesh in scope of this thread, None if there is none."""
+    """The mesh in scope of this thread; None if there is none."""
     return mesh_scope.value  # type: ignore[no-any-return]
 
 
 class _Platforms:
-    """Set by the interpreters.
+    """Functions that the interpreters set.
 
     Attributes:
-      devices: the devices of a platform.
+      devices: returns the devices of a platform.
     """
 
     devices: Callable[[str], Sequence[Any]]
@@ -510,7 +511,7 @@ def _mesh_of_ids(platform: str, ids: np.ndarray[Any, Any], names: Any, types: An
 
 
 def _grid(devices: Any) -> np.ndarray[Any, Any]:
-    """An array of devices of its own."""
+    """A new array of the devices."""
     if isinstance(devices, np.ndarray):
         grid = devices.astype(object)
     else:

@@ -1,4 +1,4 @@
-"""Files in which packages describe their plugins, so that plugins need not be imported."""
+"""Files that describe the plugins of a package, so that the host need not import them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _FLAGS = ("essential", "deferred", "proven")
 
 
 def read(module: str, plugin: str = "") -> dict[str, Any] | None:
-    """What the file beside a plugin says of it; None if there is none. Nothing is imported.
+    """The file's description of a plugin; None if there is no file. Nothing is imported.
 
-    The file is in the folder of the module or of a package that the module is in, whichever is nearest. Where several
-    plugins share one, it is a mapping `{"plugins": {name: description}}`.
+    The file is in the folder of the module, or of the nearest package around the module. If several plugins share one
+    file, it is a mapping `{"plugins": {name: description}}`.
 
     Args:
-      module: that the entry point names.
-      plugin: the plugin's name.
+      module: the module in the entry point.
+      plugin: the name of the plugin.
 
     Raises:
-      ValueError: the file is not as it must be; the message says what is wrong.
+      ValueError: the contents of the file are invalid; the message names the fault.
     """
     try:
         spec = importlib.util.find_spec(module.partition(".")[0])
@@ -44,7 +44,7 @@ def read(module: str, plugin: str = "") -> dict[str, Any] | None:
 
 
 def _contents(path: Path) -> dict[str, Any] | None:
-    """What a file holds, whose form is checked; None if it is not there."""
+    """The contents of a file, checked; None if the file does not exist."""
     try:
         changed = path.stat().st_mtime_ns
     except OSError:
@@ -54,7 +54,7 @@ def _contents(path: Path) -> dict[str, Any] | None:
 
 @lru_cache(maxsize=64)
 def _parsed(path: Path, changed: int) -> dict[str, Any]:
-    """What a file held when it was changed last."""
+    """The contents of a file at the time of its last change."""
     try:
         found = importlib.import_module("json").loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -79,16 +79,16 @@ def _is_description(found: Any) -> bool:
 
 
 def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | None:
-    """What a plugin can wait for: it is loaded when somebody imports its package, or asks for one of these.
+    """The entries that load a waiting plugin, besides the import of its package.
 
     Args:
       metadata: the contents of its file.
-      package: its name.
+      package: the name of its package.
 
     Returns:
-      Pairs of a name and of what has it: `"jvp rule"` and a primitive, `"operator"`, `"effect"` and a class,
-      `"generator in mylib.solvers"` and what is looked up there. None if it has something of which nobody could tell
-      that it is asked for, so that it cannot wait.
+      Pairs of an entry and its kind or owner: `"jvp rule"` and a primitive, `"operator"`, `"effect"` and a class,
+      `"generator in mylib.solvers"` and a name there. None if the plugin cannot wait, because the use of one of its
+      entries could not be noticed.
     """
     if not metadata.get("deferred", True):
         return None
@@ -105,16 +105,16 @@ def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | N
         elif what in ("operator", *_OF_CLASSES):
             if what not in _OF_CLASSES or name.partition(".")[0] != package:
                 found.append((name, what))
-        elif what != "function":  # which `primax.contrib` loads by the name of the plugin
+        elif what != "function":  # `primax.contrib` loads these by the name of the plugin
             return None
     return found
 
 
-_OF_CLASSES = ("aval", "effect", "protocol")  # whoever uses a class of the package's own has imported the package
+_OF_CLASSES = ("aval", "effect", "protocol")  # programs that use a class of the package have imported the package
 
 
 def describe(entries: Iterable[Any]) -> dict[str, Any]:
-    """What the file should say of a plugin that has entered these."""
+    """The contents of the file for a plugin with these entries."""
     entries = list(entries)
     own = {entry.name: entry.name.rpartition("::")[2] for entry in entries if entry.what == "primitive"}
     primitives: dict[str, list[str]] = {short: [] for short in own.values()}
@@ -135,18 +135,18 @@ def describe(entries: Iterable[Any]) -> dict[str, Any]:
 
 
 def _written(entry: Any) -> str:
-    """How a file says that a plugin enters something that is not a rule."""
+    """The text in the file for an entry that is not a rule."""
     if entry.what in _OF_CLASSES:
         return f"{entry.what} {entry.home}.{entry.name}"
     return f"{entry.what} {entry.name}{f' in {entry.home}' if entry.home else ''}"
 
 
 def flags(found: dict[str, Any]) -> dict[str, bool]:
-    """What a file says of how its plugin is loaded, which nobody else can tell."""
+    """The flags in the file for the loading of its plugin, which its entries do not determine."""
     return {flag: found[flag] for flag in _FLAGS if flag in found}
 
 
 def unsaid(found: dict[str, Any], entries: Iterable[Any]) -> list[str]:
-    """What a plugin has entered for others to meet, without a word of it in its file."""
+    """The entries of a plugin that others may use and that its file omits."""
     want = describe(entries)
     return [entry for name in _LISTS for entry in want[name] if entry not in found[name]]

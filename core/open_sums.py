@@ -1,8 +1,8 @@
-"""Unreduced values, which are sums over devices: the types of results, from those of operands.
+"""Unreduced values, which are sums over devices: the types of results, derived from those of operands.
 
 A value `f32[4]{U:x}` (unreduced) is the sum of the values on the devices along `x`. A value `f32[4]{R:x}` (reduced) is
-the same on all of them, and its cotangent is unreduced. A primitive accepts unreduced operands in which it is linear,
-since it may then be applied to each summand separately."""
+the same on all of them, and its cotangent is unreduced. A primitive accepts unreduced operands only where it is linear,
+since it is then applied to each summand separately."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def _reduced(aval: Any) -> Names:
 
 
 def left_open(told: Any, avals: Sequence[Any], names: Names) -> Names:
-    """Which of the axes divide dimensions that are summed over.
+    """The axes, among those in `names`, that divide dimensions over which the primitive sums.
 
     Args:
-      told: what the sharding rule says.
+      told: the result of the sharding rule.
       avals: the types of the operands.
-      names: the axes along which the sum shall be left open.
+      names: the axes along which the sum stays pending.
     """
     if not isinstance(told, Factors):
         return _NONE
@@ -63,19 +63,19 @@ def pending_results(
     axes: Sequence[Axes],
     opened: Names,
 ) -> tuple[Names, Names]:
-    """The axes along which results are summands, and those along which their cotangents are.
+    """The axes along which results are summands, and the axes along which their cotangents are.
 
     Args:
-      primitive: what is applied.
-      avals: the types of the operands, of which one tells of a sum still to be taken, or `opened` is not empty.
+      primitive: the primitive.
+      avals: the types of the operands; one has a pending sum, or `opened` is not empty.
       outs: the types of the results.
-      params: of the primitive.
-      told: what the sharding rule says; None if no dimension is divided.
+      params: the parameters of the primitive.
+      told: the result of the sharding rule; None if no dimension is divided.
       axes: for each result the axes that divide its dimensions.
-      opened: the axes along which this operation leaves its sum open.
+      opened: the axes along which this operation leaves its sum pending.
 
     Raises:
-      ShardingTypeError: the primitive is not linear in summands, or operands do not go together.
+      ShardingTypeError: the primitive is not linear in summands, or the operands do not match.
     """
     summed: Names = _NONE.union(*map(_unreduced, avals))
     same: Names = _NONE.union(*map(_reduced, avals))
@@ -144,7 +144,7 @@ def _check_summands(
 
 
 def _check_same(primitive: Any, avals: Sequence[Any], params: Mapping[str, Any], told: Any, same: Names) -> None:
-    """Refuse operands that must be reduced because others are."""
+    """Raise an error for operands that must be reduced because others are."""
     linearity = linearity_of(primitive, params)
     for name in sorted(same, key=str):
         for i, aval in enumerate(avals):
@@ -164,7 +164,7 @@ def _check_same(primitive: Any, avals: Sequence[Any], params: Mapping[str, Any],
 
 
 def _check_undivided(primitive: Any, avals: Sequence[Any], told: Any, position: int, name: Any) -> None:
-    """Refuse a reduced operand if the same mesh axis divides one of its dimensions in another operand."""
+    """Raise an error for a reduced operand if the same mesh axis divides one of its dimensions in another operand."""
     for i, aval in enumerate(avals):
         if i == position:
             continue

@@ -1,4 +1,4 @@
-"""Python's operators on arrays and tracers, which a plugin implements."""
+"""Python's operators on arrays and tracers, implemented by a plugin."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def _implementation(name: str) -> Callable[..., Any]:
 
 
 class Operand:
-    """Base of arrays and tracers: its operators look up what plugins have installed."""
+    """The base class of arrays and tracers: its operators call the functions that plugins have installed."""
 
     __slots__ = ()
 
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 
-    if TYPE_CHECKING:  # with the signatures that `primax.numpy` gives them
+    if TYPE_CHECKING:  # `primax.numpy` defines the signatures
 
         def __add__(self, other: Any, /) -> Array: ...
         def __sub__(self, other: Any, /) -> Array: ...
@@ -239,12 +239,12 @@ class Operand:
 
 
 def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Carry out Python's operators, methods and properties of arrays by these functions.
+    """Implement Python's operators, and the methods and properties of arrays, by these functions.
 
     Args:
       functions: by name: `add` is `x + y`, `radd` its reflected form, `getitem` is `x[i]`, `sum` is `x.sum()`,
-        `round` is `x.round()` and `builtin_round` is `round(x)`,
-        `T` is the property. `operator_names` lists them all.
+        `round` is `x.round()`, `builtin_round` is `round(x)`, and `T` is the property. `operator_names` lists them
+        all.
 
     Raises:
       TypeError: a name is not an operator.
@@ -255,13 +255,13 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
     for name, function in functions.items():
         _held.let_go(name)
         if name in _implementations:
-            epoch.bump()  # programs were made with the other one
+            epoch.bump()  # existing programs used the other function
             journal.note(epoch.bump)
         _held.put(name, function)
 
 
 def installed_operators() -> dict[str, Callable[..., Any]]:
-    """The operators installed now."""
+    """The installed operators."""
     return {**_implementations, **{name: function for name, (function, _) in _held.entries.items()}}
 
 
@@ -288,7 +288,7 @@ def _special(name: str) -> Callable[..., Any]:
 
 
 def _attach(attribute: str, function: Any) -> None:
-    """Make a function a method, under the name by which a bound method is pickled."""
+    """Make a function a method, under the name that pickles of the bound method use."""
     function.__name__, function.__qualname__ = attribute, f"{Operand.__name__}.{attribute}"
     setattr(Operand, attribute, function)
 
@@ -315,7 +315,7 @@ for _name in _METHODS:
     _attach(_name, _special(_name))
 for _name in _PROPERTIES:
     setattr(Operand, _name, property(_special(_name)))
-# The array API standard has these signatures, which libraries may inspect.
+# These are the signatures of the array API standard, which libraries may inspect.
 _attach("__array_namespace__", _array_namespace)
 _attach("to_device", _to_device)
 _attach("__setitem__", _refuse_write)

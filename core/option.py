@@ -1,7 +1,6 @@
 """Options: each has a process-wide value, a default from the environment, and an override for the current thread.
 
-The options that affect tracing are one object, `thread.config`, which changes only with them, and which is part of the
-keys of caches."""
+The options that affect tracing are one object, `thread.config`. It changes only with them and is in cache keys."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ __all__ = ["Context", "Guard", "Option", "options", "options_of_traces", "settle
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PREFIX = "primax_"
-_OTHER_PREFIX = "jax_"  # code written for JAX names options so, and the environment of such code
+_OTHER_PREFIX = "jax_"  # the prefix of option names and environment variables in code for JAX
 _REQUIRED = object()
 
 options: dict[str, Option] = {}
@@ -33,13 +32,13 @@ class Option(_Cell):  # type: ignore[misc]
 
     Args:
         name: the name, without the prefix `primax_`.
-        default: the value when neither the environment nor the program sets one.
-        kind: the values allowed.
+        default: the value if neither the environment nor the program sets one.
+        kind: the allowed values.
         doc: one or two sentences for the listing.
         jit_key: True if a compiled program depends on the value.
         tracing: True if a trace, and so any compiled program, depends on the value.
         shorthand: the value of `option()` with no argument; an option without one requires the argument.
-        listed: False for what is no option of users, and only kept as one.
+        listed: False for a setting that users do not see.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Option(_Cell):  # type: ignore[misc]
         self.doc = doc
         self.__doc__ = doc
         self.__name__ = name
-        self.__module__ = "primax.core.config"  # where the options are
+        self.__module__ = "primax.core.config"  # the module of the options
         self._shorthand = shorthand
         if listed:
             options[name] = self
@@ -77,7 +76,7 @@ class Option(_Cell):  # type: ignore[misc]
             self._join()
 
     def _join(self) -> None:
-        """Be one of what traces depend on."""
+        """Add this option to those that traces depend on."""
         options_of_traces.append(self)
 
     def __call__(self, new_val: Any = _REQUIRED, *, disable: Any = _REQUIRED) -> _Override:
@@ -101,18 +100,18 @@ class Option(_Cell):  # type: ignore[misc]
         return self.short_name
 
     def validate(self, value: Any) -> Any:
-        """Return the value in its stored form, or raise an error that says what is allowed."""
+        """Return the value in its stored form, or raise an error that lists the allowed values."""
         try:
             return self.kind.check(value)
         except (TypeError, ValueError):
             raise ValueError(f"{self.short_name}: value must be {self.kind.allowed}, got {value!r}") from None
 
     def update(self, value: Any) -> None:
-        """Set the value for the process; an override in effect in some thread still wins there.
+        """Set the value for the process; overrides of threads keep their effect.
 
         Raises:
           ValueError: the option does not allow this value.
-          RuntimeError: it is too late for another value.
+          RuntimeError: the value can no longer change.
         """
         value = self.validate(value)
         if self.frozen and value != self.value:
@@ -144,7 +143,7 @@ class Option(_Cell):  # type: ignore[misc]
 
 
 class Context(Option):
-    """An option of users' own. It may appear at any time: where it has its default, tracing sees nothing of it."""
+    """An option that a user defined. At its default value it is not part of the settings that tracing reads."""
 
     def _join(self) -> None:
         contexts.append(self)
@@ -160,12 +159,12 @@ _LEVELS = {
 
 
 class Guard(Option):
-    """An option that jaxlib looks at where values move between host and devices.
+    """An option that jaxlib reads where values move between host and devices.
 
     Args:
         name: the name, without the prefix `primax_`.
         doc: one or two sentences for the listing.
-        directions: the directions that it is about, as jaxlib names them.
+        directions: the directions of transfer that it controls, by jaxlib's names.
     """
 
     used = False  # whether any guard was ever set
@@ -181,7 +180,7 @@ class Guard(Option):
         self._enter(guard_lib.global_state(), value)
 
     def swap_local(self, value: Any) -> Any:
-        """Override the value in this thread; what is returned undoes it by `set_local`."""
+        """Override the value in this thread; returns the value with which `set_local` undoes this."""
         state = guard_lib.thread_local_state()
         levels = [getattr(state, direction) for direction in self.directions]
         self._enter(state, value)
@@ -201,7 +200,7 @@ class Guard(Option):
 
 
 class _Override:
-    """Sets an option in the current thread from enter to exit; also a decorator. May be entered again."""
+    """Sets an option in the current thread from enter to exit; also a decorator. It may be entered repeatedly."""
 
     __slots__ = ("_option", "_previous", "_value")
 
@@ -237,9 +236,9 @@ class _Override:
 
 
 class Settings(tuple[Any, ...]):
-    """The values of the options that tracing sees, and at last the contexts whose value is not their default, with it.
+    """The values of the options that affect tracing, followed by the contexts whose value is not their default, and it.
 
-    There is one for equal values, so that identity is equality.
+    Equal values give one object, so identity is equality.
     """
 
     __slots__ = ()
@@ -252,7 +251,7 @@ _settings: dict[tuple[Any, ...], Settings] = {}
 
 
 def _settled() -> Settings:
-    """What tracing sees in this thread now."""
+    """The settings of this thread."""
     told = tuple([(context, now) for context in contexts if (now := context.value) is not context.default])
     values = (*[option.value for option in options_of_traces], told)
     found = _settings.get(values)
@@ -262,16 +261,16 @@ def _settled() -> Settings:
 
 
 def _settle_for_thread() -> None:
-    """Take note that an override has ended: without any, the thread goes by what holds for the process."""
+    """Update the thread's settings after an override has ended; without overrides the thread uses the process's."""
     now = _settled()
     thread.here.config = None if now is shared.config else now
 
 
 def settle() -> None:
-    """Take note of new values for the process.
+    """Update the settings after an option has changed for the process.
 
-    Other threads learn of them when their overrides end. What they remember until then is never found again, since the
-    settings they know are used no more.
+    Threads with overrides update theirs when the overrides end. Their cache entries until then are not found again,
+    because no later settings equal theirs.
     """
     if threading.active_count() > 1:
         _settings.clear()

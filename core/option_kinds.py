@@ -20,12 +20,12 @@ _WORDS = {
 
 
 class Kind:
-    """What an option may be. Both functions raise ValueError, or TypeError, for all else.
+    """The allowed values of an option. Both functions raise ValueError or TypeError for other values.
 
     Attributes:
-        allowed: the values in words, for messages.
-        check: from a value to the form in which it is stored.
-        parse: the same for the text of a variable in the environment; by default it is checked, the empty one as None.
+        allowed: a description of the values, for messages.
+        check: converts a value to its stored form.
+        parse: converts the text of an environment variable; by default `check`, with None for the empty text.
     """
 
     def __init__(self, allowed: str, check: Callable[[Any], Any], parse: Callable[[str], Any] | None = None):
@@ -47,7 +47,7 @@ def _bool_of_text(text: str) -> bool:
 
 
 def _number(allowed: str, sort: type, least: int, convert: Callable[[Any], Any]) -> Kind:
-    """Numbers from the least one on; a bool is none."""
+    """Numbers, from the least one on; bools do not count."""
 
     def check(value: Any) -> Any:
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, sort) or not convert(value) >= least:

@@ -1,4 +1,4 @@
-"""The catalog of plugins: built-in, registered by hand, and installed ones; and the blocked ones."""
+"""The catalog of plugins: built-in, explicitly registered, and installed ones, including blocked ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DISABLED = "PRIMAX_DISABLE_PLUGINS"
 
 
 class PluginCatalog:
-    """All plugins of a process: built-in families as listed, explicit ones as they come, installed ones by name."""
+    """All plugins of a process: built-in families in listed order, explicit ones by time, installed ones by name."""
 
     def __init__(self) -> None:
         self._builtins: list[PluginRecord] = []
@@ -30,47 +30,47 @@ class PluginCatalog:
         self._essential: frozenset[str] = frozenset()
         self._deferred: frozenset[str] = frozenset()
         self._listed = False  # whether the variables in the environment have been read
-        self._complete = False  # whether the host has looked at every plugin
-        self._looked_at = -1  # how many primitives there were when it had looked at all that were imported
-        self._files: dict[str, dict[str, Any] | None] = {}  # by the names of plugins, what their files say
-        self._awaited: dict[str, list[tuple[str, str]] | None] = {}  # what they wait for; None if they do not wait
-        self._own_version: str | None = None  # that of primax, if this host has the families of primax
+        self._complete = False  # whether the host has examined every plugin
+        self._looked_at = -1  # the number of primitives when the host last examined all imported plugins
+        self._files: dict[str, dict[str, Any] | None] = {}  # the contents of files, by the names of plugins
+        self._awaited: dict[str, list[tuple[str, str]] | None] = {}  # the entries that load each plugin; None: no wait
+        self._own_version: str | None = None  # the version of primax, if this host has the families of primax
         self._lock = threading.RLock()
 
     def take_own(self, version: str) -> None:
-        """Take the plugins that primax itself offers, as built-in ones. Nothing is read or imported yet.
+        """Add the plugins of primax itself, as built-in ones. Nothing is read or imported yet.
 
         Args:
-          version: that of primax.
+          version: the version of primax.
         """
         self._own_version = version
 
     def said(self, record: PluginRecord) -> dict[str, Any] | None:
-        """What a plugin's file says of it; None if there is none, or none that can be read."""
+        """The description in a plugin's file; None if there is no file, or none that can be read."""
         if record.name not in self._files:
             try:
                 self._files[record.name] = metadata.read(record.module, record.name)
-            except ValueError:  # `primax check` tells; until then it is loaded as if there were no file
+            except ValueError:  # `primax check` reports it; until then the plugin loads as if it had no file
                 self._files[record.name] = None
         return self._files[record.name]
 
     def awaited(self, record: PluginRecord) -> list[tuple[str, str]] | None:
-        """What an installed plugin waits for by its file, besides the import of its package; None if it does not."""
+        """`waits_for`, cached."""
         if record.name not in self._awaited:
             self._awaited[record.name] = self.waits_for(record)
         return self._awaited[record.name]
 
     def waits_for(self, record: PluginRecord) -> list[tuple[str, str]] | None:
-        """What loads an installed plugin besides the import of its package; None if it does not wait."""
+        """The entries that load an installed plugin, besides the import of its package; None if it does not wait."""
         found = self.said(record)
         return None if found is None else metadata.awaited(found, record.module.partition(".")[0])
 
     def _may_wait(self, record: PluginRecord) -> bool:
-        """Whether nobody can use anything of a plugin yet, or will be noticed to."""
+        """Whether no program uses an entry of the plugin yet, and each later use will be noticed."""
         return record.module.partition(".")[0] not in sys.modules and self.awaited(record) is not None
 
     def _families(self) -> list[PluginRecord]:
-        """The built-in plugins that somebody may need by now: all but deferred ones that nobody has imported."""
+        """The built-in plugins that a program may need by now: all but deferred ones that are not imported."""
         return [each for each in self._builtins if each.name not in self._deferred or each.module in sys.modules]
 
     def add_builtins(
@@ -82,14 +82,14 @@ class PluginCatalog:
         deferred: Iterable[str] = (),
         version: str = "",
     ) -> None:
-        """List built-in families by hand, in the order of their activation; for tests. Nothing is imported yet.
+        """List built-in families explicitly, in the order of their activation; for tests. Nothing is imported yet.
 
         Args:
-          names: of the plugins; in a mapping, each with the module that it is.
-          package: where the modules are, under the names of the plugins, if `names` does not say it.
-          essential: those that cannot be disabled, and whose failure is an error.
-          deferred: those that `activate_imported` may leave for later: all they register are rules for their own
-            primitives, none of a kind that a trace does without.
+          names: the names of the plugins; a mapping gives the module of each.
+          package: the package of the modules, which have the names of the plugins; unused if `names` is a mapping.
+          essential: the plugins that cannot be disabled, and whose failure is an error.
+          deferred: the plugins that `activate_imported` may load later. They register only rules for their own
+            primitives, of kinds that a trace needs.
           version: the version of primax.
 
         Raises:
@@ -119,10 +119,10 @@ class PluginCatalog:
         return self._all()
 
     def record(self, name: str) -> PluginRecord:
-        """The plugin of a name.
+        """The plugin with a name.
 
         Raises:
-          PluginError: there is none.
+          PluginError: there is no such plugin.
         """
         self._discover()
         found = self._find(name)
@@ -131,7 +131,7 @@ class PluginCatalog:
         return found
 
     def refusal(self, record: PluginRecord) -> str:
-        """Why a plugin is refused before its import; empty if it is not refused."""
+        """The reason to refuse a plugin before its import; empty if there is none."""
         if record.unreadable:
             return record.unreadable
         first = self._find(record.name)

@@ -13,21 +13,21 @@ _HOST_CODE = ("primax.core.", "primax.extend.", "pluggy", "importlib", "_frozen_
 
 
 class PluginRecord:
-    """What the host knows of one plugin.
+    """The state of one plugin in the host.
 
     Attributes:
       name: the plugin's name.
       source: `"built-in"`, `"explicit"` (given to `register_module`) or `"installed"`.
       distribution: the distribution that offers it; empty for explicit ones.
       version: that distribution's version.
-      entry_point: what is imported, `module` or `module:attribute`.
-      api: the range of API versions it states, as written; empty if it states none.
+      entry_point: the imported object, `module` or `module:attribute`.
+      api: the range of API versions that it supports, as written; empty if it states none.
       state: `"discovered"`, `"active"`, `"blocked"`, `"failed"` or `"refused"`.
-      reason: why it is not active, in one line.
-      traceback: of the exception that it raised, if it did.
-      registry: what it has entered, if it is active.
+      reason: the reason why it is not active, in one line.
+      traceback: the traceback of the exception that it raised, if any.
+      registry: its entries, if it is active.
       plugin: the module or object with its hooks, if it is active.
-      unreadable: what is wrong with its metadata, if anything.
+      unreadable: the fault in its metadata, if there is one.
       error: the exception, until it has been reported.
     """
 
@@ -61,12 +61,12 @@ class PluginRecord:
 
     @property
     def module(self) -> str:
-        """The module that is imported for it."""
+        """The module of its entry point."""
         return self.entry_point.partition(":")[0].strip()
 
     @property
     def entries(self) -> list[Entry]:
-        """All that it has entered."""
+        """All its entries."""
         return [] if self.registry is None else self.registry.entries
 
     @property
@@ -76,12 +76,12 @@ class PluginRecord:
 
     @property
     def rules(self) -> list[Entry]:
-        """The rules that it has given, each with its primitive's name, its kind and its provenance."""
+        """The rules that it has registered, each with its primitive's name, its kind and its provenance."""
         return [entry for entry in self.entries if entry.what == "rule" and not entry.outranked]
 
     @property
     def outranked(self) -> list[Entry]:
-        """What it would replace, did the user not put another plugin above it that does; each as it is there."""
+        """Its overrides that have no effect, because another plugin has priority; each with the current entry."""
         return [entry for entry in self.entries if entry.outranked]
 
     def describe(self) -> str:
@@ -90,7 +90,7 @@ class PluginRecord:
         return f"{self.name!r} ({', '.join(part for part in parts if part) or self.source})"
 
     def as_dict(self) -> dict[str, Any]:
-        """The record as plain data, fit for JSON."""
+        """The record as plain data for JSON."""
         others: dict[str, list[str]] = {}
         for entry in self.entries:
             if entry.what not in ("primitive", "rule", "unsupported", "samples") and not entry.outranked:
@@ -115,7 +115,7 @@ class PluginRecord:
         }
 
     def match(self, module: str) -> int:
-        """How much of a module's name says that it is part of this plugin; 0 if it is not."""
+        """The length of the match between a module's name and this plugin; 0 if the module is not part of it."""
         home = self.module.split(".")
         parts = module.split(".")
         common = 0
@@ -124,7 +124,7 @@ class PluginRecord:
         return common if self.source != "built-in" or common == len(home) else 0
 
     def give_up(self, state: str, reason: str, error: BaseException | None = None) -> None:
-        """Note that the plugin failed or was refused, and where if an exception says so."""
+        """Record that the plugin failed or was refused, and the place if an exception has one."""
         self.state = state
         self.reason = f"plugin {self.describe()} {reason}"
         if error is not None:
@@ -160,7 +160,7 @@ def _outranked_as_dict(entry: Entry) -> dict[str, Any]:
 
 
 def _rule_as_dict(rule: Entry) -> dict[str, Any]:
-    """A rule as plain data; what it has replaced is there only if it has."""
+    """A rule as plain data; with the replaced rule, if there is one."""
     data = {"primitive": rule.name, "kind": rule.kind, "provenance": str(rule.provenance)}
     replaced = rule.provenance.replaced if rule.provenance is not None else None
     return data if replaced is None else {**data, "replaced": str(replaced)}

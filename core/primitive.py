@@ -43,7 +43,7 @@ class Primitive(Generic[Result]):
     """An operation with rules. To type checkers it is generic in what `bind` returns: an array, or a list of them.
 
     Args:
-      name: how jaxprs and messages call it.
+      name: the name in jaxprs and messages.
       multiple_results: whether its rules return lists.
     """
 
@@ -62,8 +62,8 @@ class Primitive(Generic[Result]):
         "used",
     )
 
-    call_primitive = map_primitive = False  # as in JAX; primax recognizes inner programs by the parameters
-    form_of: Primitive | None = None  # the primitive of which this is a form; programs show its name
+    call_primitive = map_primitive = False  # as in JAX; primax finds inner programs among the parameters
+    form_of: Primitive | None = None  # the primitive of which this is a form, and whose name programs show
 
     @overload
     def __init__(self: Primitive[Array], name: str, *, multiple_results: Literal[False] = False) -> None: ...
@@ -75,18 +75,18 @@ class Primitive(Generic[Result]):
         if not isinstance(name, str) or not name:
             raise TypeError(f"Primitive: name must be a non-empty string, got {name!r}")
         self.name = name
-        if multiple_results is None:  # a subclass may say it for all of its primitives
+        if multiple_results is None:  # a subclass may set it for all its primitives
             multiple_results = getattr(type(self), "multiple_results", None) is True
         if not isinstance(multiple_results, bool):
             raise TypeError(f"Primitive: multiple_results must be True or False, got {multiple_results!r}")
         self.multiple_results = multiple_results
         self.plugin: str | None = None
-        self.full_name = ""  # as in `beta::scale`, where primitives of several plugins have one name
+        self.full_name = ""  # such as `beta::scale`, if primitives of several plugins have one name
         self._parameters: dict[str, Any] | None = None  # types and predicates by name
-        self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # an error of the import can name the plugin
-        self.types = Cache(8192)  # of its results, and its effects
-        self.programs = Cache(8192)  # that compute it where no transformation is at work
-        self._accepted = Cache(8192)  # hashes of signatures for which its rules were held to its types
+        self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # names the plugin in import errors
+        self.types = Cache(8192)  # the types of its results, and its effects
+        self.programs = Cache(8192)  # programs that compute it outside of transformations
+        self._accepted = Cache(8192)  # hashes of signatures for which its rules were checked against its types
         self.used = False  # whether any program may contain it
         rules.loader.primitives += 1
         kind = type(self)
@@ -94,7 +94,7 @@ class Primitive(Generic[Result]):
             self._take_rules_of(kind)
 
     def _take_rules_of(self, kind: type[Primitive[Any]]) -> None:
-        """Take methods `impl` and `abstract_eval` of a subclass for rules, as JAX does."""
+        """Take the methods `impl` and `abstract_eval` of a subclass as rules, as JAX does."""
         if kind.impl is not Primitive.impl:
             rules.impl_rules[self] = self.impl
         if kind.abstract_eval is not Primitive.abstract_eval:
@@ -117,8 +117,8 @@ class Primitive(Generic[Result]):
 
         Args:
           args: array values, tracers or scalars.
-          params: static parameters, hashable. Those that only JAX's primitive of this name has, such as `sharding`, may
-            be None.
+          params: static parameters, hashable. Parameters that only JAX's primitive of this name has, such as
+            `sharding`, may be None.
 
         Returns:
           One value, or a list if `multiple_results`.
@@ -140,7 +140,7 @@ class Primitive(Generic[Result]):
         Args:
           trace: the trace.
           args: the operands.
-          rest: the parameters, a dictionary; JAX's types of the operands may stand before it.
+          rest: the parameters, as a dictionary; JAX's types of the operands may precede it.
         """
         return trace.process(self, args, rest[-1])
 
@@ -155,17 +155,17 @@ class Primitive(Generic[Result]):
         return trace.process_primitive(self, args, params)
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The parameters for binding an equation again; the same ones unless a subclass overrides this."""
+        """The parameters for binding an equation again; unchanged unless a subclass overrides this."""
         return params
 
     def declare_parameters(self, parameters: Mapping[str, Any] | None) -> None:
         """Declare the parameters of the primitive.
 
         Args:
-          parameters: for each name a type of its values, or a function that says whether one is right; None for any.
+          parameters: for each name the type of its values, or a predicate, or None for any value.
 
         Raises:
-          TypeError: it is no mapping from names to types and functions.
+          TypeError: `parameters` is not a mapping from names to types and functions.
         """
         require_declaration(str(self), parameters)
         self._parameters = None if parameters is None else dict(parameters)
@@ -173,7 +173,7 @@ class Primitive(Generic[Result]):
     def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Register the impl rule; usable as a decorator."""
         rules.impl_rules[self] = rule
-        self.programs.clear()  # of a lowering, by which it was computed until now
+        self.programs.clear()  # drop programs that used a lowering
         return rule
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -188,7 +188,7 @@ class Primitive(Generic[Result]):
 
     @property
     def impl(self) -> Callable[..., Any]:
-        """The function that computes the primitive, independent of the current trace."""
+        """The function that computes the primitive, regardless of the current trace."""
 
         def impl(*args: Any, **params: Any) -> Any:
             with set_current_trace(Thread.trace):
@@ -197,16 +197,16 @@ class Primitive(Generic[Result]):
         return impl
 
     def has_type_rule(self) -> bool:
-        """Whether there is a rule for the types of its results."""
+        """Whether the primitive has a rule for the types of its results."""
         return self in rules.abstract_eval_rules or self in rules.effectful_abstract_eval_rules
 
     def abstract_eval(self, *given: Any, **named: Any) -> tuple[Any, Effects]:
         """The types of the outputs, and the effects. Cached.
 
         Args:
-          given: a tuple of the types of the operands and a dictionary of the parameters, for which those of the outputs
-            come as a list whatever `multiple_results` says; or, as in JAX, the types of the operands one by one.
-          named: the parameters, in the latter case.
+          given: a tuple of the types of the operands and a dictionary of the parameters; the types of the outputs are
+            then always a list. Or, as in JAX, the types of the operands one by one.
+          named: the parameters, for operands one by one.
         """
         if len(given) == 2 and type(given[0]) is tuple and type(given[1]) is dict:
             return self.result_types(*given)
@@ -214,14 +214,14 @@ class Primitive(Generic[Result]):
         return outs if self.multiple_results else outs[0], effects
 
     def result_types(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
-        """The types of the outputs, a list whatever `multiple_results` says, and the effects. Cached.
+        """The types of the outputs, always as a list, and the effects. Cached.
 
         Args:
           avals: the types of the operands.
           params: the parameters.
         """
         if any(map(_holds_program, params.values())):
-            return self._abstract_eval(avals, params)  # the result lives as long as the program, and may keep it alive
+            return self._abstract_eval(avals, params)  # not cached: the result may keep the program alive
         key: Any = (*avals, thread.config)
         if params:
             key = (key, params_key(params))
@@ -276,14 +276,14 @@ class Primitive(Generic[Result]):
 
 
 def require_declaration(where: str, parameters: Any) -> None:
-    """Refuse what does not say which parameters there are.
+    """Raise an error for an invalid declaration of parameters.
 
     Args:
-      where: what is called, for messages.
+      where: the name of the called function, for messages.
       parameters: as for `Primitive.declare_parameters`.
 
     Raises:
-      TypeError: it is no mapping from names to types and functions.
+      TypeError: `parameters` is not a mapping from names to types and functions.
     """
     if parameters is None:
         return
@@ -295,11 +295,11 @@ def require_declaration(where: str, parameters: Any) -> None:
 
 
 def _check_parameters(primitive: Primitive, params: dict[str, Any]) -> None:
-    """Hold parameters to what was declared of them.
+    """Check parameters against their declaration.
 
     Raises:
-      TypeError: one is unknown, missing, or of another type.
-      ValueError: a predicate says no.
+      TypeError: a parameter is unknown, missing, or of another type.
+      ValueError: a predicate returned False.
     """
     declared: dict[str, Any] = primitive._parameters or {}
     for name in params:
@@ -321,10 +321,10 @@ def _check_parameters(primitive: Primitive, params: dict[str, Any]) -> None:
 
 
 def refuse_unhashable(primitive: Primitive, params: dict[str, Any]) -> None:
-    """Refuse a parameter without a hash. Primitives of proven plugins may have such parameters.
+    """Raise an error for a parameter without a hash. Primitives of proven plugins may have such parameters.
 
     Raises:
-      TypeError: somebody else's primitive has a parameter without a hash.
+      TypeError: another primitive has a parameter without a hash.
     """
     rules.loader.discover()
     if is_proven(primitive.module):

@@ -1,4 +1,4 @@
-"""Jaxprs as text, in jax's notation."""
+"""The text of jaxprs, in jax's notation."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ __all__ = ["PrintedCall", "atom_to_text", "eqn_to_text", "jaxpr_to_text", "name_
 
 
 class PrintedCall(NamedTuple):
-    """A possible result of a print rule, for the call of a program.
+    """The call of a program: a possible result of a print rule.
 
     Attributes:
       params: the parameters to print, in order.
-      program: its arguments and results print under the names of the operands and results of the equation.
+      program: the program; its arguments and results are printed with the names of the equation's operands and results.
     """
 
     params: dict[str, Any]
@@ -55,7 +55,7 @@ class PrintedCall(NamedTuple):
 
 
 def shown_params(eqn: JaxprEqn) -> dict[str, Any] | PrintedCall:
-    """What of the parameters of an equation is printed, by the print rule or else in the order of their names."""
+    """The parameters of an equation to print: those of the print rule, or else all in the order of their names."""
     rule = rules.print_rules.functions.get(eqn.primitive)
     if rule is not None:
         return rule(eqn.params)  # type: ignore[no-any-return]
@@ -70,10 +70,10 @@ class Shown(NamedTuple):
     """The parts of a program's text besides its equations.
 
     Attributes:
-      source_info: whether each equation ends in a comment that says where the user's program made it.
-      name_stack: whether it ends in one that says which named scopes it was made in.
-      print_shapes: whether variables have their types where they are bound.
-      print_rules: whether print rules choose among the parameters of equations.
+      source_info: whether each equation ends in a comment with its line in the user's program.
+      name_stack: whether each equation ends in a comment with its named scopes.
+      print_shapes: whether variables have types where they are bound.
+      print_rules: whether print rules select the parameters of equations.
       print_effects: whether each program ends in its effects.
     """
 
@@ -90,16 +90,16 @@ def jaxpr_to_text(jaxpr: Jaxpr | ClosedJaxpr, *, width: int = 80, **shown: bool)
     Args:
       jaxpr: the program.
       width: the number of columns to fill.
-      shown: see `Shown`.
+      shown: the attributes of `Shown`.
 
     Returns:
-      The text. Programs that occur more than once, or are long, stand before it under names of their own.
+      The text. Programs that occur more than once, or are long, precede it under their own names.
     """
     return lay_out(_tokens_of_program(opened(jaxpr), Shown(**shown)).tokens, width)
 
 
 def eqn_to_text(eqn: JaxprEqn, names: Mapping[Var, str] | None = None, *, width: int = 80) -> str:
-    """An equation in jax's notation, its variables under the given names, or else under fresh ones."""
+    """An equation in jax's notation, with the given names of variables, or with new ones."""
     writer = _Writer(_Names(names or {}))
     writer.equation(eqn)
     return lay_out(writer.tokens, width).rstrip()
@@ -129,7 +129,7 @@ def _tokens_of_program(jaxpr: Jaxpr, shown: Shown) -> _Writer:
 
 
 def _unread(jaxpr: Jaxpr) -> Iterator[Var]:
-    """The results that neither an equation nor the outputs read."""
+    """The results that no equation and no output reads."""
     read = {v for v in jaxpr.outvars if type(v) is not Literal}
     for eqn in jaxpr.eqns:
         read.update(v for v in eqn.invars if type(v) is not Literal)
@@ -137,7 +137,7 @@ def _unread(jaxpr: Jaxpr) -> Iterator[Var]:
 
 
 def _shared(root: Jaxpr) -> dict[Jaxpr, str]:
-    """The programs below `root` that are printed ahead of it, under unique names."""
+    """The programs inside `root` that are printed before it, with unique names."""
     occurrences: Counter[Jaxpr] = Counter()
     names: dict[Jaxpr, str] = {}
     pending = deque([root])
@@ -145,7 +145,7 @@ def _shared(root: Jaxpr) -> dict[Jaxpr, str]:
         jaxpr = pending.popleft()
         occurrences[jaxpr] += 1
         if occurrences[jaxpr] > 2:
-            continue  # its inner programs were met twice as well
+            continue  # its inner programs occur twice, too
         for eqn in jaxpr.eqns:
             if eqn.params:
                 name = eqn.params.get("name")
@@ -192,7 +192,7 @@ class _Names:
                 return name
 
     def alias(self, inner: Sequence[Atom], outer: Sequence[Atom]) -> None:
-        """Call the variables of an inner program like the outer ones they stand for, one for one."""
+        """Give the variables of an inner program the names of the corresponding outer ones."""
         if len(inner) != len(outer):
             return
         used: set[Atom] = set()
@@ -203,7 +203,7 @@ class _Names:
 
 
 class _Writer:
-    """Turns programs into the tokens of a layout."""
+    """Converts programs to the tokens of a layout."""
 
     def __init__(self, names: _Names, shared: Mapping[Jaxpr, str] | None = None, shown: Shown | None = None) -> None:
         self.names = names
@@ -257,7 +257,7 @@ class _Writer:
         self._variables(map(self.atom, eqn.invars))
 
     def _note(self, eqn: JaxprEqn) -> str:
-        """What the comment at the end of an equation says."""
+        """The text of the comment at the end of an equation."""
         frame = user_frame(eqn.source_info) if self._shown.source_info else None
         scope = scope_of(eqn.source_info) if self._shown.name_stack else ""
         return " ".join([*([str(frame)] if frame else []), *([f"[{scope}]"] if scope else [])])

@@ -1,6 +1,6 @@
-"""The lattice of type promotion, of JAX's design document "Design of type promotion semantics" (JEP 9407).
+"""The lattice of type promotion, as in JAX's design document "Design of type promotion semantics" (JEP 9407).
 
-Its nodes are dtypes and the scalar types int, float and complex, which are weak: they take the width of what they meet.
+Its nodes are dtypes and the scalar types int, float and complex, which are weak: they take the width of other operands.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Node: TypeAlias = "np.dtype[Any] | type"
 
 
 class TypePromotionError(ValueError):
-    """Operands have no common dtype that they may be promoted to without a cast."""
+    """Operands have no common dtype, and need an explicit cast."""
 
 
 def _edges(x64: bool) -> dict[Node, tuple[Node, ...]]:
-    """Return what stands directly above each dtype, and each weak scalar type."""
+    """Return the direct upper neighbors of each dtype and each weak scalar type."""
     u8, u16, u32, u64 = UNSIGNED[-4:]
     i8, i16, i32, i64 = SIGNED[-4:]
     bf16, f16, f32, f64 = FLOATS[-4:]
@@ -43,7 +43,7 @@ def _edges(x64: bool) -> dict[Node, tuple[Node, ...]]:
         int: (*NARROW_UNSIGNED, *NARROW_SIGNED, u8, i8),
         u8: (u16, i16),
         u16: (u32, i32),
-        # With 64-bit dtypes off, uint32 and a signed integer must not make an int64.
+        # Without 64-bit dtypes, uint32 and a signed integer must not promote to int64.
         u32: (u64, i64) if x64 else (u64, i32),
         u64: (float,),
         i8: (i16,),
@@ -73,7 +73,7 @@ def _strict_edges() -> dict[Node, tuple[Node, ...]]:
 
 @functools.cache
 def _upper_bounds(mode: str, x64: bool) -> dict[Node, frozenset[Node]]:
-    """Return each node with all that stand above it, itself included."""
+    """Return each node with all nodes above it and itself."""
     edges = _strict_edges() if mode == "strict" else _edges(x64)
     bounds: dict[Node, frozenset[Node]] = {}
 
@@ -88,15 +88,15 @@ def _upper_bounds(mode: str, x64: bool) -> dict[Node, frozenset[Node]]:
 
 
 def least_upper_bound(mode: str, x64: bool, nodes: frozenset[Node]) -> Node:
-    """Return the node to which some nodes promote.
+    """Return the node to which nodes promote.
 
     Args:
         mode: the value of `numpy_dtype_promotion`.
         x64: the value of `enable_x64`.
-        nodes: one or more.
+        nodes: one or more nodes.
 
     Raises:
-        TypePromotionError: there is none.
+        TypePromotionError: there is no such node.
     """
     bounds = _upper_bounds(mode, x64)
     for node in nodes:

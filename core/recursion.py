@@ -1,4 +1,4 @@
-"""Python's recursion limit, which grows with the nesting of traces, within bounds."""
+"""Python's recursion limit, which primax raises with the nesting of traces, up to a bound."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["deeper"]
 
 _FREE_LEVELS = 8
 _FRAMES_PER_LEVEL = 24
-# Each level may take some 10 kB of the C stack, which Python's limit does not see.
+# Each level may take some 10 kB of the C stack, which Python's limit does not cover.
 _MOST_LEVELS = 450
 
 _lock = threading.Lock()
@@ -21,7 +21,7 @@ _base = 0
 
 
 class deeper:
-    """A `with` block for one more nested trace; beyond a few levels each raises the recursion limit."""
+    """A `with` block for one more nested trace; beyond a few levels each block raises the recursion limit."""
 
     __slots__ = ("_adds",)
 

@@ -1,4 +1,4 @@
-"""Named parts of a program, in texts, profiles and messages, and parts with attributes for XLA."""
+"""Named parts of a program, for texts, profiles and messages, and parts with attributes for XLA."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _transformed(name: str, outer: Any) -> str:
-    """A name with the transformations at work between here and the scope around it, as in `vmap(jvp(name))`.
+    """A name with the transformations between this scope and the scope around it, as in `vmap(jvp(name))`.
 
     Args:
-      name: that of the scope.
-      outer: the trace in which the scope around it began; None if there is none, for the program that is traced.
+      name: the name of the scope.
+      outer: the trace in which the scope around it began; None if there is none in the program being traced.
     """
     trace, full = thread.trace, name
     while trace is not None and trace is not outer and trace.tracing and not trace.stages:
@@ -33,14 +33,14 @@ def _transformed(name: str, outer: Any) -> str:
 class named_scope:
     """A `with` block, or a decorator, that names the operations traced in it.
 
-    The name appears in programs (`jaxpr.pretty_print(name_stack=True)`), in StableHLO, in profiles and in messages of
-    errors. Scopes nest, as in `outer/inner`.
+    The name appears in programs (`jaxpr.pretty_print(name_stack=True)`), in StableHLO, in profiles and in error
+    messages. Scopes nest, as in `outer/inner`.
 
     Args:
       name: the name.
 
     Raises:
-      TypeError: it is not a string.
+      TypeError: `name` is not a string.
 
     >>> import primax as px
     >>> def f(x):
@@ -82,7 +82,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
 
     Args:
       fun: the function.
-      name: that of the scope; by default the function's own.
+      name: the name of the scope; by default the name of the function.
 
     Raises:
       TypeError: `fun` is not callable, or `name` is not a string.
@@ -98,19 +98,19 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
     return named_scope(name_of(fun) if name is None else name)(fun)
 
 
-_told = make_user_context(())  # the same as `thread.attributes`: compiled functions depend on it
+_told = make_user_context(())  # `thread.attributes` as a context, on which compiled functions depend
 
 
 class compiler_attributes:
     """A `with` block, or a decorator, that sets attributes for XLA on the operations traced in it.
 
-    In StableHLO they have it among their `mhlo.frontend_attributes`. Blocks nest; the inner one counts.
+    In StableHLO the operations have them in `mhlo.frontend_attributes`. Blocks nest; inner values take precedence.
 
     Args:
-      attributes: numbers, booleans and strings, by name; None takes away what a block around this says.
+      attributes: numbers, booleans and strings, by name; None removes an attribute of an outer block.
 
     Raises:
-      TypeError: a value is something else.
+      TypeError: a value has another type.
     """
 
     __slots__ = ("_attributes", "_before")
@@ -143,7 +143,7 @@ class compiler_attributes:
             with self:
                 return fun(*args, **kwargs)
 
-        for name in ("eval_shape", "lower", "trace"):  # which a jitted function has, and which trace it too
+        for name in ("eval_shape", "lower", "trace"):  # methods of jitted functions that trace, too
             if callable(stage := getattr(fun, name, None)):
                 setattr(call, name, self._within(stage))
         return call  # type: ignore[return-value]

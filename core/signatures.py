@@ -11,12 +11,12 @@ from primax.core.arguments import nearest
 
 __all__ = ["refuse_call", "without_neutral"]
 
-# Further parameters of JAX's primitives; None is allowed for them, since packages pass them from rule to rule.
+# Further parameters of JAX's primitives, for which None is allowed, because packages pass them between rules.
 _NEUTRAL = {"accuracy", "out_dtype", "out_sharding", "sharding"}
 
 
 def without_neutral(primitive: Any, params: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The parameters without those that say nothing and that only JAX's primitive of this name has; None if none do."""
+    """The parameters without those that are None and only JAX's primitive of this name has; None if there are none."""
     neutral = {name for name in _NEUTRAL if name in params and params[name] is None}
     if not neutral:
         return None
@@ -27,10 +27,10 @@ def without_neutral(primitive: Any, params: Mapping[str, Any]) -> dict[str, Any]
 
 
 def refuse_call(primitive: Any, rule: Any, args: Sequence[Any], params: Mapping[str, Any]) -> None:
-    """Say which operand or parameter is missing or one too many, if that is why a type rule raised TypeError.
+    """Raise an error that names a missing or superfluous operand or parameter, if a type rule failed for this reason.
 
     Raises:
-      TypeError: one is.
+      TypeError: there is such an operand or parameter.
     """
     if getattr(rule, "derived_from", None) == "impl":
         rule = rules.impl_rules.functions.get(primitive)

@@ -45,7 +45,7 @@ class Frame(NamedTuple):
 
 
 class _Use:
-    """Whether there has ever been a scope: until then nothing looks for one."""
+    """Whether any scope has begun; until then no code looks for scopes."""
 
     __slots__ = ("begun",)
 
@@ -59,7 +59,7 @@ use = _Use()
 
 
 class ScopedSource:
-    """The origin of an equation: a traceback, the names of its scopes, and its attributes for XLA."""
+    """The place of an equation: a traceback, the names of its scopes, and its attributes for XLA."""
 
     __slots__ = ("attributes", "scope", "traceback")
 
@@ -90,7 +90,7 @@ class ScopedSource:
 
 
 def scoped(source: Any) -> Any:
-    """A source with the scopes that this thread is in; that of an equation which has been made before stays its own."""
+    """A source with the current scopes of this thread; a source that has scopes keeps them."""
     scope, attributes = thread.scope, thread.attributes
     if not (scope or attributes) or type(source) is ScopedSource:
         return source
@@ -108,7 +108,7 @@ def attributes_of(source: Any) -> tuple[tuple[str, str], ...]:
 
 
 def transposed(source: Any) -> Any:
-    """The source of what transposes an equation."""
+    """The source of the transposed operations of an equation."""
     if type(source) is not ScopedSource or not source.scope or "transpose(" in source.scope:
         return source
     names = source.scope.split("/")
@@ -126,7 +126,7 @@ def internal_folders() -> tuple[str, ...]:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations:
             folders += [f"{folder}/" for folder in spec.submodule_search_locations]
-    # What decorates functions and blocks of primax stands between its lines.
+    # The code of decorators and context managers is between the lines of primax.
     return (*folders, contextlib.__file__, functools.__file__)
 
 
@@ -140,8 +140,8 @@ def register_exclusion(path: str) -> None:
       path: as in `__file__`; a folder ends in a slash.
 
     Raises:
-      TypeError: it is not a str.
-      ValueError: it is empty, as if all files were meant.
+      TypeError: `path` is not a str.
+      ValueError: `path` is empty, which would match all files.
     """
     if not isinstance(path, str):
         raise TypeError(f"register_exclusion: path must be a str, got {path!r}")
@@ -159,7 +159,7 @@ _plugin_files: set[str] = set()
 
 
 def register_plugin_files(path: str) -> None:
-    """Take the lines of a plugin for no user's, where there is another.
+    """Exclude the lines of a plugin from the user's lines, unless there are no others.
 
     Args:
       path: as for `register_exclusion`.
@@ -180,7 +180,7 @@ def recorded_frames(source: Any) -> list[Frame]:
 
 
 def user_frames(source: Any) -> list[Frame]:
-    """The user's lines in a traceback object, innermost first; those of plugins if there are no others."""
+    """The user's lines in a traceback object, innermost first; the lines of plugins if there are no others."""
     outside = [frame for frame in recorded_frames(source) if not is_internal(frame.file)]
     return [frame for frame in outside if not _is_plugins(frame.file)] or outside
 
@@ -200,23 +200,23 @@ def running_frames() -> Iterator[Frame]:
 
 
 def called() -> str:
-    """The function of primax that the innermost of the user's lines calls; empty if it cannot be told."""
+    """The function of primax that the innermost user line calls; empty if it cannot be determined."""
     frame: FrameType | None = sys._getframe(1)
     inside: list[FrameType] = []
     while frame is not None and is_internal(frame.f_code.co_filename):
-        if frame.f_code.co_name != "guarded":  # what jaxlib calls, which calls `miss` of a jitted function
+        if frame.f_code.co_name != "guarded":  # jaxlib calls it; it calls `miss` of a jitted function
             inside.append(frame)
         frame = frame.f_back
     if frame is None:
         return ""
-    # What a decorator makes may have no name; what that calls has.
+    # A decorator's function may have no name; the function that it calls has one.
     return next(filter(None, map(_name_of_callee, reversed(inside))), "")
 
 
 def _name_of_callee(callee: FrameType) -> str:
-    """What users call the function of a frame; empty if it does not know."""
+    """The user's name for the function of a frame; empty if it is unknown."""
     code, values = callee.f_code, callee.f_locals
-    if "<locals>" in code.co_qualname:  # made by a factory, which knows the name for its messages
+    if "<locals>" in code.co_qualname:  # made by a factory, which has the name for its messages
         name = values.get("name", values.get("what"))
     elif code.co_name in ("__call__", "miss", "miss_of_buffers", "miss_of_told_apart"):
         name = getattr(values.get("self"), "__name__", None) or getattr(values.get("self"), "name", None)
@@ -226,14 +226,14 @@ def _name_of_callee(callee: FrameType) -> str:
         name = code.co_qualname.split(".")[-2]  # the class
     else:
         name = code.co_name.strip("_")
-    # As an operator, Python's `round` has another name than the method.
+    # The operator `round` of Python has a different name from the method.
     return name.removeprefix("builtin_").strip("_") if isinstance(name, str) else ""
 
 
 def user_lines(frames: Iterable[Frame]) -> str:
-    """The innermost of the user's lines among all lines; if it is in a rule, also the one that the rule is for.
+    """The innermost user line among all lines; if it is in a rule, also the line for which the rule is applied.
 
-    The lines of plugins count where they are in a rule, or where there are no others.
+    The lines of plugins are included if they are in a rule, or if there are no others.
     """
     inner = outer = None
     in_rule = False
@@ -245,7 +245,7 @@ def user_lines(frames: Iterable[Frame]) -> str:
         elif in_rule:
             outer, in_rule = frame, False
         elif outer is None and _is_plugins(inner.file):
-            inner = frame  # which calls a function of the plugin
+            inner = frame  # the line that calls a function of the plugin
         elif outer is not None and _is_plugins(outer.file):
             outer = frame
     if inner is None:

@@ -13,7 +13,7 @@ proven: set[str] = set()
 
 
 def belongs(module: str, homes: Container[str]) -> bool:
-    """Whether a module is one of these, or is in one of them."""
+    """Whether a module is one of `homes`, or is inside one of them."""
     while module:
         if module in homes:
             return True
@@ -22,5 +22,5 @@ def belongs(module: str, homes: Container[str]) -> bool:
 
 
 def is_proven(module: str) -> bool:
-    """Whether rules of primitives that a module has made need not be held to their type rule: the kit has done so."""
+    """Whether the rules of a module's primitives need no check: the kit has checked them against their type rule."""
     return is_surface(module) or belongs(module, proven)

@@ -9,11 +9,11 @@ __all__ = ["Here", "Thread", "shared", "thread"]
 
 
 class Here:
-    """What is read for every equation. A trace keeps that of its thread, since `thread` takes four times as long.
+    """State read for every equation. A trace keeps its thread's `Here`, since `thread` takes four times as long.
 
     Attributes:
-      source: a traceback that equations made now are attributed to; None for the line that makes them.
-      config: the options that tracing sees, if the thread overrides any; otherwise those of `shared` are in force.
+      source: a traceback that becomes the source of new equations; None for the line that makes them.
+      config: the options that affect tracing, if the thread overrides any; otherwise those of `shared` apply.
     """
 
     __slots__ = ("config", "source")
@@ -30,7 +30,7 @@ class _Shared:
     """State that all threads share.
 
     Attributes:
-      config: the options that tracing sees in threads that override none of them; see `primax.core.config`.
+      config: the options that affect tracing in threads without overrides; see `primax.core.config`.
     """
 
     __slots__ = ("config",)
@@ -45,15 +45,15 @@ class Thread(threading.local):
     """The current trace, the source of the equation being applied, and the axes being mapped over.
 
     Attributes:
-      trace: handles the binds of this thread.
-      here: what hot paths read; `source` and `config` are there.
+      trace: the trace that handles the binds of this thread.
+      here: the state for hot paths, with `source` and `config`.
       depth: how many traces are nested.
       axes: the sizes of named axes; replaced, never changed in place.
-      scope: the names of the scopes that it is in, within the program being traced; see `primax.core.scopes`.
+      scope: the names of the current scopes, within the program being traced; see `primax.core.scopes`.
       scope_trace: the trace in which the innermost of these scopes began.
-      attributes: what XLA is told of the operations of equations that are made now, by name.
-      ended: the traces that have ended, if `check_tracer_leaks` is on; weak references, those not looked at yet.
-      opened: the axes of the mesh along which contractions leave their sums open, in order.
+      attributes: attributes for XLA on the operations of new equations, by name.
+      ended: the traces that have ended and were not examined yet, if `check_tracer_leaks` is on; weak references.
+      opened: the mesh axes along which contractions leave their sums pending, in order.
     """
 
     trace: Any = None
@@ -70,7 +70,7 @@ class Thread(threading.local):
 
     @property
     def source(self) -> Any:
-        """A traceback that equations made now are attributed to; None for the line that makes them."""
+        """A traceback that becomes the source of new equations; None for the line that makes them."""
         return self.here.source
 
     @source.setter
@@ -79,7 +79,7 @@ class Thread(threading.local):
 
     @property
     def config(self) -> Any:
-        """The options that tracing sees, one object for equal values; see `primax.core.config`."""
+        """The options that affect tracing, one object for equal values; see `primax.core.config`."""
         return self.here.config or shared.config
 
 

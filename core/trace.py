@@ -1,4 +1,4 @@
-"""Traces, which handle binds, and tracers, the stand-ins that flow through Python functions."""
+"""Traces, which handle binds, and tracers, which stand for values in Python functions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ __all__ = ["Trace", "Tracer", "current_trace", "encloses", "leakless", "set_curr
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-# Part of the key of jaxlib's dispatch cache: a jitted function met while a trace is at work must reach Python,
-# whatever its arguments are.
+# This is part of the key of jaxlib's dispatch cache: a jitted function called during a trace must reach Python, for
+# any arguments.
 tracing_flag = _jaxlib.Config("primax_tracing", False, include_in_jit_key=True, include_in_trace_context=False)
 _get_traceback = _jaxlib.Traceback.get_traceback
 
@@ -44,12 +44,12 @@ _CURRENT = object()
 class Trace:
     """An active transformation.
 
-    A subclass defines `process(primitive, args, params)`, which returns one value, or a list if the primitive
-    has multiple results. Rules are called with `parent` as the current trace; see `set_current_trace`. One written for
-    JAX defines `process_primitive` instead, which is called where binds are evaluated unless it makes a trace current.
+    A subclass defines `process(primitive, args, params)`, which returns one value, or a list if the primitive has
+    multiple results. Rules run with `parent` as the current trace; see `set_current_trace`. A trace written for JAX
+    defines `process_primitive` instead, which runs under the evaluating trace unless it sets another.
 
     Args:
-      parent: the trace that this is on top of; by default the current one.
+      parent: the next outer trace; by default the current one.
     """
 
     __slots__ = ("__weakref__", "alive", "begun", "borrowed", "joins", "parent", "varied")
@@ -57,30 +57,30 @@ class Trace:
     joins: bool
     varied: dict[Any, Any] | None
     tracing: ClassVar[bool] = True
-    stages: ClassVar[bool] = False  # whether it makes a program
-    short_name: ClassVar[str] = ""  # what the names of scopes are put into, as in `vmap(name)`
-    lasting: ClassVar[bool] = False  # whether its tracers are part of its result, so that they may outlive it
+    stages: ClassVar[bool] = False  # whether it builds a program
+    short_name: ClassVar[str] = ""  # the wrapper of scope names, as in `vmap(name)`
+    lasting: ClassVar[bool] = False  # whether its tracers are part of its result and may outlive it
     transformation: ClassVar[str] = "a transformation"
 
     def __init__(self, parent: Any = _CURRENT) -> None:
         if parent is _CURRENT:
             parent = thread.trace
         if self.tracing:
-            load_plugins()  # a rule missing in an optional table would not be noticed
+            load_plugins()  # a missing rule in an optional table would pass unnoticed
         self.begun = _get_traceback() if self.tracing else None
         self.parent = parent
         self.alive = True
         self.borrowed: list[tuple[Cache, Any]] | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        self = super().__new__(cls)  # here, since subclasses need not call `__init__`
+        self = super().__new__(cls)  # here, since subclasses may define `__init__` without calling this one
         scope = mesh_scope.value
-        self.joins = scope is not None and scope.joins  # whether operands are made to vary along the same axes
-        self.varied = None  # what was made to
+        self.joins = scope is not None and scope.joins  # whether operands are converted to vary along the same axes
+        self.varied = None  # the converted values
         return self
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
-        """Apply `primitive`, whose arguments may be tracers of this trace or any other values."""
+        """Apply `primitive` to arguments, which may be tracers of this trace or any other values."""
         if not hasattr(self, "process_primitive"):
             raise NotImplementedError(f"{type(self).__name__} must define process(primitive, args, params)")
         before = enter(Thread.trace)
@@ -94,7 +94,7 @@ class Trace:
         return isinstance(value, Tracer) and value._trace is self
 
     def continues(self, other: Any) -> bool:
-        """Whether this trace accepts the tracers of another trace, which is not active, as its own."""
+        """Whether this trace accepts the tracers of another, inactive trace as its own."""
         return False
 
     @property
@@ -107,12 +107,12 @@ class Trace:
         return x
 
     def provenance(self, tracer: Any) -> str:
-        """Where a tracer comes from, in words for an error message; may be empty."""
+        """The origin of a tracer in words, for an error message; may be empty."""
         frame = user_frame(self.begun)
         return f"The transformation began at {frame}." if frame else ""
 
     def end(self) -> None:
-        """Called once the traced function has returned; tracers that outlive this are leaks."""
+        """Called after the traced function has returned; tracers that outlive this are leaks."""
         self.alive = False
         self.varied = None
         if check_tracer_leaks.value and not self.lasting:
@@ -123,14 +123,14 @@ class Trace:
             self.borrowed = None
 
     def at_end(self, cache: Cache, key: Any) -> None:
-        """Register objects with tracers of this trace, to clear when the trace ends."""
+        """Register objects with tracers of this trace; they are cleared when the trace ends."""
         if self.borrowed is None:
             self.borrowed = []
         self.borrowed.append((cache, key))
 
 
 def leakless(run: _F) -> _F:
-    """A function that runs a transformation, and refuses tracers that are left if the option is on."""
+    """A function that runs a transformation, and raises an error for leaked tracers if `check_tracer_leaks` is on."""
 
     @functools.wraps(run)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -147,7 +147,7 @@ def leakless(run: _F) -> _F:
 
 
 def install_eval_trace(trace: Any) -> None:
-    """Make `trace` the one that all threads start with."""
+    """Make `trace` the initial trace of all threads."""
     Thread.trace = trace
 
 
@@ -157,7 +157,7 @@ def current_trace() -> Any:
 
 
 def enter(trace: Any) -> Any:
-    """Make `trace` current and return the one that was; undo with another call."""
+    """Make `trace` current and return the previous one; a call with that one undoes this."""
     before = thread.trace
     if before.tracing is not trace.tracing:
         tracing_flag.swap_local(trace.tracing)
@@ -183,10 +183,10 @@ def set_current_trace(trace: Any) -> Iterator[Any]:
 
 
 class Tracer(Operand):
-    """A stand-in for a value inside a transformation. Subclasses supply `aval`, or give it to `__init__`.
+    """A stand-in for a value inside a transformation. Subclasses supply `aval`, or pass it to `__init__`.
 
-    Those with a value behind them say so by `is_concrete`, and return it from `concrete`: then Python may ask for
-    its truth, as in `if x > 0`.
+    A tracer with a concrete value returns True from `is_concrete` and the value from `concrete`; Python can then test
+    it, as in `if x > 0`.
     """
 
     __slots__ = ("__weakref__", "_aval", "_trace")
@@ -218,7 +218,7 @@ class Tracer(Operand):
         return f"a value of type {self.aval.str_short()}"
 
     def concrete(self) -> Any:
-        """The value itself, if this tracer has one."""
+        """The concrete value, if this tracer has one."""
         raise TypeError(f"{self!r} has no value yet")
 
     @property
@@ -243,8 +243,7 @@ class Tracer(Operand):
 
     @property
     def device(self) -> None:
-        """None, since the device of a program is not known inside it; functions with an argument `device` accept
-        None."""
+        """None, since a program does not determine its device; functions with an argument `device` accept None."""
         return None
 
     def __bool__(self) -> bool:
@@ -295,7 +294,7 @@ class Tracer(Operand):
         return np.asarray(self.concrete() if self.is_concrete else self).tobytes(order)
 
     def _refusal(self, kind: type[TypeError], asked: str, remedy: str) -> TypeError:
-        """Why this cannot be made a Python or NumPy value: above all because it has escaped, if it has."""
+        """The error for a conversion to a Python or NumPy value; if the tracer has escaped, it reports that."""
         return kind(tracer_message(self, asked, remedy)) if self._trace.alive else escaped(self)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Pytrees: nested containers, taken apart into leaves and a structure, and put together again."""
+"""Pytrees: flattening of nested containers into leaves and a structure, and the inverse."""
 
 from __future__ import annotations
 
@@ -109,17 +109,17 @@ _MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<no value>"})()
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """Take a tree apart into its leaves and its structure.
+    """Flatten a tree into its leaves and its structure.
 
     Lists, tuples, namedtuples, dicts, OrderedDicts, defaultdicts, None (which has no leaves) and
-    registered classes are nodes; all else is a leaf. Dicts are taken in the order of their sorted keys.
+    registered classes are nodes; other objects are leaves. The order of a dict's children is that of its sorted keys.
 
     Args:
         tree: any object.
-        is_leaf: called on every node; where it is true, the node is taken as a leaf.
+        is_leaf: called on every node; the node is a leaf if it returns True.
 
     Returns:
-        The list of leaves and a PyTreeDef, from which `tree.unflatten` makes the tree again.
+        The list of leaves and a PyTreeDef, from which `tree.unflatten` rebuilds the tree.
 
     Raises:
         ValueError: the keys of a dict cannot be sorted.
@@ -140,7 +140,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
     Args:
         tree: any object.
-        is_leaf: what more to take as a leaf.
+        is_leaf: returns True for further objects that are leaves.
 
     Returns:
         The list of leaves, in the order of `tree.flatten`.
@@ -159,10 +159,10 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
     Args:
         tree: any object.
-        is_leaf: what more to take as a leaf.
+        is_leaf: returns True for further objects that are leaves.
 
     Returns:
-        A PyTreeDef: hashable, compared by `==`, and picklable.
+        A PyTreeDef. It is hashable, comparable by `==`, and picklable.
 
     >>> from primax import tree
     >>> tree.structure([1, (2, None)])
@@ -174,11 +174,11 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """Make a tree from its structure and its leaves.
+    """Rebuild a tree from its structure and its leaves.
 
     Args:
         treedef: the structure.
-        leaves: as many leaves as it has places for, in order.
+        leaves: the leaves in order; their number is that of the structure.
 
     Returns:
         The tree.
@@ -202,13 +202,13 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """Apply a function to every leaf of a tree, and make a tree of the same structure from the results.
+    """Apply a function to every leaf of a tree, and return the results in a tree of the same structure.
 
     Args:
-        f: takes one leaf of `tree` and, of each of `rest`, what is in the same place.
+        f: takes one leaf of `tree` and, from each tree of `rest`, the subtree at the same place.
         tree: the tree that gives the structure.
         *rest: trees of which `tree` is a prefix.
-        is_leaf: what more to take as a leaf of `tree`.
+        is_leaf: returns True for further objects that are leaves of `tree`.
 
     Returns:
         A tree with the structure of `tree`.
@@ -236,8 +236,8 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     """Whether every leaf of a tree is true; True for a tree without leaves.
 
     Args:
-        tree: any object, the leaves of which can be converted to bool.
-        is_leaf: what more to take as a leaf.
+        tree: any object whose leaves can be converted to bool.
+        is_leaf: returns True for further objects that are leaves.
 
     Returns:
         A bool.
@@ -255,10 +255,10 @@ def tree_reduce(
     """Combine the leaves of a tree by a function of two arguments, from left to right.
 
     Args:
-        function: takes what is combined so far and a leaf.
+        function: takes the value so far and a leaf.
         tree: any object.
-        initializer: what to begin with, in place of the first leaf.
-        is_leaf: what more to take as a leaf.
+        initializer: the first value; by default the first leaf.
+        is_leaf: returns True for further objects that are leaves.
 
     Returns:
         The last result of `function`; `initializer` if there are no leaves.
@@ -282,13 +282,13 @@ def tree_reduce(
 def tree_reduce_associative(
     operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: IsLeaf = None
 ) -> Any:
-    """Combine the leaves of a tree by an associative function, in pairs, so that chains stay short.
+    """Combine the leaves of a tree by an associative function, in pairs, which keeps chains of operations short.
 
     Args:
         operation: an associative function of two arguments.
         tree: any object.
         identity: the result for a tree without leaves.
-        is_leaf: what more to take as a leaf.
+        is_leaf: returns True for further objects that are leaves.
 
     Returns:
         The leaves combined, in order.
@@ -313,11 +313,11 @@ def tree_reduce_associative(
 
 
 def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
-    """Turn an outer tree of inner trees inside out.
+    """Transpose an outer tree of inner trees.
 
     Args:
         outer_treedef: the outer structure.
-        inner_treedef: the structure of each inner tree; if None, that of the first of them.
+        inner_treedef: the structure of each inner tree; by default that of the first one.
         pytree_to_transpose: a tree of structure `outer_treedef` with trees of `inner_treedef` as leaves.
 
     Returns:
@@ -354,12 +354,12 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """Expand a tree to the structure of another, by repeating its leaves.
+    """Expand a tree to the structure of another tree by repeating its leaves.
 
     Args:
         prefix_tree: a tree with leaves where `full_tree` may have subtrees.
         full_tree: the tree that gives the structure.
-        is_leaf: what more to take as a leaf of `prefix_tree`.
+        is_leaf: returns True for further objects that are leaves of `prefix_tree`.
 
     Returns:
         A tree with the structure of `full_tree`.
@@ -378,7 +378,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
 
 
 def _path_predicate(is_leaf: Callable[..., bool] | None, takes_path: bool) -> Callable[[KeyPath, Any], bool] | None:
-    """C++ calls the predicate with path and node; the user's takes the path only on request."""
+    """The predicate for C++, which takes a path and a node; `is_leaf` takes the path only if `takes_path` is True."""
     if is_leaf is None:
         return None
     check_function("tree.flatten_with_path", "is_leaf", is_leaf)
@@ -390,11 +390,11 @@ def _path_predicate(is_leaf: Callable[..., bool] | None, takes_path: bool) -> Ca
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """As `tree.flatten`, with the key path of every leaf.
+    """`tree.flatten`, with the key path of every leaf.
 
     Args:
         tree: any object.
-        is_leaf: what more to take as a leaf.
+        is_leaf: returns True for further objects that are leaves.
         is_leaf_takes_path: call `is_leaf(path, node)`.
 
     Returns:
@@ -410,11 +410,11 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """As `tree.leaves`, with the key path of every leaf.
+    """`tree.leaves`, with the key path of every leaf.
 
     Args:
         tree: any object.
-        is_leaf: what more to take as a leaf.
+        is_leaf: returns True for further objects that are leaves.
         is_leaf_takes_path: call `is_leaf(path, node)`.
 
     Returns:
@@ -434,13 +434,13 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """As `tree.map`, where the function is also given the key path.
+    """`tree.map` with a function that also takes the key path.
 
     Args:
-        f: takes a key path, a leaf of `tree` and, of each of `rest`, what is in the same place.
+        f: takes a key path, a leaf of `tree` and, from each tree of `rest`, the subtree at the same place.
         tree: the tree that gives the structure.
         *rest: trees of which `tree` is a prefix.
-        is_leaf: what more to take as a leaf of `tree`.
+        is_leaf: returns True for further objects that are leaves of `tree`.
         is_leaf_takes_path: call `is_leaf(path, node)`.
 
     Returns:

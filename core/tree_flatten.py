@@ -18,7 +18,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 
     Raises:
         RecursionError: the tree contains itself, or is too deep.
-        ValueError: the keys of a dict cannot be sorted, or `is_leaf` returns something else than a bool.
+        ValueError: the keys of a dict cannot be sorted, or `is_leaf` returns a value that is not a bool.
     """
     try:
         if is_leaf is None:
@@ -31,7 +31,7 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
 def flatten_with_path(
     tree: Any, is_leaf: Callable[[KeyPath, Any], bool] | None = None
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """As `flatten`, with the key path of every leaf; `is_leaf` takes the path and the node."""
+    """`flatten`, with the key path of every leaf; `is_leaf` takes the path and the node."""
     try:
         if is_leaf is None:
             return registry.flatten_with_path(tree)  # type: ignore[no-any-return]
@@ -41,7 +41,7 @@ def flatten_with_path(
 
 
 def too_deep(error: SystemError) -> BaseException:
-    """What to raise for an error of jaxlib, which says in this way that it met the end of the stack."""
+    """The error to raise for a SystemError of jaxlib, which may stand for the end of the stack."""
     return RecursionError(TOO_DEEP) if isinstance(error.__cause__, RecursionError) else error
 
 
@@ -56,29 +56,30 @@ def _nested(levels: int) -> tuple[Any, ...]:
     return found
 
 
-# Each node is at most one level deeper than the node before it, so that a look at the stack is good for some of them.
+# Each node is at most one level deeper than the node before it, so one check of the stack is valid for several nodes.
 _AHEAD = 12
 _deep, _as_deep = _nested(_AHEAD + 4), _nested(_AHEAD + 4)
 
 
 def _levels_left() -> int:
-    """How many levels deeper a tree may become before the next look at the stack, whose calls from C count apart.
+    """The number of levels that a tree may deepen before the next check of the stack; C calls have a separate count.
 
     Raises:
         RecursionError: the stack has no room for another call.
     """
     try:
-        return _AHEAD if _deep == _as_deep else 0  # C compares them, a level of the stack for each of theirs
+        return _AHEAD if _deep == _as_deep else 0  # C compares them, one level of the stack for each of theirs
     except RecursionError:
         max((None,), key=_nothing)
         return 0
 
 
 def _by_predicate(flatten_all: Callable[..., Any], tree: Any, is_leaf: Callable[..., Any]) -> Any:
-    """Flatten with a predicate whose errors are raised afterwards.
+    """Flatten with a predicate, and raise its error after flattening.
 
-    jaxlib counts how deep it is, and does not count back where an exception passes through: each would take some of
-    the stack of the thread for good. So none does: after the first, all nodes are leaves.
+    jaxlib counts its depth, and an exception that passes through does not reduce the count: each exception would cost
+    the thread a part of its stack for good. Therefore the wrapper catches the first error, and all nodes after it are
+    leaves.
     """
     failure: BaseException | None = None
     left = 0

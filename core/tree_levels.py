@@ -1,4 +1,4 @@
-"""Functions of one level of a tree, and of tree structures."""
+"""Functions on one level of a tree, and on tree structures."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether a structure is that of a single leaf. An empty container, as None or `()`, is not a leaf.
+    """Whether a structure is that of a single leaf. An empty container, such as None or `()`, is not a leaf.
 
     Args:
         treedef: a structure.
@@ -74,7 +74,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
     Args:
         iterable: any objects.
-        is_leaf: what more to take as a leaf.
+        is_leaf: returns True for further objects that are leaves.
 
     Returns:
         A bool.
@@ -94,7 +94,7 @@ def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
 
     Args:
         treedef: the structure.
-        xs: an iterable with an item for each child of the root, themselves iterables, down to the leaves.
+        xs: an iterable with an item for each child of the root; an item for a node is such an iterable, too.
 
     Returns:
         The tree.
@@ -152,7 +152,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
-    """As `flatten_one_level`, with pairs of key and child.
+    """`flatten_one_level`, with pairs of key and child.
 
     Args:
         tree: a node.

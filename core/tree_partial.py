@@ -1,4 +1,4 @@
-"""Partial application as a pytree, so that a function with arrays inside can be an argument."""
+"""Partial application as a pytree, so that a function with arrays in it can be an argument."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from primax.core.tree_registry import GetAttrKey, register_pytree_node
 
 
 class _Opaque:
-    """A callable that `functools.partial` does not look into."""
+    """A wrapper that hides a `functools.partial` from the constructor of another."""
 
     __slots__ = ("func",)
 
@@ -34,7 +34,7 @@ class _Opaque:
 class Partial(functools.partial[Any]):
     """A `functools.partial` that is a pytree: the arguments are its children, the function is static data.
 
-    A `functools.partial` given as the function is not merged: its arguments stay static.
+    A `functools.partial` given as the function is not merged; its arguments stay static.
 
     Args:
         func: a hashable callable.

@@ -52,7 +52,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
 
 
 class TreeMismatch(NamedTuple):
-    """One place where two trees differ: its path, what either has there, and a remark, perhaps empty."""
+    """One place where two trees differ: its path, the part of each tree there, and a remark, which may be empty."""
 
     path: KeyPath
     left: str
@@ -90,7 +90,7 @@ def _describe(cls: type, aux: Any, size: int) -> str:
 
 
 def _keys(cls: type, aux: Any, size: int) -> list[Any]:
-    """The keys of a node's children, so far as its type and static data tell them."""
+    """The keys of a node's children, as far as its type and static data determine them."""
     if cls is dict:
         return [DictKey(key) for key in aux]
     if cls in (list, tuple):
@@ -115,7 +115,7 @@ def _node_of_treedef(treedef: PyTreeDef) -> _Node:
 
 
 def _node_of_value(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> _Node:
-    # Only a type that the registry holds is looked into, as in C++; its own keys are better than ours.
+    # As in C++, only registered types are examined; keys from their own functions are better than keys from here.
     if not (is_leaf is not None and is_leaf(tree)):
         level = registry.flatten_one_level_with_keys(tree)
         if level is not None:
@@ -129,7 +129,7 @@ def _node_of_value(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> _
 
 
 def _remark(left: _Node, right: _Node) -> str | None:
-    """None if two nodes agree, else a remark on their difference."""
+    """None if two nodes agree, else a remark about their difference."""
     if left.type is not right.type:
         if type(None) in (left.type, right.type) and None in (left.type, right.type):
             return "None is a tree without leaves, not a leaf"
@@ -149,8 +149,8 @@ def _remark(left: _Node, right: _Node) -> str | None:
 def _mismatches(
     left: _Node, right: _Node, left_child: Callable[[Any], _Node], right_child: Callable[[Any], _Node], prefix: bool
 ) -> Iterator[TreeMismatch]:  # fmt: skip
-    """Every place, outermost only, where `left` is not equal to, or not a prefix of, `right`."""
-    # A loop rather than recursion, which trees may be too deep for.
+    """Every outermost place where `left` is not equal to `right`, or not a prefix of it."""
+    # A loop, since trees may be too deep for recursion.
     waiting: list[tuple[_Node, _Node, KeyPath]] = [(left, right, ())]
     while waiting:
         left, right, path = waiting.pop()
@@ -182,16 +182,16 @@ def equality_errors_treedef(treedef1: PyTreeDef, treedef2: PyTreeDef) -> list[Tr
 def prefix_errors(
     prefix: Any, full: Any, is_leaf: Callable[[Any], bool] | None = None, *, name: str = "prefix"
 ) -> list[str]:
-    """Why `prefix` is not a prefix of `full`: one message for each place, as `in_axes['a'][0]: ...`.
+    """The reasons why `prefix` is not a prefix of `full`: one message for each place, such as `in_axes['a'][0]: ...`.
 
     Args:
-        prefix: a tree, or its PyTreeDef, that should equal `full`, but for leaves where that has subtrees.
+        prefix: a tree or its PyTreeDef; it should equal `full`, apart from leaves in place of subtrees.
         full: a tree, or its PyTreeDef.
-        is_leaf: what more to take as a leaf of `prefix`.
-        name: what to call `prefix` in the messages.
+        is_leaf: returns True for further objects that are leaves of `prefix`.
+        name: the name of `prefix` in the messages.
 
     Returns:
-        The messages; none if `prefix` is a prefix.
+        The messages; an empty list if `prefix` is a prefix.
     """
     treedef = prefix if isinstance(prefix, pytree.PyTreeDef) else registry.flatten(prefix, is_leaf)[1]
     look = _node_of_treedef if isinstance(full, pytree.PyTreeDef) else _node_of_value
@@ -212,18 +212,18 @@ def require_same_structure(
     name2: str = "the second",
     error: type[Exception] = TypeError,
 ) -> None:
-    """Refuse two structures that differ: the message has the first difference by path, and both in full.
+    """Raise an error if two structures differ; its message has the path of the first difference and both structures.
 
     Args:
-        what: the opening, as `scan: carry input and output must have the same tree structure`.
+        what: the beginning of the message, such as `scan: carry input and output must have the same tree structure`.
         treedef1: one structure.
         treedef2: the other.
-        name1: what to call the one.
-        name2: what to call the other.
-        error: what to raise.
+        name1: the name of the first in the message.
+        name2: the name of the second.
+        error: the class of the error.
 
     Raises:
-        TypeError: they are not equal; or `error`.
+        TypeError: the structures differ; another class if `error` names one.
     """
     if treedef1 == treedef2:
         return

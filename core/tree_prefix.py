@@ -22,7 +22,7 @@ def flatten_up_to(who: str, treedef: PyTreeDef, full: Any, which: str) -> list[A
 
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
-    """The leaves of `prefix_tree`, each as often as `full_tree` has leaves in its place."""
+    """The leaves of `prefix_tree`, each repeated for every leaf of `full_tree` in its place."""
     leaves, treedef = flatten(prefix_tree, is_leaf)
     parts = flatten_up_to("tree.broadcast", treedef, full_tree, "full_tree")
     return [leaf for leaf, part in zip(leaves, parts, strict=True) for _ in flatten(part)[0]]
@@ -36,15 +36,15 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     """Expand a tree of axes, in which None is a leaf, to one axis for each leaf of a structure.
 
     Args:
-        name: what to call `axis_tree` in messages, as `vmap in_axes`.
+        name: the name of `axis_tree` in messages, such as `vmap in_axes`.
         treedef: the structure.
         axis_tree: a prefix of it; an int or None is a prefix of any structure.
 
     Returns:
-        As many axes as `treedef` has leaves.
+        One axis for each leaf of `treedef`.
 
     Raises:
-        ValueError: `axis_tree` is not a prefix; the message names every path where it fails.
+        ValueError: `axis_tree` is not a prefix; the message names every path at which it fails.
     """
     if type(treedef) is not PyTreeDef:
         raise TypeError(f"{name}: treedef must be the structure of a tree, got {treedef!r}")

@@ -40,16 +40,16 @@ def _new_registry(name: str) -> Any:
     return new
 
 
-# An Array is a leaf of `registry`. It is a node of the others, by which the C++ dispatch takes arguments apart and puts
-# results together, since one way of registering a class is the fastest for the former and another for the latter.
-# In all else they agree.
+# An Array is a leaf in `registry` and a node in the other registries. The C++ dispatch flattens arguments with the one
+# and rebuilds results with the other, and the two ways to register a class have different speeds. Apart from arrays the
+# registries agree.
 registry = _new_registry("registry")
 dispatch_registry = _new_registry("dispatch_registry")
 result_registry = _new_registry("result_registry")
 registries = registry, dispatch_registry, result_registry
 
 _lock = threading.RLock()
-# The fields of each class that is a node: those of a dataclass, or () where its children have no names.
+# The fields of each class that is a node: those of a dataclass, or () if its children have no names.
 _child_names: dict[type, tuple[str, ...]] = {}
 
 
@@ -59,12 +59,12 @@ def is_namedtuple(cls: type) -> bool:
 
 
 def child_names(cls: type) -> tuple[str, ...] | None:
-    """The names of the children of a registered dataclass; () for another registered class, else None."""
+    """The names of the children of a registered dataclass; () for another registered class, None otherwise."""
     return _child_names.get(cls)
 
 
 def _check_new(who: str, nodetype: Any, argument: str = "nodetype") -> None:
-    """Refuse what no registry could take, before one is written to."""
+    """Raise an error for a class that no registry accepts, before the first registry changes."""
     if not isinstance(nodetype, type):
         raise TypeError(f"{who}: {argument} must be a class, got {nodetype!r}")
     if nodetype in aval_handlers or issubclass(nodetype, np.generic):
@@ -73,7 +73,7 @@ def _check_new(who: str, nodetype: Any, argument: str = "nodetype") -> None:
             "programs compute with: leaves"
         )
     taken = nodetype in _child_names
-    if not taken and not is_namedtuple(nodetype):  # C++ calls any namedtuple a node, though it may be replaced
+    if not taken and not is_namedtuple(nodetype):  # for C++ any namedtuple is a node, although it may be replaced
         taken = any(one.is_node(nodetype) for one in registries)
     if taken:
         raise ValueError(
@@ -95,7 +95,7 @@ def _register(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Key, Any]], Aux]] | None,
 ) -> None:
-    """Add one class to all registries, or to none."""
+    """Add a class to all registries, or to none if one fails."""
     _check_callable(who, flatten_func=flatten_func, unflatten_func=unflatten_func)
     if flatten_with_keys is not None:
         _check_callable(who, flatten_with_keys=flatten_with_keys)
@@ -119,7 +119,7 @@ def register_pytree_node(
         flatten_func: takes an instance; returns its children and hashable static data.
         unflatten_func: takes the static data and the children; returns an instance. It must accept
             any objects as children, since transformations put tracers and markers there.
-        flatten_with_keys_func: as `flatten_func`, with `(key, child)` pairs for children.
+        flatten_with_keys_func: like `flatten_func`, with `(key, child)` pairs for children.
 
     Raises:
         TypeError: `nodetype` is not a class, or a function is not callable.
@@ -143,13 +143,13 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_func: Callable[[Any], tuple[Iterable[Any], Aux]] | None = None,
 ) -> None:
-    """Declare a class to be a pytree node whose children have keys, which error messages and paths show.
+    """Declare a class to be a pytree node whose children have keys, for error messages and paths.
 
     Args:
         nodetype: the class.
         flatten_with_keys: takes an instance; returns `(key, child)` pairs and hashable static data.
         unflatten_func: takes the static data and the children; returns an instance.
-        flatten_func: a faster way to the children and the static data, where the keys are not needed.
+        flatten_func: a faster function for the children and the static data, where the keys are not needed.
 
     Raises:
         TypeError: `nodetype` is not a class, or a function is not callable.
@@ -188,7 +188,7 @@ def _check_methods(who: str, cls: Any, *methods: str) -> None:
 
 
 def register_pytree_node_class(cls: Class) -> Class:
-    """Class decorator: a pytree node by its methods `tree_flatten` and, a classmethod, `tree_unflatten`.
+    """Class decorator: register a class as a pytree node by its method `tree_flatten` and classmethod `tree_unflatten`.
 
     Args:
         cls: a class with `tree_flatten(self) -> (children, aux)` and `tree_unflatten(cls, aux, children)`.
@@ -197,7 +197,7 @@ def register_pytree_node_class(cls: Class) -> Class:
         `cls` itself.
 
     Raises:
-        TypeError: a method is missing.
+        TypeError: the class lacks a method.
         ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
 
     >>> from primax import tree, tree_util
@@ -220,17 +220,17 @@ def register_pytree_node_class(cls: Class) -> Class:
 
 
 def register_pytree_with_keys_class(cls: Class) -> Class:
-    """Class decorator: a pytree node by its methods `tree_flatten_with_keys` and `tree_unflatten`.
+    """Class decorator: register a class as a pytree node by `tree_flatten_with_keys` and `tree_unflatten`.
 
     Args:
-        cls: a class with `tree_flatten_with_keys(self) -> (pairs, aux)`, the classmethod
-            `tree_unflatten(cls, aux, children)` and perhaps a faster `tree_flatten(self)`.
+        cls: a class with the method `tree_flatten_with_keys(self) -> (pairs, aux)` and the classmethod
+            `tree_unflatten(cls, aux, children)`. It may have a method `tree_flatten(self)`, which is faster.
 
     Returns:
         `cls` itself.
 
     Raises:
-        TypeError: a method is missing.
+        TypeError: the class lacks a method.
         ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
 
     >>> from primax import tree_util
@@ -300,14 +300,14 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> Class:
-    """Declare a dataclass to be a pytree node; it can be used as a decorator.
+    """Declare a dataclass to be a pytree node; usable as a decorator.
 
     Args:
         nodetype: a dataclass, or a class whose constructor takes its fields by keyword.
         data_fields: the fields that are children. For a dataclass the default is every field not
             marked by `dataclasses.field(metadata={"static": True})`.
-        meta_fields: the fields that are static data: hashable, and compared by `==`.
-        drop_fields: fields of a dataclass that are neither, and are lost by flattening.
+        meta_fields: the fields that are static data. They must be hashable, and are compared by `==`.
+        drop_fields: the fields of a dataclass that flattening drops.
 
     Returns:
         `nodetype` itself.
@@ -339,7 +339,7 @@ def register_dataclass(
 
 
 def register_static(cls: Class) -> Class:
-    """Class decorator: instances are pytrees without leaves, all static data, compared by `==`.
+    """Class decorator: instances are pytrees without leaves. They are static data, compared by `==`.
 
     Args:
         cls: a class whose instances are hashable.

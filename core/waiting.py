@@ -1,4 +1,4 @@
-"""Waiting plugins, which are loaded when one of the entries in their files is needed."""
+"""Waiting plugins: the host loads them when an entry in their files is needed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["WaitingPlugins"]
 
 
 class _Activation(threading.local):
-    """What this thread is activating, if anything.
+    """The activation that runs in this thread, if there is one.
 
     Attributes:
-      running: whether it is.
-      loading: the plugin that is being imported or registers.
+      running: whether an activation runs.
+      loading: the plugin that is being imported or registered.
     """
 
     running = False
@@ -27,7 +27,7 @@ class _Activation(threading.local):
 
 
 class WaitingPlugins(PluginCatalog):
-    """The plugins of a process. Some wait until a program asks for one of their entries."""
+    """The plugins of a process. Some wait until a program needs one of their entries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class WaitingPlugins(PluginCatalog):
         raise NotImplementedError
 
     def _settle_name(self, name: str) -> None:
-        """Let a family that waits register first, if it has a primitive of this name."""
+        """Register a waiting family first, if it has a primitive of this name."""
         if not self._is_loading_family():
             self._load_families(lambda said: name in said["primitives"])
 
@@ -65,17 +65,17 @@ class WaitingPlugins(PluginCatalog):
                     self._load(each)
 
     def _stop_waiting(self, names: list[str]) -> None:
-        """Load these plugins at the next look: somebody asks for what they give."""
+        """Load these plugins at the next check, since an entry of theirs is needed."""
         if names:
             for name in names:
                 self._awaited[name] = None
             rules.loader.primitives += 1
 
     def _asked(self, what: str, name: str | None) -> bool:
-        """Somebody looks for a name in a table, or for all names: load the families and plugins that have it.
+        """Load the families and plugins that have a name in a table, or any name in it.
 
         Returns:
-          Whether a plugin waited for it, which is loaded at the next look.
+          Whether a plugin waits with such an entry; it is loaded at the next check.
         """
 
         def has(targets: Any) -> bool:
@@ -89,7 +89,7 @@ class WaitingPlugins(PluginCatalog):
         return bool(names)
 
     def _entered(self) -> None:
-        """Something was entered in a table, but not by a plugin that is being activated."""
+        """Withhold entries again, after one was entered outside of the activation of a plugin."""
         if self._listed and not self._activation.running:
             self._withhold()
 
@@ -110,13 +110,13 @@ class WaitingPlugins(PluginCatalog):
                 name, what = target
                 held = held_tables.get(what)
                 if held is None and not what.endswith(" rule"):
-                    continue  # of a table that is not there yet
+                    continue  # the table does not exist yet
                 if held is not None:
                     found = held.hold(name, record.name)
                 else:
                     found = self._withhold_rules(record, name, what.removesuffix(" rule").partition("[")[0])
                 if self.awaited(record) is None:
-                    break  # it is loaded now
+                    break  # it has just been loaded
                 if found:
                     self.awaited(record).remove(target)  # type: ignore[union-attr]
 
@@ -127,7 +127,7 @@ class WaitingPlugins(PluginCatalog):
             return False
         first = _ASKED_FIRST.get(kind)
         if first is not None and primitive in first.functions:
-            table = first  # the other one is not requested
+            table = first  # the other table is not read
         if primitive.used:
             self._stop_waiting([record.name])
         else:

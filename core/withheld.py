@@ -15,24 +15,24 @@ held_tables: WeakValueDictionary[str, Withheld] = WeakValueDictionary()
 
 
 class Withheld:
-    """What is held back of one table, by name or by class.
+    """Withheld entries of one table, by name or by class.
 
     Args:
-      what: the table holds, as the files of plugins say it.
-      table: what readers look at first. When they find nothing, they call `ask` and look again.
-      stand_in: `(key) -> value`, what the table has while an entry is held back; by default it has nothing.
+      what: the kind of entries in the table, as in the files of plugins.
+      table: the table that readers look at first; if they find no entry, they call `ask` and look again.
+      stand_in: `(key) -> value`, the entry of the table while one is withheld; by default the table has no entry.
     """
 
     def __init__(self, what: str, table: dict[Any, Any], stand_in: Callable[[Any], Any] | None = None) -> None:
         self.what = what
         self.table = table
-        self.entries: dict[Any, tuple[Any, list[str]]] = {}  # the value, and the plugin that will replace it
+        self.entries: dict[Any, tuple[Any, list[str]]] = {}  # the value, and the plugins that will replace it
         self._stand_in = stand_in
         self._asked: WeakKeyDictionary[type, int] = WeakKeyDictionary()
         held_tables[what] = self
 
     def put(self, key: Any, value: Any) -> None:
-        """Enter something, which can be undone, and is held back if a plugin waits that enters another."""
+        """Enter a value reversibly; it is withheld if a waiting plugin enters another one."""
         with lock:
             self.let_go(key)
             journal.put(self.table, key, value)
@@ -43,8 +43,8 @@ class Withheld:
         """Withhold the entry of a name until it is requested; returns whether there is such an entry.
 
         Args:
-          name: as the file of the plugin says it.
-          plugin: which is loaded then.
+          name: the name in the plugin's file.
+          plugin: the plugin to load then.
         """
         with lock:
             keys = [key for key in (*self.table, *self.entries) if class_path(key) == name]
@@ -57,7 +57,7 @@ class Withheld:
             return bool(keys)
 
     def let_go(self, key: Any) -> None:
-        """Put back the entry of a key, and tell the host which plugin to load."""
+        """Put back the entry of a key, and name to the host the plugins to load."""
         if key in self.entries:
             with lock:
                 if key in self.entries:
@@ -70,14 +70,14 @@ class Withheld:
             self.let_go(key)
 
     def ask(self, key: Any) -> bool:
-        """Load the plugins that enter something under a key, of those that wait; whether anything may have changed."""
+        """Load the waiting plugins that enter something under a key; returns whether anything may have changed."""
         held = key in self.entries
         self.let_go(key)
         changed = load_plugins()
         return (loader.asked(self.what, class_path(key)) and load_plugins()) or changed or held
 
     def ask_for_class(self, kind: type) -> bool:
-        """The same for a class and those that it is made from; classes that have been asked for are known."""
+        """`ask` for a class and its base classes; each class is asked for once."""
         if self._asked.get(kind) == loader.primitives:
             return False
         changed = [self.ask(each) for each in kind.__mro__[:-1]]
@@ -86,16 +86,16 @@ class Withheld:
 
 
 class Table(MutableMapping[str, Any]):
-    """What plugins enter by name, with `registry.enter`, and the owner of the table looks up.
+    """A table of entries by name. Plugins add them with `registry.enter`, and the owner of the table looks them up.
 
-    A look-up of a name loads the plugin that has it, of those that wait. A loop over all names loads each that has one.
+    A look-up of a name loads the waiting plugin that has it. A loop over all names loads every plugin with an entry.
 
     Args:
-      what: the table holds, in one word, such as `"generator"`.
+      what: the kind of the entries in one word, such as `"generator"`.
       home: the module that has the table, `__name__`.
 
     Raises:
-      TypeError: an argument is not a text, or `what` is not one word.
+      TypeError: an argument is not a string, or `what` is not one word.
     """
 
     def __init__(self, what: str, home: str) -> None:
@@ -133,7 +133,7 @@ class Table(MutableMapping[str, Any]):
         return len(self.entries)
 
     def load(self) -> None:
-        """Load every plugin that enters something here."""
+        """Load every plugin that has an entry here."""
         load_plugins()
         for name in list(self.withheld.entries):
             self.withheld.let_go(name)
@@ -142,5 +142,5 @@ class Table(MutableMapping[str, Any]):
 
 
 def class_path(key: Any) -> str:
-    """What files of plugins call a class, or a name."""
+    """The text for a class or a name in the files of plugins."""
     return f"{key.__module__}.{key.__name__}" if isinstance(key, type) else str(key)
