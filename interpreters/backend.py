@@ -33,7 +33,7 @@ _HostBuffer = _jaxlib.HostBufferSemantics
 
 
 def _collect_garbage(phase: str, info: Any) -> None:
-    """Drop the Python objects that XLA's threads have let go of: host arrays that were copied, for example."""
+    """Drop the Python objects that XLA's threads have released, for example host arrays that were copied."""
     _jaxlib.collect_garbage()
 
 
@@ -44,7 +44,7 @@ def compile_options(devices: Sequence[Any], overrides: Sequence[tuple[str, Any]]
     """The options to compile with.
 
     Args:
-      devices: one device, or several, each of which runs a part.
+      devices: one device, or several, each of which runs one part.
       overrides: options of XLA by name, such as `("xla_backend_optimization_level", 0)`.
     """
     numbers = [integer("compile_options", "the id of device", device.id) for device in devices]
@@ -76,7 +76,7 @@ _widening: dict[Any, Any] = {}
 
 
 def _widen(b: Any) -> Any:
-    """A buffer of whole bytes per element with the value of one, on one device, that packs its elements."""
+    """A buffer with whole bytes per element and the value of a buffer, on one device, with packed elements."""
     (device,) = devices_of(b._sharding)
     aval = b.aval
     found = _widening.get((device, aval.shape, aval.dtype))
@@ -109,10 +109,10 @@ _no_guard = nullcontext()
 
 
 def asked_transfer(kind: str) -> Any:
-    """A `with` block whose transfers count as explicit for transfer guards.
+    """A `with` block whose transfers are explicit for transfer guards.
 
     Args:
-      kind: `put` for those to devices, `get` for those from devices.
+      kind: `put` for transfers to devices, `get` for transfers from devices.
     """
     return _asked_transfer(f"explicit_device_{kind}") if Guard.used else _no_guard
 
@@ -131,7 +131,7 @@ def _asked_transfer(attribute: str) -> Iterator[None]:
 def put_host(
     x: np.ndarray[Any, Any], aval: Any, sharding: Any = None, committed: bool = False, lent: bool = False
 ) -> Any:
-    """A device buffer with the value of a host array, which is copied unless the buffer may keep it."""
+    """A device buffer with the value of a host array; the array is copied unless the buffer may keep it."""
     fork.require_own_process()
     if sharding is None:
         sharding = sharding_of(default_device())
@@ -156,17 +156,17 @@ def put_host(
 
 
 def _pieces(x: np.ndarray[Any, Any], sharding: Any) -> tuple[list[Any], list[Any], bool]:
-    """The parts of a host array for the devices of this process, these devices, and whether the parts are copies.
+    """The parts of a host array for the devices of this process, the devices, and whether the parts are copies.
 
-    jaxlib cannot copy one part to several devices. So parts that several devices have are copied here, and lent.
+    jaxlib cannot copy one part to several devices. Parts for several devices are therefore copied here, and lent.
     """
     parts = sharding.addressable_devices_indices_map(x.shape)
-    if sharding._summands:  # the first device along each axis has the value, the others have zero
+    if sharding._summands:  # the first device along each axis has the value, the others zero
         first = sharding._first_along(sharding._summands)
         parts_of_first = [np.array(x[part], order="C") * (device in first) for device, part in parts.items()]
         return parts_of_first, list(parts), True
     if prod(sharding.tiles(x.ndim)) == sharding.num_devices:
-        if 0 in x.strides:  # jaxlib cannot take parts of an array that repeats its elements
+        if 0 in x.strides:  # jaxlib cannot split an array that repeats its elements
             x = np.array(x, order="C")
         return [x[part] for part in parts.values()], list(parts), False
     copies: dict[Any, np.ndarray[Any, Any]] = {}
@@ -181,7 +181,7 @@ def _pieces(x: np.ndarray[Any, Any], sharding: Any) -> tuple[list[Any], list[Any
 
 
 def parts_of(b: Any) -> list[Any]:
-    """The buffers of an array's parts on the devices of this process, in order of the devices."""
+    """The buffers of an array's parts on the devices of this process, in the order of the devices."""
     if b.is_deleted():
         raise deleted(b)
     fork.require_own_process()
@@ -198,7 +198,7 @@ def parts_of(b: Any) -> list[Any]:
 
 
 def of_parts(aval: Any, sharding: Any, parts: Sequence[Array]) -> Array:
-    """An array from its parts on the devices of this process, in order of the devices."""
+    """An array from its parts on the devices of this process, in the order of the devices."""
     for x in parts:
         x._alive()
     buffers = [x._b for x in parts]
@@ -209,7 +209,7 @@ def _gather(b: Any) -> np.ndarray[Any, Any]:
     """The value of an array on several devices, in host memory.
 
     Raises:
-      XlaError: parts of it are on devices of other processes.
+      XlaError: parts of the array are on devices of other processes.
     """
     sharding = b._sharding
     if sharding._summands:
@@ -234,16 +234,16 @@ def _gather(b: Any) -> np.ndarray[Any, Any]:
 
 
 def as_array(x: Any) -> Any:
-    """A buffer as an array; anything else as it is."""
+    """A buffer as an array; other values unchanged."""
     return Array(x) if type(x) is ArrayImpl or type(x) is Gone else x
 
 
 def to_buffer(x: Any, sharding: Any) -> Any:
-    """The value of any argument of a program, as a buffer that lies as a sharding says.
+    """The value of any argument of a program, as a buffer with a given sharding.
 
     Raises:
-      DeletedArrayError: it has none any more.
-      UnexpectedTracerError: it is a tracer whose transformation has ended.
+      DeletedArrayError: the argument was deleted or donated.
+      UnexpectedTracerError: the argument is a tracer whose transformation has ended.
     """
     if type(x) is Array:
         b = x._b
@@ -261,11 +261,11 @@ def to_buffer(x: Any, sharding: Any) -> Any:
 
 
 def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
-    """A buffer's value on other devices or in another division (or the same, committed, or another buffer there).
+    """Move a buffer's value to other devices or another sharding. The target may be the present one, to commit or copy.
 
     Raises:
-      DeletedArrayError: it has no value any more.
-      ValueError: its shape cannot be divided so.
+      DeletedArrayError: the buffer was deleted or donated.
+      ValueError: the sharding cannot divide the shape.
     """
     if b.is_deleted():
         raise deleted(b)  # jaxlib would crash
@@ -295,7 +295,7 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
 
 
 def _divided_alike(one: Any, other: Any, ndim: int) -> bool:
-    """Whether the parts of two shardings are the same, one by one, though on different devices."""
+    """Whether corresponding parts of two shardings are the same, although on different devices."""
     return (
         len(devices_of(one)) == len(devices_of(other))
         and one.tiles(ndim) == other.tiles(ndim)
@@ -304,7 +304,7 @@ def _divided_alike(one: Any, other: Any, ndim: int) -> bool:
 
 
 def _crosses_processes(source: Any, target: Any) -> bool:
-    """Whether parts that lie on a device of one process would go to one of another."""
+    """Whether any part would move from a device of one process to a device of another."""
     if source.is_fully_addressable and target.is_fully_addressable:
         return False
     pairs = zip(devices_of(source), devices_of(target), strict=True)
@@ -312,7 +312,7 @@ def _crosses_processes(source: Any, target: Any) -> bool:
 
 
 def _redivided(b: Any, source: Any, target: Any) -> Any:
-    """A buffer's value in another division: by a program where the devices are the same, or else over the host."""
+    """A buffer's value in another sharding: by a program if the devices are the same, otherwise through the host."""
     if devices_of(source) == devices_of(target):
         return resharding.program(b.aval, source, target, b)
     if on_one_device(source) and target.is_fully_replicated and target.is_fully_addressable:
@@ -324,10 +324,10 @@ def _redivided(b: Any, source: Any, target: Any) -> Any:
 
 
 class _Resharding:
-    """Set by the module that compiles.
+    """Functions that the module of compilation sets.
 
     Attributes:
-      program: `(aval, source, target, buffer)` to the buffer in another division over the same devices.
+      program: `(aval, source, target, buffer)` to the buffer in another sharding over the same devices.
     """
 
     program: Callable[[Any, Any, Any, Any], Any]
@@ -337,7 +337,7 @@ resharding = _Resharding()
 
 
 def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
-    """A host value as an array; committed if a device or a sharding is named."""
+    """A host value as an array; it is committed if `device` names a device or a sharding."""
     sharding = device if device is None or isinstance(device, _jaxlib.Sharding) else sharding_of(device)
     if joined.runtime is not None and sharding is not None:
         _require_own(sharding)
@@ -359,10 +359,10 @@ def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
 
 
 def _require_own(sharding: Any) -> None:
-    """Refuse one device of another process.
+    """Raise an error for a sharding on a device of another process.
 
     Raises:
-      ValueError: the sharding is that of one.
+      ValueError: the sharding is on a single device of another process.
     """
     if on_one_device(sharding) and not sharding.is_fully_addressable:
         raise ValueError(
@@ -404,12 +404,12 @@ constructor.parts = parts_of
 
 
 def release(x: Any, name: str, passed: Any = None) -> None:
-    """Mark an argument as donated, if the program has taken its buffer.
+    """Mark an argument as donated if the program has taken its buffer.
 
     Args:
       x: the argument.
-      name: of the program.
-      passed: what was passed in its place, if anything was.
+      name: the name of the program.
+      passed: the array that was passed in its place, if there is one.
     """
     x, passed = physical(x), physical(x if passed is None else passed)
     if type(x) is Array and type(x._b) is not Gone and passed._b.is_deleted():
@@ -417,27 +417,27 @@ def release(x: Any, name: str, passed: Any = None) -> None:
 
 
 def is_constant(x: Any) -> bool:
-    """Whether the buffer of an array is a constant of a compiled program, or another array shares it."""
+    """Whether the buffer of an array is a constant of a compiled program, or is shared by another array."""
     x = physical(x)
     return type(x) is Array and (hasattr(x._b, "is_constant") or hasattr(x._b, "is_shared"))
 
 
 def shared(x: Array) -> Array:
-    """Mark an array with a shared buffer, so that a donation copies it."""
+    """Mark an array whose buffer is shared; a donation then copies it."""
     x._b.is_shared = True
     return x
 
 
 def refuse_repeats(name: str, given: Sequence[Any], leaves: Sequence[Any]) -> None:
-    """Refuse to donate an array on several devices that is another argument too: jaxlib would end the process.
+    """Raise an error for a donated array on several devices that is also another argument, for which jaxlib aborts.
 
     Args:
-      name: of the program.
-      given: the arguments that are donated.
-      leaves: all of them.
+      name: the name of the program.
+      given: the donated arguments.
+      leaves: all arguments.
 
     Raises:
-      ValueError: one is.
+      ValueError: there is such an array.
     """
     several = {id(x._b) for x in map(physical, given) if type(x) is Array and not on_one_device(x._b._sharding)}
     if several:
@@ -454,7 +454,7 @@ def _repeated(name: str) -> ValueError:
 
 
 def spare(x: Any, constant: bool = False) -> Any:
-    """The array to donate: a copy if others share the buffer."""
+    """The array to donate: a copy if its buffer is shared."""
     if not constant and not is_constant(x):
         return x
     return ExtendedArray(_copy(x.base), x.dtype) if type(x) is ExtendedArray else _copy(x)
@@ -464,8 +464,8 @@ def refuse_buffers(error: Exception, name: str, leaves: Sequence[Any]) -> None:
     """Raise a clear error if XLA rejected a call because buffers of its arguments were donated or deleted.
 
     Raises:
-      DeletedArrayError: one of them was donated, perhaps by another thread in this moment.
-      ValueError: one of them is donated and used otherwise in this call.
+      DeletedArrayError: an argument was donated, perhaps just now by another thread.
+      ValueError: an argument is donated and also used otherwise in this call.
     """
     text = str(error)
     if not isinstance(error, XlaError) and not text.startswith("INVALID_ARGUMENT"):

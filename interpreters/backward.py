@@ -1,4 +1,4 @@
-"""Transposition: cotangents pulled back along a tape, from its end, by transpose rules."""
+"""Transposition: transpose rules pull cotangents back along a tape, from its end."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
 
     Args:
       trace: the tape.
-      outs: its outputs.
-      cotangents: one per output, possibly `Zero`.
+      outs: the outputs of the tape.
+      cotangents: one for each output, possibly `Zero`.
 
     Returns:
-      One cotangent or `Zero` per input of the tape.
+      One cotangent or `Zero` for each input of the tape.
 
     Raises:
-      MissingRuleError: an operation on the way has no transpose rule.
+      MissingRuleError: an operation on the tape has no transpose rule.
       RuleError: a rule returned cotangents of the wrong number, shape or dtype.
     """
     if trace.x64 is not config.enable_x64.value:
@@ -78,7 +78,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
             linear = []  # the positions of values on the tape
             for x in eqn.args:
                 if type(x) is LinearTracer and x._trace is trace:
-                    unknown = _new(UndefinedPrimal)  # without a call of `__init__`
+                    unknown = _new(UndefinedPrimal)  # avoids a call of `__init__`
                     unknown.aval = cotangent_aval(x.aval) if several_devices else x.aval
                     linear.append(len(args))
                     args.append(unknown)
@@ -89,7 +89,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
                 here.source = transposed(source) if use.begun else source
             try:
                 returned = rule(ct, *args, **eqn.params)
-            except ShardingTypeError:  # what types cannot tell is left to XLA, and told again of the cotangents
+            except ShardingTypeError:  # XLA decides what the types do not determine; the cotangents are checked again
                 ct = list(map(_forgotten, ct)) if primitive.multiple_results else _forgotten(ct)
                 args = list(map(_forgotten, args))
                 returned = rule(ct, *args, **eqn.params)
@@ -130,27 +130,27 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
 
 
 def _as_cotangent(ct: Any, aval: Any) -> Any:
-    """A cotangent for a value of a type; a pending sum over devices is taken if the type requires it."""
+    """A cotangent for a value of a type; the pending sum over devices is computed if the type requires it."""
     division = getattr(aval, "division", None)
     return ct if division is None or not division.is_pending else hooks.divided(ct, division.of_cotangents)
 
 
 def _forgotten(x: Any) -> Any:
-    """An argument of a transpose rule, with a type without a division."""
+    """An argument of a transpose rule, with an undivided type."""
     if type(x) is UndefinedPrimal:
         return UndefinedPrimal(divide(x.aval, None))
     return x if type(x) is Zero else hooks.forgotten(x)
 
 
 def _misfit(eqn: TapeEqn, x: LinearTracer, have: Any) -> RuleError:
-    """The error for a cotangent of another type than its argument."""
+    """The error for a cotangent whose type differs from that of its argument."""
     position = next(i for i, arg in enumerate(eqn.args) if arg is x)
     text = f"returned a cotangent of type {have.str_short()} for its argument {position}, of type {x.aval.str_short()}"
     return wrong(_transpose_rules, eqn.primitive, text)
 
 
 def _take(outs: Sequence[LinearTracer], cts: list[Any]) -> list[Any] | None:
-    """The cotangents of several values, which are read no more; None if all are zero."""
+    """The cotangents of several values, removed from the values; None if all are zero."""
     found = [cts[out.index] for out in outs]
     if all(ct is None for ct in found):
         return None

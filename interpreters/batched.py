@@ -1,6 +1,6 @@
-"""The batched form of a primitive: one whose every rule is the primitive's own, applied to one element of a batch.
+"""The batched form of a primitive: each rule applies the primitive's own rule to one element of a batch.
 
-`vmap` binds this form of a primitive if the batch rule is derived from the impl. It prints under the same name."""
+`vmap` binds this form if the batch rule is derived from the impl. It is printed under the same name."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LOST = {
 
 
 class Level(NamedTuple):
-    """One use of `vmap`: how many elements, where each operand has them (or None), and the names of the axis."""
+    """One use of `vmap`: the number of elements, the batch axis of each operand (or None), and the name of the axis."""
 
     size: int
     dims: tuple[int | None, ...]
@@ -56,13 +56,13 @@ class Level(NamedTuple):
 
 
 class BatchedPrimitive(Primitive):
-    """A primitive under one or more uses of `vmap`, given by its parameter `vmapped`: the outermost first.
+    """A primitive under one or more uses of `vmap`, which the parameter `vmapped` lists, the outermost first.
 
-    Every result is batched at axis 0 by each of them.
+    All results have batch axis 0 for each of them.
 
     Args:
       impl: its impl, written in primax operations.
-      by_axis: whether its batch rule is one that is told the name of the axis.
+      by_axis: whether its batch rule takes the name of the axis.
     """
 
     __slots__ = ("by_axis", "element_impl", "form_of")
@@ -97,7 +97,7 @@ class BatchedPrimitive(Primitive):
         return self.form_of.has_type_rule()
 
     def peel(self, params: dict[str, Any]) -> tuple[Level, Primitive, dict[str, Any]]:
-        """The outermost level, and the primitive and parameters that each of its elements binds."""
+        """The outermost level, and the primitive and parameters that are bound for each of its elements."""
         level, *rest = params["vmapped"]
         own = {name: value for name, value in params.items() if name != "vmapped"}
         return (level, self, {**own, "vmapped": tuple(rest)}) if rest else (level, self.form_of, own)
@@ -119,7 +119,7 @@ _lock = threading.RLock()
 
 
 def _form_of(impl: ImplProgram, by_axis: bool) -> BatchedPrimitive:
-    """The batched form of a primitive, made when it is first asked for."""
+    """The batched form of a primitive, made at its first use."""
     attribute = f"_batched_{by_axis}"
     found: BatchedPrimitive | None = vars(impl.primitive).get(attribute)
     if found is None or found.element_impl.impl is not impl.impl:
@@ -138,18 +138,18 @@ def _form_by_rule(primitive: Primitive, by_axis: bool) -> BatchedPrimitive:
 def bind_batched(
     impl: ImplProgram, axis: AxisData, by_axis: bool, args: Any, dims: Any, params: dict[str, Any]
 ) -> tuple[Any, Any]:
-    """What a batch rule returns that binds the batched form of a primitive.
+    """The result of a batch rule that binds the batched form of a primitive.
 
     Args:
       impl: the primitive's impl.
       axis: the mapped axis.
-      by_axis: whether the primitive's batch rule is told its name.
-      args: as of the batch rule.
-      dims: likewise.
-      params: likewise.
+      by_axis: whether the primitive's batch rule takes its name.
+      args: the operands of the batch rule.
+      dims: their batch axes.
+      params: the parameters of the primitive.
 
     Raises:
-      TypeError: there is a parameter `vmapped` already.
+      TypeError: the primitive has a parameter `vmapped` already.
     """
     if "vmapped" in params:
         reason = "since derive.from_impl as the batch rule uses this name"
@@ -169,7 +169,7 @@ def _in_front(level: Level, outs: Sequence[Any], dims: Sequence[int | None]) -> 
 
 @contextmanager
 def _named(level: Level) -> Iterator[None]:
-    """A block in which the name of an axis is in scope."""
+    """A block with the name of an axis in scope."""
     axes = thread.axes
     if level.name is not None:
         thread.axes = {**axes, level.name: level.size}
@@ -180,7 +180,7 @@ def _named(level: Level) -> Iterator[None]:
 
 
 def _enter_rules(form: BatchedPrimitive) -> None:
-    """Define the rules of a batched form. They call those of the primitive when applied, with the same errors."""
+    """Define the rules of a batched form. They call the primitive's when applied, with the same errors."""
     of = form.form_of
     kind = "axis_batch" if form.by_axis else "batch"
     made = {
@@ -274,7 +274,7 @@ def _element(aval: Any, size: int, dim: int | None) -> Any:
 
 
 def total(x: Any, size: int, dim: int | None) -> Any:
-    """The sum over a batch: what broadcasting transposes to."""
+    """The sum over a batch, which is the transpose of broadcasting."""
     x = bdim_at_front(x, dim, size)
     element = get_aval(x).mapped(size, 0)
     return linear_tape(lambda y: [broadcast(y, size, 0)], [element]).transpose([x])[0]

@@ -1,4 +1,4 @@
-"""Batching: a function written for one element, applied to a whole axis."""
+"""Batching: a function written for one element, applied along a whole axis."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ not_mapped = None
 
 
 class AxisData:
-    """The axis being mapped over: its name (None if it has none) and its length.
+    """The mapped axis: its name (None if it has none) and its length.
 
     Attributes:
-      spmd: the axes of a mesh along which it is divided where values are told to lie on one; none as a rule.
-      division: along which explicit axes of a mesh it is divided, as that of an array of rank 1; None for whole.
-      tag: tells apart uses of `vmap`; set in what axis-aware rules are given, for `batch_flat(..., resume=True)`.
+      spmd: the mesh axes along which values with a sharding constraint are divided along this axis; usually none.
+      division: the division of this axis along explicit mesh axes, as that of an array of rank 1; None if undivided.
+      tag: identifies a use of `vmap`; set for axis-aware rules, for `batch_flat(..., resume=True)`.
 
     Raises:
       TypeError: the name is not hashable.
@@ -76,7 +76,7 @@ class AxisData:
 
 
 class BatchTracer(Tracer):
-    """A tracer for one element along axis `dim` of `value`."""
+    """A tracer for one element of `value` along axis `dim`."""
 
     __slots__ = ("aval", "dim", "value")
 
@@ -94,7 +94,7 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies batching rules; the rules themselves run under the parent trace."""
+    """Applies batch rules; the rules run under the parent trace."""
 
     __slots__ = ("axis",)
 
@@ -134,7 +134,7 @@ class BatchTrace(Trace):
         return results
 
     def call_rule(self, primitive: Any, values: Any, dims: Any, params: dict[str, Any]) -> Any:
-        """The result of the primitive's batch rule, or else of its `axis_batch` rule."""
+        """The result of the primitive's `batch` rule, or else of its `axis_batch` rule."""
         rule = _functions.get(primitive)
         if rule is None:
             by_axis = rules.axis_batch_rules.get_or_load(primitive)
@@ -145,10 +145,10 @@ class BatchTrace(Trace):
         return call_rule(self.parent, rules.batch_rules, primitive, rule, values, dims, params=params)
 
     def results(self, primitive: Any, returned: Any) -> Any:
-        """The results of a rule as tracers; plain values where they are not batched.
+        """The results of a rule as tracers; results without a batch axis as plain values.
 
         Raises:
-          RuleError: it is not the results and where each has its batch axis.
+          RuleError: the rule did not return the results and their batch axes.
         """
         try:
             out, dim = returned
@@ -164,7 +164,7 @@ class BatchTrace(Trace):
         return [self.tracer(primitive, x, d) for x, d in zip(out, dims, strict=True)]
 
     def tracer(self, primitive: Any, value: Any, dim: Any) -> Any:
-        """The result of a batch rule as a tracer; a plain value if it is not batched."""
+        """The result of a batch rule as a tracer; a plain value if it has no batch axis."""
         try:
             aval = get_aval(value)
         except NO_VALUE as error:
@@ -187,12 +187,12 @@ class BatchTrace(Trace):
 
 
 def _as_int(dim: Any) -> Any:
-    """A dim as a Python int if it is another integer, as where axes are of NumPy; as it is if not."""
+    """A batch axis as a Python int if it is another integer type, such as NumPy's; other values unchanged."""
     return int(dim) if isinstance(dim, int | np.integer) and not isinstance(dim, bool | np.timedelta64) else dim
 
 
 class CheckedBatchTrace(BatchTrace):
-    """Holds every element that a rule returns to the type that the primitive promises."""
+    """Checks the type of every element that a rule returns against the type that the primitive promises."""
 
     __slots__ = ()
 
@@ -203,7 +203,7 @@ class CheckedBatchTrace(BatchTrace):
 
 
 class DividedBatchTrace(BatchTrace):
-    """Keeps the mapped axis of every value divided as that of the arguments is."""
+    """Divides the mapped axis of every value like that of the arguments."""
 
     __slots__ = ()
 
@@ -216,7 +216,7 @@ class DividedBatchTrace(BatchTrace):
 
 
 class ResumedBatchTrace(BatchTrace):
-    """Maps a function that closes over values of a `vmap` which is at work, or was, as that `vmap` would."""
+    """Maps a function that closes over values of a `vmap`, running or ended, as that `vmap` would."""
 
     __slots__ = ()
 
@@ -229,7 +229,7 @@ class ResumedBatchTrace(BatchTrace):
         return isinstance(other, BatchTrace) and other.axis.tag is self.axis.tag
 
     def own(self, x: Any) -> Any:
-        """A value of the `vmap` that is resumed, as one of this trace."""
+        """A value of the resumed `vmap` as a value of this trace."""
         if type(x) is BatchTracer and x._trace is not self and self.continues(x._trace):
             return BatchTracer(self, x.value, x.dim)
         return x
@@ -239,7 +239,7 @@ class ResumedBatchTrace(BatchTrace):
 
 
 def _table_of(primitive: Any) -> rules.RuleTable:
-    """The table of the batch rule that is used of a primitive."""
+    """The table that has the batch rule of a primitive."""
     return rules.batch_rules if primitive in _functions else rules.axis_batch_rules
 
 
@@ -254,7 +254,7 @@ def moveaxis(x: Any, source: int, destination: int) -> Any:
 
 
 def to_dim(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
-    """A value batched at `dim` (or not at all), as one batched at `wanted`."""
+    """A value batched at `dim` (or not at all), with the batch axis moved to `wanted`."""
     if wanted is None or dim == wanted:
         return x
     if dim is None:
@@ -263,7 +263,7 @@ def to_dim(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
 
 
 def divided_along(axis: AxisData, x: Any, dim: int | None) -> Any:
-    """A value batched at `dim`, with its mapped axis divided in the common way."""
+    """A value batched at `dim`, whose mapped axis is divided like that of the arguments."""
     if axis.division is None or dim is None:
         return x
     aval = get_aval(x)
@@ -273,7 +273,7 @@ def divided_along(axis: AxisData, x: Any, dim: int | None) -> Any:
 
 
 def _with_axis(along: Division, have: Division | None, rank: int, dim: int) -> Division | None:
-    """A division in which a mapped axis is divided, if its axes of the mesh divide no other dimension."""
+    """A division with a divided mapped axis, unless one of its mesh axes divides another dimension."""
     axes = ((),) * rank if have is None else have.axes
     (names,) = along.axes
     if axes[dim] == names or any(name in names for i, each in enumerate(axes) if i != dim for name in each):
@@ -285,7 +285,7 @@ def _with_axis(along: Division, have: Division | None, rank: int, dim: int) -> D
 
 
 def stacked_type(axis: AxisData, aval: Any, dim: int | None) -> Any:
-    """The type of a batch of values of a type, along a new axis `dim`; the type itself if that is None."""
+    """The type of a batch of values of a type, along a new axis `dim`; the type itself if `dim` is None."""
     out = aval.unmapped(axis.size, dim)
     if axis.division is None or dim is None or not isinstance(out, ShapedArray):
         return out
@@ -293,14 +293,14 @@ def stacked_type(axis: AxisData, aval: Any, dim: int | None) -> Any:
 
 
 def stacked(axis: AxisData, x: Any, dim: int | None, wanted: int | None) -> Any:
-    """A value batched at `dim` (or not at all), as one batched at `wanted`, divided as all of the mapped axis are."""
+    """A value batched at `dim` (or not at all), as one batched at `wanted`, divided like the arguments."""
     if wanted is None:
         return x
     return divided_along(axis, to_dim(x, axis.size, dim, wanted), wanted)
 
 
 def bdim_at_front(x: Any, dim: int | None, size: int) -> Any:
-    """A value with its batch axis in front, broadcast if it has none."""
+    """A value with its batch axis first; it is broadcast if it has none."""
     return to_dim(x, size, dim, 0)
 
 
@@ -315,12 +315,12 @@ def batch_flat(
     """Outputs and their batch dims of a function of flat arguments.
 
     Args:
-      fun: takes one value per argument, returns a list of values.
+      fun: takes one value per argument, and returns a list of values.
       axis: the mapped axis.
       values: the arguments.
-      dims: for each argument where its batch axis is, None for those that have none.
-      resume: for axis-aware rules of primitives that hold Python functions, which may close over values of the `vmap`
-        that applies the rule: they are mapped too. `axis` must be what the rule was given.
+      dims: for each argument its batch axis, or None.
+      resume: for axis-aware rules of primitives that hold Python functions. The functions may close over values of
+        the `vmap` that applies the rule; those are mapped, too. `axis` must be that of the rule.
     """
     kind: type[BatchTrace] = ResumedBatchTrace if resume else CheckedBatchTrace if check_rules.value else BatchTrace
     if axis.division is not None:
@@ -363,11 +363,11 @@ def batch_jaxpr(
     Args:
       closed: a program for one element.
       axis: the mapped axis.
-      dims: for each input where its batch axis is, None for inputs that have none.
-      instantiate: for each output (or for all) whether it must be batched, at axis 0, whatever it depends on.
+      dims: for each input its batch axis, or None.
+      instantiate: for each output (or for all) whether it must be batched, at axis 0, in any case.
 
     Returns:
-      The program, and for each output its batch dim.
+      The program, and for each output its batch axis or None.
     """
     wanted = [instantiate] * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else list(instantiate)
 

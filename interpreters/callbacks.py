@@ -33,25 +33,26 @@ def emit_python_callback(
     has_side_effect: bool,
     label: Callable[[int], str] | None = None,
 ) -> tuple[list[Any], Any, Any]:
-    """Build a call of a Python function at the current insertion point: for lowering rules.
+    """Build a call of a Python function at the current insertion point; for lowering rules.
 
-    The function runs on a thread of the program, with the `enable_x64` that the program was built under. What
-    it raises reaches the user as an `XlaError`, with the traceback and the line that bound the primitive. It
-    lives as long as the program.
+    The function runs on a thread of the program, with the `enable_x64` of the time of lowering. If it raises, the user
+    gets an `XlaError` with the traceback and the line that bound the primitive. The function lives as long as the
+    program.
 
     Args:
-      ctx: what the rule was called with.
-      callback: `(*arrays) -> results`, NumPy arrays or those of extended dtypes, and whatever NumPy takes for an array.
-      token: what the call waits for, the token of an ordered effect; None if it waits for its operands only.
+      ctx: the context of the rule.
+      callback: `(*arrays) -> results`. It takes NumPy arrays or arrays of extended dtypes, and returns values that
+        NumPy accepts as arrays.
+      token: the token of an ordered effect for which the call waits; None if it waits only for its operands.
       operands: IR values.
       operand_avals: their types.
-      result_avals: the types of the results. The callback must return just these.
-      has_side_effect: whether the call stays although nothing uses its results.
-      label: `(i) -> text`, what messages call the `i`-th result.
+      result_avals: the types of the results; the callback must return exactly these.
+      has_side_effect: whether the call is kept if nothing uses its results.
+      label: `(i) -> text`, the name of the `i`-th result in messages.
 
     Returns:
-      The IR values of the results, the token that later calls wait for (None without `token`), and the function
-      that the program keeps.
+      The IR values of the results, the token for later calls (None without `token`), and the function that the
+      program keeps.
 
     Raises:
       NotImplementedError: programs for this platform cannot call Python.
@@ -78,7 +79,7 @@ def emit_python_callback(
         return (None, *results) if ordered else results
 
     alone = module.partitions > 1 and module.manual is None
-    if alone:  # the first device calls it, with whole values
+    if alone:  # the first device calls it, with the whole values
         whole = PartitionSpec()
         ranks = [len(physical_aval(aval).shape) for aval in operand_avals]
         operands = [constrained(module, x, module.mesh, whole, n) for x, n in zip(operands, ranks, strict=True)]
@@ -107,13 +108,13 @@ def emit_python_callback(
 
 
 def _no_values(aval: Any) -> np.ndarray[Any, Any]:
-    """A substitute for a missing result: NaN, for which every comparison in a loop's condition is False, or zeros."""
+    """The substitute for a missing result: zeros, or NaN, for which comparisons in a loop's condition are False."""
     inexact = dtypes.issubdtype(aval.dtype, np.inexact)
     return np.full(aval.shape, np.nan if inexact else 0, aval.dtype)
 
 
 def _element_array(x: Any, aval: Any) -> Any:
-    """The argument of a callback, which may be of an extended dtype."""
+    """The argument of a callback as an array, possibly of an extended dtype."""
     return logical(backend.put_value(x), aval) if has_extended_dtype(aval) else x
 
 
@@ -125,7 +126,7 @@ def host_results(
     Of results of extended dtypes these are the arrays of their elements.
 
     Raises:
-      TypeError: it returned something else.
+      TypeError: the callback returned other types.
     """
     if len(found) != len(avals):
         raise TypeError(f"the number of arrays that the callback returns must be {len(avals)}, got {len(found)}")

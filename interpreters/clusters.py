@@ -1,4 +1,4 @@
-"""Clusters: detection of the other processes, and of this process's index, from the launcher."""
+"""Clusters: detection of the other processes, and of this process's index, from environment variables of launchers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["CLUSTERS", "Cluster", "Place", "detect", "variable"]
 
 
 class Place(NamedTuple):
-    """A process among others; None where it is not known.
+    """The place of a process among others; None for each unknown value.
 
     Attributes:
       address: host and port of process 0.
-      size: how many processes there are.
-      rank: the number of this one.
-      local_rank: its number among those of the same machine.
+      size: the number of processes.
+      rank: the index of this process.
+      local_rank: its index among the processes of the same machine.
     """
 
     address: str | None = None
@@ -50,8 +50,8 @@ class Cluster:
     """A kind of cluster.
 
     Attributes:
-      name: how users ask for it.
-      automatic: whether it is looked for where users ask for none.
+      name: the name for users.
+      automatic: whether it is detected without a request.
     """
 
     name: str
@@ -59,17 +59,17 @@ class Cluster:
 
     @classmethod
     def is_present(cls) -> bool:
-        """Whether this process was started by one of the kind."""
+        """Whether a launcher of this kind has started this process."""
         raise NotImplementedError
 
     @classmethod
     def place(cls) -> Place:
-        """Where this process is in it."""
+        """The place of this process in the cluster."""
         raise NotImplementedError
 
 
 class Slurm(Cluster):
-    """Slurm, where `srun` has started the processes."""
+    """Slurm, whose `srun` has started the processes."""
 
     name = "slurm"
 
@@ -89,7 +89,7 @@ class Slurm(Cluster):
 
 
 def first_host(nodes: str) -> str:
-    """The first of Slurm's list of nodes, such as `node001` of `node[001-004,7],other`."""
+    """The first host in Slurm's list of nodes, such as `node001` in `node[001-004,7],other`."""
     before, bracket = re.match(r"([^,[]*)(\[?)", nodes).groups()  # type: ignore[union-attr]
     if not bracket:
         return before
@@ -99,7 +99,7 @@ def first_host(nodes: str) -> str:
 
 
 class OpenMpi(Cluster):
-    """Open MPI, where `mpirun` has started the processes."""
+    """Open MPI, whose `mpirun` has started the processes."""
 
     name = "ompi"
 
@@ -126,7 +126,7 @@ class OpenMpi(Cluster):
 
 
 class Mpi4py(Cluster):
-    """Any MPI, through the package mpi4py; only where it is asked for, since importing it starts MPI."""
+    """Any MPI, through the package mpi4py; only on request, since its import starts MPI."""
 
     name = "mpi4py"
     automatic = False
@@ -153,7 +153,7 @@ class Mpi4py(Cluster):
 class Kubernetes(Cluster):
     """Kubernetes: a Job of completion mode Indexed, whose pods a headless service names.
 
-    Pods do not know how many they are: the variable `PRIMAX_NUM_PROCESSES` or the argument must tell.
+    Pods do not have their number: the variable `PRIMAX_NUM_PROCESSES` or the argument must give it.
     """
 
     name = "k8s"
@@ -174,14 +174,14 @@ CLUSTERS: tuple[type[Cluster], ...] = (Slurm, OpenMpi, Kubernetes, Mpi4py)
 
 
 def detect(method: str | None) -> Place:
-    """Where this process is, as the cluster tells; all None if there is none.
+    """The place of this process according to its cluster; all None if there is no cluster.
 
     Args:
       method: the name of the kind of cluster; None for the first that is present, `"deactivate"` for none.
 
     Raises:
-      ValueError: there is no such kind.
-      RuntimeError: this process was not started by that kind.
+      ValueError: there is no such kind of cluster.
+      RuntimeError: no launcher of this kind has started this process.
     """
     if method == "deactivate":
         return Place()

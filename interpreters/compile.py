@@ -42,17 +42,17 @@ class Executable:
 
     Attributes:
       xla: the loaded XLA executable.
-      site: the devices that it runs on.
-      in_shardings: for each buffer that it takes, those of constants first, how that lies.
-      out_shardings: for each result how it lies.
-      keepalives: what the program refers to besides.
-      consts: buffers of the program's constants, passed before its inputs.
+      site: the devices on which it runs.
+      in_shardings: the sharding of each buffer that it takes; those of constants come first.
+      out_shardings: the sharding of each result.
+      keepalives: other objects that the program refers to.
+      consts: the buffers of the program's constants, which precede its inputs.
       kept: for each input whether the program takes it.
-      out_avals: the types of what it returns, those of elements where dtypes are extended.
-      extended: the types of its results, if some are of extended dtypes.
-      agree: compares the program with those of the other processes before it is first run; None if it is this one's.
-      calls_python: whether it would be plain but for callbacks, and runs on one device.
-      plain: whether it neither has effects nor calls other code, and all it takes and returns is on the device.
+      out_avals: the types of the buffers that it returns; for extended dtypes those of the elements.
+      extended: the types of its results, if some have extended dtypes.
+      agree: compares the program with those of the other processes before its first run; None for a single process.
+      calls_python: whether it runs on one device and would be plain without its callbacks.
+      plain: whether it has no effects, calls no other code, and takes and returns only values on the device.
     """
 
     __slots__ = (
@@ -116,9 +116,9 @@ class Executable:
         self.calls_python = silent and bool(lowered.host_callbacks) and self.failures is None
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
-        """Run on flat arguments: arrays, NumPy arrays or scalars, of the types compiled for.
+        """Run on flat arguments of the compiled types: arrays, NumPy arrays or scalars.
 
-        Results are arrays; those of dtype float0 are NumPy's.
+        Results are arrays; results of dtype float0 are NumPy arrays.
 
         Raises:
           RuntimeError: the option `no_execution` is on.
@@ -165,7 +165,7 @@ class Executable:
 
 
 def _await(outs: list[Array]) -> None:
-    """Wait for the results of a program that has just been started, and for its effects."""
+    """Wait for the results of a program that has just started, and for its effects."""
     for x in outs:
         x.block_until_ready()
     pending = runtime_tokens.unordered
@@ -174,7 +174,7 @@ def _await(outs: list[Array]) -> None:
 
 
 def const_shardings(closed: ClosedJaxpr, site: Site) -> list[Any]:
-    """For each constant of a program how it lies: as it does if it is on the devices of the program, or else whole."""
+    """The sharding of each constant of a program: its own if it is on the program's devices, otherwise replicated."""
     found = []
     for x in map(physical, closed.consts):
         sharding = x._b._sharding if type(x) is Array else None
@@ -183,10 +183,10 @@ def const_shardings(closed: ClosedJaxpr, site: Site) -> list[Any]:
 
 
 def _out_shardings(avals: Sequence[Any], site: Site, xla: Any, tokens: int) -> list[Any]:
-    """For each result how it lies.
+    """The sharding of each result.
 
     Raises:
-      Unnamed: XLA has chosen a division that the mesh has no names for.
+      Unnamed: XLA has chosen a sharding that the mesh's axis names cannot describe.
     """
     if site.mesh is None:
         return [site.replicated] * len(avals)
@@ -209,7 +209,7 @@ def _out_shardings(avals: Sequence[Any], site: Site, xla: Any, tokens: int) -> l
 
 
 class Unnamed(Exception):
-    """XLA has divided results in a way that the mesh's axis names cannot describe."""
+    """XLA has chosen shardings of results that the mesh's axis names cannot describe."""
 
     def __init__(self, results: list[int]) -> None:
         super().__init__(results)
@@ -217,12 +217,12 @@ class Unnamed(Exception):
 
 
 def is_committed(args: Sequence[Any]) -> bool:
-    """Whether some of the arguments are arrays that computations must follow to their device."""
+    """Whether some of the arguments are committed arrays, which determine the device."""
     return any(type(x) is Array and x._b._committed for x in map(physical, args))
 
 
 def _is_void(aval: Any) -> bool:
-    """Whether values of this type are tangents of integers, which carry nothing and stay on the host."""
+    """Whether values of this type are tangents of integers, which have no data and stay on the host."""
     return getattr(aval, "dtype", None) == float0
 
 
@@ -241,7 +241,7 @@ runtime_tokens = RuntimeTokens()
 
 
 def run_with_effects(executable: Executable, buffers: list[Any], handlers: list[Any]) -> list[Array]:
-    """Run a program after the earlier effects it must follow, and remember its own."""
+    """Run a program after the earlier effects that it must follow, and record its own."""
     device = executable.site.devices[0]
     tokens = [_token(effect, device) for effect in executable.ordered]
     all_handlers = [*(_token_handler(device) for _ in tokens), *handlers]
@@ -282,16 +282,16 @@ def wait_for_effect(effect: Any) -> None:
 
 
 def effects_barrier() -> None:
-    """Wait until all effects of programs that this thread started have happened.
+    """Wait until all effects of the programs that this thread has started are complete.
 
     Raises:
-      XlaError: one of the programs failed. The next call begins anew.
+      XlaError: one of the programs failed. The next call starts without the failed ones.
     """
     pending = [*runtime_tokens.ordered.values(), *runtime_tokens.unordered]
     runtime_tokens.ordered.clear()
     runtime_tokens.unordered.clear()
     if fork.is_forked():
-        return  # they are the parent's
+        return  # they belong to the parent process
     failed = None
     for token in pending:
         try:
@@ -325,9 +325,9 @@ def lower(
     embed: bool = False,
     platform: str | None = None,
 ) -> tuple[ClosedJaxpr, Lowered]:
-    """The trimmed program and its module for a site, or for one device of a platform.
+    """The trimmed program and its module, for a site or for one device of a platform.
 
-    With `embed`, the constants are part of the module. With `platform`, it is for as many devices of another.
+    With `embed`, the constants are part of the module. With `platform`, the module is for as many devices of it.
     """
     with timed(LOWER, name):
         return _lower(closed, name, site_of(site), donated, keep_unused, embed, platform)
@@ -358,7 +358,7 @@ def _lower(
 def compile_lowered(
     closed: ClosedJaxpr, lowered: Lowered, site: Site, name: str, overrides: Sequence[tuple[str, Any]] = ()
 ) -> Executable:
-    """Compile a module for the site that it was lowered for, with options of XLA if some are given.
+    """Compile a module for the site of its lowering, with options of XLA if there are any.
 
     Raises:
       TypeError: a token is among the arguments or the results.
@@ -375,11 +375,11 @@ def compile_lowered(
 def load_executable(
     stored: bytes, device: Any, in_avals: Sequence[Any], out_avals: Sequence[Any], consts: Sequence[Any], kept: Any
 ) -> Executable:
-    """The executable that a client has serialized, of a program without effects on one device.
+    """The executable that a client has serialized, for a program without effects on one device.
 
     Args:
       stored: the bytes.
-      device: where it runs.
+      device: the device on which it runs.
       in_avals: the types of its arguments.
       out_avals: the types of its results.
       consts: the constants of its program.
@@ -430,7 +430,7 @@ def executable_for(
 
 
 def _reshard(aval: Any, source: Any, target: Any, b: Any) -> Any:
-    """A buffer's value in another division over the same devices."""
+    """A buffer's value in another sharding over the same devices."""
     var = Var(aval)
     identity = _identities.get_or_make(
         aval, lambda: ClosedJaxpr(Jaxpr([], [var], [var], [], no_effects, "reshard", config.enable_x64.value), [])
@@ -445,10 +445,10 @@ backend.resharding.program = _reshard
 
 
 def compile_module(lowered: Lowered, site: Site, name: str, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
-    """The XLA executable of a module: from the directory `compilation_cache_dir`, or compiled.
+    """The XLA executable of a module: from the directory `compilation_cache_dir`, or newly compiled.
 
     Raises:
-      XlaError: XLA refuses the program.
+      XlaError: XLA cannot compile the program.
     """
     with timed(COMPILE, name):
         return _compile_module(lowered, site, name, overrides)
@@ -465,7 +465,7 @@ def _compile_module(lowered: Lowered, site: Site, name: str, overrides: Sequence
     folder = config.compilation_cache_dir.value
     if not folder or lowered.host_callbacks or lowered.parts or _is_shared(site):
         return _compile(lowered, options, site, name)
-    disk_cache = import_module("primax.interpreters.disk_cache")  # 8 ms that `import primax` does not spend
+    disk_cache = import_module("primax.interpreters.disk_cache")  # `import primax` saves 8 ms
     key = disk_cache.key_of(lowered, options, devices[0])
     record_event("/jax/compilation_cache/compile_requests_use_cache")
     stored = disk_cache.read(folder, key)
@@ -511,7 +511,7 @@ _LINE = r'"([^"]+)":(\d+):'
 
 
 def _suspect(lowered: Lowered, message: str) -> str:
-    """The user's line that made the operation which XLA complains of, or else the first of the program."""
+    """The user's line that made the operation named by XLA's error, or else the first operation of the program."""
     first = ""
     named = ""
 
@@ -534,7 +534,7 @@ def _suspect(lowered: Lowered, message: str) -> str:
 
 
 def module_text(lowered: Lowered, debug_info: bool = False) -> str:
-    """A module in StableHLO's notation."""
+    """The text of a module in StableHLO's notation."""
     with lowered.shared:
         return str(lowered.module.operation.get_asm(enable_debug_info=bool(debug_info)))
 
@@ -544,20 +544,20 @@ def _hlo(lowered: Lowered) -> Any:
 
 
 def hlo_text(lowered: Lowered) -> str:
-    """A module in XLA's notation, not optimized."""
+    """The text of a module in XLA's notation, not optimized."""
     return str(_hlo(lowered).as_hlo_text())
 
 
 def hlo_computation(lowered: Lowered) -> Any:
-    """A module as XLA's computation."""
+    """A module as a computation of XLA."""
     return _hlo(lowered)
 
 
 def hlo_cost_analysis(lowered: Lowered) -> dict[str, float]:
-    """XLA's estimate of a module that is not optimized."""
+    """XLA's estimate of the cost of a module that is not optimized."""
     return dict(_jaxlib.hlo_module_cost_analysis(client(lowered.platform), _hlo(lowered).as_hlo_module()))
 
 
 def optimized_text(executable: Executable) -> str:
-    """A compiled program in XLA's notation."""
+    """The text of a compiled program in XLA's notation."""
     return "\n".join(module.to_string() for module in executable.xla.hlo_modules())

@@ -13,11 +13,11 @@ __all__ = ["SharedContext", "shared_context"]
 
 
 class SharedContext:
-    """An MLIR context with what is derived from it; renewed now and then, since contexts never forget.
+    """An MLIR context with the values derived from it; it is renewed sometimes, since contexts free nothing.
 
-    Every thread has its own: XLA's compiler loads dialects into the context of the module it is given, without the GIL,
-    and a context takes no second user meanwhile. In a `with` statement the context is the current one and no other
-    thread's, so a module may also be compiled by a thread that did not build it.
+    Every thread has its own: XLA's compiler loads dialects into a module's context without the GIL, and no other thread
+    may use the context meanwhile. In a `with` statement the context is the current one and no other thread can enter
+    it, so a thread may also compile a module that another one built.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class SharedContext:
         context = _slim_context_class()()
         context.append_dialect_registry(registry)
         context.set_thread_pool(_thread_pool())
-        # The extension modules register the dialects; the Python classes of their operations take long to import.
+        # The extension modules register the dialects; the import of the Python classes of their operations takes long.
         _jaxlib.hlo_ext.register_dialect(context)
         _jaxlib.chlo_ext.register_dialect(context)
         _jaxlib.sdy_ext.register_dialect(context)
@@ -51,13 +51,13 @@ class SharedContext:
 
 
 def _user_file(code: Any) -> str | None:
-    """The file of a code object, None for primax's own."""
+    """The file of a code object; None for files of primax."""
     return None if is_internal(code.co_filename) else code.co_filename
 
 
 _MODULES_PER_CONTEXT = 256
-# By thread, and not in a `threading.local`: threads of XLA that call Python end their state for Python with each call,
-# and what belongs to a context cannot be freed then.
+# By thread, and not in a `threading.local`: threads of XLA that call Python lose their Python state after each call,
+# and the objects of a context cannot be freed at that moment.
 _of_threads: dict[int, SharedContext] = {}
 _once: dict[str, Any] = {}
 
@@ -68,7 +68,7 @@ def _slim_context_class() -> Any:
         context_class: Any = _jaxlib.ir.Context
 
         class SlimContext(context_class):  # type: ignore[misc]
-            """A context that does not load all dialects, which would take milliseconds."""
+            """A context that loads no dialects; to load all would take milliseconds."""
 
             def __init__(self) -> None:
                 super(context_class, self).__init__()
@@ -86,7 +86,7 @@ def _thread_pool() -> Any:
 
 
 def shared_context() -> SharedContext:
-    """The MLIR context to build this thread's next module in."""
+    """The MLIR context for this thread's next module."""
     fork.require_own_process()
     me = threading.get_ident()
     shared = _of_threads.get(me)

@@ -1,4 +1,4 @@
-"""Custom calls: operations of a module that functions outside XLA implement."""
+"""Custom calls: operations of a module that are implemented outside XLA."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = [
     "load_lapack",
 ]
 
-TYPED = 4  # the version of custom calls by which handlers get named attributes of known types
+TYPED = 4  # the version of custom calls in which handlers take named attributes with types
 
-Layout = Sequence[int] | None  # None for rows, as in NumPy
+Layout = Sequence[int] | None  # None for row-major, as in NumPy
 
 
 @dataclass(frozen=True, slots=True)
 class FrozenArray:
-    """A NumPy array as a parameter of a primitive: compared by its value."""
+    """A NumPy array as a parameter of a primitive; compared by its value."""
 
     dtype: Any
     shape: tuple[int, ...]
@@ -45,10 +45,10 @@ class FrozenArray:
 
 
 def freeze(value: Any, where: str) -> Any:
-    """An attribute of a foreign function as something that can be hashed; dictionaries become tuples of pairs.
+    """An attribute of a foreign function as a hashable value; dictionaries become tuples of pairs.
 
     Raises:
-      TypeError: there is no attribute for such values; the message begins with `where`.
+      TypeError: attributes cannot have such values; the message begins with `where`.
     """
     if isinstance(value, np.ndarray) and value.dtype.kind not in "OSUMm":
         return FrozenArray(value.dtype, value.shape, value.tobytes())
@@ -65,13 +65,13 @@ def freeze(value: Any, where: str) -> Any:
 
 
 def attribute(value: Any) -> Any:
-    """The MLIR attribute by which a handler is given a value.
+    """The MLIR attribute for a value.
 
     Args:
-      value: as `freeze` takes or returns it, or an attribute. Python's integers and floats have 64 bits.
+      value: an argument or a result of `freeze`, or an attribute. Python's integers and floats have 64 bits.
 
     Raises:
-      TypeError: there is no attribute for such values.
+      TypeError: attributes cannot have such values.
       OverflowError: an integer does not fit into 64 bits.
     """
     ir = _jaxlib.ir
@@ -115,16 +115,16 @@ def custom_call(
     """Build a custom call at the current insertion point.
 
     Args:
-      call_target_name: what the function is registered as.
+      call_target_name: the registered name of the function.
       result_types: MLIR types of the results.
       operands: IR values.
       backend_config: named attributes if `api_version` is 4, else a string.
-      has_side_effect: whether the call stays although nothing uses its results.
-      api_version: how the function is called; 4 is the typed foreign function interface.
+      has_side_effect: whether the call is kept if nothing uses its results.
+      api_version: the calling convention; 4 is the typed foreign function interface.
       operand_output_aliases: for positions of operands, the results that take over their memory.
-      operand_layouts: for each operand its axes, the fastest first, None for rows; by default XLA's choice.
-      result_layouts: likewise for the results.
-      extra_attributes: MLIR attributes of the operation besides.
+      operand_layouts: for each operand its axes, the fastest first, None for row-major; by default XLA's choice.
+      result_layouts: the same for the results.
+      extra_attributes: further MLIR attributes of the operation.
 
     Returns:
       The operation; its `results` are the IR values.
@@ -156,7 +156,7 @@ def custom_call(
                 for operand, result in operand_output_aliases.items()
             ]
         )
-    if operand_layouts is not None or result_layouts is not None:  # XLA wants both or none
+    if operand_layouts is not None or result_layouts is not None:  # XLA requires both or none
         attributes["operand_layouts"] = _layouts_attribute(operand_layouts, [x.type for x in operands])
         attributes["result_layouts"] = _layouts_attribute(result_layouts, result_types)
     return ir.Operation.create("stablehlo.custom_call", list(result_types), list(operands), attributes)
@@ -177,7 +177,7 @@ def _layouts_attribute(layouts: Sequence[Layout] | None, types: Sequence[Any]) -
 
 
 def _axes(layout: Layout, kind: Any) -> Sequence[int]:
-    """The axes of a value, the fastest first; row-major where nothing is said."""
+    """The axes of a value, the fastest first; row-major by default."""
     if layout is not None:
         return layout
     return range(getattr(kind, "rank", 0) - 1, -1, -1)
@@ -192,7 +192,7 @@ def build_ffi_lowering_function(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """Like `ffi_lowering`, but the function returns the operation rather than its results."""
+    """`ffi_lowering`, for a function that returns the operation instead of its results."""
 
     def lower(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Any:
         arguments = {"api_version": TYPED, **lowering_args}
@@ -230,18 +230,18 @@ def ffi_lowering(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """The lowering rule of a primitive that a foreign function computes.
+    """The lowering rule of a primitive that a foreign function implements.
 
     The parameters of the primitive become attributes of the call: bools, integers, real numbers, strings, NumPy
     arrays, and dictionaries of these. Integers and floats of Python have 64 bits; NumPy scalars keep their dtype.
 
     Args:
-      call_target_name: what the function is registered as.
-      operand_layouts: for each operand its axes in memory, the fastest first; None for rows, as in NumPy.
-      result_layouts: likewise for the results.
-      backend_config: attributes besides; a string for functions of the older, untyped interface.
+      call_target_name: the registered name of the function.
+      operand_layouts: for each operand its axes in memory, the fastest first; None for row-major, as in NumPy.
+      result_layouts: the same for the results.
+      backend_config: further attributes; a string for functions of the older, untyped interface.
       skip_ffi_layout_processing: whether to leave the layouts to XLA.
-      lowering_args: whatever else `custom_call` takes, such as `has_side_effect` and `operand_output_aliases`.
+      lowering_args: other arguments of `custom_call`, such as `has_side_effect` and `operand_output_aliases`.
 
     Returns:
       A rule for `registry.define(..., lowering=...)`.
@@ -264,7 +264,7 @@ def ffi_lowering(
 
 @cache
 def load_lapack() -> frozenset[str]:
-    """Load LAPACK, from scipy, and register jaxlib's functions that call it; returns their names."""
+    """Load LAPACK from scipy, and register jaxlib's functions that call it; returns their names."""
     found = _jaxlib.lapack.registrations()["cpu"]
     for name, handler, api_version in found:
         _jaxlib.xla_client.register_custom_call_target(name, handler, platform="cpu", api_version=api_version)
@@ -276,9 +276,9 @@ def lapack_target(routine: str, dtype: Any) -> str:
     """The name of jaxlib's foreign function for a LAPACK routine; the first call loads LAPACK.
 
     Args:
-      routine: such as `"getrf"`, without the letter of its dtype.
+      routine: its name without the letter of its dtype, such as `"getrf"`.
       dtype: float32, float64, complex64 or complex128.
     """
-    if f"{routine}_ffi" in load_lapack():  # one for all dtypes
+    if f"{routine}_ffi" in load_lapack():  # one function for all dtypes
         return f"{routine}_ffi"
     return str(_jaxlib.lapack.build_lapack_fn_target(f"{routine}_ffi", np.dtype(dtype)))

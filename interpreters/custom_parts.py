@@ -1,4 +1,4 @@
-"""Operations on each device's part, divided by a user's function when XLA divides the program."""
+"""Operations that a user's function divides among devices when XLA partitions the program."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["partitioned_call"]
 
 
 class _CustomPart:
-    """An operation that a function divides.
+    """An operation that a user's function divides.
 
     Attributes:
-      error: what went wrong while it was divided.
+      error: the error of the function, if it raised one.
     """
 
     def __init__(self, primitive: Any, label: str, divide: Callable[..., Any], avals: Any, outs: Any, mesh: Mesh):
@@ -72,13 +72,13 @@ def partitioned_call(
     """The results of an operation that a function divides among the devices of a mesh; None if it is not divided.
 
     Args:
-      ctx: of the operation.
+      ctx: the lowering context of the operation.
       label: its name, for messages.
       args: the operands.
-      rule: how dimensions belong together, in Shardy's notation; None if nothing is said.
-      divide: called when XLA divides the program, as `divide(mesh, operands, results)` with a `NamedSharding` for each,
-        None where XLA's is none over the mesh; returns a function of flat parts, and the shardings of operands and of
-        results.
+      rule: the correspondence of dimensions, in Shardy's notation; None if there is none.
+      divide: called when XLA partitions the program, as `divide(mesh, operands, results)` with a `NamedSharding` for
+        each, or None if XLA's sharding is not over the mesh; returns a function of flat parts, and the shardings of
+        operands and of results.
     """
     module = ctx.module_context
     if module.divide is None or ctx.tokens_in or module.manual is not None or module.platform != "cpu":

@@ -1,4 +1,4 @@
-"""Derivatives at a point, as `linearize` and `vjp` return them: functions that are pytrees of their residuals."""
+"""Derivatives at a point, as `linearize` and `vjp` return them: pytrees of their residuals."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from primax.interpreters.tangents import Zero, instantiate_zeros
 
 __all__ = ["Derivative", "NotNeeded", "NotSaveable", "Pullback", "Pushforward", "pull_back"]
 
-Places = tuple[int | None, ...]  # for each leaf of the arguments its place among the residuals, if it is one
-_REST = (Tape, tuple, tree.PyTreeDef, tuple, tree.PyTreeDef, tuple)  # what but its residuals makes a derivative
+Places = tuple[int | None, ...]  # for each leaf of the arguments its index among the residuals, or None
+_REST = (Tape, tuple, tree.PyTreeDef, tuple, tree.PyTreeDef, tuple)  # the types of the static parts of a derivative
 
 
 class _Absent:
@@ -48,23 +48,23 @@ class _Absent:
 
 @register_pytree_node_class
 class NotNeeded(_Absent):
-    """In the place of an argument that the derivative does not need."""
+    """Replaces an argument that the derivative does not need."""
 
     __slots__ = ()
 
 
 @register_pytree_node_class
 class NotSaveable(_Absent):
-    """In the place of an argument that is not kept, and must be restored before the derivative is applied."""
+    """Replaces an argument that is not kept, and must be restored before the derivative is applied."""
 
     __slots__ = ()
 
 
 class Derivative:
-    """A derivative at a point, as a function that is a pytree: its leaves are what it remembers of the point.
+    """A derivative at a point, as a function that is a pytree with its residuals as leaves.
 
     Attributes:
-      inputs: the identities of the leaves of the arguments; those that it remembers have no other value of it.
+      inputs: the identities of the leaves of the arguments; residuals with these identities are arguments.
     """
 
     __slots__ = ("_args", "_parts", "_tape", "in_avals", "in_tree", "inputs", "out_avals", "out_tree")
@@ -73,8 +73,8 @@ class Derivative:
         self, tape: Tape | None, in_tree: Any, in_avals: Sequence[Any], out_tree: Any, out_avals: Sequence[Any]
     ) -> None:
         self._tape = tape
-        self._parts: tuple[Sequence[Any], Tape, Places] | None = None  # residuals, the tape with places for them
-        self._args: list[Any] | None = None  # the arguments among the residuals, once somebody has asked for them
+        self._parts: tuple[Sequence[Any], Tape, Places] | None = None  # residuals, tape without them, indices
+        self._args: list[Any] | None = None  # the arguments among the residuals, set at the first request
         self.inputs: tuple[int, ...] = ()
         self.in_tree = in_tree
         self.in_avals = in_avals
@@ -83,7 +83,7 @@ class Derivative:
 
     @property
     def tape(self) -> Tape:
-        """The derivative, recorded."""
+        """The recorded derivative."""
         if self._args is not None:
             return self._restored()
         if self._tape is None:
@@ -120,11 +120,11 @@ class Derivative:
                 raise ValueError(f"args_res[{i}] must have the structure of the argument, {node}; {error}") from None
 
     def _restored(self) -> Tape:
-        """The derivative, with the values that its arguments have now.
+        """The recorded derivative with the current values of its arguments.
 
         Raises:
-          ValueError: one is missing.
-          TypeError: one is of another type.
+          ValueError: an argument is missing.
+          TypeError: an argument has another type.
         """
         _, empty, places = self._taken_apart()
         values = self._residuals()
@@ -151,7 +151,7 @@ class Derivative:
         return empty.with_residuals(values)
 
     def _name(self, leaf: int) -> str:
-        """The name of a leaf of the arguments in messages: its path, or its number if its class refuses numbers."""
+        """The name of a leaf of the arguments in messages: its path, or its number if its class rejects paths."""
         for i, node in enumerate(self.in_tree.children()):
             if leaf < node.num_leaves:
                 try:
@@ -163,14 +163,14 @@ class Derivative:
         raise AssertionError("the leaf is of none of the arguments")
 
     def tree_flatten(self) -> tuple[Sequence[Any], tuple[Any, ...]]:
-        """The residuals, and the static rest."""
+        """The residuals, and the static parts."""
         _, empty, places = self._taken_apart()
         rest = empty, places, self.in_tree, tuple(self.in_avals), self.out_tree, tuple(self.out_avals)
         return self._residuals(), rest
 
     @classmethod
     def tree_unflatten(cls, rest: tuple[Any, ...], residuals: Sequence[Any]) -> Derivative:
-        """The function that remembers other values."""
+        """The function with other residuals."""
         if type(rest) is not tuple or tuple(map(type, rest)) != _REST:
             raise TypeError(f"tree_unflatten: rest must be what tree_flatten returned, got {rest!r}")
         if not isinstance(residuals, list | tuple):
@@ -206,7 +206,7 @@ class Pushforward(Derivative):
 class Pullback(Derivative):
     """The function that `vjp` returns.
 
-    `args_res` and `opaque_residuals` are what it remembers: the arguments that it needs as they were, and all else.
+    `args_res` are the residuals that are arguments of the function, and `opaque_residuals` are the others.
     """
 
     __slots__ = ()
@@ -240,9 +240,9 @@ class Pullback(Derivative):
 
     @property
     def args_res(self) -> list[Any]:
-        """The arguments, one by one, `NotNeeded()` and `NotSaveable()` for those that are not remembered.
+        """The arguments, one by one, with `NotNeeded()` or `NotSaveable()` for those that are not residuals.
 
-        An entry may be assigned: it is what the derivative uses from then on.
+        The derivative uses the value that is assigned to an entry.
         """
         if self._args is None:
             residuals, _, places = self._taken_apart()
@@ -267,7 +267,7 @@ class Pullback(Derivative):
         """A copy with other `args_res`.
 
         Raises:
-          TypeError: something else is to be replaced, or it is not a list with an entry for each argument.
+          TypeError: `changes` names another attribute, or the value is not a list with an entry for each argument.
         """
         if changes.keys() - {"args_res"}:
             raise TypeError(f"replace: only args_res can be replaced, got {', '.join(changes)}")
@@ -279,7 +279,7 @@ class Pullback(Derivative):
         return copy
 
     def leave_out(self, saveable: Any) -> None:
-        """Forget the arguments for which a tree of bools says so, as `vjp` does that is given `saveable_args`."""
+        """Drop the arguments for which a tree of bools is False, as `vjp` does for `saveable_args`."""
         kept = list(_spread(saveable, self.in_tree, ""))
         residuals, empty, places = self._taken_apart()
         saved = {place for place, keep in zip(places, kept, strict=True) if keep}
@@ -292,8 +292,8 @@ def _spread(saveable: Any, node: Any, path: str) -> Iterator[bool]:
     """The bools of `saveable_args`, one for each leaf of the arguments.
 
     Raises:
-      TypeError: it holds something else than bools and containers.
-      ValueError: a container has another number of entries.
+      TypeError: it contains other values than bools and containers.
+      ValueError: the numbers of entries of a container and of the arguments differ.
     """
     if isinstance(saveable, bool):
         yield from [saveable] * node.num_leaves
@@ -314,7 +314,7 @@ def _spread(saveable: Any, node: Any, path: str) -> Iterator[bool]:
 
 
 def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[Any]:
-    """Cotangents of all inputs, zeros and float0 ones included, as values."""
+    """The cotangents of all inputs as values, including zeros and float0."""
     found = iter(tape.transpose(cts))
     results = []
     for aval in in_avals:

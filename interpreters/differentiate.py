@@ -36,7 +36,7 @@ __all__ = [
 
 
 class FlatFunction:
-    """A function of pytrees as one of flat lists; remembers the structure of its result."""
+    """A function of pytrees as a function of flat lists; stores the structure of its result."""
 
     __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree", "what")
 
@@ -74,7 +74,7 @@ def without_tracers(aux: Any) -> Any:
 
 
 def _check_tangents(what: str, primals: Any, tangents: Any) -> tuple[list[Any], list[Any], Any]:
-    """Flatten primals and tangents that must agree in structure and type."""
+    """Flatten primals and tangents after a check that they agree in structure and type."""
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
             f"{what}: primals and tangents must be tuples or lists, one element per argument, "
@@ -104,8 +104,8 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     Args:
       fun: a function of pytrees of arrays.
       primals: a tuple of its arguments.
-      tangents: a tuple of directions, of the structure and types of `primals` (float0 for integers).
-      has_aux: whether `fun` returns a pair whose second element is passed through.
+      tangents: a tuple of tangents with the structure and types of `primals` (float0 for integers).
+      has_aux: whether `fun` returns a pair (result, aux).
 
     Returns:
       `(primals_out, tangents_out)`, and `aux` if `has_aux`.
@@ -142,7 +142,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     Args:
       fun: a function of pytrees of arrays.
       primals: its arguments.
-      has_aux: whether `fun` returns a pair whose second element is passed through.
+      has_aux: whether `fun` returns a pair (result, aux).
 
     Returns:
       `(primals_out, f_lin)`, and `aux` if `has_aux`; `f_lin` takes one tangent per primal. It is a pytree of its
@@ -182,21 +182,21 @@ def vjp(
     Args:
       fun: a function of pytrees of arrays.
       primals: its arguments.
-      has_aux: whether `fun` returns a pair whose second element is passed through.
+      has_aux: whether `fun` returns a pair (result, aux).
       reduce_axes: no longer used.
-      saveable_args: whether `vjp_fun` keeps the arguments that it needs: a bool, or a tuple with one for each
-        argument; for a container, a tuple of its size again. Those that it does not keep must be restored before it is
-        called, by assigning to `vjp_fun.args_res`.
+      saveable_args: whether `vjp_fun` keeps the arguments that it needs: a bool, or a tuple with an entry for each
+        argument, in which containers have such tuples. Arguments that it does not keep must be restored before a call,
+        by assignment to `vjp_fun.args_res`.
 
     Returns:
-      `(primals_out, vjp_fun)`, and `aux` if `has_aux`; `vjp_fun` takes a cotangent of the structure of `primals_out`
+      `(primals_out, vjp_fun)`, and `aux` if `has_aux`. `vjp_fun` takes a cotangent with the structure of `primals_out`
       and returns a tuple with one cotangent per primal. It is a pytree of its residuals: `vjp_fun.args_res` are the
       arguments among them, with `NotNeeded()` for other arguments and `NotSaveable()` for arguments that are not kept;
       `vjp_fun.opaque_residuals` are the other residuals.
 
     Raises:
-      TypeError: `saveable_args` holds something else than bools and containers.
-      ValueError: one of its containers has not as many entries as that of the arguments.
+      TypeError: `saveable_args` contains other values than bools and containers.
+      ValueError: the numbers of entries of one of its containers and of the argument differ.
 
     >>> import primax as px
     >>> y, pull = px.vjp(lambda x, y: x * y, 3.0, 4.0)
@@ -211,10 +211,10 @@ def vjp(
 
 
 def _refuse_axes(what: str, reduce_axes: Any) -> None:
-    """Refuse what JAX does not do any more either.
+    """Raise an error for axes, an option that JAX has removed, too.
 
     Raises:
-      NotImplementedError: there are axes.
+      NotImplementedError: `reduce_axes` is not empty.
     """
     if reduce_axes is not None and not (isinstance(reduce_axes, tuple | list) and not reduce_axes):
         raise NotImplementedError(f"{what}: reduce_axes must be (): axes follow from the types; got {reduce_axes!r}")
@@ -224,8 +224,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     """The transpose of a linear function.
 
     Args:
-      fun: linear in all its arguments.
-      primals: arguments, or `ShapeDtypeStruct`s: only their types matter.
+      fun: a function that is linear in all its arguments.
+      primals: arguments, or `ShapeDtypeStruct`s; only their types matter.
       reduce_axes: no longer used.
 
     Returns:
@@ -363,7 +363,7 @@ def grad(
     """A function that returns the gradient of `fun`.
 
     Args:
-      fun: returns a real scalar, or a pair of one and anything else if `has_aux`.
+      fun: returns a real scalar, or a pair (scalar, aux) if `has_aux`.
       argnums: the position or positions of the arguments to differentiate.
       has_aux: whether `fun` returns a pair (result, aux).
       holomorphic: whether to differentiate a complex-valued holomorphic function.
@@ -372,7 +372,7 @@ def grad(
 
     Returns:
       A function of the same arguments. Its result has the structure of the argument at `argnums`, or is a tuple of
-      such for several positions; with `has_aux` a pair of it and the auxiliary value.
+      results for several positions; with `has_aux` it is a pair with the auxiliary value.
 
     Raises:
       TypeError: when called, if arguments are not floating or the result is not a real scalar.

@@ -1,8 +1,8 @@
 """Compiled programs in a directory, for other processes and later runs.
 
-An executable is code. So a file is loaded only if it belongs to the user and nobody else may write to it. Files are
-written under another name and moved into place, and hold a checksum. Those that were not used for longest go when there
-are too many. None of this ever stops a program: what cannot be kept or loaded is compiled.
+An executable is code. Therefore a file is loaded only if it belongs to the user and nobody else may write to it. Files
+are written under another name and renamed, and contain a checksum. If there are too many, the files with the oldest
+last use are removed. No failure here stops a program: programs that cannot be stored or loaded are compiled.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _DIGEST = hashlib.sha256
 def key_of(lowered: Lowered, options: Any, device: Any) -> str:
     """A key that is the same in every process that would compile the same program in the same way.
 
-    It depends on the program without its source locations, on the options, the device, XLA's flags, the versions
-    of XLA and, for the host, on what its processor can do.
+    It depends on the program without its source locations, the options, the device, XLA's flags, the versions
+    of XLA and, on the host, the features of its processor.
     """
     digest = _DIGEST()
     with lowered.shared:
@@ -77,7 +77,7 @@ def _path(folder: str, key: str) -> Path:
 
 
 def _checksum(key: str, body: bytes) -> bytes:
-    """That of a file of this name: the executable of another program would be run on arguments that are not its own."""
+    """The checksum of a file for a key, so that no other program's executable runs on the arguments of this one."""
     return _DIGEST(key.encode() + body).digest()
 
 
@@ -103,7 +103,7 @@ def read(folder: str, key: str) -> bytes | None:
         discard(folder, key, "it is damaged")
         return None
     try:
-        os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))  # the time of its last use
+        os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))  # the time of the last use
     except OSError as error:
         log.debug("%s cannot be marked as used: %s", path, error)
     return body
@@ -113,22 +113,22 @@ def _is_own(status: os.stat_result) -> bool:
     """Whether a file belongs to the user and nobody else can write to it."""
     if not stat.S_ISREG(status.st_mode):
         return False
-    if not hasattr(os, "geteuid"):  # where files have access lists instead, which the user's folder passes on
+    if not hasattr(os, "geteuid"):  # a platform with access lists, which the user's folder passes on
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def discard(folder: str, key: str, reason: str) -> None:
-    """Warn of a file that is of no use. It is replaced when its program has been compiled."""
+    """Warn about an unusable file. It is replaced after the compilation of its program."""
     _warn(folder, f"{_path(folder, key)} is ignored, since {reason}", always=True)
 
 
-_written: dict[str, int] = {}  # bytes since the last look at the size of each folder
+_written: dict[str, int] = {}  # bytes since the last check of the size of each folder
 _given_up: set[str] = set()
 
 
 def write(folder: str, key: str, body: bytes) -> None:
-    """Keep an executable; readers see all of it or nothing. Where that fails, say so and go on without."""
+    """Store an executable; readers see all of it or nothing. A failure is reported, and the program continues."""
     if folder in _given_up:
         return
     temporary = None
@@ -158,7 +158,7 @@ def write(folder: str, key: str, body: bytes) -> None:
 
 
 def contents(folder: str) -> list[tuple[float, int, Path]]:
-    """For each file of a compilation cache when it was used last, its bytes, and where it is; the oldest first."""
+    """For each file of a compilation cache the time of its last use, its bytes, and its path; the oldest first."""
     found = []
     try:
         with os.scandir(folder) as entries:
@@ -175,7 +175,7 @@ _ABANDONED_AFTER = 3600.0
 
 
 def prune(folder: str, most: int) -> None:
-    """Remove the files that were not used for longest until the others have at most `most` bytes."""
+    """Remove the files with the oldest last use until the others have at most `most` bytes."""
     try:
         files = contents(folder)
         left = sum(size for _, size, _ in files)
@@ -193,10 +193,10 @@ def clear(folder: str) -> int:
     """Remove all files of a compilation cache.
 
     Returns:
-      How many there were.
+      The number of files.
 
     Raises:
-      OSError: they cannot be removed.
+      OSError: a file cannot be removed.
     """
     files = contents(folder)
     for _, _, path in files:

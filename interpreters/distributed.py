@@ -24,21 +24,21 @@ from primax.interpreters.rendezvous import LEFT, Links, meet, split_address
 __all__ = ["initialize", "is_initialized", "shutdown"]
 
 _PREFIX = "primax/programs"
-_LOOK = 0.05  # seconds between looks at what becomes of the other processes
+_LOOK = 0.05  # seconds between checks of the other processes
 _LONGEST_SLEEP = 2e-3
 _RULE = "all processes must run the same programs over their common devices, in the same order"
 
 
 class Runtime:
-    """This process among others.
+    """The state of this process among others.
 
     Attributes:
-      client: that of jaxlib's coordination service.
-      service: that service, in process 0.
+      client: the client of jaxlib's coordination service.
+      service: the service itself, in process 0.
       links: the connections to the other processes.
       local_device_ids: the accelerators that this process uses; None for all.
-      patience: for how many seconds it waits for others to come to a program.
-      shutdown_timeout: for how many seconds it waits for others to end.
+      patience: the seconds for which it waits until others reach a program.
+      shutdown_timeout: the seconds for which it waits until others end.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Runtime:
         return int(self.links.count)
 
     def make_cpu_client(self, count: int | None) -> Any:
-        """The client for the CPUs of all processes; every process must make it."""
+        """The client for the CPUs of all processes; every process must create it."""
         collectives = _jaxlib.make_gloo_tcp_collectives(self.client, hostname=self.links.host)
 
         def make() -> Any:
@@ -85,7 +85,7 @@ class Runtime:
         return self.waiting_for(make, "the devices of the other processes")
 
     def waiting_for(self, work: Callable[[], Any], what: str) -> Any:
-        """The result of a function that waits for other processes; they are watched during the wait."""
+        """The result of a function that waits for other processes, which are monitored during the wait."""
         results: list[Any] = []
         errors: list[BaseException] = []
 
@@ -106,7 +106,7 @@ class Runtime:
         return results[0]
 
     def program(self, text: str, devices: Sequence[Any], name: str) -> Callable[[], None]:
-        """What to call before a program is first run: it compares this with what the other processes run.
+        """A function to call before the first run of a program; it compares it with those of the others.
 
         Args:
           text: the program.
@@ -119,10 +119,10 @@ class Runtime:
         return lambda: self._agree(members, digest)
 
     def _agree(self, members: tuple[int, ...], digest: str) -> None:
-        """Wait until the members have come to the same program, before it is first run.
+        """Wait until the members have reached the same program, before its first run.
 
         Raises:
-          XlaError: one has come to another program, does not come, or is lost.
+          XlaError: a member has reached another program, does not arrive, or is lost.
         """
         group = "-".join(map(str, members))
         with self._lock:
@@ -157,7 +157,7 @@ class Runtime:
 
         Args:
           what: what this process waits for.
-          since: the time when the wait began; None to ignore it.
+          since: the start of the wait; None to ignore it.
 
         Raises:
           XlaError: a process is lost, so the wait would not end.
@@ -225,26 +225,26 @@ def initialize(
 ) -> None:
     """Join the other processes, before any computation. All processes must call it.
 
-    What is None is read from the variables `PRIMAX_COORDINATOR_ADDRESS`, `PRIMAX_NUM_PROCESSES` and
-    `PRIMAX_PROCESS_ID` (or `JAX_...`), or else it is what Slurm, Open MPI or Kubernetes tell.
+    Arguments that are None are read from the variables `PRIMAX_COORDINATOR_ADDRESS`, `PRIMAX_NUM_PROCESSES` and
+    `PRIMAX_PROCESS_ID` (or `JAX_...`), or else are those of Slurm, Open MPI or Kubernetes.
 
     Args:
-      coordinator_address: host and port at which process 0 listens.
-      num_processes: how many processes there are.
-      process_id: which of them this one is, from 0 on.
-      local_device_ids: the accelerators that this process uses, one or several; all if None. It counts as many CPUs as
-        the option `num_cpu_devices` says.
-      cluster_detection_method: `slurm`, `ompi`, `k8s` or `mpi4py`; None for the first of these but the last that is
+      coordinator_address: the host and port of process 0.
+      num_processes: the number of processes.
+      process_id: the index of this process, from 0 on.
+      local_device_ids: the accelerators that this process uses, one or several; None for all. The number of its CPU
+        devices is the value of the option `num_cpu_devices`.
+      cluster_detection_method: `slurm`, `ompi`, `k8s` or `mpi4py`; None for the first of the former three that is
         present; `deactivate` for none.
-      initialization_timeout: for how many seconds processes wait for each other, here and at their first programs.
-      heartbeat_timeout_seconds: after how many seconds of silence a process counts as dead.
-      shutdown_timeout_seconds: for how many seconds a process waits at its end for the others.
-      coordinator_bind_address: where process 0 listens, if not at all addresses of its machine.
+      initialization_timeout: the seconds for which processes wait for each other, here and at their first programs.
+      heartbeat_timeout_seconds: the seconds of silence after which a process counts as dead.
+      shutdown_timeout_seconds: the seconds for which a process waits for the others at its end.
+      coordinator_bind_address: the address at which process 0 listens; by default all addresses of its machine.
 
     Raises:
-      RuntimeError: it was called before, or something was computed; or a process does not come in time, which the
-        message names, or cannot work with the others.
-      TypeError, ValueError: an argument is missing, or not what it must be.
+      RuntimeError: this function was called before, or after a computation; or a process, which the message names, does
+        not arrive in time or is incompatible with the others.
+      TypeError, ValueError: an argument is missing or invalid.
     """
     function = "distributed.initialize"
     if platforms.joined.runtime is not None:
@@ -306,10 +306,11 @@ def initialize(
 
 
 def _place(function: str, address: Any, count: Any, index: Any, method: str | None) -> tuple[str, int, int]:
-    """The address of process 0, how many there are, and which one this is: given, or told by variables or the cluster.
+    """The address of process 0, the number of processes, and the index of this one: from arguments, variables or the
+    cluster.
 
     Raises:
-      ValueError: something is not known, or not possible.
+      ValueError: a value is unknown or impossible.
     """
     address = variable("COORDINATOR_ADDRESS") if address is None else address
     count = variable("NUM_PROCESSES") if count is None else count
@@ -351,10 +352,10 @@ def is_initialized() -> bool:
 def shutdown() -> None:
     """Leave the other processes; all of them must call it. Nothing happens if this process is alone.
 
-    At the end of a program it is done unasked. Afterwards arrays over several processes cannot be computed.
+    The end of a program calls it, too. Afterwards arrays over several processes cannot be computed.
 
     Raises:
-      RuntimeError: others do not leave within the time that `initialize` was told. The message names them.
+      RuntimeError: other processes, which the message names, do not leave within `shutdown_timeout_seconds`.
     """
     runtime = platforms.joined.runtime
     if runtime is None:
@@ -366,7 +367,7 @@ def shutdown() -> None:
 
 
 def _leave(runtime: Runtime) -> str | None:
-    """Leave together with all processes; returns a message if one does not."""
+    """Leave together with all processes; returns an error message if one process does not."""
     links = runtime.links
     links.tell(LEFT)
     missing = links.wait_for_all_to_leave(runtime.shutdown_timeout)
@@ -386,7 +387,7 @@ def _leave(runtime: Runtime) -> str | None:
 
 
 def _at_exit() -> None:
-    """Leave at the end of the program. If that fails, end at once: the threads of XLA would wait for ever."""
+    """Leave at the end of the program. If that fails, end at once, since XLA's threads would wait without end."""
     runtime = platforms.joined.runtime
     if runtime is None or fork.is_forked():
         return
@@ -402,7 +403,7 @@ def _at_exit() -> None:
         for process, news in runtime.links.lost.items():
             print(f"primax: process {process} {news}", file=sys.stderr)
         if runtime.service is not None:
-            runtime.links.wait_for_ends(2.0)  # with it ends the service, and then the others cannot go on
+            runtime.links.wait_for_ends(2.0)  # the service ends with this process, and the others need it
     else:
         problem = _leave(runtime)
         if problem is None:

@@ -1,4 +1,4 @@
-"""A batch rule that is right for any primitive: a loop over the elements."""
+"""A batch rule that is correct for any primitive: a loop over the elements."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from primax.interpreters.batching import moveaxis
 
 __all__ = ["loop_of", "size_of"]
 
-_logger = logging.getLogger("primax.extend.derive")  # the name that the documentation gives
+_logger = logging.getLogger("primax.extend.derive")  # the name in the documentation
 
 Rule = Callable[..., Any]
 
-_FEW = 16  # elements: for more of them, copies of a primitive take too long to compile
+_FEW = 16  # elements; for more of them, copies of a primitive take too long to compile
 
 
 def loop_of(primitive: Any) -> Rule:
-    """The batch rule of any primitive: it is bound once for each element."""
+    """The batch rule for any primitive: it binds the primitive once for each element."""
     single = not primitive.multiple_results
 
     def rule(args: Any, dims: Any, **params: Any) -> Any:
@@ -53,10 +53,10 @@ def loop_of(primitive: Any) -> Rule:
 
 
 def _fits_in_a_program(primitive: Any, avals: tuple[Any, ...], params: dict[str, Any]) -> bool:
-    """Whether a loop in a program must contain the primitive; plain evaluation needs no such loop."""
+    """Whether a loop in a program can contain the primitive; plain evaluation needs no such loop."""
     return thread.trace.tracing and primitive in lowering_rules and not primitive.result_types(avals, params)[1]
 
 
 def size_of(args: Any, dims: Any) -> int:
-    """How many elements a batch has."""
+    """The number of elements of a batch."""
     return int(next(get_aval(x).shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None))

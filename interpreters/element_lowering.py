@@ -19,12 +19,12 @@ __all__ = ["holds_extended", "over_elements"]
 def over_elements(
     primitive: Any, params: dict[str, Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> ClosedJaxpr:
-    """The program by which a primitive is computed on the arrays of the elements of extended dtypes.
+    """The program that computes a primitive on the arrays of the elements of extended dtypes.
 
-    An array of such a dtype is a batch of arrays, one for each number in an element: the mapped axes are the last.
+    An array of such a dtype is a batch of arrays, one for each number in an element; the mapped axes are the last ones.
 
     Args:
-      primitive: moves elements about, or selects some, without looking into them.
+      primitive: a primitive that moves or selects elements without reading their contents.
       params: its parameters.
       in_avals: the types of its arguments.
       out_avals: the types of its results.
@@ -47,7 +47,7 @@ def _mapped(
     in_avals: Sequence[Any],
     out_avals: Sequence[Any],
 ) -> Callable[..., Sequence[Any]]:
-    """A function over the first of the axes of elements, from one that lacks it."""
+    """A function mapped over the first axis of the elements, from a function without that axis."""
     dims = list(map(_axis_of_elements, in_avals))
     wanted = list(map(_axis_of_elements, out_avals))
 
@@ -59,7 +59,7 @@ def _mapped(
 
 
 def _with_axis(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
-    """A value with the axis of elements in its place; if it has none, the value is repeated along that axis."""
+    """A value with the axis of elements in its place; a value without it is repeated along it."""
     if wanted is None and dim is not None:
         return protocol_of(get_aval(x)).index(x, 0, dim)
     return to_dim(x, size, dim, wanted)

@@ -1,4 +1,4 @@
-"""Evaluation: binds outside all transformations."""
+"""Evaluation: binds outside of all transformations."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ __all__ = [
     "program_error",
 ]
 
-# What jaxlib's dispatcher insists on. A process that has imported jax has set these already. `disable_jit` is
-# part of the dispatcher's key rather than its affair: it would call functions that it has none of.
+# jaxlib's dispatcher requires these values. If jax is imported, it has set them already. For the dispatcher,
+# `disable_jit` is only part of the key: if on, it would call functions that it does not have.
 _never = _jaxlib.Config("primax_never", False, include_in_jit_key=False, include_in_trace_context=False)
 post_hook = _jaxlib.Config("primax_post_hook", None, include_in_jit_key=False, include_in_trace_context=False)
 if "jax" not in sys.modules:
     jax_jit.set_disable_jit_state(_never)
     jax_jit.set_enable_x64_state(config.enable_x64)
     jax_jit.set_post_hook_state(post_hook)
-# The first scalar makes jaxlib import NumPy, which fails if the dispatcher has gone on with an error set.
+# The first scalar makes jaxlib import NumPy; the import fails if the dispatcher has an error set.
 jax_jit._ArgSignatureOfValue(0.0, False)
 
 _FastPath = namedtuple(
@@ -68,7 +68,7 @@ _FastPath = namedtuple(
 
 
 class _CallingPath(_FastPath):
-    """The fast path of a program that calls Python, which may fail."""
+    """The fast path of a program that calls Python and may fail."""
 
     __slots__ = ()
 
@@ -94,14 +94,14 @@ def fast_function(
     """A function dispatched by jaxlib, which enters Python only for new signatures.
 
     Args:
-      name: for messages and profiles.
-      fun: what the function is a compiled form of; functions of one `fun` and `key` share programs.
+      name: the name for messages and profiles.
+      fun: the function that was compiled; functions with the same `fun` and `key` share programs.
       miss: called for new signatures; returns `(result, fast path or None, whether to forget the path)`.
-      static_argnums: positions that are part of the signature by value.
-      static_argnames: keywords that are.
-      key: what else distinguishes it.
-      bare_errors: whether its caller makes `program_error` of what it raises, since jaxlib raises a bare ValueError
-        where a program that calls Python fails. Without, it does so itself, for which such programs are slower.
+      static_argnums: positions of arguments that are part of the signature by value.
+      static_argnames: the same for keywords.
+      key: further parts of the key.
+      bare_errors: whether the caller converts errors by `program_error`; jaxlib raises a bare ValueError if a program
+        that calls Python fails. Otherwise this function converts them, which makes such programs slower.
     """
 
     if not isinstance(name, str):
@@ -121,13 +121,13 @@ def fast_function(
             found = miss(*args, **kwargs)
         except (SystemError, AttributeError, RecursionError):
             failed.add(_shapes((args, kwargs)))
-            flatten((args, kwargs))  # says that a tree is too deep: jaxlib went on with the error set
+            flatten((args, kwargs))  # raises the error for a tree that is too deep; jaxlib continued with the error set
             raise
         except BaseException:
             failed.add(_shapes((args, kwargs)))
             raise
         if failed and _shapes((args, kwargs)) in failed:
-            # jaxlib dispatches no signature again that has raised. Now it may.
+            # jaxlib does not dispatch a signature again after an error. This call allows it.
             failed.clear()
             forget()
         return found
@@ -149,7 +149,7 @@ def fast_function(
         return results, fast, forgets
 
     def compute(*args: Any, **kwargs: Any) -> Any:
-        """The function that jaxlib calls instead if jax's own `disable_jit` is on."""
+        """The function that jaxlib calls instead if the option `disable_jit` of jax is on."""
         return miss(*args, **kwargs)[0]
 
     shared = fun if fun is not None and _has_weak_references(fun) else compute
@@ -163,29 +163,29 @@ def fast_function(
 
 
 def program_error(error: ValueError) -> XlaError | None:
-    """The error of a program that jaxlib has started, if this is one; None if Python has raised it."""
+    """The error of a program that jaxlib has started, if `error` is one; None if Python raised it."""
     if type(error) is not ValueError:
         return None
     traceback = error.__traceback__
     raised_by_python = traceback is None or traceback.tb_next is not None
     text = str(error)
-    status = text.partition(":")[0]  # XLA's, such as INTERNAL
+    status = text.partition(":")[0]  # XLA's status, such as INTERNAL
     return XlaError(text) if status.isupper() and not raised_by_python else None
 
 
 def _shapes(arguments: Any) -> Any:
-    """The key of arguments that jaxlib treats as one signature, without the static ones."""
+    """The key of arguments that are one signature for jaxlib, without the static ones."""
     try:
         leaves, structure = flatten(arguments)
         kinds = tuple([(getattr(x, "shape", None), str(getattr(x, "dtype", type(x)))) for x in leaves])
         hash(kinds)
-    except Exception:  # an argument's own, which the call has raised
+    except Exception:  # an error of an argument's own, which the call has raised
         return None
     return structure, kinds
 
 
 def _has_weak_references(x: Any) -> bool:
-    """Whether jaxlib may keep programs by this function; of functions that have none it crashes at the second."""
+    """Whether jaxlib may key programs by this function; it crashes at the second function without weak references."""
     try:
         weakref.ref(x)
     except TypeError:
@@ -198,13 +198,13 @@ def _to_shard(x: Any, sharding: Any, layout: Any) -> Any:
 
 
 class _HostArray(np.ndarray):
-    """A NumPy array as jaxlib's dispatcher reads it: in the machine's byte order, which it does not check."""
+    """A NumPy array as jaxlib's dispatcher reads it: in the machine's byte order, which jaxlib does not check."""
 
     __slots__ = ()
 
 
-# Fails if an error is set, as it is when jaxlib has met a tree that is too deep and goes on: Python does not look after
-# each call, but after those of such objects.
+# It fails if an error is set, as after a tree that is too deep, with which jaxlib continues: Python checks for errors
+# only after calls of such objects.
 _look_for_error = functools.partial(len, ())
 
 
@@ -222,7 +222,7 @@ def _from_host_array(_: None, children: Any) -> Any:
     return children[0]
 
 
-# As nodes they are seen before the dispatcher looks for a program. Arrays of other subclasses, which are leaves, never
+# As nodes they are visited before the dispatcher looks for a program. Arrays of other subclasses are leaves, and never
 # lead to a fast path.
 _host_array_types: set[type] = set()
 
@@ -287,10 +287,10 @@ def first_call(
 
     Args:
       closed: the program.
-      name: of the compiled program.
+      name: the name of the compiled program.
       args: its arguments, flat.
-      look: looks at the results if `debug_nans` or `debug_infs` asks for it.
-      out_tree: of the results, the structure of what the dispatched function returns.
+      look: checks the results if `debug_nans` or `debug_infs` requires it.
+      out_tree: the structure of the dispatched function's result.
       site: where to run, if that does not follow from the program and its arguments.
       donated: for each argument whether the program may reuse its buffer.
       keep_unused: whether it takes arguments it does not use.

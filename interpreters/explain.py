@@ -1,4 +1,4 @@
-"""Explanations why a jitted function is traced again: one line with the differences from earlier calls."""
+"""Explanations of why a jitted function is traced again: one line with the differences from earlier calls."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ _MOST_SKIPPED = 10_000
 
 
 class Failures:
-    """The calls of a program over several devices, and what its callbacks have raised.
+    """The running calls of a program over several devices, and the errors of its callbacks.
 
-    An error would end the program of one device, for which the others wait until XLA ends the process. So a callback
-    that fails returns NaN or zeros, and later ones do without being called; the program comes to its end, and its call
-    raises. All calls that are at work then do, since nothing tells whose callback it was.
+    An error would end the program of one device, for which the others would wait until XLA aborts the process.
+    Therefore a failed callback returns NaN or zeros, and later callbacks are skipped; the program completes, and its
+    call raises the error. If several calls run, all raise it, since the origin of the callback is unknown.
     """
 
     __slots__ = ("_calls", "_lock", "_skipped")
@@ -30,11 +30,11 @@ class Failures:
         self._skipped = 0
 
     def guarded(self, function: Callable[..., Any], instead: Callable[[], Any]) -> Callable[..., Any]:
-        """A callback that does not raise while a call that will is at work.
+        """A callback that does not raise while a call runs that will raise its error.
 
         Args:
           function: the callback.
-          instead: makes what it returns if it fails.
+          instead: makes the results in case of failure.
         """
 
         def call(*args: Any) -> Any:
@@ -51,7 +51,7 @@ class Failures:
         return call
 
     def _record(self, error: Exception) -> bool:
-        """Tell all calls at work of an error; False if there are none, or if one goes on for too long."""
+        """Report an error to all running calls; False if there are none, or if one takes too long."""
         with self._lock:
             for found in self._calls.values():
                 if not found:
@@ -61,7 +61,7 @@ class Failures:
 
     @contextmanager
     def raised(self) -> Iterator[None]:
-        """Around a call of the program, until its results are there: raises what its callbacks have raised.
+        """A block around a call of the program, up to its results, which raises the errors of its callbacks.
 
         Raises:
           XlaError: a callback failed.

@@ -18,23 +18,23 @@ from primax.interpreters.shardings import canonical_sharding, sharding_of
 
 __all__ = ["from_dlpack"]
 
-_ALIGNMENT = 64  # of host memory that XLA can use as it is
+_ALIGNMENT = 64  # of host memory that XLA can use without a copy
 _DLPACK_HOST = 1
 
 
 def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of the value of another library's, through DLPack.
+    """An array with the value of another library's array, through DLPack.
 
     Args:
       external_array: an array with `__dlpack__` and `__dlpack_device__`.
-      device: where the result goes; None leaves it where it is.
-      copy: True never shares memory; None and False share it where the device allows, so that the array must not be
-        written to as long as the result lives; False refuses where memory must be copied.
+      device: the device of the result; by default that of the array.
+      copy: True never shares memory. None and False share it where the device allows; the array must then not be
+        written to while the result is in use. False raises an error if memory must be copied.
 
     Raises:
-      TypeError: the array does not speak DLPack, or has elements that primax has no dtype for; `copy` is not a bool.
+      TypeError: the array does not support DLPack, or its dtype does not exist in primax; `copy` is not a bool.
       ValueError: `copy` is False and the memory cannot be shared.
-      BufferError: the array is on a device that primax does not know.
+      BufferError: the array is on a device that primax does not support.
     """
     if not isinstance(copy, bool | np.bool_ | None):
         raise TypeError(f"from_dlpack: copy must be a bool or None, got {copy!r}")
@@ -63,7 +63,7 @@ def _host_view(x: Any) -> Any:
     try:
         capsule = x.__dlpack__(max_version=(1, 0))
     except TypeError:
-        if type(x) is np.ndarray and not x.flags.writeable:  # NumPy 2.0 does not export it
+        if type(x) is np.ndarray and not x.flags.writeable:  # NumPy 2.0 does not export read-only arrays
             return x
         capsule = x.__dlpack__()
     return capsule_view(capsule)
@@ -76,7 +76,7 @@ def _from_host(x: Any, copy: bool | None) -> Array:
         host.flags.c_contiguous
         and host.size > 0
         and host.ctypes.data % _ALIGNMENT == 0
-        and host.dtype == aval.dtype  # not so where enable_x64 is off and the elements are of 64 bits
+        and host.dtype == aval.dtype  # different if enable_x64 is off and the elements have 64 bits
     )
     if copy is False and not shared:
         raise ValueError(

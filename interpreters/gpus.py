@@ -22,10 +22,10 @@ class Library(NamedTuple):
     """A library of CUDA.
 
     Attributes:
-      folder: where the wheel of release 12 has it, below `nvidia`.
+      folder: its folder in the wheel of release 12, inside `nvidia`.
       file: its name without the release.
-      releases: its own release for each of CUDA.
-      needed: whether nothing works without it.
+      releases: its release for each release of CUDA.
+      needed: whether a GPU plugin needs it in any case.
     """
 
     folder: str
@@ -34,7 +34,7 @@ class Library(NamedTuple):
     needed: bool = True
 
 
-# In an order in which each finds those that it needs.
+# Ordered so that each library finds those that it needs.
 _LIBRARIES = (
     Library("cuda_runtime", "libcudart.so", {12: 12, 13: 13}),
     Library("cuda_nvrtc", "libnvrtc.so", {12: 12, 13: 13}, False),
@@ -55,10 +55,10 @@ class Component(NamedTuple):
     """A part of CUDA whose version is checked.
 
     Attributes:
-      name: what it is called.
-      function: how the functions begin that tell its version, and that which the plugin was built with.
-      scale: what versions are divided by before they are compared, which leaves out the numbers that do not matter.
-      least: the least version that works; that which the plugin was built with if 0.
+      name: its name in messages.
+      function: the prefix of the functions that return its version, and the version for which the plugin was built.
+      scale: divides versions before their comparison, to ignore minor numbers.
+      least: the oldest version that works; 0 for the version for which the plugin was built.
     """
 
     name: str
@@ -76,16 +76,16 @@ _COMPONENTS = (
     Component("cuSPARSE", "cusparse", 1, 12100),
 )
 
-# Modules of the package of kernels; each has a function `registrations`.
+# Modules of the package of kernels, each with a function `registrations`.
 _KERNELS = ("_solver", "_linalg", "_prng", "_sparse", "_hybrid", "_rnn", "_triton")
 
 
 class Family(NamedTuple):
-    """A maker's platform, in one release.
+    """The platform of a manufacturer, in one release.
 
     Attributes:
       platform: `cuda` or `rocm`.
-      release: that of the maker's software.
+      release: the release of the manufacturer's software.
     """
 
     platform: str
@@ -107,13 +107,13 @@ class Family(NamedTuple):
         return f"pip install '{self.distribution}{extra}=={_jaxlib.version.__version__}'"
 
     def check_versions(self, version: str) -> str:
-        """Why a plugin of some version does not fit the other installed packages; empty if it does."""
+        """The reason why a version of the plugin does not match the other installed packages; empty if it does."""
         jaxlib = _jaxlib.version.__version__
         kernels = installed_version(self.distribution)
         if kernels is None:
             return f"the package of its kernels, {self.distribution}, is not installed; {self.remedy()}"
         parts = ((f"jax-{self.platform}{self.release}-pjrt", version), (self.distribution, kernels))
-        for name, own in parts if self.platform == "cuda" else ():  # AMD's are released on their own
+        for name, own in parts if self.platform == "cuda" else ():  # AMD's packages have their own releases
             if own and _numbers(own) != _numbers(jaxlib):
                 return f"{name} has version {own}, but jaxlib has {jaxlib}; they must be equal: {self.remedy()}"
         return ""
@@ -139,7 +139,7 @@ class Family(NamedTuple):
             raise XlaError(f"{'; '.join(old)}; {self.remedy()}")
 
     def _load(self, library: Library) -> str:
-        """Load a library of CUDA; its name if there is none."""
+        """Load a library of CUDA; returns its name if it is missing."""
         name = f"{library.file}.{library.releases.get(self.release, self.release)}"
         folders = [library.folder, f"cu{self.release}"]
         paths = [os.path.join(home, folder, "lib", name) for home in _nvidia() for folder in folders]
@@ -152,7 +152,7 @@ class Family(NamedTuple):
         return name
 
     def register(self, c_api: Any) -> None:
-        """Tell the plugin of types and kernels that are not part of it."""
+        """Register types and kernels that are not part of the plugin."""
         client, platform = _jaxlib.xla_client, self.platform.upper()
         extension = importlib.import_module(f"{self.kernels}.{self.platform}_plugin_extension")
         client.register_custom_type_handler(platform, functools.partial(extension.register_custom_type, c_api))
@@ -163,13 +163,13 @@ class Family(NamedTuple):
             client.register_custom_call_target(name, handler, platform=platform, api_version=1)
 
     def targets(self) -> dict[str, Any]:
-        """The kernels by the names that programs call them by."""
+        """The kernels by their names in programs."""
         extension = importlib.import_module(f"{self.kernels}.{self.platform}_plugin_extension")
         found = dict(extension.ffi_handlers())
         for name in _KERNELS:
             try:
                 module = importlib.import_module(f"{self.kernels}.{name}")
-            except ModuleNotFoundError:  # not every release has all
+            except ModuleNotFoundError:  # not every release has all modules
                 continue
             if name == "_hybrid":
                 module.initialize()  # it calls LAPACK
@@ -177,7 +177,7 @@ class Family(NamedTuple):
         return found
 
     def options(self) -> dict[str, Any]:
-        """The options of the client, from variables `XLA_PYTHON_CLIENT_*`."""
+        """The options of the client, from the variables `XLA_PYTHON_CLIENT_*`."""
         found = dict(_jaxlib.xla_client.generate_pjrt_gpu_plugin_options())
         found["platform_name"] = self.platform if self.platform == "cuda" else self.platform.upper()
         return found
@@ -187,13 +187,13 @@ _MODULE = r"xla_(cuda|rocm)(\d+)"
 
 
 def family_of(module: str) -> Family | None:
-    """The family of the plugin in a module such as `jax_plugins.xla_cuda12`; None if it is another."""
+    """The family of the plugin in a module such as `jax_plugins.xla_cuda12`; None for other plugins."""
     match = re.fullmatch(_MODULE, module.rpartition(".")[2])
     return None if match is None else Family(match[1], int(match[2]))
 
 
 def _numbers(version: str) -> str:
-    """The release of a version, without what follows the numbers."""
+    """The numeric part of a version."""
     match = re.match(r"\d+(\.\d+)*", version)
     return version if match is None else match[0]
 
@@ -216,10 +216,10 @@ def cuda_folder() -> str | None:
 
 
 def _check_driver() -> None:
-    """See that there is a driver, and a device that this process may use.
+    """Check for a driver, and for a device that this process may use.
 
     Raises:
-      XlaError: there is none.
+      XlaError: there is no driver or no device.
     """
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -247,7 +247,7 @@ def _asked(driver: Any, name: str, function: Callable[..., int], *args: Any) -> 
 
 
 def _too_old(component: Component, versions: Any) -> str:
-    """Why a component cannot be used; empty if it can."""
+    """The reason why a component cannot be used; empty if it can."""
     built = getattr(versions, f"{component.function}_build_version")()
     try:
         version = getattr(versions, f"{component.function}_get_version")()
@@ -260,7 +260,7 @@ def _too_old(component: Component, versions: Any) -> str:
 
 
 def hint() -> str:
-    """What to install if there are GPUs without a plugin; empty if no GPU is found."""
+    """The advice to install a plugin if there are GPUs without one; empty otherwise."""
     if os.path.exists("/proc/driver/nvidia/version") or os.path.exists("/dev/nvidiactl"):
         return f"there is an NVIDIA driver, but {missing('cuda')}"
     if os.path.exists("/dev/kfd"):

@@ -46,12 +46,12 @@ class ImplProgram:
         return outs
 
     def returned(self, outs: Sequence[Any]) -> Any:
-        """Outputs as a rule returns them."""
+        """Outputs in the form that a rule returns."""
         return list(outs) if self.primitive.multiple_results else outs[0]
 
     @contextmanager
     def explained(self, kind: str, must: str = "be written in primax operations") -> Iterator[None]:
-        """Add a note to errors: the rule that is derived from the impl, and the requirement on the impl."""
+        """Add a note to errors, with the kind of the derived rule and the requirement on the impl."""
         try:
             yield
         except Exception as error:
@@ -64,7 +64,7 @@ class ImplProgram:
 
 
 def typed(x: Any) -> Any:
-    """A host value as an array of the type that a program sees: NumPy would compute in its own."""
+    """A host value as an array of its type in programs; NumPy would compute in another type."""
     if not isinstance(x, np.ndarray | np.generic | bool | int | float | complex):
         return x
     aval = get_aval(x)

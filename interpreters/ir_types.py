@@ -58,9 +58,9 @@ def _ir_type_makers() -> dict[str, Callable[[], Any]]:
 
 
 _makers: dict[str, Callable[[], Any]] = {}
-# XLA counts the bytes of an array in 64 bits with a sign, and ends the process if it cannot.
+# XLA counts the bytes of an array in a signed 64-bit integer, and aborts the process on overflow.
 _MOST_ELEMENTS = 2**59
-_MOST_AXES = 1024  # XLA compiles programs of more for minutes; NumPy's arrays have up to 64
+_MOST_AXES = 1024  # XLA takes minutes to compile programs with more; NumPy's arrays have up to 64
 
 
 def dtype_to_ir_type(dtype: Any) -> Any:
@@ -83,8 +83,8 @@ def stack_axes(aval: Any) -> tuple[Any, ...]:
 
 
 def array_in_module(aval: Any) -> Any:
-    """The type of the array that holds values of a type in a module: elements of extended dtypes have axes, and
-    so have summands of what is still to be summed over devices.
+    """The type of the array that holds values of a type in a module: elements of extended dtypes add axes, and so do
+    unreduced values, whose summands are stacked.
     """
     aval = physical_aval(aval)
     names = stack_axes(aval)

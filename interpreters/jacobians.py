@@ -23,7 +23,7 @@ __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
 
 def _basis(avals: Sequence[Any]) -> list[Any]:
-    """For each aval, all unit vectors of the whole space, along axis 0; of weak type where the aval is."""
+    """For each aval, all unit vectors of the joint space, along axis 0; weakly typed if the aval is."""
     sizes = [aval.size for aval in avals]
     total = sum(sizes)
     starts = np.cumsum([0, *sizes])
@@ -45,12 +45,13 @@ def jacfwd(
     Args:
       fun: a function of pytrees of arrays.
       argnums: the position or positions of the arguments to differentiate.
-      has_aux: whether `fun` returns a pair whose second element is passed through.
+      has_aux: whether `fun` returns a pair (result, aux).
       holomorphic: whether `fun` is complex-valued and holomorphic.
 
     Returns:
-      A function of the same arguments; its result has the structure of the result of `fun`, each leaf replaced by
-      the structure of the argument, with leaves of shape `(*out.shape, *in.shape)`.
+      A function of the same arguments. Its result has the structure of the result of `fun`, with a tree in place of
+      each
+      leaf: the structure of the argument, with leaves of shape `(*out.shape, *in.shape)`.
 
     >>> import primax as px
     >>> px.jacfwd(lambda x: x * x)(px.numpy.arange(3.0)).tolist()
@@ -79,7 +80,7 @@ def jacfwd(
 
 
 def _check_field(which: str, avals: Sequence[Any], holomorphic: bool) -> None:
-    """Refuse values that are not complex for a holomorphic function, and values that are not real otherwise."""
+    """Raise an error unless values are complex for a holomorphic function, and real otherwise."""
     for aval in avals:
         if holomorphic and not dtypes.is_complex(aval.dtype):
             raise TypeError(f"{which} must be complex with holomorphic=True, got {aval.str_short()}")
@@ -114,12 +115,12 @@ def jacrev(
     Args:
       fun: a function of pytrees of arrays.
       argnums: the position or positions of the arguments to differentiate.
-      has_aux: whether `fun` returns a pair whose second element is passed through.
+      has_aux: whether `fun` returns a pair (result, aux).
       holomorphic: whether `fun` is complex-valued and holomorphic.
       allow_int: whether integer arguments are accepted.
 
     Returns:
-      As `jacfwd`.
+      As for `jacfwd`.
 
     >>> import primax as px
     >>> px.jacrev(lambda x: x * x)(px.numpy.arange(3.0)).tolist()
@@ -180,11 +181,11 @@ def hessian(
     Args:
       fun: a function of pytrees of arrays.
       argnums: the position or positions of the arguments to differentiate.
-      has_aux: whether `fun` returns a pair whose second element is passed through.
+      has_aux: whether `fun` returns a pair (result, aux).
       holomorphic: whether `fun` is complex-valued and holomorphic.
 
     Returns:
-      As `jacfwd` of `jacrev`.
+      As for `jacfwd` of `jacrev`.
 
     >>> import primax as px
     >>> px.hessian(lambda x: (x * x * x).sum())(px.numpy.arange(2.0)).tolist()

@@ -1,4 +1,4 @@
-"""Forward-mode differentiation: values travel with their tangents."""
+"""Forward-mode differentiation: each value is paired with its tangent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["JVPTrace", "JVPTracer", "PrimalTrace", "jvp_flat", "jvp_jaxpr", "pri
 _new = object.__new__
 _table = rules.jvp_rules
 _functions = _table.functions
-_real = frozenset([np.dtype(np.float32), np.dtype(np.float64)])  # whose tangents have the same dtype
+_real = frozenset([np.dtype(np.float32), np.dtype(np.float64)])  # dtypes equal to their tangent dtypes
 _has_external_rule = ExternalRules(_table)
 
 
@@ -59,7 +59,7 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(Trace):
-    """Applies JVP rules; the rules themselves run under the parent trace."""
+    """Applies JVP rules; the rules run under the parent trace."""
 
     __slots__ = ()
 
@@ -90,7 +90,7 @@ class JVPTrace(Trace):
         rule = _functions.get(primitive) or _table.find(primitive, "differentiation (jvp, grad, linearize)")
         returned = call_rule(self.parent, _table, primitive, rule, tuple(primals), tuple(tangents), params=params)
         if type(returned) is tuple and len(returned) == 2 and not primitive.multiple_results:
-            results = self.tracer(primitive, *returned)  # without a call of `results`
+            results = self.tracer(primitive, *returned)  # avoids a call of `results`
         else:
             results = self.results(primitive, returned)
         if promise is not None:
@@ -98,10 +98,10 @@ class JVPTrace(Trace):
         return results
 
     def results(self, primitive: Any, returned: Any) -> Any:
-        """The results of a rule as tracers; plain values where the tangent is zero.
+        """The results of a rule as tracers; results with zero tangents as plain values.
 
         Raises:
-          RuleError: it is not the primals and tangents of the results, or their types do not fit.
+          RuleError: the rule did not return primals and tangents, or their types do not fit.
         """
         try:
             out, tangent_out = returned
@@ -118,7 +118,7 @@ class JVPTrace(Trace):
     def tracer(self, primitive: Any, primal: Any, tangent: Any) -> Any:
         """One result of a rule as a tracer; a plain value if its tangent is zero."""
         if type(tangent) is not Zero:
-            tracer = _new(JVPTracer)  # without a call of `__init__`
+            tracer = _new(JVPTracer)  # avoids a call of `__init__`
             tracer._trace = self
             tracer.primal = primal
             tracer.tangent = tangent
@@ -130,7 +130,7 @@ class JVPTrace(Trace):
 
 
 class CheckedJVPTrace(JVPTrace):
-    """Holds every primal that a rule returns to the type that the primitive promises."""
+    """Checks the type of every primal that a rule returns against the type that the primitive promises."""
 
     __slots__ = ()
 
@@ -141,7 +141,7 @@ class CheckedJVPTrace(JVPTrace):
 
 
 class PrimalTrace(Trace):
-    """Takes the primals of values that are differentiated further out: to its functions these are constants."""
+    """Removes the tangents of closed-over values; for the traced function such values are constants."""
 
     __slots__ = ()
 
@@ -151,7 +151,7 @@ class PrimalTrace(Trace):
         return self.parent.process(primitive, [self.primal(x) for x in args], params)
 
     def primal(self, x: Any) -> Any:
-        """A value without tangents of transformations that are not at work around this trace."""
+        """A value without the tangents of transformations that do not enclose this trace."""
         while type(x) is JVPTracer and not encloses(x._trace, self.parent):
             x = x.primal
         return x
@@ -169,7 +169,7 @@ def primals_only(fun: Callable[..., Sequence[Any]], *args: Any) -> list[Any]:
 
 
 def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
-    """The primal is an array, and the symbolic zero beside it has its shape."""
+    """Check that the primal is an array, and that the symbolic zero for it has its shape."""
     aval = type_of(_table, primitive, primal)
     if tangent._aval is not None and getattr(aval, "shape", None) != tangent.shape:
         text = f"returned {tangent!r} as the tangent of a primal of type {aval.str_short()}"
@@ -177,7 +177,7 @@ def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
 
 
 def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
-    """The type of the primal, if the tangent's type fits it."""
+    """The type of the primal, after a check that the tangent's type fits it."""
     try:
         p = primal.aval if isinstance(primal, Tracer) else get_aval(primal)
         t = tangent.aval if isinstance(tangent, Tracer) else get_aval(tangent)
@@ -189,7 +189,7 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
         for x in (primal, tangent):
             if isinstance(x, Tracer) and not x._trace.alive:
                 raise stale(_table, primitive, x)
-    # Equal types are not enough: tangents of integers have another type.
+    # The types need not be equal: tangents of integers have another type.
     if (p is t and p.dtype in _real) or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
         return p
     raise wrong(
@@ -212,9 +212,9 @@ def jvp_flat(
 
     Args:
       fun: takes one value per primal, returns a list of values.
-      primals: where to differentiate.
+      primals: the point of differentiation.
       tangents: one for each primal, possibly `Zero`.
-      parent: the trace under which rules run, if not the current one.
+      parent: the trace under which rules run; by default the current one.
     """
     if not isinstance(parent, Trace | None):
         raise TypeError(f"jvp_flat: parent must be a trace or None, got {parent!r}")
@@ -248,11 +248,12 @@ def jvp_jaxpr(
 
     Args:
       closed: a program from x to y.
-      nonzeros: for each of its inputs whether its tangent is given.
-      instantiate: for each output (or for all) whether its tangent is wanted even where it is zero.
+      nonzeros: for each input whether its tangent is an input of the result.
+      instantiate: for each output (or for all) whether to return its tangent even if it is zero.
 
     Returns:
-      The program from (x, the given tangents) to (y, the nonzero tangents), and which tangents are nonzero.
+      The program from (x, the nonzero tangents) to (y, the nonzero tangents), and a mask of the nonzero output
+      tangents.
     """
     nonzeros = tuple(nonzeros)
     wanted = [instantiate] * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else list(instantiate)

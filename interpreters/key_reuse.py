@@ -1,8 +1,9 @@
 """`debug_key_reuse`: errors for random keys that are used twice, with the lines of both uses.
 
-The program of each computation is walked before it runs. A key has an origin, the value that it is a part of, and a
-path of the operations that took the part out; a use of a part is a use of all that it is in, and of all that is in it.
-Positions are operands of such operations: two are the same if they have one value, or come from the same by one way.
+Before a program runs, its equations are examined. A key has an origin, which is the whole value that it is a part of,
+and a path, which are the operations that took the part. The use of a part is a use of all parts that contain it or that
+it contains. Positions are operands of such operations: two positions are the same if they have the same value, or if
+the same operations computed them from the same values.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 
 __all__ = ["KeyUse", "register_key_use", "watched_keys"]
 
-_users: dict[Any, bool] = {}  # primitives that take keys: whether they use them up
+_users: dict[Any, bool] = {}  # for each primitive that takes keys: whether it consumes them
 _SAME = frozenset(("squeeze", "reshape", "expand_dims", "copy", "device_put", "sharding_constraint", "reshard"))
 
 
@@ -31,13 +32,13 @@ def register_key_use(primitive: Any, *, uses_up: bool) -> None:
 
     Args:
       primitive: what is applied to the key.
-      uses_up: whether the key must be used for nothing else.
+      uses_up: whether no other operation may use the key.
     """
     _users[primitive] = uses_up
 
 
 class Origin:
-    """A value of keys that is a part of no other, and where parts of it were used."""
+    """A value of keys that is not a part of another value, with the uses of its parts."""
 
     __slots__ = ("used",)
 
@@ -46,7 +47,7 @@ class Origin:
 
 
 class KeyUse:
-    """A key, or an array of keys: its origin, and what was taken out of it."""
+    """A key, or an array of keys: its origin and its path."""
 
     __slots__ = ("origin", "path")
 
@@ -59,10 +60,10 @@ class KeyUse:
         return KeyUse(self.origin, (*self.path, what))
 
     def use(self, line: str) -> None:
-        """Note that it is used up.
+        """Record that the key is consumed.
 
         Raises:
-          KeyReuseError: it is already, or a part of it, or what it is a part of.
+          KeyReuseError: the key, a part of it, or a value that it is a part of, is consumed already.
         """
         for path, before in self.origin.used.items():
             common = min(len(path), len(self.path))
@@ -75,7 +76,7 @@ class KeyUse:
 
 
 class JoinedUse(KeyUse):
-    """Keys one after the other: a use of all is a use of each.
+    """Keys one after the other; a use of all is a use of each.
 
     Args:
       pieces: the keys, in order.
@@ -110,8 +111,8 @@ class Number:
     """A value that is not a key.
 
     Args:
-      make: what makes its mark, which values that are the same have in common; None if it is like no other.
-      known: the value, if that is known.
+      make: makes its mark, which is the same for the same values; None if it differs from all others.
+      known: the value if it is known.
     """
 
     __slots__ = ("_known", "_make", "_mark")
@@ -134,11 +135,11 @@ class Number:
 
 
 _count = itertools.count()
-_FEW = 64  # a larger value than this is not read
+_FEW = 64  # larger values are not read
 
 
 def _number_of(x: Any) -> Number:
-    """A value that is known."""
+    """The record of a known value."""
     if np.size(x) > _FEW:
         return Number()
 
@@ -160,7 +161,7 @@ _known: dict[int, tuple[weakref.ref[Any], KeyUse]] = {}
 
 
 def _of_array(x: ExtendedArray) -> KeyUse:
-    """The record of a key with a value."""
+    """The record of a key with a known value."""
     found = _known.get(id(x))
     if found is None or found[0]() is not x:
         _know(x, use := KeyUse())
@@ -174,14 +175,14 @@ def _know(x: ExtendedArray, use: KeyUse) -> None:
 
 
 def watched_keys(closed: ClosedJaxpr, args: Sequence[Any]) -> Any:
-    """Look at what a program does with keys, before it runs.
+    """Examine the use of keys in a program before it runs.
 
     Args:
       closed: the program.
       args: its arguments.
 
     Returns:
-      A function that is given the results, and takes note of those that are parts of keys; None if nothing is watched.
+      A function of the results that records those that are parts of keys; None if there is nothing to record.
 
     Raises:
       KeyReuseError: a key is used twice.
@@ -202,7 +203,7 @@ Use = KeyUse | Number
 
 
 def _walk(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Use]:
-    """The marks of a program's results from those of its arguments: `KeyUse`s, `Number`s, or values."""
+    """The marks of a program's results, from those of its arguments: `KeyUse`s, `Number`s, or values."""
     env: dict[Any, Use] = {}
 
     def known(x: Any) -> Use:
@@ -242,7 +243,7 @@ def _outs(eqn: Any, uses: list[Use]) -> list[Use]:
         return [JoinedUse(given)]
     if len(given) == 1 and kind in _SAME:
         return given * len(eqn.outvars)  # type: ignore[return-value]
-    if len({(id(use.origin), use.path) for use in given}) > 1:  # one of several, as where elements end a loop apart
+    if len({(id(use.origin), use.path) for use in given}) > 1:  # as for elements whose loops ended at different steps
         return [KeyUse() if has_extended_dtype(var.aval) else Number() for var in eqn.outvars]
     what = (kind, repr(eqn.params), *[use.mark for use in uses if isinstance(use, Number)])
     joined = given[0]
@@ -256,7 +257,7 @@ def _outs(eqn: Any, uses: list[Use]) -> list[Use]:
 
 
 def _single(eqn: Any, uses: list[Use], count: int) -> int | None:
-    """The row that a slice takes of an array of `count` keys; None if it is not known."""
+    """The row that a slice takes from an array of `count` keys; None if it is unknown."""
     shape = eqn.invars[0].aval.shape
     if shape[0] != count or eqn.outvars[0].aval.shape != (1, *shape[1:]):
         return None
@@ -275,7 +276,7 @@ def _programs(params: dict[str, Any]) -> Iterator[ClosedJaxpr]:
 
 
 def _of_scan(eqn: Any, uses: list[Use]) -> list[Use]:
-    """Two steps of a loop: a key that each of them uses is used twice."""
+    """Two steps of a loop: a key that both steps use is used twice."""
     consts, carry = eqn.params["num_consts"], eqn.params["num_carry"]
     closed = eqn.params["jaxpr"]
     carried = uses[consts : consts + carry]
@@ -284,7 +285,7 @@ def _of_scan(eqn: Any, uses: list[Use]) -> list[Use]:
         rows = [use.part(("step", step)) if isinstance(use, KeyUse) else Number() for use in uses[consts + carry :]]
         outs = _walk(closed.jaxpr, [*closed.consts, *uses[:consts], *carried, *rows])
         carried = outs[:carry]
-    for use in uses[consts + carry :]:  # all its rows are used, if the first is
+    for use in uses[consts + carry :]:  # all rows are used if the first one is
         if isinstance(use, KeyUse):
             lines = [use.origin.used.pop((*use.path, ("step", step)), None) for step in range(2)]
             if lines[0] is not None:
@@ -294,7 +295,7 @@ def _of_scan(eqn: Any, uses: list[Use]) -> list[Use]:
 
 
 def _of_while(eqn: Any, uses: list[Use]) -> list[Use]:
-    """Two rounds of a loop."""
+    """Two steps of a loop."""
     first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
     carried = uses[first + second :]
@@ -305,7 +306,7 @@ def _of_while(eqn: Any, uses: list[Use]) -> list[Use]:
 
 
 def _of_cond(eqn: Any, uses: list[Use]) -> list[Use]:
-    """A key counts as used if any branch uses it; uses in two branches count as one."""
+    """A key is used if any branch uses it; uses in two branches count as one."""
     operands = uses[1:]
     origins = {id(origin): origin for use in operands for origin in _origins(use)}
     before = {at: dict(origin.used) for at, origin in origins.items()}
@@ -332,7 +333,7 @@ def _fresh(eqn: Any, uses: list[Use]) -> list[Use]:
     return [KeyUse() if has_extended_dtype(var.aval) else _computed(eqn, i, uses) for i, var in enumerate(eqn.outvars)]
 
 
-# By the plugin too: another's primitive may have the same name, and other parameters.
+# Keyed by plugin, too: another plugin's primitive may have the same name and other parameters.
 _CONTROL_FLOW = {
     ("control_flow", "scan"): _of_scan,
     ("control_flow", "while"): _of_while,

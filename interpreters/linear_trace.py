@@ -1,4 +1,4 @@
-"""Recording: known operations run at once; operations that depend linearly on some inputs are put on a tape."""
+"""Recording: known operations run at once; operations that depend linearly on some inputs are recorded on a tape."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LinearTracer(Tracer):
 
 
 class TapeEqn:
-    """One linear operation. Among `args`, tracers of the tape are linear; anything else is a residual."""
+    """One linear operation. Among `args`, tracers of the tape are linear; other values are residuals."""
 
     __slots__ = ("args", "outs", "params", "primitive", "source_info")
 
@@ -53,7 +53,7 @@ class TapeEqn:
 
 
 class LinearTrace(Trace):
-    """Computes operations that do not depend on the tape's inputs under the parent, and records the rest."""
+    """Runs operations that do not depend on the tape's inputs under the parent, and records the others."""
 
     __slots__ = ("count", "eqns", "here", "inputs", "lines", "settings", "x64")
 
@@ -68,16 +68,16 @@ class LinearTrace(Trace):
         self.lines = is_staged(parent) or refuses_nonfinite()
         self.here = thread.here
         self.settings = thread.config
-        self.x64 = config.enable_x64.value  # the scalars on the tape are typed by it
+        self.x64 = config.enable_x64.value  # determines the types of the scalars on the tape
 
     def new_input(self, aval: Any) -> LinearTracer:
-        """One more input of the tape."""
+        """Add an input to the tape."""
         tracer = self.new_value(aval)
         self.inputs.append(tracer)
         return tracer
 
     def new_value(self, aval: Any) -> LinearTracer:
-        """A value on the tape, to be bound by an equation the caller records."""
+        """A new value on the tape, for an equation that the caller records."""
         tracer = LinearTracer(self, aval, self.count)
         self.count += 1
         return tracer
@@ -112,21 +112,21 @@ class LinearTrace(Trace):
 
     @staticmethod
     def _apply(process: Callable[..., Any], eqn: JaxprEqn, values: dict[Any, Any]) -> None:
-        """Carry out an equation of a split operation, on the values of variables."""
+        """Run an equation of a split operation on the values of variables."""
         args = [v.val if type(v) is Literal else values[v] for v in eqn.invars]
         outs = process(eqn.primitive, args, eqn.params)
         for v, x in zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,), strict=True):
             values[v] = x
 
     def record(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
-        """Put one operation on the tape."""
+        """Record an operation on the tape."""
         avals = []
         for x in args:
             avals.append(x.aval if type(x) is LinearTracer or isinstance(x, Tracer) else get_aval(x))
         here = self.here
         settings = here.config or shared.config
         if settings is not self.settings and self.x64 is not config.enable_x64.value:
-            # The tape is read in another word size than these scalars have been written in.
+            # The tape is replayed with a different `enable_x64` from that of these scalars.
             args = [array_of(x, aval) if isinstance(x, HOST_VALUES) else x for x, aval in zip(args, avals, strict=True)]
         key: Any = (*avals, settings)
         if params:
@@ -136,7 +136,7 @@ class LinearTrace(Trace):
         except TypeError:
             found = None
         out_avals, _ = found or primitive.result_types(tuple(avals), params)
-        # `LinearTracer` and `TapeEqn` without calls of `__init__`: a tenth of the time of all this.
+        # Without calls of `LinearTracer.__init__` and `TapeEqn.__init__`, which would take a tenth of the time.
         outs: list[LinearTracer] = []
         count = self.count
         for aval in out_avals:
@@ -149,7 +149,7 @@ class LinearTrace(Trace):
         self.count = count
         source = here.source
         if source is None and (self.lines or has_external_transpose[primitive]):
-            source = _get_traceback()  # not always: an eager tape would take a tenth of its time for it
+            source = _get_traceback()  # only here: on an eager tape this would take a tenth of the time
             if use.begun:
                 source = scoped(source)
         eqn = _new(TapeEqn)

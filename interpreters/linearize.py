@@ -25,7 +25,7 @@ __all__ = ["Tape", "linear_tape", "linearize_flat", "transpose_jaxpr"]
 
 
 class _Place:
-    """Where a residual belongs on a tape that was taken apart."""
+    """A placeholder for a residual on a tape."""
 
     __slots__ = ("index",)
 
@@ -37,7 +37,7 @@ class Tape:
     """A recorded linear function.
 
     Attributes:
-      in_avals: types of its inputs, float0 inputs left out.
+      in_avals: the types of its inputs, without float0 inputs.
       outs: for each output a value on the tape or a `Zero`.
     """
 
@@ -80,7 +80,7 @@ class Tape:
         return backward(self.trace, self.outs, cotangents)
 
     def residuals(self) -> tuple[list[Any], Tape]:
-        """The residuals of the tape, each once, and the tape with placeholders for them."""
+        """The distinct residuals of the tape, and the tape with placeholders for them."""
         found: dict[int, _Place] = {}
         values: list[Any] = []
 
@@ -99,7 +99,7 @@ class Tape:
         return self._with(lambda x: values[x.index] if type(x) is _Place else x)
 
     def _with(self, change: Callable[[Any], Any]) -> Tape:
-        """A copy with what does not depend on the inputs changed."""
+        """A copy with changes to the values that do not depend on the inputs."""
         old, new = self.trace, LinearTrace(None)
         new.x64, new.count = old.x64, old.count
         new.end()
@@ -133,9 +133,9 @@ def linearize_flat(
 
     Args:
       fun: takes one value per primal, returns a list of values.
-      primals: where to linearize.
-      active: for each primal whether the derivative with respect to it is wanted; by default, all that have
-        non-trivial tangents.
+      primals: the point of linearization.
+      active: for each primal whether to differentiate with respect to it; by default all primals with non-trivial
+        tangents.
 
     Returns:
       The outputs, and a tape whose inputs are tangents of the active primals.
@@ -179,7 +179,7 @@ def linear_tape(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any]) -> T
 
 
 def _constant(x: Any) -> Any:
-    """An output that does not depend on the inputs: it transposes to nothing."""
+    """An output that does not depend on the inputs; its transpose is zero."""
     return instantiate_zeros(x) if type(x) is Zero else x
 
 
@@ -193,15 +193,15 @@ def transpose_jaxpr(
 
     Args:
       closed: a program.
-      linear: for each input whether the program is transposed with respect to it, in which it must be linear.
+      linear: for each input whether to transpose with respect to it; the program must be linear in these inputs.
       nonzero: for each output whether its cotangent is an input of the result; the others are zero.
-      instantiate: for each linear input (or for all) whether its cotangent is wanted even if it is zero.
+      instantiate: for each linear input (or for all) whether to return its cotangent even if it is zero.
 
     Returns:
       The program, and for each linear input whether it returns a cotangent.
 
     Raises:
-      ValueError: there is not an entry of `linear` for each input, or of `nonzero` for each output.
+      ValueError: the length of `linear` is not the number of inputs, or that of `nonzero` the number of outputs.
     """
     for name, flags, avals in (("linear", linear, closed.in_avals), ("nonzero", nonzero, closed.out_avals)):
         if len(flags) != len(avals):

@@ -52,14 +52,15 @@ def register_lowering(
     """Register a lowering rule.
 
     Args:
-      primitive: what it lowers.
+      primitive: the primitive.
       rule: `(ctx, *ir_values, **params) -> ir values`.
-      platform: the only platform it is for; it need not be present. None is the default for all.
-      inline: jax's leave to share what the rule builds. Here every equation is built in place, which means the same.
-      cacheable: likewise.
+      platform: the only platform of the rule, which need not be present; None for the default rule.
+      inline: accepted for jax, which may share the operations of a rule; here each equation has its own, which is
+        equivalent.
+      cacheable: the same.
 
     Raises:
-      PluginError: there is a rule that somebody else has given.
+      PluginError: there is a rule of another plugin.
     """
     rules.lowering_rules[primitive if platform is None else (primitive, platform)] = rule
     return rule
@@ -70,21 +71,22 @@ class ModuleContext:
 
     Attributes:
       module: the MLIR module.
-      platform: what it is built for.
-      host_callbacks: Python functions that the program calls; rules append, the executable keeps them alive.
-      failures: what these raise in a program over several devices.
-      keepalives: whatever else must live as long as the executable.
-      calls_foreign: whether the program calls foreign functions, which may fail; rules say so.
-      partitions: on how many devices the program runs.
+      platform: its platform.
+      host_callbacks: Python functions that the program calls; rules append to them, and the executable keeps them
+        alive.
+      failures: the record of their errors in a program over several devices.
+      keepalives: other objects that must live as long as the executable.
+      calls_foreign: whether the program calls foreign functions, which may fail; rules set it.
+      partitions: the number of devices on which the program runs.
       mesh: a mesh of these devices; None for one device.
       mesh_symbols: the names of its meshes.
-      anchor: a number that calls of Python take, so that XLA knows them as one device's; None where none is needed.
-      manual: the mesh, and those of its axes along which what is being built is the program of one device; else None.
-      divide: `(ctx, rule, args, params)` to the results of what a sharding rule divides among devices, or None; None
-        where there is one device, or the module is for other processes.
-      parts: what is divided so.
-      typed: whether values may be divided among devices as their types tell.
-      source: where the equation that is being lowered was made.
+      anchor: a number that calls of Python take, so that XLA assigns them to one device; None if it is not needed.
+      manual: the mesh and its manual axes, inside a per-device program; otherwise None.
+      divide: `(ctx, rule, args, params)` to the results of an operation that a sharding rule divides among devices, or
+        None; None for one device, or for modules for other processes.
+      parts: the operations divided in this way.
+      typed: whether other values may be divided among devices according to their types.
+      source: the place of the equation that is being lowered.
     """
 
     def __init__(self, shared: SharedContext, module: Any, platform: str, root: Jaxpr, partitions: int = 1) -> None:
@@ -145,7 +147,7 @@ class ModuleContext:
 
         Args:
           function: the function.
-          instead: makes what it returns where it fails in a program over several devices, which wait for each other.
+          instead: makes its results if it fails in a program over several devices, which wait for each other.
         """
         located = _located(function, self.source)
         if self.partitions > 1 and instead is not None:
@@ -155,7 +157,7 @@ class ModuleContext:
 
 
 def _located(function: Callable[..., Any], source: Any) -> Callable[..., Any]:
-    """A function whose errors name their origin in the text, since XLA keeps only the text of an error."""
+    """A function whose errors name their origin in the text, because XLA keeps only the text of an error."""
 
     def call(*args: Any) -> Any:
         try:
@@ -176,7 +178,7 @@ class LoweringRuleContext:
 
     Attributes:
       module_context: the module being built.
-      primitive: what is lowered.
+      primitive: the primitive that is lowered.
       avals_in: types of the operands.
       avals_out: types of the results.
       tokens_in: the current token of each ordered effect of the equation.
@@ -261,10 +263,10 @@ def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, A
 
 
 def _refuse_wide(primitive: Any, params: dict[str, Any]) -> None:
-    """Name the parameter with an int that does not fit 64 bits, which no rule can hand to XLA."""
+    """Raise an error for a parameter with an int that does not fit into 64 bits, since no rule can pass it to XLA."""
     for name, value in params.items():
         parts = [value]
-        for x in parts:  # grows
+        for x in parts:  # parts grows in the loop
             if isinstance(x, tuple | list):
                 parts += x
             elif isinstance(x, int) and not -(2**63) <= x < 2**63:
@@ -272,7 +274,7 @@ def _refuse_wide(primitive: Any, params: dict[str, Any]) -> None:
 
 
 def _rule_of(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
-    """`find_lowering`, quickly where the plugins are active already."""
+    """`find_lowering`, with a fast path if the plugins are active already."""
     key: Any = (ctx.primitive, ctx.module_context.platform)
     rule = _functions.get(key)
     if rule is None:
@@ -293,7 +295,7 @@ def find_lowering(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
     """The lowering rule of a primitive for the platform of the module, and its key in the table.
 
     Raises:
-      MissingRuleError: there is none, though there may be for other platforms.
+      MissingRuleError: there is no rule for this platform.
     """
     primitive, platform = ctx.primitive, ctx.module_context.platform
     rules.let_go(rules.lowering_rules, primitive)
@@ -308,7 +310,7 @@ def find_lowering(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
 
 
 def ir_constants_of(closed: ClosedJaxpr) -> list[Any]:
-    """The IR values of a program's constants, of the types that the program has them in."""
+    """The IR values of a program's constants, with their types in the program."""
     return [ir_constant(x, v.aval) for v, x in zip(closed.jaxpr.constvars, closed.consts, strict=True)]
 
 
@@ -329,7 +331,7 @@ def jaxpr_subcomp(
       args: IR values of its invars.
 
     Returns:
-      IR values of its outputs, and the tokens afterwards.
+      IR values of its outputs, and the tokens after it.
     """
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
@@ -402,36 +404,36 @@ def tell_compiler(values: Sequence[Any], attributes: Sequence[tuple[str, str]]) 
 
 
 def physical_lowering(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a lowering rule that accepts arrays of extended dtypes as arrays of their elements.
+    """Mark a lowering rule that takes arrays of extended dtypes as arrays of their elements.
 
-    Other primitives, except those that hold programs, are lowered by their batching rules where such arrays occur.
+    Other primitives, except those that hold programs, are lowered for such arrays by their batch rules.
     """
     rule.physical = True  # type: ignore[attr-defined]
     return rule
 
 
 def _is_by_elements(ctx: LoweringRuleContext, params: dict[str, Any]) -> bool:
-    """Whether an equation deals with arrays of extended dtypes and knows nothing of their elements."""
+    """Whether an equation has arrays of extended dtypes, and a lowering rule that does not support them."""
     if not any(map(has_extended_dtype, (*ctx.avals_in, *ctx.avals_out))) or next(jaxprs_in_params(params), None):
         return False
     return not getattr(_rule_of(ctx)[1], "physical", False)
 
 
 def _holds_summands(jaxpr: Any) -> bool:
-    """Whether a program has values that are still to be summed over devices."""
+    """Whether a program has unreduced values."""
     atoms = (*jaxpr.constvars, *jaxpr.invars, *(v for eqn in jaxpr.eqns for v in eqn.outvars))
     return any(map(stack_axes, (v.aval for v in atoms)))
 
 
 def _is_on_summands(ctx: LoweringRuleContext, params: dict[str, Any]) -> bool:
-    """Whether the operands of an equation are summands instead of values, which its lowering rule does not know."""
+    """Whether the operands of an equation are summands, which its lowering rule does not support."""
     if not any(map(stack_axes, (*ctx.avals_in, *ctx.avals_out))) or next(jaxprs_in_params(params), None):
         return False
     return not getattr(_rule_of(ctx)[1], "takes_summands", False)
 
 
 def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) -> Any:
-    """A private function of the module that computes a closed jaxpr; one per jaxpr object.
+    """A private function of the module that computes a closed jaxpr; one for each jaxpr object.
 
     It takes and returns a token for each of the jaxpr's ordered effects, before its other arguments.
     """
@@ -458,7 +460,7 @@ def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) ->
     return function
 
 
-# XLA overflows its stack on call graphs some 180 functions deep; deeper ones are built in place.
+# XLA overflows its stack on call graphs that are about 180 functions deep; deeper ones are inlined.
 _MOST_NESTED_CALLS = 64
 
 
@@ -479,7 +481,7 @@ def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: S
 
 
 def inline_jaxpr(ctx: LoweringRuleContext, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
-    """Build the IR of a closed jaxpr in place."""
+    """Build the IR of a closed jaxpr inline."""
     consts = ir_constants_of(closed)
     outs, tokens = jaxpr_subcomp(ctx.module_context, closed.jaxpr, ctx.tokens_in, consts, args)
     if ctx.tokens_in:
@@ -492,7 +494,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
 
     Args:
       fun: `(*arrays, **params)`, returns an array, or a list of them if `multiple_results`.
-      multiple_results: as of the primitive.
+      multiple_results: that of the primitive.
     """
 
     def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> list[Any]:
@@ -506,7 +508,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
                 )
             return out if multiple_results else [out]
 
-        # A program may be lowered outside of the scope of enable_x64 in which it was traced.
+        # A program may be lowered outside of the `enable_x64` block in which it was traced.
         avals = (*ctx.avals_in, *ctx.avals_out)
         wide = enable_x64.value or any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in avals)
         with enable_x64(wide):
@@ -519,10 +521,10 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
 
 
 def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
-    """The lowering rule of an elementwise operation of that name; scalars and axes of length 1 are repeated.
+    """The lowering rule of an elementwise operation; scalars and axes of length 1 are broadcast.
 
     Args:
-      op_name: the operation, such as `stablehlo.add`.
+      op_name: the name of the operation, such as `stablehlo.add`.
       attributes: for each attribute a function that makes it.
     """
 
@@ -541,12 +543,12 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
 
 
 def broadcast_scalar(x: Any, aval: Any) -> Any:
-    """A rank-0 IR value, repeated to a shape."""
+    """A rank-0 IR value, broadcast to a shape."""
     return _repeat(x, (), aval)
 
 
 def _repeat(x: Any, axes: Sequence[int], aval: Any) -> Any:
-    """An IR value, repeated to a type, in which `axes` are its own."""
+    """An IR value, broadcast to a type; `axes` are the positions of its own axes."""
     create = _jaxlib.ir.Operation.create
     dims = {"broadcast_dimensions": _jaxlib.ir.DenseI64ArrayAttr.get(list(axes))}
     return create("stablehlo.broadcast_in_dim", [aval_to_ir_type(aval)], [x], dims).results[0]

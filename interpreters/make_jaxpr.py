@@ -25,13 +25,13 @@ def make_jaxpr(
 
     Args:
       fun: a function of pytrees of arrays.
-      static_argnums: positions of arguments that are part of the program.
-      axis_env: pairs of names and sizes of axes that operations such as `psum` may name; none if None.
-      return_shape: whether to return the structure of the result too, with `ShapeDtypeStruct`s for arrays.
+      static_argnums: positions of arguments whose values are part of the program.
+      axis_env: pairs of names and sizes of axes, for operations such as `psum`; by default none.
+      return_shape: whether to return the structure of the result, too, with `ShapeDtypeStruct`s for arrays.
 
     Returns:
-      A function of the same arguments (or `ShapeDtypeStruct`s) that returns a `ClosedJaxpr`, or a pair of it and
-      the shapes.
+      A function of the same arguments (or `ShapeDtypeStruct`s) that returns a `ClosedJaxpr`, or a pair with the
+      shapes.
 
     >>> import primax as px
     >>> px.make_jaxpr(lambda x: 2.0 * x)(3.0)
@@ -76,7 +76,7 @@ def _axes(axis_env: Any) -> dict[Any, int]:
     """The names and sizes of axes in scope.
 
     Raises:
-      TypeError: they are no pairs of a name, which has a hash, and an integer.
+      TypeError: they are not pairs of a hashable name and an integer.
     """
     pairs = [] if axis_env is None else sequence("make_jaxpr", "axis_env", axis_env)
     axes: dict[Any, int] = {}

@@ -1,4 +1,4 @@
-"""The mesh in scope, including inside per-device programs."""
+"""The mesh in scope, also inside per-device programs."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def make_mesh(axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devi
       axis_shapes: the sizes of the axes.
       axis_names: their names.
       axis_types: an `AxisType` for each axis, or one for all; `Auto` if None.
-      devices: the devices to take; all of the default platform if None.
+      devices: the devices of the mesh; by default all of the default platform.
 
     Raises:
-      ValueError: there are fewer devices than the mesh has places, or names and sizes do not go together.
+      ValueError: there are too few devices, or names and sizes do not match.
 
     >>> import primax as px
     >>> px.make_mesh((1,), ("data",)).shape["data"]
@@ -65,7 +65,7 @@ def make_mesh(axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devi
 
 
 class _Setting:
-    """The result of `set_mesh`. The mesh is set already; as a context manager, this restores the earlier mesh."""
+    """The result of `set_mesh`, after the mesh was set; as a context manager, it restores the earlier mesh."""
 
     __slots__ = ("_before", "mesh")
 
@@ -83,15 +83,15 @@ class _Setting:
 
 
 def set_mesh(mesh: Mesh | None) -> _Setting:
-    """Put a mesh in scope in this thread: from now on, or within a `with` statement.
+    """Put a mesh in scope in this thread: for the rest of the program, or within a `with` statement.
 
     Specifications without a mesh refer to this mesh, and programs with uncommitted arguments run on it.
 
     Args:
-      mesh: the mesh; None for none.
+      mesh: the mesh; None removes the mesh from scope.
 
     Raises:
-      TypeError: it is not a mesh.
+      TypeError: `mesh` is not a mesh.
       ValueError: a transformation is active.
     """
     if isinstance(mesh, Mesh) and mesh.empty:
@@ -108,11 +108,11 @@ def set_mesh(mesh: Mesh | None) -> _Setting:
 def use_abstract_mesh(mesh: AbstractMesh) -> AbstractContextManager[AbstractMesh]:
     """A context manager that puts an abstract mesh in scope.
 
-    In a program over a mesh, this may be another arrangement of as many devices: types tell of its axes then.
+    In a program over a mesh, it may be another arrangement of the same number of devices; types then refer to its axes.
 
     Raises:
-      TypeError: it is no `AbstractMesh`.
-      ValueError: it has more or fewer devices than the mesh in scope.
+      TypeError: `mesh` is not an `AbstractMesh`.
+      ValueError: its number of devices differs from that of the mesh in scope.
     """
     if not isinstance(mesh, AbstractMesh):
         raise TypeError(f"use_abstract_mesh: mesh must be an AbstractMesh, got {mesh!r}")
@@ -131,7 +131,7 @@ def axes_in_scope(mesh: AbstractMesh, concrete: Mesh | None) -> Iterator[Abstrac
 
     Args:
       mesh: the axes, of any types.
-      concrete: a mesh of these axes; None for that in scope, if it is one.
+      concrete: a mesh with these axes; None for the mesh in scope, if it has them.
     """
     scope = current_scope()
     if concrete is None and scope is not None:
@@ -162,7 +162,7 @@ def manual_axes() -> tuple[Any, ...]:
 
 @lru_cache(256)
 def _with_manual(mesh: AbstractMesh, names: tuple[Any, ...]) -> AbstractMesh:
-    """A mesh with some axes under the control of the program."""
+    """A mesh with some axes of type `Manual`."""
     return mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
 
 

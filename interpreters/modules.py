@@ -29,8 +29,8 @@ class Lowered:
     Attributes:
       module: the MLIR module.
       kept: for each input of the program whether the module takes it.
-      keepalives: what must live as long as the executable.
-      parts: what sharding rules divide, of which XLA asks while it compiles.
+      keepalives: objects that must live as long as the executable.
+      parts: the operations that sharding rules divide when XLA compiles the module.
     """
 
     def __init__(self, module: ModuleContext, ordered: list[Any], kept: list[bool]) -> None:
@@ -58,17 +58,17 @@ def lower_to_module(
     checked: bool = False,
     spread: Spread | None = None,
 ) -> Lowered:
-    """The StableHLO module of a program, whose `main` takes the constants, then the kept inputs.
+    """The StableHLO module of a program; its `main` takes the constants, then the kept inputs.
 
     Args:
       closed: the program.
-      name: of the module.
-      platform: what to lower for.
+      name: the name of the module.
+      platform: its platform.
       donated: for each input whether its buffer may be reused for an output.
       kept: for each input whether `main` takes it; all if empty.
-      embed: whether the constants are written into the module, rather than passed.
-      checked: whether to compare what every rule returns with the types of its equation.
-      spread: how it is spread over several devices; None for one device.
+      embed: whether the constants are part of the module, instead of arguments.
+      checked: whether to compare the results of each rule with the types of its equation.
+      spread: the distribution over several devices; None for one device.
 
     Raises:
       ValueError: a program for several devices has ordered effects.
@@ -96,9 +96,9 @@ def lower_to_module(
         attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(i32, 1)
         module = ModuleContext(shared, op, platform, jaxpr, partitions)
         module.mesh = None if spread is None else spread.mesh
-        # Divided parts call Python while XLA compiles. Artifacts, which contain their constants, must not.
+        # Divided parts call Python while XLA compiles, which artifacts (with embedded constants) must not do.
         if partitions > 1 and not embed:
-            parts = import_module("primax.interpreters.parts")  # 5 ms that programs for one device do not spend
+            parts = import_module("primax.interpreters.parts")  # programs for one device save 5 ms
             module.divide = parts.divided_call
         module.typed = partitions > 1
         module.checked = checked or check_rules.value
@@ -140,7 +140,7 @@ def lower_to_module(
         try:
             op.operation.verify()
         except ir.MLIRError as error:
-            if not checked:  # build it once more, now looking at what every rule returns
+            if not checked:  # build it again, with checks of the results of each rule
                 lower_to_module(closed, name, platform, donated, kept, embed, checked=True, spread=spread)
             raise XlaError(
                 f"the module of {name} is not valid StableHLO; a lowering rule is wrong:\n{error}"
@@ -149,7 +149,7 @@ def lower_to_module(
 
 
 def _ins_of(spread: Spread | None, kept: Sequence[bool], count: int) -> Sequence[Any]:
-    """The shardings of the constants and of the arguments that are kept; None for each where there are none."""
+    """The shardings of the constants and of the kept arguments; None for each without a sharding."""
     if spread is None:
         return (None,) * count
     return [*spread.consts, *(s for s, k in zip(spread.ins, kept, strict=True) if k)]
@@ -158,7 +158,7 @@ def _ins_of(spread: Spread | None, kept: Sequence[bool], count: int) -> Sequence
 def _crossing(
     module: ModuleContext, values: Sequence[Any], avals: Sequence[Any], shardings: Sequence[Any], way: str
 ) -> list[Any]:
-    """Values on their way into the program or out of it, those that are still to be summed in their other form."""
+    """The arguments or results of the program; those that are unreduced are converted to or from their form inside."""
     cross = getattr(import_module("primax.interpreters.summands"), way)
     return [
         cross(module, x, aval, sharding) if stack_axes(aval) else x
@@ -175,7 +175,7 @@ def _lay_out(
     out_avals: Sequence[Any],
     tokens: int,
 ) -> None:
-    """Tell how the arguments and results of `main` lie on the devices."""
+    """Set the shardings of the arguments and results of `main`."""
     ir = _jaxlib.ir
     ins = _ins_of(spread, kept, len(in_avals))
     for given, avals, which in ((ins, in_avals, "arg_attrs"), (spread.outs, out_avals, "res_attrs")):
@@ -195,14 +195,14 @@ def _mark_arguments(
     tokens: int,
     name: str,
 ) -> None:
-    """Tell which arguments of `main` are donated."""
+    """Mark the donated arguments of `main`."""
     if not any(donated):
         return
     ir = _jaxlib.ir
     attributes: list[dict[str, Any]] = [{} for _ in donated]
     if module.partitions == 1:
         _mark_donated(attributes, in_avals, out_avals, donated, tokens, name)
-    else:  # XLA finds out what fits what, since it may choose how results lie
+    else:  # XLA matches donated arguments with results, since it may choose the shardings of results
         for found, gives in zip(attributes, donated, strict=True):
             if gives:
                 found["jax.buffer_donor"] = ir.BoolAttr.get(True)
@@ -217,7 +217,7 @@ def _mark_donated(
     tokens: int,
     name: str,
 ) -> None:
-    """Tell for each donated input which output reuses its buffer; warn of those that fit none."""
+    """Set for each donated input the output that reuses its buffer; warn about those that match none."""
     ir = _jaxlib.ir
     free: dict[Any, list[int]] = {}
     for i, aval in enumerate(out_avals):

@@ -22,7 +22,7 @@ def refuses_nonfinite() -> bool:
 
 
 def found_in(values: Sequence[Any]) -> str:
-    """Which option forbids the values, and where; empty if none does."""
+    """The option that forbids some of the values, and their place; empty if no option does."""
     for x in values:
         aval = get_aval(x)
         if not isinstance(aval, ShapedArray) or not dtypes.is_inexact(aval.dtype):
@@ -36,15 +36,15 @@ def found_in(values: Sequence[Any]) -> str:
 
 
 def refuse(name: str, outs: Sequence[Any], args: Sequence[Any]) -> None:
-    """Raise if results are not numbers.
+    """Raise an error if results are nan or inf.
 
     Args:
-      name: what computed them.
-      outs: the results.
-      args: what it computed them from.
+      name: the name of the operation.
+      outs: its results.
+      args: its arguments.
 
     Raises:
-      FloatingPointError: one of them holds a nan or inf; the message names the line.
+      FloatingPointError: a result has a nan or inf; the message names the line.
     """
     found = found_in(outs)
     if found:

@@ -23,8 +23,8 @@ class PartialEval(NamedTuple):
     Attributes:
       known: from the known inputs to (the known outputs, the residuals that are neither inputs nor outputs).
       unknown: from (residuals, unknown inputs) to the unknown outputs.
-      unknown_out: for each output of the whole whether it is unknown.
-      residuals: where each residual is found among (the known inputs, the outputs of `known`).
+      unknown_out: for each output of the whole program whether it is unknown.
+      residuals: for each residual its index among (the known inputs, the outputs of `known`).
     """
 
     known: ClosedJaxpr
@@ -38,9 +38,9 @@ class SplitCall(NamedTuple):
 
     Attributes:
       whole: the equation.
-      known: the equations that compute what is known.
-      unknown: the equation of the rest, if there is any.
-      unknown_out: for each output of the whole whether it is unknown.
+      known: the equations of its known part.
+      unknown: the equation of its unknown part, if there is one.
+      unknown_out: for each output of the equation whether it is unknown.
     """
 
     whole: JaxprEqn
@@ -53,9 +53,9 @@ def split_call(primitive: Any, avals: Sequence[Any], params: dict[str, Any], unk
     """Split one application of a primitive by its `partial_eval_jaxpr` rule.
 
     Args:
-      primitive: what is applied.
-      avals: the types of the operands.
-      params: the parameters.
+      primitive: the primitive.
+      avals: the types of its operands.
+      params: its parameters.
       unknown_in: for each operand whether it is unknown.
     """
 
@@ -82,13 +82,13 @@ def partial_eval_jaxpr(
 ) -> PartialEval:
     """Split a program into a known and an unknown part, given the known inputs.
 
-    What is known is computed by the known part, once, and handed over as residuals. Neither part holds equations
-    that its outputs do not need.
+    The known part computes all known values once, and passes them on as residuals. Neither part has equations that its
+    outputs do not need.
 
     Args:
       closed: the program.
       unknown_in: for each input whether it is unknown.
-      instantiate: for each output (or for all) whether it counts as unknown, whatever it depends on.
+      instantiate: for each output (or for all) whether it counts as unknown in any case.
     """
     forced = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
     key = ("partial_eval", tuple(unknown_in), forced)
@@ -143,7 +143,7 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Seque
     inputs = [*consts, *passed, *unknown_invars]
     unknown = rest.replace(constvars=consts, invars=inputs[len(consts) :], effects=effects_of(rest.eqns, inputs))
     if not known_eqns and _same(unknown, jaxpr):
-        unknown = jaxpr  # so that values cached on it, such as splits of its inner programs, are found again
+        unknown = jaxpr  # reuses the values cached on it, such as splits of its inner programs
     whole_known = Jaxpr(
         jaxpr.constvars,
         known_invars,
@@ -165,7 +165,7 @@ def split_equation(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> SplitCall:
     """Split an equation by the `partial_eval_jaxpr` rule of its primitive.
 
     Raises:
-      RuleError: the rule returned something else than two parts and a flag for each output.
+      RuleError: the rule did not return two parts and a flag for each output.
     """
     table = rules.partial_eval_jaxpr_rules
     try:
@@ -183,7 +183,7 @@ def split_equation(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> SplitCall:
 
 
 def _same(one: Jaxpr, other: Jaxpr) -> bool:
-    """Whether two programs consist of the very same variables and equations."""
+    """Whether two programs consist of the same variable and equation objects."""
     return (
         one.invars == other.invars
         and one.constvars == other.constvars

@@ -1,4 +1,4 @@
-"""Shardings in modules, in the form that XLA's partitioner, Shardy, reads."""
+"""Shardings in modules, in the form of XLA's partitioner, Shardy."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = [
 
 
 class Spread(NamedTuple):
-    """How what a program takes and returns lies on the devices of a mesh.
+    """The distribution of a program's arguments and results over the devices of a mesh.
 
     Attributes:
       mesh: the mesh.
       consts: the shardings of its constants.
-      ins: those of its inputs.
-      outs: those of its results, None for XLA's choice.
+      ins: the shardings of its inputs.
+      outs: the shardings of its results, None for XLA's choice.
     """
 
     mesh: Mesh
@@ -43,7 +43,7 @@ class Spread(NamedTuple):
 
 
 def mesh_symbol(module: Any, mesh: Any) -> str:
-    """The name of a mesh in a module, which it enters on first use."""
+    """The name of a mesh in a module, to which the mesh is added at its first use."""
     abstract: AbstractMesh = mesh.abstract_mesh
     key = abstract.shape_tuple
     found: str | None = module.mesh_symbols.get(key)
@@ -60,7 +60,7 @@ def mesh_symbol(module: Any, mesh: Any) -> str:
 def sharding_attribute(module: Any, mesh: Any, spec: PartitionSpec, ndim: int, open_axes: bool = False) -> Any:
     """The Shardy attribute for the sharding of a value with a given number of axes.
 
-    Along axes of open sums it is whole: Shardy refuses to hand summands to the program of one device since jaxlib 0.12.
+    It is whole along axes of pending sums: since jaxlib 0.12, Shardy does not pass summands to per-device programs.
 
     Args:
       module: the module.
@@ -79,7 +79,7 @@ def sharding_attribute(module: Any, mesh: Any, spec: PartitionSpec, ndim: int, o
 
 
 def sharding_attributes(module: Any, shardings: Sequence[Any], ranks: Sequence[int]) -> list[dict[str, Any]]:
-    """For each value the attributes of an argument or a result; none where the sharding is None."""
+    """For each value the attributes of an argument or a result; empty if the sharding is None."""
     found: list[dict[str, Any]] = []
     for sharding, ndim in zip(shardings, ranks, strict=True):
         if sharding is None:
@@ -101,7 +101,7 @@ def on_first_device(module: Any, count: int) -> Any:
 
 
 def sharding_rule(factors: Factors) -> Any:
-    """A rule in Shardy's notation, by which it carries divisions from operands to results and back."""
+    """A rule in Shardy's notation, by which Shardy propagates shardings between operands and results."""
     sdy = _jaxlib.sdy
 
     def mapping(dims: Sequence[int]) -> Any:
@@ -126,14 +126,14 @@ _stacking: set[str] = set()
 def divided_stack(
     module: Any, target: str, count: int, operands: Sequence[Sequence[int]], results: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
-    """The attributes of a foreign call that let XLA divide stacks of its operands.
+    """The attributes of a foreign call with which XLA can divide stacks of its operands.
 
     Args:
       module: the module.
       target: the name of the function.
-      count: how many leading axes the stack has, of all operands and results.
-      operands: their shapes.
-      results: likewise.
+      count: the number of leading axes of the stack, in all operands and results.
+      operands: the shapes of the operands.
+      results: the shapes of the results.
     """
     if module.partitions == 1 or count == 0:
         return {}
@@ -149,7 +149,7 @@ def divided_stack(
 
 
 def as_typed(module: Any, eqn: Any, outs: list[Any]) -> list[Any]:
-    """The results of an equation, divided as their types tell: where neither they nor operands are, XLA may choose."""
+    """The results of an equation, divided as their types record; XLA may choose if no operand or result is divided."""
     if module.manual is not None:
         return outs
     divisions = [v.aval.division for v in (*eqn.invars, *eqn.outvars) if getattr(v.aval, "division", None) is not None]
@@ -175,7 +175,7 @@ def inspect_sharding(module: Any, x: Any, handler: Callable[[Any], None]) -> Non
     Args:
       module: the module being built.
       x: the value.
-      handler: the function. It must raise nothing.
+      handler: the function. It must not raise.
     """
     ir = _jaxlib.ir
     module.keepalives.append(handler)

@@ -1,7 +1,7 @@
 """Foreign operations on each device's part: XLA's partitioner cannot divide them, so a sharding rule does.
 
-Such an operation is one call in the module, of `primax_parts`, with the rule beside it in Shardy's notation. When XLA
-divides the program, it asks Python how the call is divided, and for the program of one device.
+Such an operation is one call of `primax_parts` in the module, with its rule in Shardy's notation. When XLA divides the
+program, it calls Python for the division of the call and the program of one device.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _parts: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
 class _Part:
-    """An operation that is divided: what to divide and by which rule.
+    """An operation that is divided, with its rule.
 
     Attributes:
-      error: what went wrong while it was divided.
+      error: the error of its division, if there was one.
     """
 
     def __init__(self, primitive: Any, params: dict[str, Any], avals: Any, outs: Any, factors: Factors, mesh: Mesh):
@@ -62,11 +62,11 @@ class _Part:
         return str(self.params), str(self.avals), str(self.outs), str(self.mesh), self.wide, self.factors
 
     def divided(self, operands: Sequence[Any], results: Sequence[Any]) -> tuple[bytes, list[Any], list[Any]]:
-        """The program of one device, and the shardings over the mesh of what it takes and returns.
+        """The program of one device, and the shardings of its arguments and results over the mesh.
 
         Args:
           operands: XLA's shardings of the operands.
-          results: likewise of the results.
+          results: XLA's shardings of the results.
         """
         axes = _axes_of_factors(self, operands, results)
         ins, outs = (
@@ -89,7 +89,7 @@ def _key(part: Any) -> str:
 
 
 class _Always(threading.local):
-    """Whether this thread has everything divided by its rule."""
+    """Whether in this thread every operation is divided by its rule."""
 
     on = False
 
@@ -99,7 +99,7 @@ _always = _Always()
 
 @contextmanager
 def all_divided(on: bool = True) -> Iterator[None]:
-    """Within a `with` statement, all that has a sharding rule is divided by it, where XLA could do it too, or not."""
+    """A `with` block in which all operations with sharding rules are divided by them, even if XLA could."""
     before, _always.on = _always.on, on
     try:
         yield
@@ -108,12 +108,12 @@ def all_divided(on: bool = True) -> Iterator[None]:
 
 
 def divides(ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> bool:
-    """Whether an operation is divided among devices by its sharding rule, rather than by XLA, or not at all."""
+    """Whether the sharding rule of an operation divides it among devices. Otherwise XLA divides it, or nothing does."""
     module = ctx.module_context
     told = rules.sharding_rules.functions.get(ctx.primitive)
     if told is None or getattr(told, "for_types", False) or module.manual is not None or ctx.tokens_in:
         return False
-    if module.platform != "cpu":  # other clients have partitioners of their own
+    if module.platform != "cpu":  # other clients have their own partitioners
         return False
     return _always.on or _calls_foreign(ctx, rule, args, params)
 
@@ -124,9 +124,9 @@ _foreign: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 def _calls_foreign(
     ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]
 ) -> bool:
-    """Whether a lowering rule builds calls of foreign functions that tell XLA nothing of how they are divided.
+    """Whether a lowering rule builds foreign calls without information for XLA about their division.
 
-    The rule is tried once, in a function that is thrown away.
+    The rule runs once, in a function that is discarded.
     """
     found = _foreign.get(rule)
     if found is None:
@@ -182,10 +182,10 @@ def call_of(ctx: LoweringRuleContext, part: Any, args: Sequence[Any], rule: Any)
     """The results of a call that a part divides when XLA divides the program.
 
     Args:
-      ctx: of the operation.
-      part: has what `_Part` has.
+      ctx: the lowering context of the operation.
+      part: an object with the methods of `_Part`.
       args: the operands.
-      rule: in Shardy's notation, or None.
+      rule: the rule in Shardy's notation, or None.
     """
     module = ctx.module_context
     key = _key(part)
@@ -222,12 +222,12 @@ def _of_operands(arg_shapes: Any, arg_shardings: Any, shape: Any, key: bytes) ->
 
 @cache
 def _builder() -> ThreadPoolExecutor:
-    """A thread of Python's own: XLA's, which asks, may end while the context that a module was built in is in use."""
+    """A thread of Python: XLA's thread may end while it uses the context in which it built a module."""
     return ThreadPoolExecutor(1, "primax_parts")
 
 
 def _partition(arg_shapes: Any, arg_shardings: Any, shape: Any, sharding: Any, key: bytes) -> Any:
-    """The program of one device, and the divisions of its arguments and results, for XLA."""
+    """The program of one device, and the shardings of its arguments and results, for XLA."""
     part = _parts[key.decode()]
     try:
         several = len(part.outs) != 1
@@ -256,9 +256,9 @@ def _spec(dims: Sequence[int], axes: dict[int, tuple[Any, ...]]) -> PartitionSpe
 
 
 def _axes_of_factors(part: _Part, arg_shardings: Sequence[Any], results: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
-    """For each dimension the axes of the mesh that divide it.
+    """For each dimension the mesh axes that divide it.
 
-    What results want comes first, then what operands have; an axis divides one dimension.
+    The shardings of results take precedence over those of operands; an axis divides only one dimension.
     """
     mesh, factors = part.mesh, part.factors
     wanted: list[tuple[int, tuple[Any, ...]]] = []
@@ -310,7 +310,7 @@ def _program_of_part(part: _Part, axes: dict[int, tuple[Any, ...]]) -> bytes:
 
 
 def _reduced(x: Any, dims: Sequence[int], factors: Factors, axes: dict[int, tuple[Any, ...]]) -> Any:
-    """A result of one device, reduced with those of the others along the axes that divide the reduced dimensions."""
+    """A result of one device, reduced over the devices along the axes that divide the reduced dimensions."""
     for i, names in axes.items():
         if i not in dims and any(i in operand for operand in factors.operands) and factors.mark(i) != "":
             x = hooks.reductions[factors.mark(i)](x, names)
@@ -318,7 +318,7 @@ def _reduced(x: Any, dims: Sequence[int], factors: Factors, axes: dict[int, tupl
 
 
 def module_of_part(closed: ClosedJaxpr, part: Any) -> bytes:
-    """The bytecode of a program of one device of the mesh of a part."""
+    """The bytecode of a program for one device of the mesh of a part."""
     ir = _jaxlib.ir
     shared = shared_context()
     with shared, shared.unknown:

@@ -1,8 +1,8 @@
 """PJRT plugins: libraries with XLA for other hardware, found and loaded without importing jax.
 
 A distribution offers one by an entry point in group `jax_plugins`, or by a module of the namespace package of that
-name. Such a module has a function that registers the plugin with jax, and imports jax; so it is not imported, and its
-library is looked for in its folder. `PJRT_NAMES_AND_LIBRARY_PATHS=name:path,...` names libraries without one.
+name. Such a module registers the plugin with jax, and imports jax; so it is not imported, and its library is searched
+for in its folder. `PJRT_NAMES_AND_LIBRARY_PATHS=name:path,...` names libraries without a module.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Plugin(NamedTuple):
     """A plugin that was found.
 
     Attributes:
-      name: of the platform.
-      source: where it comes from, as messages say it.
-      version: of its distribution; empty if there is none.
+      name: the name of the platform.
+      source: its origin, for messages.
+      version: the version of its distribution; empty if there is none.
       library: the file; empty if there is none.
-      gpus: what is known of the makers of its hardware; None for others.
-      problem: why it cannot be used, as far as is known before it is loaded; empty if nothing is known.
+      gpus: the family of its hardware; None for other hardware.
+      problem: the reason why it cannot be used, as far as it is known before loading; empty if there is none.
     """
 
     name: str
@@ -49,19 +49,19 @@ class Plugin(NamedTuple):
 
     @property
     def release(self) -> int:
-        """The release of the vendor's software; the newest one is taken."""
+        """The release of the vendor's software; the newest release has precedence."""
         return 0 if self.gpus is None else self.gpus.release
 
     @property
     def priority(self) -> int:
-        """That of its platform."""
+        """The priority of its platform."""
         return PRIORITY if self.gpus is None else PRIORITY_OF_GPUS
 
 
 def found_plugins() -> list[Plugin]:
     """All plugins that are installed or named in the environment.
 
-    Those that cannot be used come last. Of several for one platform the first is it, and the others have a problem.
+    Unusable plugins come last. Of several for one platform the first is used, and the others have a problem.
     """
     plugins = sorted([*_named(), *_offered()], key=lambda each: (bool(each.problem), -each.release))
     taken: dict[str, Plugin] = {}
@@ -85,7 +85,7 @@ def _named() -> Iterator[Plugin]:
 
 
 def _offered() -> Iterator[Plugin]:
-    """The plugins that distributions offer, and then modules of the namespace package."""
+    """The plugins that distributions offer, and then those in modules of the namespace package."""
     seen = set()
     for offer in offers_in(GROUP):
         module = offer.entry_point.partition(":")[0].strip()
@@ -121,7 +121,7 @@ def _plugin(name: str, module: str, source: str, version: str) -> Plugin:
 
 
 def folder_of(module: str) -> str | None:
-    """The folder of a package or module; None if there is none. This imports no parent packages."""
+    """The folder of a package or module; None if there is none. This does not import parent packages."""
     *around, last = module.split(".")
     for place in _folders(around):
         if os.path.isdir(os.path.join(place, last)):
@@ -132,7 +132,7 @@ def folder_of(module: str) -> str | None:
 
 
 def _folders(packages: Sequence[str]) -> list[str]:
-    """Where on the path a package inside of packages may be."""
+    """The folders on the path that may hold a nested package."""
     return [place for entry in sys.path if os.path.isdir(place := os.path.join(entry or os.curdir, *packages))]
 
 
@@ -142,14 +142,14 @@ def _files(folder: str, pattern: re.Pattern[str]) -> list[str]:
 
 
 def make_client(plugin: Plugin, runtime: Any) -> Any:
-    """The client of a plugin, which is loaded.
+    """Load a plugin and create its client.
 
     Args:
       plugin: the plugin.
-      runtime: how this process works together with others; None if it does not.
+      runtime: the state of this process among others; None if it is alone.
 
     Raises:
-      XlaError: the plugin cannot be used; the message tells why.
+      XlaError: the plugin cannot be used; the message gives the reason.
     """
     if plugin.problem:
         raise XlaError(f"the plugin for {plugin.name!r} ({plugin.source}) cannot be used: {plugin.problem}")
@@ -169,7 +169,7 @@ def make_client(plugin: Plugin, runtime: Any) -> Any:
 
 
 def _load(plugin: Plugin) -> Any:
-    """The functions of the library, as a capsule; None if somebody else has loaded it, and jaxlib does not give it."""
+    """The functions of the library, as a capsule; None if other code has loaded it, and jaxlib does not return it."""
     client = _jaxlib.xla_client
     if client.pjrt_plugin_loaded(plugin.name):
         return _jaxlib.get_pjrt_plugin(plugin.name)

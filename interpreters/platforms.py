@@ -1,7 +1,7 @@
 """Platforms: the available XLA clients, their devices, and the default device of computations.
 
-A platform is called what its client calls itself: `cpu`, `cuda`, `rocm`. What devices call themselves is for printing.
-`gpu` stands for both of the last two.
+The name of a platform is that of its client: `cpu`, `cuda`, `rocm`. The platform names of devices are used only for
+printing. `gpu` stands for both `cuda` and `rocm`.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _FAMILIES = {"gpu": ("cuda", "rocm")}
 
 
 class Platform(NamedTuple):
-    """How to get the client of a platform.
+    """A platform, and the way to create its client.
 
     Attributes:
-      make_client: makes it.
-      priority: that of the default platform is the highest.
+      make_client: creates the client.
+      priority: the default platform is the one with the highest.
     """
 
     make_client: Callable[[], Any]
@@ -60,10 +60,10 @@ class Platform(NamedTuple):
 
 
 class Joined:
-    """Whether this process works together with others.
+    """The connection of this process with others.
 
     Attributes:
-      runtime: tells how; None if it does not. Set by `primax.distributed.initialize`.
+      runtime: the connection; None if the process is alone. Set by `primax.distributed.initialize`.
     """
 
     runtime: Any = None
@@ -89,15 +89,15 @@ def register_platform(name: str, make_client: Callable[[], Any], *, priority: in
     """Make an XLA platform available.
 
     Args:
-      name: what its client calls itself, as in `devices(name)`.
-      make_client: returns its client; called once, when a device of it is first asked for.
-      priority: computations run on the platform of the highest priority whose client can be made, unless the variable
-        `PRIMAX_PLATFORM` or one of the options `platforms` and `default_device` says otherwise. That of `cpu` is 0; of
-        equals the first wins.
+      name: the name of the platform, as in `devices(name)`.
+      make_client: returns its client; called once, at the first request for one of its devices.
+      priority: computations run on the platform of the highest priority whose client can be created, unless the
+        variable `PRIMAX_PLATFORM` or one of the options `platforms` and `default_device` names another. The priority of
+        `cpu` is 0; among equal priorities the first platform takes precedence.
 
     Raises:
-      TypeError: an argument is of another type.
-      ValueError: there is a platform of that name, or it is one that stands for several.
+      TypeError: an argument has the wrong type.
+      ValueError: there is a platform of that name, or the name stands for several platforms.
     """
     if not isinstance(name, str):
         raise TypeError(f"register_platform: name must be a str, got {name!r}")
@@ -113,7 +113,7 @@ def register_platform(name: str, make_client: Callable[[], Any], *, priority: in
 
 
 def names_of(platform: str) -> list[str]:
-    """The names under which rules for a platform are entered: its own name, then names for several platforms."""
+    """The names under which rules for a platform are registered: its own name, then names for several platforms."""
     return [platform, *(family for family, members in _FAMILIES.items() if platform in members)]
 
 
@@ -130,7 +130,7 @@ def plugins() -> list[pjrt.Plugin]:
 
 
 def _discover() -> None:
-    """Make platforms of the plugins."""
+    """Register the platforms of the plugins."""
     for plugin in plugins():
         if plugin.name not in platforms and (plugin.gpus is not None or not plugin.problem):
             platforms[plugin.name] = Platform(partial(_make_client, plugin), plugin.priority)
@@ -141,7 +141,7 @@ def _make_client(plugin: pjrt.Plugin) -> Any:
 
 
 def _why_not(name: str) -> str:
-    """Why there is no platform with this name, for the end of a message."""
+    """The reason why there is no platform with this name, for the end of a message."""
     problems = [f"; the plugin {each.source} cannot be used: {each.problem}" for each in plugins() if each.name == name]
     if name in ("gpu", *_FAMILIES["gpu"]) and not problems:
         problems = [f"; {import_module('primax.interpreters.gpus').missing(name)}"]
@@ -149,17 +149,17 @@ def _why_not(name: str) -> str:
 
 
 def _ranked() -> list[str]:
-    """The names of the platforms, those of higher priority first."""
+    """The names of the platforms, by descending priority."""
     _discover()
     return sorted(platforms, key=lambda name: -platforms[name].priority)
 
 
 def known() -> list[str]:
-    """The names of all platforms, those of higher priority first; whether they can be used shows when they are."""
+    """The names of all platforms, by descending priority; some may turn out to be unusable."""
     return _ranked()
 
 
-_settled: dict[str | None, str] = {}  # the default platform by the option `platforms`, once it is known
+_settled: dict[str | None, str] = {}  # the default platform by the option `platforms`, after it was determined
 
 
 def default_platform() -> str:
@@ -173,12 +173,12 @@ def default_platform() -> str:
 
 
 def _first_that_works() -> str:
-    """The platform of the highest priority whose client can be made, with a warning of those that cannot."""
+    """The platform of the highest priority whose client can be created; warns about those that failed."""
     *preferred, last = _ranked()
     for name in preferred:
         try:
             client(name)
-        except Exception as error:  # a client may fail in any way where its hardware is absent
+        except Exception as error:  # a client may raise any error if its hardware is absent
             warn_of(name, error)
         else:
             return name
@@ -186,15 +186,15 @@ def _first_that_works() -> str:
 
 
 def warn_of(name: str, error: Exception) -> None:
-    """Say that the client of a platform cannot be made."""
+    """Warn that the client of a platform cannot be created."""
     warnings.warn(f"platform {name!r} cannot be used: {error}. primax goes on without it", stacklevel=3)
 
 
 def client(platform: str | None = None) -> Any:
-    """The XLA client of a platform, made on first use."""
+    """The XLA client of a platform, created at its first use."""
     if platform is not None and not isinstance(platform, str):
         raise TypeError(f"backend must be the name of a platform such as 'cpu', or None, got {platform!r}")
-    name = str.__str__(platform) if platform else default_platform()  # a subclass may have no hash
+    name = str.__str__(platform) if platform else default_platform()  # an instance of a subclass may have no hash
     found = _clients.get(name)
     if found is None:
         with _lock:
@@ -212,7 +212,7 @@ def client(platform: str | None = None) -> Any:
 
 
 def _member(name: str) -> str:
-    """The platform that is meant by a name that may stand for several."""
+    """The platform for a name that may stand for several."""
     if name in platforms:
         return name
     return next((member for member in _ranked() if member in _FAMILIES.get(name, ())), name)
@@ -236,7 +236,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
     """The devices of a platform that belong to a process.
 
     Args:
-      process_index: the number of the process; None for this one.
+      process_index: the index of the process; None for this one.
       backend: the name of the platform; None for the default one.
 
     Raises:
@@ -262,7 +262,7 @@ def local_device_count(backend: str | None = None) -> int:
 
 
 def process_index(backend: str | None = None) -> int:
-    """The index of this process; 0 if it works alone."""
+    """The index of this process; 0 if it is alone."""
     return int(client(backend).process_index())
 
 
@@ -272,7 +272,7 @@ def process_indices(backend: str | None = None) -> list[int]:
 
 
 def process_count(backend: str | None = None) -> int:
-    """The number of processes; 1 if this process works alone."""
+    """The number of processes; 1 if this process is alone."""
     return max(process_indices(backend)) + 1
 
 
@@ -282,7 +282,7 @@ _first: dict[str, Any] = {}
 
 
 def default_device() -> Any:
-    """The device for uncommitted values and programs: that of the option, or the first."""
+    """The device for uncommitted values and programs: that of the option `default_device`, or the first."""
     named = config.default_device.value
     if named is not None and not isinstance(named, str):
         return named

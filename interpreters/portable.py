@@ -1,4 +1,4 @@
-"""Modules as portable artifacts: bytes that other releases and other processes can read and call."""
+"""Modules as portable artifacts: bytes that other releases and processes can read and call."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def to_artifact(lowered: Lowered) -> bytes:
     """A module, without its source locations, as a portable artifact.
 
     Raises:
-      ValueError: it calls Python functions, or orders effects.
+      ValueError: the module calls Python functions, or has ordered effects.
     """
     if lowered.host_callbacks:
         raise ValueError("a program that calls Python functions cannot be exported")
@@ -41,7 +41,7 @@ def to_artifact(lowered: Lowered) -> bytes:
 
 
 def artifact_text(data: bytes) -> str:
-    """An artifact in StableHLO's notation."""
+    """The text of an artifact in StableHLO's notation."""
     with shared_context() as shared:
         return str(_read(data, shared.context, "artifact_text"))
 
@@ -50,7 +50,7 @@ def _read(data: bytes, context: Any, name: str) -> Any:
     """The module of an artifact.
 
     Raises:
-      ValueError: it is damaged.
+      ValueError: the artifact is damaged.
     """
     if not isinstance(data, bytes):
         raise TypeError(f"{name}: an artifact must be bytes, got {type(data).__name__}")
@@ -58,7 +58,7 @@ def _read(data: bytes, context: Any, name: str) -> Any:
 
     def note(diagnostic: Any) -> bool:
         faults.append(diagnostic.message)
-        return True  # or else it is printed
+        return True  # otherwise MLIR prints it
 
     handler = context.attach_diagnostic_handler(note)
     try:
@@ -74,18 +74,18 @@ _NOT_IN_NAMES = re.compile(r"\W")
 
 
 def call_artifact(module: ModuleContext, key: Any, data: bytes, name: str, args: Any, results: list[Any]) -> list[Any]:
-    """Call the `main` of an artifact, which becomes part of the module.
+    """Call the `main` of an artifact, after the artifact has become part of the module.
 
     Args:
       module: the module being built.
-      key: artifacts of one key are taken in once.
+      key: artifacts with equal keys are inserted once.
       data: the artifact.
-      name: what its functions are called there.
+      name: the prefix of its functions there.
       args: IR values.
-      results: the IR types of what it returns.
+      results: the IR types of its results.
 
     Raises:
-      ValueError: the artifact is damaged, or of other types.
+      ValueError: the artifact is damaged, or has other types.
     """
     main = module.functions.get(key)
     if main is None:
@@ -94,7 +94,7 @@ def call_artifact(module: ModuleContext, key: Any, data: bytes, name: str, args:
 
 
 def _take_in(module: ModuleContext, data: bytes, prefix: str, args: Any, results: list[Any]) -> Any:
-    """Move the functions of an artifact into the module under names of their own; returns its `main`."""
+    """Move the functions of an artifact into the module under unique names; returns its `main`."""
     ir = _jaxlib.ir
     if b"lapack_" in data:
         load_lapack()
@@ -128,7 +128,7 @@ def _take_in(module: ModuleContext, data: bytes, prefix: str, args: Any, results
 
 
 def _renumber(module: ModuleContext, other: Any) -> None:
-    """Give the collectives of an artifact numbers that no other in the module has."""
+    """Give the collectives of an artifact channel numbers that are unique in the module."""
     ir, hlo = _jaxlib.ir, _jaxlib.hlo
 
     def visit(operation: Any) -> Any:

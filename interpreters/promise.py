@@ -23,7 +23,7 @@ _ALL_BUT_WEAKNESS = frozenset({"vma"})
 
 
 class Outsiders(dict[Any, bool]):
-    """For each primitive whether its rules are held to its type rule: its plugin does not say that it is proven."""
+    """For each primitive whether to check its rules against its type rule: True unless its plugin is proven."""
 
     def __missing__(self, primitive: Any) -> bool:
         rules.loader.discover()
@@ -35,14 +35,14 @@ outsiders = Outsiders()
 
 
 class Typed(dict[Any, bool]):
-    """For each primitive whether it has a type rule, in this epoch; a rule of its own that it is given later counts."""
+    """For each primitive whether it has a type rule, in this epoch; a rule that is registered later counts."""
 
     def __init__(self) -> None:
         super().__init__()
         epoch.listeners.append(self.clear)
 
     def __missing__(self, primitive: Any) -> bool:
-        primitive.used = True  # so that a rule which is entered later begins another epoch
+        primitive.used = True  # a rule that is registered later then starts another epoch
         self[primitive] = has_rule = bool(primitive.has_type_rule())
         return has_rule
 
@@ -51,12 +51,12 @@ typed = Typed()
 
 
 class Promise:
-    """The types of the results of one application, to which what a rule returns is held.
+    """The promised types of the results of one application, against which the results of rules are checked.
 
     Args:
-      primitive: what is applied.
+      primitive: the primitive.
       avals: the types of its results.
-      signature: by which the primitive remembers that it was held to this.
+      signature: identifies this check in the primitive's record.
     """
 
     __slots__ = ("avals", "primitive", "signature")
@@ -67,14 +67,14 @@ class Promise:
         self.signature = signature
 
     def keep(self, table: Any, returned: Any) -> None:
-        """Compare results with the promise.
+        """Check results against the promise.
 
         Args:
-          table: of the rule that has returned them.
-          returned: a value, or a list of them if the primitive has multiple results.
+          table: the table of the rule that returned them.
+          returned: a value, or a list of values if the primitive has multiple results.
 
         Raises:
-          RuleError: they differ in number, shape or dtype; with `check_rules`, also in weak type.
+          RuleError: the results differ in number, shape or dtype; with `check_rules`, also in weak type.
         """
         primitive = self.primitive
         if primitive.multiple_results:
@@ -97,7 +97,7 @@ class Promise:
 
 
 def _show(aval: Any, other: Any) -> str:
-    """A type, with its weakness if two types differ in nothing else."""
+    """A type, with its weakness if two types differ only in that."""
     text = str(aval.str_short())
     if text != other.str_short():
         return text
@@ -115,23 +115,23 @@ def type_rule_of(primitive: Any) -> str:
 
 
 def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: Any = (), what: int = 0) -> Any:
-    """The promise of a primitive for these operands; None if it was held to that before, or makes none.
+    """The promise of a primitive for these operands; None if it was checked before, or if the primitive has no promise.
 
     Args:
-      primitive: what is applied.
+      primitive: the primitive.
       args: its operands.
       params: its parameters.
-      key: `params_key` of these.
-      what: tells apart what is held to a promise.
+      key: `params_key` of the parameters.
+      what: the number of the transformation or check, which is part of the signature.
 
     Raises:
-      Exception: what the type rule raises for operands that it refuses.
-      TypeError: a parameter cannot be a key, above all since it is an array.
+      Exception: any error of the type rule for invalid operands.
+      TypeError: a parameter cannot be part of a key, usually because it is an array.
     """
     if primitive not in _types and not typed[primitive]:
         return None
     try:
-        # Only the hash of the parameters is kept: a key would keep inner programs alive.
+        # Only a hash of the parameters is kept: a key would keep inner programs alive.
         signature = (hash((key, what, thread.config)), *[x._b.aval if type(x) is Array else get_aval(x) for x in args])
     except TypeError:
         signature = None
@@ -141,25 +141,25 @@ def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: A
 
 
 def require_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any], what: int) -> Any:
-    """Refuse the operands that a primitive's type rule refuses; it is asked once for each signature.
+    """Raise the error of a primitive's type rule for invalid operands; the rule runs once for each signature.
 
     Args:
-      primitive: what is applied.
+      primitive: the primitive.
       args: its operands.
       params: its parameters.
-      what: tells apart the transformations.
+      what: the number of the transformation.
 
     Returns:
-      The promise to which what a rule returns is to be held; None if one has been for this signature.
+      The promise for checks of the results; None if this signature was checked before.
     """
     return promised(primitive, args, params, params_key(params) if params else (), what)
 
 
 def check_results(table: Any, primitive: Any, args: Sequence[Any], params: dict[str, Any], returned: Any) -> None:
-    """Hold what has come of a rule under a transformation to the primitive's promise: for `check_rules`.
+    """Check the results of a transformation's rule against the primitive's promise; for `check_rules`.
 
     Raises:
-      RuleError: it differs.
+      RuleError: they differ.
     """
     if primitive.has_type_rule():
         avals = tuple(map(get_aval, args))

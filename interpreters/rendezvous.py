@@ -1,7 +1,8 @@
-"""Connections between processes, and notice of the end of a process.
+"""Connections between processes, by which a process learns that another has ended.
 
-Process 0 listens at the address that all know, until all have come or the time is over. Their connections are kept: one
-that ends tells that a process has ended, and a line on it that a process fails or leaves. Process 0 passes lines on.
+Process 0 listens at a common address until all processes have connected or the time is over. The connections stay open:
+a closed connection means that its process has ended, and a message on it that the process fails or leaves. Process 0
+forwards messages.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["LEFT", "Links", "meet", "split_address"]
 
 LEFT = "has left"
 _ENDED = "has ended without notice: it was killed, or has crashed"
-_GRACE = 5.0  # seconds for process 0 to send the others its error
+_GRACE = 5.0  # seconds for which process 0 sends its error to the others
 _Socket = socket.socket
 
 
@@ -28,8 +29,8 @@ def split_address(function: str, argument: str, address: Any) -> tuple[str, int]
     """The host and the port of an address such as `10.0.0.1:1234`.
 
     Raises:
-      TypeError: it is not a str.
-      ValueError: it is no such address.
+      TypeError: `address` is not a str.
+      ValueError: `address` does not have this form.
     """
     if not isinstance(address, str):
         raise TypeError(f"{function}: {argument} must be a str such as '10.0.0.1:1234', got {address!r}")
@@ -40,7 +41,7 @@ def split_address(function: str, argument: str, address: Any) -> tuple[str, int]
 
 
 class _Lines:
-    """A connection on which objects are sent, each a line of JSON."""
+    """A connection that transmits objects, each as a line of JSON."""
 
     def __init__(self, connection: _Socket) -> None:
         self.socket = connection
@@ -49,12 +50,12 @@ class _Lines:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def send(self, **entries: Any) -> None:
-        """Send an object; nothing if the connection has ended."""
+        """Send an object; nothing happens if the connection has ended."""
         with contextlib.suppress(OSError):
             self.socket.sendall(json.dumps(entries).encode() + b"\n")
 
     def receive(self, timeout: float) -> list[dict[str, Any]] | None:
-        """The objects that have come within a time, perhaps none; None at the end of the connection."""
+        """The objects that arrive within a time, perhaps none; None at the end of the connection."""
         try:
             with selectors.DefaultSelector() as selector:
                 selector.register(self.socket, selectors.EVENT_READ)
@@ -73,7 +74,7 @@ class _Lines:
         return found if all(isinstance(each, dict) for each in found) else None
 
     def end(self) -> None:
-        """End the connection, which wakes the listener."""
+        """End the connection, which wakes the listening thread."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
@@ -83,14 +84,14 @@ class _Lines:
 
 
 class Links:
-    """The connections of this process to the others, and what it knows of these.
+    """The connections of this process to the others, and their states.
 
     Attributes:
-      index: the number of this process.
-      count: how many processes there are.
-      host: the address by which the others reach this machine.
-      news: for each process that has ended, fails or leaves, what was known of it when `lost` was last asked for.
-      left: for each process that leaves, when that was known.
+      index: the index of this process.
+      count: the number of processes.
+      host: the address of this machine for the others.
+      news: for each process that has ended, fails or leaves, the reason.
+      left: for each process that leaves, the time of the news.
     """
 
     def __init__(self, index: int, count: int, host: str, lines: Mapping[int, _Lines]) -> None:
@@ -115,12 +116,12 @@ class Links:
         return {process: news for process, news in list(self.news.items()) if news != LEFT}
 
     def tell(self, news: str) -> None:
-        """Tell the others that this process leaves or fails."""
+        """Inform the others that this process leaves or fails."""
         for lines in list(self._lines.values()):
             lines.send(process=self.index, news=news)
 
     def _drop(self) -> None:
-        """Leave the connections to the process that this one was forked from."""
+        """Close the connections inherited from the parent process of a fork."""
         for lines in list(self._lines.values()):
             lines.socket.close()
 
@@ -128,12 +129,12 @@ class Links:
         """End the connections."""
         for lines in list(self._lines.values()):
             if self.index == 0:
-                lines.end()  # the thread that listens closes it
+                lines.end()  # the listening thread closes it
             else:
                 lines.close()
 
     def wait_for_all_to_leave(self, timeout: float) -> list[int]:
-        """Wait until all others leave; returns those that do not within a time, or cannot any more."""
+        """Wait until all others leave; returns those that do not within a time, or have ended before."""
         deadline = time.monotonic() + timeout
         others = set(range(self.count)) - {self.index}
         while not self.lost and others - self.news.keys() and time.monotonic() < deadline:
@@ -141,7 +142,7 @@ class Links:
         return sorted(process for process in others if self.news.get(process) != LEFT)
 
     def wait_for_ends(self, timeout: float) -> None:
-        """Wait a time until all connections have ended: the others have read what they were told."""
+        """Wait for a time until all connections have ended, so the others have read all messages."""
         deadline = time.monotonic() + timeout
         while self._lines and time.monotonic() < deadline:
             self._listen()
@@ -157,7 +158,7 @@ class Links:
             return True
 
     def _listen(self) -> None:
-        """Take in what process 0 has sent."""
+        """Receive messages from process 0."""
         if self.index == 0:
             return
         with self._lock:
@@ -171,7 +172,7 @@ class Links:
                     self._note(each["process"], each["news"])
 
     def _pass_on(self, selector: selectors.BaseSelector) -> None:
-        """Take in what the others send to process 0, and send it to all."""
+        """Receive the messages of the others in process 0, and forward them to all."""
         with selector:
             while self._lines:
                 for key, _ in selector.select():
@@ -203,19 +204,19 @@ def meet(
     """Wait for the other processes.
 
     Args:
-      address: where process 0 is.
-      bind: where it listens; at all addresses of its machine if None.
-      index: the number of this process.
-      count: how many there are.
-      versions: what must be equal in all.
-      timeout: for how many seconds.
-      start: called by process 0 when all have come, before the others go on.
+      address: the address of process 0.
+      bind: the address at which process 0 listens; by default all addresses of its machine.
+      index: the index of this process.
+      count: the number of processes.
+      versions: a text that must be equal in all processes.
+      timeout: the seconds to wait.
+      start: called by process 0 when all processes have connected, before the others continue.
 
     Returns:
-      The connections, and in process 0 what `start` returned.
+      The connections, and in process 0 the result of `start`.
 
     Raises:
-      RuntimeError: processes do not come in time, or cannot work together.
+      RuntimeError: processes do not connect in time, or are incompatible.
     """
     deadline = time.monotonic() + timeout
     if index == 0:
@@ -226,7 +227,7 @@ def meet(
 def _server(bind: tuple[str, int]) -> _Socket:
     host, port = bind
     if not host and socket.has_dualstack_ipv6():
-        with contextlib.suppress(OSError):  # an address family may be switched off
+        with contextlib.suppress(OSError):  # an address family may be disabled
             return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=1024)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -263,10 +264,10 @@ def _host(
 
 
 def _admit(server: _Socket, present: dict[int, _Lines], count: int, versions: str, deadline: float) -> None:
-    """Take in the next process, if one comes within a second.
+    """Accept the next process, if one connects within a second.
 
     Raises:
-      RuntimeError: it cannot work with the others.
+      RuntimeError: it is incompatible with the others.
     """
     server.settimeout(max(min(1.0, deadline - time.monotonic()), 0.01))
     try:
@@ -275,7 +276,7 @@ def _admit(server: _Socket, present: dict[int, _Lines], count: int, versions: st
         return
     lines = _Lines(connection)
     hello = lines.receive(5.0)
-    if not hello or "primax" not in hello[0]:  # something else has called
+    if not hello or "primax" not in hello[0]:  # another program has connected
         lines.close()
         return
     index, its_count, its_versions = hello[0]["primax"]
@@ -308,7 +309,7 @@ def _join(address: tuple[str, int], index: int, count: int, versions: str, timeo
         lines.send(primax=(index, count, versions))
         while time.monotonic() < deadline + _GRACE:
             found = lines.receive(0.5)
-            if found is None:  # it has ended, or another program uses the port
+            if found is None:  # the process has ended, or another program uses the port
                 problem = "it closed the connection"
                 break
             for each in found:
@@ -329,7 +330,7 @@ def _join(address: tuple[str, int], index: int, count: int, versions: str, timeo
 
 
 def _plain(host: str) -> str:
-    """An IPv4 address as such."""
+    """An IPv4 address in its usual notation."""
     return host.removeprefix("::ffff:")
 
 

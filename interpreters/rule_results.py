@@ -17,10 +17,10 @@ _swap_flag = tracing_flag.swap_local
 
 
 def type_of(table: Any, key: Any, x: Any) -> Any:
-    """The type of a value that a rule has returned.
+    """The type of a value from a rule.
 
     Raises:
-      RuleError: it is not an array, or a tracer of a transformation that has ended.
+      RuleError: the value is not an array, or is a tracer of a transformation that has ended.
     """
     try:
         aval = get_aval(x)
@@ -32,12 +32,12 @@ def type_of(table: Any, key: Any, x: Any) -> Any:
 
 
 def not_array(table: Any, key: Any, x: Any) -> RuleError:
-    """The error for a rule that has returned something else than an array."""
+    """The error for a rule that returned a value that is not an array."""
     return wrong(table, key, f"must return arrays, got {shorten(x)}")
 
 
 def stale(table: Any, key: Any, x: Tracer) -> RuleError:
-    """The error for a rule that has returned a tracer of a transformation that has ended."""
+    """The error for a rule that returned a tracer of a transformation that has ended."""
     return wrong(
         table,
         key,
@@ -47,7 +47,7 @@ def stale(table: Any, key: Any, x: Tracer) -> RuleError:
 
 
 class ExternalRules(dict[Any, bool]):
-    """For each primitive whether its rule of one kind is not primax's own, or missing: only those are checked."""
+    """For each primitive whether its rule of one kind is external or missing; only those are checked."""
 
     def __init__(self, table: Any) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class ExternalRules(dict[Any, bool]):
 
 
 def require_list(table: Any, primitive: Any, returned: Any) -> None:
-    """Refuse what a rule has returned for a primitive of multiple results, if it is not a list."""
+    """Raise an error if a rule for a primitive with multiple results did not return a list."""
     if not isinstance(returned, list | tuple):
         raise wrong(table, primitive, f"must return a list, since multiple_results is True, got {shorten(returned)}")
 
@@ -85,7 +85,7 @@ def call_rule(parent: Any, table: Any, primitive: Any, rule: Any, *args: Any, pa
 
 
 def apply_rule(table: Any, primitive: Any, trace: Any, args: Any, params: dict[str, Any]) -> Any:
-    """The result of a rule `(trace, args, params)`, by which a primitive replaces the default behaviour."""
+    """The result of a rule `(trace, args, params)` that replaces the default behavior of a primitive."""
     try:
         out = table.functions[primitive](trace, args, params)
     except Exception as error:

@@ -1,7 +1,7 @@
 """Shardings: the devices of an array, and the part of the array on each device.
 
-They are subclasses of jaxlib's `GSPMDSharding`, which its dispatcher reads without asking Python. There is one object
-for each device, and one for each mesh and specification, so that comparing them costs nothing.
+They are subclasses of jaxlib's `GSPMDSharding`, which jaxlib's dispatcher reads without calling Python. There is one
+object for each device, and one for each mesh and specification, so comparisons cost nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Index = tuple[slice, ...]
-_MOST_SHAPES = 256  # for which a sharding remembers its parts
+_MOST_SHAPES = 256  # for which a sharding stores its parts
 
 
 class _Placement(GSPMDSharding):  # type: ignore[misc]
@@ -79,7 +79,7 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
 
     @property
     def _addressable_device_assignment(self) -> tuple[Any, ...]:
-        """The devices of this process in their order, under the name by which packages for JAX ask."""
+        """The devices of this process in their order, under the name that packages for JAX use."""
         own = self.addressable_devices
         return tuple([device for device in self._ordered_devices if device in own])
 
@@ -92,14 +92,14 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
         raise NotImplementedError
 
     def places(self, ndim: int) -> np.ndarray[Any, Any]:
-        """For each device, the index of its part along each axis."""
+        """For each device the index of its part along each axis."""
         raise NotImplementedError
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of the part of an array that one device holds.
 
         Raises:
-          ValueError: an axis cannot be divided so.
+          ValueError: the sharding cannot divide an axis.
         """
         shape = tuple(global_shape)
         self.check_shape(shape)
@@ -133,11 +133,11 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
 
     @property
     def _summands(self) -> tuple[Any, ...]:
-        """The axes of a mesh, longer than 1, along which each device holds a summand of an array."""
+        """The mesh axes, longer than 1, along which each device holds a summand of an array."""
         return ()
 
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
-        """Whether arrays of that many axes lie in the same way."""
+        """Whether arrays with `ndim` axes have the same parts on the same devices."""
         if self is other:
             return True
         return (
@@ -150,10 +150,10 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
         )
 
     def check_shape(self, shape: tuple[int, ...], what: str = "") -> None:
-        """Raise an error if a shape cannot be divided by this sharding.
+        """Raise an error if the sharding cannot divide a shape.
 
         Raises:
-          ValueError: there are too few axes, or one is not a multiple of the number of its parts.
+          ValueError: there are too few axes, or the length of one is not a multiple of the number of its parts.
         """
 
 
@@ -219,10 +219,10 @@ _single: dict[Any, SingleDeviceSharding] = {}
 
 
 def sharding_of(device: Any) -> SingleDeviceSharding:
-    """The sharding that places everything on one device; one object per device."""
+    """The sharding of arrays on one device; one object per device."""
     try:
         return _single.get(device) or SingleDeviceSharding(device)
-    except TypeError:  # it has no hash, or is no device: said there
+    except TypeError:  # the value is no device; `SingleDeviceSharding` raises the error
         return SingleDeviceSharding(device)
 
 
@@ -256,12 +256,12 @@ class NamedSharding(_Placement):
     """A sharding of arrays along the axes of a mesh. There is one object for each mesh and specification.
 
     Args:
-      mesh: the mesh; one without devices stands for that in scope, where arrays are placed.
-      spec: for each axis of an array the axes of the mesh that divide it.
+      mesh: the mesh; a mesh without devices stands for the mesh in scope when arrays are placed.
+      spec: for each axis of an array the mesh axes that divide it.
 
     Raises:
-      TypeError: `mesh` is not a mesh, or `spec` no specification.
-      ValueError: `spec` names what is not an axis of the mesh, or one of them twice.
+      TypeError: `mesh` is not a mesh, or `spec` is not a specification.
+      ValueError: `spec` names an axis that the mesh does not have, or an axis twice.
 
     >>> import primax as px
     >>> mesh = px.sharding.Mesh(px.devices()[:1], "data")
@@ -274,7 +274,7 @@ class NamedSharding(_Placement):
 
     mesh: Mesh
     spec: PartitionSpec
-    explicit: bool  # whether types tell how arrays are divided
+    explicit: bool  # whether types record the division of arrays
 
     def __new__(cls, mesh: Any, spec: Any, *, memory_kind: Any = None) -> NamedSharding:
         if not isinstance(mesh, Mesh | AbstractMesh):
@@ -324,7 +324,7 @@ class NamedSharding(_Placement):
 
     @property
     def replicated_axes(self) -> frozenset[Any]:
-        """The axes of the mesh that divide no axis of an array."""
+        """The mesh axes that divide no axis of an array."""
         return frozenset(self.mesh.axis_names) - set(self.spec.axes)
 
     def tiles(self, ndim: int) -> tuple[int, ...]:
@@ -346,7 +346,7 @@ class NamedSharding(_Placement):
         return found
 
     def _first_along(self, names: Sequence[Any]) -> frozenset[Any]:
-        """The devices that are the first along each of these axes."""
+        """The devices with the first index along each of these axes."""
         first = tuple([0 if name in names else slice(None) for name in self.mesh.axis_names])
         return frozenset(np.atleast_1d(self.mesh.devices[first]).flat)
 
@@ -389,7 +389,7 @@ class NamedSharding(_Placement):
 
 
 class _WithoutDevices(NamedSharding):
-    """A sharding along axes of a mesh that has no devices: it says how arrays are divided, and not where they lie."""
+    """A sharding along axes of a mesh without devices: it determines how arrays are divided, but not their devices."""
 
     __hash__ = object.__hash__
     __eq__ = object.__eq__
@@ -401,7 +401,7 @@ class _WithoutDevices(NamedSharding):
         self.mesh = mesh
         self.spec = spec
         self.explicit = bool(mesh.explicit_axes)
-        # jaxlib's class ends the process where it is asked for devices before it has any.
+        # jaxlib's class aborts the process if its devices are read before they are set.
         GSPMDSharding.__init__(self, DeviceList(tuple(devices()[:1])), _jaxlib.xla_client.HloSharding.replicate())
 
     def _refusal(self, name: str) -> ValueError:
@@ -454,7 +454,7 @@ def placed(aval: Any, sharding: Any) -> Any:
 
 
 def _coordinates(mesh: Mesh | AbstractMesh) -> Mapping[Any, np.ndarray[Any, Any]]:
-    """For each axis of a mesh where along it each device is."""
+    """For each axis of a mesh the index of each device along it."""
     places = np.indices(mesh.axis_sizes).reshape(len(mesh.axis_names), -1)
     return dict(zip(mesh.axis_names, places, strict=True))
 
@@ -463,7 +463,8 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
     """Raise an error if a specification does not fit a mesh.
 
     Raises:
-      ValueError: it names what is not an axis of the mesh, or one twice, or leaves a sum open that types do not tell.
+      ValueError: it names an axis that the mesh does not have, or an axis twice, or has a pending sum that types cannot
+        record.
     """
     known = mesh.axis_names
     pending = spec.unreduced | spec.reduced
@@ -507,7 +508,7 @@ def to_hlo(mesh: Mesh, spec: PartitionSpec, ndim: int) -> Any:
 
 
 def named_from_hlo(given: Any, mesh: Mesh | AbstractMesh, ndim: int) -> NamedSharding | None:
-    """The sharding over a mesh that is equal to an XLA sharding; None if there is none."""
+    """The sharding over a mesh that equals a sharding of XLA; None if there is none."""
     if given.is_replicated() or mesh.size == 1:
         return NamedSharding(mesh, PartitionSpec())
     if not given.is_tiled():
@@ -534,7 +535,7 @@ def named_from_hlo(given: Any, mesh: Mesh | AbstractMesh, ndim: int) -> NamedSha
 def _names_for(
     place: np.ndarray[Any, Any], tiles: int, free: list[Any], coordinates: Mapping[Any, Any], sizes: Mapping[Any, int]
 ) -> tuple[Any, ...] | None:
-    """The mesh axes whose coordinates number the parts of an axis, from the coarsest to the finest."""
+    """The mesh axes whose coordinates enumerate the parts of an axis, from the coarsest to the finest."""
     if tiles == 1:
         return ()
     for name in free:
@@ -548,14 +549,14 @@ def _names_for(
 
 
 def canonical_sharding(function: str, argument: str, value: Any) -> Any:
-    """The sharding that a user's argument means: a device, a sharding, a specification over the mesh in scope, or None.
+    """The sharding for a user's argument: a device, a sharding, a specification over the mesh in scope, or None.
 
     Returns:
       A sharding of primax, or None.
 
     Raises:
-      TypeError: it is none of these.
-      ValueError: it is a specification, and no mesh is in scope; or a format with a layout.
+      TypeError: `value` is none of these.
+      ValueError: `value` is a specification and no mesh is in scope, or a format with a layout.
     """
     if type(value) is _WithoutDevices:
         return value.with_devices(function)

@@ -36,18 +36,18 @@ def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
 def positions_and_names(
     fun: Callable[..., Any], argnums: Any, argnames: Any, what: str, function: str
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names of the same arguments, each inferred from the other.
+    """The positions and names of the same arguments, each inferred from the other.
 
     Args:
-      fun: the function whose arguments are meant.
+      fun: the function with these arguments.
       argnums: an int or ints, or None.
       argnames: a name or names, or None.
       what: `static` or `donate`, for messages.
-      function: who asks, for messages.
+      function: the name of the calling function, for messages.
 
     Raises:
-      TypeError: not ints, or not names.
-      ValueError: a position or a name the function does not have.
+      TypeError: `argnums` are not ints, or `argnames` are not names.
+      ValueError: the function does not have a position or a name.
     """
     numbers = () if argnums is None else one_or_several(function, f"{what}_argnums", argnums, int)
     names = () if argnames is None else one_or_several(function, f"{what}_argnames", argnames, str)
@@ -87,7 +87,7 @@ def positions_and_names(
 
 
 class Static:
-    """Static arguments as part of a key: equal to others that are the same, see `primax.core.exact`."""
+    """Static arguments as part of a key; equal to others only if they are exactly the same, see `primax.core.exact`."""
 
     __slots__ = ("_hash", "_key", "keywords", "positional")
 
@@ -151,13 +151,13 @@ class StaticArguments:
         """The dynamic arguments, the dynamic keywords, and a hashable record of the static ones.
 
         Args:
-          args: of the call.
-          kwargs: of the call.
-          function: who asks, for messages.
-          any_value: whether static arguments may be such as have no hash; the record then equals no other.
+          args: the positional arguments.
+          kwargs: the keywords.
+          function: the name of the calling function, for messages.
+          any_value: whether static arguments may be unhashable; the record then equals no other.
 
         Raises:
-          ValueError: a static argument has no hash, and they must.
+          ValueError: a static argument is unhashable, and `any_value` is False.
         """
         if not self.positions and not self.names:
             return args, kwargs, ()
@@ -187,10 +187,10 @@ class StaticArguments:
         return not kwargs or all(equal_is_same(kwargs[name]) for name in self.names & kwargs.keys())
 
     def told_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of a call for jaxlib, which takes equal values of one type for the same.
+        """The arguments of a call with wrapped static values, since equal values of one type are the same to jaxlib.
 
         Raises:
-          TypeError: a static argument has no hash.
+          TypeError: a static argument is unhashable.
         """
         told = list(args)
         for i in self.positions:
@@ -200,14 +200,14 @@ class StaticArguments:
 
     @staticmethod
     def as_given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of a call of `told_apart`."""
+        """The original arguments of a call, from the result of `told_apart`."""
         return [x.value if type(x) is Exact else x for x in args], {
             name: x.value if type(x) is Exact else x for name, x in kwargs.items()
         }
 
     @staticmethod
     def merge(dynamic: Iterable[Any], kwargs: dict[str, Any], record: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Put the static arguments back: the inverse of `split`."""
+        """Insert the static arguments again: the inverse of `split`."""
         if record == ():
             return tuple(dynamic), kwargs
         args = list(dynamic)
@@ -220,7 +220,7 @@ def shaped_abstractify(x: Any) -> Any:
     """The type of a value, or of an object with a shape and a dtype.
 
     Raises:
-      TypeError: it is neither.
+      TypeError: `x` is neither.
     """
     if isinstance(x, AbstractValue):
         return x
@@ -245,17 +245,17 @@ def aval_of(
     """The type of an argument, or of a leaf of one.
 
     Args:
-      function: who asks, for messages.
-      argument: what `x` is to it, for messages.
+      function: the name of the calling function, for messages.
+      argument: the name of the argument, for messages.
       x: the value.
-      wanted: what it must be, for messages.
-      hint: what helps where `x` is something else than an array.
-      type_of: how the type is found.
+      wanted: the requirement on it, for messages.
+      hint: advice for the case that `x` is not an array.
+      type_of: returns the type of a value.
 
     Raises:
-      TypeError: it has none.
-      ValueError: it is an array with a mask.
-      OverflowError: it is an int out of range.
+      TypeError: `x` has no type in programs.
+      ValueError: `x` is an array with a mask.
+      OverflowError: `x` is an int out of range.
     """
     try:
         return type_of(x)
@@ -279,15 +279,15 @@ def avals_of(
 
     Args:
       leaves: the values.
-      args: what they are the leaves of, for messages.
-      function: who asks, for messages.
-      call: whether `args` is a pair of positional and keyword arguments, rather than a tuple of arguments.
-      type_of: how the type of a leaf is found.
-      argument: what `args` are to the function, for messages.
+      args: the tree of these leaves, for messages.
+      function: the name of the calling function, for messages.
+      call: whether `args` is a pair of positional and keyword arguments; otherwise it is a tuple of arguments.
+      type_of: returns the type of a leaf.
+      argument: the name of `args`, for messages.
       hint: see `aval_of`.
 
     Raises:
-      TypeError, ValueError, OverflowError: as `aval_of` does; the message names the path of the leaf.
+      TypeError, ValueError, OverflowError: as for `aval_of`; the message names the path of the leaf.
     """
     try:
         return [type_of(x) for x in leaves]
@@ -299,7 +299,7 @@ def avals_of(
 
 
 def check_outputs(leaves: Sequence[Any], out_tree: Any, name: str) -> None:
-    """Raise an error for results that are not arrays, with their paths."""
+    """Raise an error for results that are not arrays; it names their paths."""
     for i, x in enumerate(leaves):
         try:
             get_aval(x)
@@ -327,7 +327,7 @@ def split_arguments(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[list[Any], Callable[..., Any]]:
-    """The arguments at some positions, and `fun` as a function of only these."""
+    """The arguments at some positions, and `fun` as a function of only those."""
     for i in positions:
         if not -len(args) <= i < len(args):
             raise ValueError(

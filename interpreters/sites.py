@@ -24,9 +24,9 @@ class Site(NamedTuple):
 
     Attributes:
       devices: its devices, in order.
-      mesh: a mesh of them, None if there is one device.
-      ins: for each input its sharding; None for that of the one device.
-      outs: for each output its sharding, None for XLA's choice; None for that of the one device, or XLA's choice.
+      mesh: a mesh of the devices; None for one device.
+      ins: the sharding of each input; None for one device.
+      outs: the sharding of each output, None for XLA's choice; None for one device, or if XLA chooses all.
     """
 
     devices: tuple[Any, ...]
@@ -40,7 +40,7 @@ class Site(NamedTuple):
 
     @property
     def replicated(self) -> Any:
-        """The sharding of values that are whole on each device."""
+        """The sharding of replicated values."""
         return sharding_of(self.devices[0]) if self.mesh is None else NamedSharding(self.mesh, PartitionSpec())
 
     def __str__(self) -> str:
@@ -59,12 +59,12 @@ def one_device(device: Any) -> Site:
 
 
 def site_of(where: Any) -> Any:
-    """The site of a device; a site, or the name of a platform, as it is."""
+    """The site of a device; a site, or the name of a platform, unchanged."""
     return one_device(where) if isinstance(where, _jaxlib.Device) else where
 
 
 def _committed(args: Sequence[Any]) -> list[Any]:
-    """The shardings of the arguments that computations must follow to their devices, each once."""
+    """The distinct shardings of the committed arguments."""
     found = []
     for x in args:
         if type(x) is ExtendedArray:
@@ -81,7 +81,7 @@ def _committed(args: Sequence[Any]) -> list[Any]:
 
 
 def choose_device(args: Sequence[Any]) -> Any:
-    """The device that a computation on these arguments runs on; the first, if there are several.
+    """The device of a computation on these arguments; the first, if there are several.
 
     Raises:
       ValueError: arguments are committed to different devices.
@@ -95,13 +95,13 @@ def choose_site(
     """The site on which a program runs with these arguments.
 
     Args:
-      closed: the program; its meshes and constants tell its devices too.
+      closed: the program; its meshes and constants also determine its devices.
       args: the arguments.
-      ins: for each the sharding that it must have, or None.
-      outs: for each result the sharding that it must have, or None.
+      ins: for each argument the required sharding, or None.
+      outs: for each result the required sharding, or None.
 
     Raises:
-      ValueError: arguments are committed to different devices, or to shardings other than `ins`.
+      ValueError: arguments are committed to different devices, or have other shardings than `ins`.
     """
     shardings = _committed(args)
     if not meshes_exist():
@@ -111,7 +111,7 @@ def choose_site(
     found += [(s, "out_shardings") for s in outs or () if s is not None]
     if closed is not None:
         found += [(NamedSharding(mesh, PartitionSpec()), "the program") for mesh in meshes_of(closed)]
-        # Constants on one device are copied to where the program runs.
+        # Constants on one device are copied to the devices of the program.
         found += [(s, "constants") for s in _committed(closed.consts) if not on_one_device(s)]
     if not found:
         scope = current_scope()
@@ -143,7 +143,7 @@ def choose_site(
 
 
 def _retyped(mesh: Any) -> Any:
-    """A mesh, as the one in scope if that is the same but for the types of its axes."""
+    """A mesh; the mesh in scope if only the types of their axes differ."""
     scope = current_scope()
     if scope is None or scope.mesh is None or scope.mesh is mesh or mesh.shape_tuple != scope.mesh.shape_tuple:
         return mesh
@@ -151,9 +151,9 @@ def _retyped(mesh: Any) -> Any:
 
 
 def _of_type(site: Site, aval: Any) -> Any:
-    """How a result lies by its type; None where there are axes of which types do not tell.
+    """The sharding of a result by its type; None if the mesh has axes that types do not record.
 
-    XLA cannot choose how values lie of which sums are still to be taken: they are whole along the other axes.
+    XLA cannot choose the shardings of unreduced values: they are whole along the other axes.
     """
     division = getattr(aval, "division", None)
     if site.mesh is None or not (site.mesh.are_all_axes_explicit or (division is not None and division.is_pending)):
@@ -162,7 +162,7 @@ def _of_type(site: Site, aval: Any) -> Any:
 
 
 def _arranged(mesh: Any, axes: Any) -> Any:
-    """A mesh, or its devices in the same order along the axes of another, of which a type tells."""
+    """A mesh, or its devices in the same order along the axes of another mesh, which a type has."""
     if axes.shape_tuple == mesh.shape_tuple:
         return mesh
     return mesh.update(mesh.devices.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
@@ -174,7 +174,7 @@ def _over_mesh(site: Site, shardings: Shardings) -> tuple[Any, ...]:
 
 
 def _input_sharding(site: Site, x: Any, wanted: Any, position: int) -> Any:
-    """How an argument lies: as asked for, or as it does, or whole on each device."""
+    """The sharding of an argument: the required one, or its own, or replicated."""
     x = physical(x)
     if type(x) is Array and x._b._committed:
         has = x._b._sharding
@@ -182,7 +182,7 @@ def _input_sharding(site: Site, x: Any, wanted: Any, position: int) -> Any:
         has = x.sharding
     else:
         return wanted or site.replicated
-    if on_one_device(has):  # that of a mesh of one device
+    if on_one_device(has):  # the sharding of a mesh of one device
         has = site.replicated
     if wanted is None or has is wanted:
         return has

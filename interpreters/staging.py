@@ -45,8 +45,7 @@ class StagingTracer(Tracer):
 def remember_memory(array: Array, memory: np.ndarray[Any, Any]) -> None:
     """Record the NumPy array from which an array was made, if a program is being staged.
 
-    The program holds the memory instead. So it sees what is written there before its next call, as one does that uses
-    the NumPy array itself, be it kept from one call to the next or not.
+    The program then holds the NumPy array itself, so that each call reads its current contents.
     """
     trace = thread.trace
     while trace is not None and not trace.stages:
@@ -69,18 +68,18 @@ class StagingTrace(Trace):
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
         self.constants: dict[int, tuple[Var, Any]] = {}
-        self.memory: dict[int, tuple[Array, Any]] = {}  # of NumPy, that arrays were made of while this was at work
+        self.memory: dict[int, tuple[Array, Any]] = {}  # the NumPy arrays from which arrays were made during this trace
         self.effects = no_effects
         self.x64 = config.enable_x64.value
         self.here = thread.here
-        self.sources: dict[Any, Any] = {}  # equations of one line, in a loop say, share their source
+        self.sources: dict[Any, Any] = {}  # equations of one line, for example in a loop, share their source
 
     @property
     def transformation(self) -> str:  # type: ignore[override]
         return f"{self.what} of {self.name}"
 
     def new_arg(self, aval: Any) -> StagingTracer:
-        """A tracer for one more argument of the program."""
+        """A tracer for a new argument of the program."""
         var = Var(aval)
         self.invars.append(var)
         return StagingTracer(self, var)
@@ -92,7 +91,7 @@ class StagingTrace(Trace):
         key: Any
         here = self.here
         settings = here.config or shared.config
-        # One operand and two without a loop, which takes a tenth of the time of all this.
+        # Special cases for one operand and two, since a loop takes a tenth of the time of this method.
         if len(args) == 1:
             (x,) = args
             atom = x._var if type(x) is StagingTracer and x._trace is self else self.atom(x)
@@ -108,7 +107,7 @@ class StagingTrace(Trace):
             invars = []
             for x in args:
                 invars.append(x._var if type(x) is StagingTracer and x._trace is self else self.atom(x))
-            invars = invars[:]  # of just the size it needs
+            invars = invars[:]  # a list without spare capacity
             key = (*[atom.aval for atom in invars], settings)
         if params:
             key = (key, params_key(params))
@@ -131,7 +130,7 @@ class StagingTrace(Trace):
             outvars = [Var(aval) for aval in out_avals]
             self.eqns.append(JaxprEqn(primitive, invars, outvars, params, effects, source))
             return [StagingTracer(self, var) for var in outvars]
-        # `Var`, `JaxprEqn` and `StagingTracer` without three calls of `__init__`: an eighth of the time of all this.
+        # Without calls of the `__init__` of `Var`, `JaxprEqn` and `StagingTracer`, which take an eighth of the time.
         var = _new(Var)
         var.aval = aval = out_avals[0]
         eqn = _new(JaxprEqn)
@@ -156,7 +155,7 @@ class StagingTrace(Trace):
         params: dict[str, Any],
         effects: Any,
     ) -> list[StagingTracer]:
-        """Record an equation whose output types are known: for staging rules."""
+        """Record an equation with known types of its results; for staging rules."""
         invars = [self.atom(x) for x in args]
         outvars = [Var(aval) for aval in out_avals]
         source = self.here.source or _get_traceback()
@@ -167,7 +166,7 @@ class StagingTrace(Trace):
         return [StagingTracer(self, var) for var in outvars]
 
     def atom(self, x: Any) -> Any:
-        """The variable or literal of a value; constants are hoisted once, by identity."""
+        """The variable or literal of a value; each constant object is hoisted once."""
         if isinstance(x, Tracer):
             if x._trace is self:
                 return x._var  # type: ignore[attr-defined]
@@ -178,7 +177,7 @@ class StagingTrace(Trace):
             if literal is not None:
                 if self.x64 is config.enable_x64.value:
                     return literal
-                x = array_of(literal.val, literal.aval)  # the program is read in another word size
+                x = array_of(literal.val, literal.aval)  # the program is read with a different `enable_x64`
         found = self.constants.get(id(x))
         if found is None:
             array = unwrap(x)
@@ -197,7 +196,7 @@ class StagingTrace(Trace):
         return ""
 
     def source(self, x: Any) -> Any:
-        """The NumPy array of a constant, if it has not changed since; otherwise the constant."""
+        """The NumPy array of a constant, if the constant has not changed; otherwise the constant."""
         if id(x) not in self.memory:
             return x
         array, memory = self.memory[id(x)]
@@ -218,7 +217,7 @@ class StagingTrace(Trace):
 
 
 def _of_type(x: Any, aval: Any) -> Any:
-    """A constant with its staged type: NumPy arrays may be wider, or were staged with another word size."""
+    """A constant with its staged type: NumPy arrays may be wider, or staged with a different `enable_x64`."""
     if type(x) is not np.ndarray:
         return x
     if x.dtype != aval.dtype:
@@ -239,7 +238,7 @@ def _literal(x: Any) -> Literal | None:
         if x.aval.weak_type:
             value = value.item()
         if get_aval(value) != x.aval:
-            return None  # no scalar of Python's or NumPy's has this type, or it has another word size
+            return None  # no scalar of Python or NumPy has this type, or `enable_x64` differs
         return Literal(value, x.aval)
     return None
 
@@ -254,13 +253,13 @@ def trace_to_jaxpr(
     """Stage a function of flat arguments.
 
     Args:
-      fun: takes one value per aval, returns a list of values.
-      in_avals: types of the arguments.
-      name: what messages call it.
+      fun: takes one value per aval, and returns a list of values.
+      in_avals: the types of the arguments.
+      name: the name of the function, for messages.
       what: the transformation that stages it, for messages.
 
     Returns:
-      A closed jaxpr. Its constants are whatever the function closed over, tracers of enclosing traces included.
+      A closed jaxpr. Its constants are the values that the function closed over, including tracers of enclosing traces.
 
     Raises:
       RuntimeError: the option `no_tracing` is on.
@@ -273,7 +272,7 @@ def trace_to_jaxpr(
     here = thread.here
     source, here.source = here.source, None
     scope, thread.scope = thread.scope, ""
-    opened, thread.opened = thread.opened, ()  # only for calls in this trace
+    opened, thread.opened = thread.opened, ()  # only for binds in this trace
     try:
         told = timed(TRACE, trace.name) if what in ("jit", "make_jaxpr") else silent
         with told, deeper(), sparing(), TracebackScope():

@@ -1,8 +1,8 @@
-"""Unreduced values, sums over devices, in modules.
+"""Unreduced values, which are sums over devices, in modules.
 
-In a module such a value has one more axis, behind its others, for each axis of the mesh along which it is to be summed.
-The mesh divides that axis, so that each device has one summand. To XLA it is an array like any other: its partitioner
-need not know of open sums, of which it carries some wrongly through loops and broadcasts.
+In a module such a value has an additional last axis for each mesh axis of its sum. The mesh axis divides it, so each
+device has one summand. For XLA it is an ordinary array: XLA's partitioner need not support pending sums, some of which
+it propagates incorrectly through loops and broadcasts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _reshaped(x: Any, shape: Sequence[int]) -> Any:
 
 
 def _divided(shape: Sequence[int], axes: Axes, mesh: Any, names: Any) -> list[int]:
-    """The shape of the part that one device has along some axes of a mesh."""
+    """The shape of one device's part along some axes of a mesh."""
     return [
         size // mesh.size_along([name for name in each if name in names])
         for size, each in zip(shape, axes, strict=True)
@@ -47,14 +47,14 @@ def on_summands(
     lower: Callable[[Any, Sequence[Any], Any], list[Any]],
     rule: Any,
 ) -> list[Any]:
-    """The IR of a primitive that is linear in values still to be summed, applied to each device's summand.
+    """The IR of a primitive that is linear in unreduced values, applied to each device's summand.
 
     Args:
-      ctx: of the equation.
+      ctx: the lowering context of the equation.
       args: its operands.
       params: its parameters.
       lower: `(ctx, operands, params)` to the results of the primitive.
-      rule: in what it is linear.
+      rule: the operands in which it is linear.
     """
     module = ctx.module_context
     avals = (*ctx.avals_in, *ctx.avals_out)
@@ -112,7 +112,7 @@ def _region(
     returned: Sequence[Any],
     body: Callable[[Sequence[Any]], Sequence[Any]],
 ) -> list[Any]:
-    """The IR of one device's program along some axes of the mesh."""
+    """The IR of a per-device program along some axes of the mesh."""
     ir, sdy = _jaxlib.ir, _jaxlib.sdy
     op = sdy.ManualComputationOp(
         list(types),
@@ -134,7 +134,7 @@ def _region(
 
 
 def _part(aval: Any, mesh: Any, names: Sequence[Any]) -> Any:
-    """The type of the part that one device has along some axes of a mesh: XLA knows how it lies along others."""
+    """The type of one device's part along some axes of a mesh; XLA determines the division along the others."""
     if not isinstance(aval, ShapedArray):
         return aval
     return ShapedArray(_divided(aval.shape, _axes(aval), mesh, names), aval.dtype, aval.weak_type)
@@ -146,7 +146,7 @@ def _local_type(aval: Any, mesh: Any, names: Sequence[Any]) -> Any:
 
 
 def _lying(module: Any, aval: Any, names: Sequence[Any]) -> Any:
-    """How a value lies around one device's program along some axes, which divide its dimensions most coarsely."""
+    """The sharding of a value around a per-device program along axes that divide its dimensions most coarsely."""
     axes = [(*(n for n in each if n in names), *(n for n in each if n not in names)) for each in _axes(aval)]
     return _spec_attribute(module, PartitionSpec(*axes, *stack_axes(aval)), len(axes) + len(stack_axes(aval)))
 
@@ -160,7 +160,7 @@ def _spec_attribute(module: Any, spec: PartitionSpec, ndim: int) -> Any:
 
 
 def _on_first(x: Any, places: Sequence[Any]) -> Any:
-    """A scalar on the first device along all axes, zero on others."""
+    """A scalar on the first device along all axes, and zero on the others."""
     hlo = _jaxlib.hlo
     total = places[0]
     for place in places[1:]:
@@ -187,10 +187,10 @@ def _compare(x: Any, y: Any) -> Any:
 
 
 def change_of_summands(ctx: Any, x: Any) -> Any:
-    """The IR of a value that is summed along other axes than before, divided as XLA chooses.
+    """The IR of a value with other pending sums than before, divided as XLA chooses.
 
-    What was to be summed and is not any more is summed here. What is to be summed only now is on the devices that have
-    it, of those along an axis on the first, and zero on the others.
+    Sums that are no longer pending are computed here. For new pending sums, the first device along an axis keeps the
+    value, or each device keeps the part that it has, and the others have zero.
     """
     module = ctx.module_context
     (before,), (after,) = ctx.avals_in, ctx.avals_out
@@ -210,12 +210,12 @@ def change_of_summands(ctx: Any, x: Any) -> Any:
 
 
 def _leads(axes: Axes, names: Sequence[Any]) -> bool:
-    """Whether, of the axes that divide a dimension, those that are named come first."""
+    """Whether the named axes come first among the axes that divide a dimension."""
     return all([n in names for n in each] == sorted((n in names for n in each), reverse=True) for each in axes)
 
 
 def _placed(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], added: Sequence[Any]) -> Any:
-    """A value that is divided along the axes of its new summands: each device has its part, and zero elsewhere."""
+    """A value that is divided along the axes of its new sums: each device has its part, and zero elsewhere."""
     hlo = _jaxlib.hlo
     mesh = after.division.mesh
     new = stack_axes(after)
@@ -275,14 +275,14 @@ def _summed(x: Any, dims: Sequence[int]) -> Any:
 
 
 class _Typed:
-    """A placeholder for a value of which only the type is used."""
+    """A placeholder for a value whose type alone is used."""
 
     def __init__(self, kind: Any) -> None:
         self.type = kind
 
 
 def _spread(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], added: Sequence[Any]) -> Any:
-    """A value with axes of summands: along each new one its part lies where the device is that has it."""
+    """A value with axes for its summands; along each new axis a part is at the index of the device that has it."""
     ir, hlo = _jaxlib.ir, _jaxlib.hlo
     mesh = after.division.mesh
     rank, new = len(before.shape), stack_axes(after)
@@ -310,17 +310,17 @@ def _full(kind: Any, value: int) -> Any:
 
 
 def entered(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
-    """An unreduced argument of a module: each device has its summand."""
+    """An unreduced argument of a module, of which each device has its summand."""
     return _crossed(module, x, aval, sharding, True)
 
 
 def left(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
-    """A result of a module that is still to be summed, as each device has its summand."""
+    """An unreduced result of a module, of which each device has its summand."""
     return _crossed(module, x, aval, sharding, False)
 
 
 def _crossed(module: Any, x: Any, aval: Any, sharding: Any, inwards: bool) -> Any:
-    """A value on its way into a module or out of it; all of it is one device's program."""
+    """A value at the entry or exit of a module, converted by a per-device program."""
     names = stack_axes(aval)
     mesh = aval.division.mesh
     outer_type = aval_to_ir_type(ShapedArray(aval.shape, aval.dtype))

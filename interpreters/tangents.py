@@ -1,4 +1,4 @@
-"""Tangents and cotangents: symbolic zeros, their sums, and the unknowns of transposition."""
+"""Tangents and cotangents: symbolic zeros, sums, and the unknowns of transposition."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Zero:
     def __repr__(self) -> str:
         return f"Zero({self.aval.str_short()})"
 
-    __array_ufunc__ = None  # NumPy leaves arithmetic to the methods here
+    __array_ufunc__ = None  # NumPy leaves arithmetic to the methods of this class
 
     @property
     def _not_an_array(self) -> str:
@@ -95,10 +95,10 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
     Args:
       val: arrays and numbers in any containers.
-      symbolic_zeros: whether they are `SymbolicZero`s, rather than arrays.
+      symbolic_zeros: whether to return `SymbolicZero`s instead of arrays.
 
     Returns:
-      The same structure; the zeros of integers are NumPy's, of dtype float0.
+      The same structure with zeros; those of integers are NumPy arrays of dtype float0.
 
     >>> from primax.custom_derivatives import zero_from_primal
     >>> zero_from_primal((1.0, 2), symbolic_zeros=True)
@@ -115,7 +115,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 class UndefinedPrimal:
-    """In transpose rules, the placeholder of an argument in which the function is linear."""
+    """In transpose rules, the placeholder for an argument in which the function is linear."""
 
     __slots__ = ("aval",)
 
@@ -157,7 +157,7 @@ def zeros_like_aval(aval: Any) -> Any:
 
 
 def instantiate_zeros(tangent: Any) -> Any:
-    """A tangent as a value: zeros if it is symbolic."""
+    """A tangent as a value; zeros if it is symbolic."""
     return zeros_like_aval(tangent.aval) if type(tangent) is Zero else tangent
 
 

@@ -18,18 +18,18 @@ __all__ = ["check_transpose"]
 
 
 def check_transpose(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[Any], returned: Sequence[Any]) -> None:
-    """Hold what a transpose rule has returned to what it must return.
+    """Check the results of a transpose rule against its requirements.
 
     Args:
       rule: the rule.
       eqn: the equation, with its `primitive` and `params`.
-      ct: the cotangents it was called with.
-      args: its arguments, the unknown ones undefined.
-      returned: what it returned for them.
+      ct: the cotangents in the call.
+      args: the arguments in the call, with placeholders for the unknown ones.
+      returned: the results of the call.
 
     Raises:
-      RuleError: a cotangent is of another type than its argument, the zero of another type included; there is none for
-        an unknown argument, or one for a known argument; or cotangents of zero are not zero.
+      RuleError: a cotangent, or a symbolic zero, has another type than its argument; the cotangent of an unknown
+        argument is missing, or a known argument has one; or the cotangents for zeros are not zero.
     """
     table, primitive = rules.transpose_rules, eqn.primitive
     for i, (x, c) in enumerate(zip(args, returned, strict=True)):
@@ -53,7 +53,7 @@ def check_transpose(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[
 
 
 def _check_zero(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[Any]) -> None:
-    """A linear function maps zeros to zeros; NaNs are ignored, since known infinite values may cause them."""
+    """A linear function maps zeros to zeros. NaNs are ignored, since infinite known values may cause them."""
     several = eqn.primitive.multiple_results
     zeros = [instantiate_zeros(Zero(c.aval if type(c) is Zero else get_aval(c))) for c in (ct if several else [ct])]
     found = rule(zeros if several else zeros[0], *args, **eqn.params)

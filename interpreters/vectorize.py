@@ -81,7 +81,7 @@ def vmap(
         axes = tree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         try:
             avals = avals_of(leaves, (args, kwargs), "vmap", call=True)
-        except TypeError:  # arguments that are not mapped may be any objects; `fun` gets them unchanged
+        except TypeError:  # arguments without a mapped axis may be any objects; `fun` gets them unchanged
             values = [0.0 if axis is None and not _is_value(x) else x for x, axis in zip(leaves, axes, strict=True)]
             avals = avals_of(values, (args, kwargs), "vmap", call=True)
         dims = [_normalize(axis, aval, i, args, kwargs) for i, (axis, aval) in enumerate(zip(axes, avals, strict=True))]
@@ -148,10 +148,10 @@ def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | Non
 
 
 def _division(avals: Sequence[Any], dims: Sequence[int | None], args: Any, kwargs: Any) -> Division | None:
-    """Along which explicit axes of a mesh the mapped axis is divided.
+    """The explicit mesh axes that divide the mapped axis.
 
     Raises:
-      ShardingTypeError: it is not divided alike in all arguments that are mapped.
+      ShardingTypeError: mapped arguments divide it differently.
     """
     if all(getattr(aval, "division", None) is None for aval in avals):
         return None
