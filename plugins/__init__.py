@@ -1,6 +1,6 @@
 """The families of primitives, each a plugin, and plugins that are registered by hand.
 
-primax's entry points list the families, and `primax.json` beside this file lists the contents of each."""
+The entry points of primax list the families, and `primax.json` beside this file lists the contents of each."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _convert(x: Any, aval: ShapedArray) -> Array:
 
 
 def _at_hand(xs: Sequence[Any]) -> bool:
-    """Whether values can be taken apart and put together without programs, which would be one for each position."""
+    """Whether values can be split and joined without programs, of which each position would need one."""
     return not thread.trace.tracing and all(
         (x.platform() == "cpu" and not x.committed) if type(x) is Array else isinstance(x, np.ndarray | np.generic)
         for x in xs
@@ -52,7 +52,7 @@ def _at_hand(xs: Sequence[Any]) -> bool:
 
 def _index(x: Any, i: int, dim: int) -> Array:
     if _at_hand([x]):
-        element = np.take(np.asarray(x), i, dim)  # a copy, since `x` may be donated
+        element = np.take(np.asarray(x), i, dim)  # a copy, because `x` may be donated
         return backend.put_value(element, get_aval(x).weak_type)
     shape = get_aval(x).shape
     starts, limits = [0] * len(shape), list(shape)

@@ -90,7 +90,7 @@ def le_to(x: Any, y: Any) -> Array:
 def lt_to(x: Any, y: Any) -> Array:
     """Elementwise x < y in a total order, for real arrays of one dtype and of shapes as in `add`.
 
-    For floats it is that of IEEE 754: -NaN < -inf < ... < -0.0 < 0.0 < ... < inf < NaN.
+    For floats it is the order of IEEE 754: -NaN < -inf < ... < -0.0 < 0.0 < ... < inf < NaN.
     """
     return lt_to_p.bind(x, y)
 
@@ -116,7 +116,7 @@ def _compare(direction: str, floats: str = "FLOAT") -> Callable[..., Any]:
 
 
 def _compare_whole(direction: str, primitive: core.Primitive, combine: core.Primitive) -> Callable[..., Any]:
-    """The lowering of a comparison that looks at all numbers in an element of an extended dtype, such as a key."""
+    """The lowering of a comparison of all numbers in an element of an extended dtype, such as a key."""
     plain = _compare(direction)
 
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> list[Any] | Array:
@@ -136,7 +136,7 @@ def _compare_whole(direction: str, primitive: core.Primitive, combine: core.Prim
 
 
 def _numbers(x: Any, element_shape: tuple[int, ...]) -> list[Any]:
-    """For each number in an element an array of the numbers in that place."""
+    """For each position in an element an array of the numbers there."""
     shape = get_aval(x).shape
     shape, count = shape[: len(shape) - len(element_shape)], prod(element_shape)
     flat = reshape_p.bind(x, new_sizes=(*shape, count), dimensions=None)

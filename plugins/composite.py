@@ -1,4 +1,4 @@
-"""`composite`: an operation that a compiler may know by its name, with what it is made of for those that do not."""
+"""`composite`: an operation that compilers may recognize by its name, with a decomposition for other compilers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["call_p", "closed_call_p", "composite", "composite_p"]
 
 composite_p = core.Primitive("composite", multiple_results=True)
 
-# Calls as JAX has them, for code that makes them or looks for them. Those of `jit` are calls of `jit_p`.
+# The names in JAX for calls, for code that makes them or looks for them. Calls of `jit` are calls of `jit_p`.
 call_p = core.Primitive("core_call", multiple_results=True)
 closed_call_p = core.Primitive("core_closed_call", multiple_results=True)
 
@@ -39,7 +39,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
     Raises:
       TypeError: `decomposition` is not callable, `name` is not a string or `version` is not an integer.
-      UnexpectedTracerError: when called, if the decomposition closes over values that are traced.
+      UnexpectedTracerError: when called, if the decomposition closes over traced values.
 
     >>> import primax as px
     >>> scaled = px.lax.composite(lambda x, *, by: x * by, name="example.scaled")
@@ -79,10 +79,10 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
 
 def _attribute(key: str, value: Any) -> Any:
-    """An attribute as a parameter: something with a hash.
+    """An attribute as a hashable parameter.
 
     Raises:
-      TypeError: it is neither a number, a string, a sequence of such, nor an array that is known.
+      TypeError: it is neither a number, a string, a sequence of these, nor a concrete array.
     """
     if isinstance(value, core.Tracer):
         raise core.UnexpectedTracerError(f"composite: attribute {key} must be a known value, got a traced one")
@@ -141,7 +141,7 @@ def _ir(value: Any) -> mlir.ir.Attribute:
 
 
 def _call(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
-    """The results of the program that a call holds, with or without constants."""
+    """The results of the program in a call, with or without constants."""
     consts = getattr(call_jaxpr, "consts", ())
     return core.eval_jaxpr(getattr(call_jaxpr, "jaxpr", call_jaxpr), consts, *args)
 

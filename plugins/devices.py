@@ -1,4 +1,4 @@
-"""Placing values on devices and bringing them back."""
+"""Transfer of values to devices and back."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
       x: arrays, NumPy arrays and numbers in any containers.
       device: the target: a device, a sharding, a `PartitionSpec` over the mesh in scope, or a tree of these that is a
         prefix of `x`. None leaves arrays where they are, and puts the rest uncommitted on the default device.
-      src: the present place of the arrays; ignored, since the arrays know it.
+      src: the present place of the arrays; ignored, since arrays have this information.
       donate: whether to delete the original of an array that is moved; a bool, or a tree of bools that is a prefix of
         `x`.
       may_alias: whether the result may share memory with `x`; False makes copies. None, a bool, or a tree of these that
@@ -100,7 +100,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 
 def _of_leaves(argument: str, given: Any, structure: Any) -> list[Any]:
-    """The bool, or None, of each leaf."""
+    """The bool or None for each leaf."""
     if given is None or isinstance(given, bool):
         return [given] * structure.num_leaves
     found = tree.flatten_axes(f"device_put {argument}", structure, given)
@@ -115,7 +115,7 @@ def _takes_summands(target: Any) -> bool:
 
 
 def _summed(x: Any, aval: core.ShapedArray, target: Any) -> Any:
-    """An array that is to be summed over devices, as that of another target is: summed, or one of summands."""
+    """An array with a pending sum over devices, as the target requires: summed, or as summands."""
     if target is None:
         return x
     if type(x) is core.Array or isinstance(x, core.Tracer):
@@ -145,11 +145,11 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       shardings: a `NamedSharding`, or a `PartitionSpec` over the mesh in scope, or a tree of these that is a prefix of
         `x`. `PartitionSpec.UNCONSTRAINED` leaves an axis to XLA, None leaves an array to it.
 
-    Returns: The same values. Outside jit they are moved to the shardings.
+    Returns: The same values. Outside of programs they are moved to the shardings.
 
     Raises:
       TypeError: `shardings` is none of these.
-      ValueError: an array cannot be divided so, or no mesh is in scope.
+      ValueError: a sharding cannot divide an array, or no mesh is in scope.
     """
     leaves, structure = tree.flatten(x)
     given = tree.flatten_axes("with_sharding_constraint shardings", structure, shardings)
@@ -163,12 +163,12 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 
 def constrain_all(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
-    """Flat values that lie as told; those for which None is told, as they are."""
+    """Flat values with the given shardings; values with None unchanged."""
     found = []
     for x, sharding in zip(leaves, shardings, strict=True):
         if getattr(sharding, "explicit", False):
             x = hooks.divided(x, _division_of(core.get_aval(x), sharding))
-        as_told = sharding is None or _takes_summands(sharding)  # their axis is none of the value
+        as_told = sharding is None or _takes_summands(sharding)  # the axis of summands is not an axis of the value
         found.append(x if as_told else sharding_constraint_p.bind(x, sharding=sharding))
     return found
 
@@ -180,10 +180,10 @@ def _constraint_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, sharding: Any
 
 
 def require_free(what: str, names: Sequence[Any], mesh: Mesh, specs: Sequence[PartitionSpec]) -> None:
-    """Refuse axes of a mesh along which `vmap` divides, if they are none, or divide values already.
+    """Raise an error for mesh axes along which `vmap` divides, if they do not exist, or divide values already.
 
     Raises:
-      ValueError: one is.
+      ValueError: there is such an axis.
     """
     for name in names:
         if name not in mesh.axis_names:
@@ -209,9 +209,9 @@ def _constraint_batch(axis: batching.AxisData, args: Any, dims: Any, *, sharding
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """Tell XLA in which order the arrays of a tree lie in memory within a program. Their values are the same.
+    """Prescribe to XLA the order of axes in memory for the arrays of a tree within a program; the values are unchanged.
 
-    What programs take and return lies row by row.
+    The arguments and results of programs are always row-major.
 
     Args:
       x: arrays in any containers.
@@ -253,7 +253,7 @@ def _layout_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, layout: Layout) -
 
 
 def _layout_batch(args: Any, dims: Any, *, layout: Layout) -> tuple[Any, Any]:
-    """The mapped axis goes slowest."""
+    """The mapped axis varies slowest."""
     (dim,) = dims
     order = (dim, *(axis + (axis >= dim) for axis in layout.major_to_minor))
     return layout_constraint_p.bind(*args, layout=Layout(order)), dim
@@ -262,12 +262,11 @@ def _layout_batch(args: Any, dims: Any, *, layout: Layout) -> tuple[Any, Any]:
 def device_get(x: Any) -> Array:
     """The values of the arrays of a tree, as NumPy arrays.
 
-    Args:
-      x: arrays in any containers; other leaves are kept.
+    x: arrays in any containers; other leaves are kept.
 
     Returns:
-      The same structure, with a NumPy array for each array; tracers, and arrays of extended dtypes such as keys, are
-      kept too.
+      The same structure, with a NumPy array for each array. Tracers, and arrays of extended dtypes such as keys, are
+      kept, too.
     """
     with backend.asked_transfer("get"):
         return tree.tree_map(lambda leaf: np.asarray(leaf) if _has_numbers(leaf) else leaf, x)
@@ -306,7 +305,7 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def _put_type(x: Any, *, device: Any) -> Any:
-    """The type of an array there, as types in scope tell it: those of axes may be others than those of its mesh."""
+    """The type of an array at its target, on the mesh in scope, whose axes may have other types there."""
     scope = current_scope()
     if isinstance(device, NamedSharding) and scope is not None and scope.abstract != device.mesh.abstract_mesh:
         return x
@@ -321,10 +320,10 @@ _put_division.tells_division = True  # type: ignore[attr-defined]
 
 
 def _constrained_axes(x: Any, *, sharding: Any) -> list[Any]:
-    """Types of values that tell how they are divided are not changed by a constraint, which must agree.
+    """A constraint does not change values whose types record their division, and must agree with them.
 
     Raises:
-      ShardingTypeError: it does not.
+      ShardingTypeError: it does not agree.
     """
     if getattr(sharding, "explicit", False) and x.division is not _division_of(x, sharding):
         raise ShardingTypeError(
@@ -335,7 +334,7 @@ def _constrained_axes(x: Any, *, sharding: Any) -> list[Any]:
 
 
 def _division_of(x: Any, sharding: NamedSharding) -> Any:
-    """What a sharding says of axes that are explicit where this is asked."""
+    """The division of a sharding along the axes that are explicit in scope."""
     scope = current_scope()
     mesh = scope.abstract if scope is not None and scope.mesh is sharding.mesh else sharding.mesh
     return explicit_part(mesh, sharding.spec, len(x.shape))

@@ -46,19 +46,19 @@ def dot_general(
       lhs: an array.
       rhs: an array.
       dimension_numbers: `((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))`, each a sequence of
-        dimensions; those at one position of two sequences belong together and have one size.
+        dimensions; dimensions at the same position of two sequences correspond and have the same size.
       precision: None, 'default', 'high', 'highest', a `Precision`, a pair of these, one for each operand, or
         a `DotAlgorithmPreset`. None stands for the option `default_matmul_precision`.
-      preferred_element_type: the dtype to accumulate in and to return, if not that of the wider operand.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope, if types do not tell.
+      preferred_element_type: the dtype to accumulate in and to return; by default that of the wider operand.
+      out_sharding: the division of the result along explicit axes of the mesh in scope, if types do not determine it.
 
     Returns:
-      An array whose dimensions are the batch dimensions, the others of `lhs` that are not contracted, then
-      those of `rhs`.
+      An array whose dimensions are the batch dimensions, the remaining ones of `lhs`, then the remaining ones of
+      `rhs`.
 
     Raises:
       TypeError: dimensions are out of range, repeated, or differ in size; the dtypes have no common one.
-      ValueError: `precision` is not one.
+      ValueError: `precision` is not valid.
 
     >>> import primax as px
     >>> px.lax.dot_general(px.numpy.array([[1., 2.]]), px.numpy.array([[3.], [4.]]), (((1,), (0,)), ((), ())))
@@ -102,7 +102,7 @@ def dot(
       out_sharding: see `dot_general`.
 
     Raises:
-      ValueError: the shapes are others and there are no `dimension_numbers`.
+      ValueError: the shapes differ from these, and there are no `dimension_numbers`.
 
     >>> import primax as px
     >>> px.lax.dot(px.numpy.array([1., 2.]), px.numpy.array([3., 4.]))
@@ -124,14 +124,14 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
 
     Args:
       lhs: an array of shape (..., m, k).
-      rhs: an array of shape (..., k, n), its leading dimensions those of `lhs`.
+      rhs: an array of shape (..., k, n), with the leading dimensions of `lhs`.
       precision: see `dot_general`.
 
     Returns:
       An array of shape (..., m, n).
 
     Raises:
-      TypeError: the leading dimensions differ, or the inner sizes.
+      TypeError: the leading dimensions or the inner sizes differ.
 
     >>> import primax as px, numpy as np
     >>> px.lax.batch_matmul(np.ones((5, 2, 3)), np.ones((5, 3, 4))).shape
@@ -228,7 +228,7 @@ def _check_dimensions(side: str, aval: ShapedArray, contract: Any, batch: Any) -
 
 
 def _width(dtype: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """What decides which of two dtypes is the wider, as in XLA."""
+    """The sort key by which the wider of two dtypes is chosen, as in XLA."""
     if not isinstance(dtype, np.dtype):
         raise TypeError(f"dot_general: operands must be numbers or booleans, got dtype {dtype}")
     if dtypes.is_inexact(dtype):
@@ -300,7 +300,7 @@ def _pull_back(
 ) -> Array:
     """The cotangent of the operand of type `aval`: the result's cotangent times the other operand.
 
-    Of the two orders of factors, the one that needs no transposition is taken, if there is one.
+    Of the two orders of factors, the one without a transposition is used, if there is one.
     """
     contract, other_contract = numbers[0][of_rhs], numbers[0][not of_rhs]
     batch, other_batch = numbers[1][of_rhs], numbers[1][not of_rhs]
@@ -364,9 +364,9 @@ def _dot_general_batch(args: Any, dims: Any, *, dimension_numbers: Any, **params
 
 
 def _dot_general_of_vectors(lhs: Any, rhs: Any, contract: Any, batch: Any, params: Any) -> tuple[Any, Any]:
-    """Many vectors times one matrix, in the order that puts the mapped axis in front, where other rules want it.
+    """Many vectors times one matrix, in the order that puts the mapped axis first, as other rules need it.
 
-    Behind the axes of the matrix, every product with another mapped array would transpose the result.
+    With the mapped axis last, every product with another mapped array would transpose the result.
     """
     precision = params["precision"]
     swapped = precision[::-1] if precision.__class__ is tuple else precision
@@ -401,7 +401,7 @@ def _dot_general_lowering(
         if algorithm.results and out_aval.dtype not in algorithm.results:
             computed = out_aval.update(dtype=algorithm.results[0])
     elif lhs_aval.dtype == rhs_aval.dtype or (_is_float8(lhs_aval.dtype) and _is_float8(rhs_aval.dtype)):
-        lhs_dtype, rhs_dtype = lhs_aval.dtype, rhs_aval.dtype  # XLA takes two kinds of 8 bits as they are
+        lhs_dtype, rhs_dtype = lhs_aval.dtype, rhs_aval.dtype  # XLA accepts two kinds of 8 bits directly
     else:
         lhs_dtype = rhs_dtype = max(out_aval.dtype, _result_dtype(lhs_aval.dtype, rhs_aval.dtype), key=_width)
     operands = [_convert(ctx, lhs, lhs_aval, lhs_dtype), _convert(ctx, rhs, rhs_aval, rhs_dtype)]
@@ -411,7 +411,7 @@ def _dot_general_lowering(
 
 
 def _operand_dtypes(ctx: mlir.LoweringRuleContext, preset: Any, algorithm: Any) -> tuple[Any, Any]:
-    """What an algorithm needs its operands converted to."""
+    """The dtypes that an algorithm requires for its operands."""
     lhs, rhs = (aval.dtype for aval in ctx.avals_in)
     platform = ctx.module_context.platform
     if platform == "cpu" and preset not in CPU_ALGORITHMS:
@@ -438,7 +438,7 @@ def _convert(ctx: mlir.LoweringRuleContext, x: Any, aval: ShapedArray, dtype: An
 
 
 def _dot_general_print(params: Any) -> dict[str, Any]:
-    """Only what is not the default, and dimensions as lists."""
+    """Only parameters that differ from their defaults, with dimensions as lists."""
     contract, batch = params["dimension_numbers"]
     shown = {"dimension_numbers": (tuple(map(list, contract)), tuple(map(list, batch)))}
     rest = ("precision", "preferred_element_type")

@@ -167,7 +167,7 @@ def _exp2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Sequ
     hlo, aval = mlir.hlo, ctx.avals_in[0]
     if not dtypes.is_complex(aval.dtype):
         return _exponential(ctx, hlo.multiply(x, ir_full(math.log(2), aval)), **params)
-    # By parts: a product of complex numbers makes NaN of infinite ones.
+    # By parts, since a product of complex numbers gives NaN for infinite ones.
     part = aval.update(dtype=np.empty(0, aval.dtype).real.dtype)
     factor = ir_full(math.log(2), part)
     scaled = hlo.complex(hlo.multiply(hlo.real(x), factor), hlo.multiply(hlo.imag(x), factor))
@@ -209,8 +209,8 @@ def _pow_jvp_base(t: Any, out: Any, x: Any, y: Any) -> Array:
     y_dtype = core.get_aval(y).dtype
     if not dtypes.is_integer(y_dtype):
         return mul(t, mul(y, pow(x, sub(y, like(y, 1.0)))))
-    # y * x ** (y - 1), where the exponent 0 stays 0, so that the derivative is 0 at x = 0 too. What is one less must
-    # not wrap around, as the least of int8 does.
+    # y * x ** (y - 1), with 0 for the exponent if y is 0, so that the derivative is 0 at x = 0. The difference must
+    # not wrap around, as for the least int8.
     if y_dtype.itemsize < 4:
         y, y_dtype = convert_element_type(y, np.int32), np.dtype(np.int32)
     above = max_p.bind(y, like(y, dtypes.iinfo(y_dtype).min + 1)) if dtypes.is_signed_integer(y_dtype) else y
@@ -219,7 +219,7 @@ def _pow_jvp_base(t: Any, out: Any, x: Any, y: Any) -> Array:
 
 
 def _pow_jvp_exponent(t: Any, out: Any, x: Any, y: Any) -> Array:
-    # log(x) counts as 0 at x = 0, where the result does not depend on a positive exponent.
+    # log(x) is replaced by 0 at x = 0, where the result does not depend on a positive exponent.
     is_zero = convert_element_type(eq(x, like(x, 0.0)), core.get_aval(x).dtype)
     return mul(t, mul(log(add(x, is_zero)), out))
 

@@ -27,10 +27,10 @@ class FftType(IntEnum):
     """The kinds of Fourier transform.
 
     Attributes:
-      FFT: of complex numbers.
-      IFFT: its inverse.
-      RFFT: of real numbers; the half of the result along the last axis that determines the other half.
-      IRFFT: its inverse, whose result is real. Imaginary parts that a real result could not have are ignored.
+      FFT: the transform of complex numbers.
+      IFFT: the inverse of FFT.
+      RFFT: the transform of real numbers; the half of the result along the last axis that determines the other half.
+      IRFFT: the inverse of RFFT, with a real result. Imaginary parts that a real result cannot have are ignored.
     """
 
     FFT = 0
@@ -43,17 +43,18 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The discrete Fourier transform along the last one, two or three axes.
 
     Args:
-      x: an array. Real numbers are converted to complex ones where those are transformed.
-      fft_type: which transform: an `FftType` or its name.
-      fft_lengths: the lengths of the axes that are transformed, before for `RFFT`, after for `IRFFT`, which has
-        `n // 2 + 1` numbers for a length of n on the other side. With none, nothing is done but to convert.
+      x: an array. Real numbers are converted to complex ones for transforms of complex numbers.
+      fft_type: the transform: an `FftType` or its name.
+      fft_lengths: the lengths of the transformed axes: those of the argument for `RFFT`, those of the result for
+        `IRFFT`; on the other side the last length n becomes `n // 2 + 1`. Without lengths, the numbers are only
+        converted.
 
     Returns:
       An array, real for `IRFFT` and complex otherwise.
 
     Raises:
-      TypeError: `x` is complex for `RFFT`, or its numbers have not 32 or 64 bits; `fft_lengths` are not integers.
-      ValueError: there are more than three lengths, or they are not those of the axes; `fft_type` is not one.
+      TypeError: `x` is complex for `RFFT`, or its numbers do not have 32 or 64 bits; `fft_lengths` are not integers.
+      ValueError: there are more than three lengths, or they are not those of the axes; `fft_type` is not valid.
 
     >>> import primax as px
     >>> px.lax.fft(px.numpy.array([1., 2., 3., 4.]), "RFFT", (4,))
@@ -107,10 +108,10 @@ def _abstract_eval(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int,
 
 
 def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> list[Any]:
-    """The matrices of complex transforms are symmetric; those of real ones need each number of a half twice.
+    """The matrices of complex transforms are symmetric; those of real transforms count each number of a half twice.
 
-    The cotangent of real numbers is the real part of what it would be for complex ones. The inverse transform, which
-    takes the other half for the conjugate of the first, does just this to conjugates.
+    The cotangent of real numbers is the real part of that for complex numbers. The inverse transform, which takes the
+    other half as the conjugate of the first, computes exactly this from conjugates.
     """
     size = math.prod(fft_lengths)
     if fft_type is FftType.RFFT:
@@ -125,7 +126,7 @@ def _transpose(ct: Any, x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ..
 
 
 def _weights(half: Any, single: float, paired: float, lengths: tuple[int, ...]) -> Array:
-    """For each number of a half along the last axis one weight: whether or not another is its conjugate."""
+    """A weight for each number of a half along the last axis: `paired` if another one is its conjugate, or `single`."""
     aval = get_aval(half)
     single, paired = (aval.dtype.type(weight) for weight in (single, paired))
     even = int(lengths[-1] % 2 == 0)

@@ -1,4 +1,4 @@
-"""Resharding along explicit mesh axes, and functions in which XLA, or the types, determine shardings."""
+"""Resharding along explicit mesh axes, and functions in which XLA, or types, determine shardings."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     Args:
       xs: arrays in any containers.
       out_shardings: a `PartitionSpec` over the mesh in scope, or a `NamedSharding`, or a tree of these that is a prefix
-        of `xs`. Explicit axes that it leaves out divide nothing.
+        of `xs`. Explicit axes that it omits divide nothing.
 
     Returns:
       The structure of `xs`.
 
     Raises:
       TypeError: `out_shardings` is none of these.
-      ValueError: no mesh with explicit axes is meant, a specification names another axis, or an array cannot be
-        divided so.
+      ValueError: there is no mesh with explicit axes, a specification names another axis, or an array cannot be divided
+        in this way.
 
     >>> import primax as px
     >>> mesh = px.make_mesh((1,), ("x",), px.sharding.AxisType.Explicit)
@@ -79,9 +79,9 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def _resharded(function: str, x: Any, sharding: Any, mesh: Any = None) -> Any:
-    """A value divided as told."""
+    """A value with the given sharding."""
     if isinstance(sharding, NamedSharding | Division) and not sharding.mesh.explicit_axes and not sharding.spec.axes:
-        return x  # nothing is divided, along axes that types do not tell of
+        return x  # there is no division along axes that types record
     where, spec = _meant(function, sharding, mesh)
     aval = get_aval(x)
     rank = len(aval.shape)
@@ -112,10 +112,10 @@ def _params(mesh: Any, rank: int, division: Division | None) -> dict[str, Any]:
 
 
 def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]:
-    """The mesh and the specification that are meant by a sharding.
+    """The mesh and the specification of a sharding.
 
     Raises:
-      TypeError: it is none.
+      TypeError: the value is not a sharding.
       ValueError: there is no mesh with explicit axes, or an axis is not explicit.
     """
     if isinstance(sharding, NamedSharding | Division):
@@ -147,7 +147,7 @@ def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]
 
 
 def _mesh_of(scope: Any) -> Any:
-    """The mesh in scope, with its devices if the types of its axes are its own."""
+    """The mesh in scope, with its devices if the types of its axes are unchanged."""
     if scope.mesh is not None and scope.mesh.abstract_mesh == scope.abstract:
         return scope.mesh
     return scope.abstract
@@ -165,10 +165,10 @@ def _laid_out(function: str, bind: Callable[..., Any], args: Sequence[Any], out_
 def _summed_later(
     function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any, names: frozenset[Any]
 ) -> Any:
-    """What a contraction returns, whose sum along axes of the mesh is left open.
+    """The result of a contraction whose sum along axes of the mesh stays pending.
 
     Raises:
-      ShardingTypeError: these axes divide no dimension that is summed over, or others do too.
+      ShardingTypeError: these axes divide no dimension of the sum, or other axes do, too.
     """
     before = core.thread.opened
     core.thread.opened = tuple(sorted(names, key=str))
@@ -188,12 +188,12 @@ def _summed_later(
 
 
 def _tells_nothing(sharding: Any) -> bool:
-    """Whether it is what the type of an array tells where there is no mesh."""
+    """Whether a sharding is that of an array's type outside of any mesh."""
     return isinstance(sharding, Division) and not sharding.mesh.axis_names
 
 
 def resharded(function: str, x: Any, out_sharding: Any) -> Any:
-    """An array as the argument `out_sharding` of a function that makes it wants it: along axes of any type."""
+    """An array with the sharding in the argument `out_sharding` of a function, along axes of any type."""
     if _tells_nothing(out_sharding):
         return x
     if isinstance(out_sharding, NamedSharding) and not out_sharding.mesh.explicit_axes:
@@ -202,10 +202,10 @@ def resharded(function: str, x: Any, out_sharding: Any) -> Any:
 
 
 def lying(function: str, x: Any, sharding: Any) -> Any:
-    """An array as the argument `sharding` of a function that makes it wants it: on the devices of any sharding.
+    """An array with the sharding in the argument `sharding` of the function that makes it, on any devices.
 
     Raises:
-      TypeError: it is not a sharding.
+      TypeError: the value is not a sharding.
     """
     if not isinstance(sharding, Sharding):
         raise TypeError(f"{function}: sharding must be a sharding or None, got {sharding!r}")
@@ -215,13 +215,13 @@ def lying(function: str, x: Any, sharding: Any) -> Any:
 def divided_call(
     f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], out_sharding: Any, name: str = ""
 ) -> Any:
-    """What a function returns, as its argument `out_sharding` wants it; how its arguments are divided is left to XLA.
+    """The result of a function with the sharding in its argument `out_sharding`; XLA chooses those of its arguments.
 
     Args:
       f: returns arrays in any containers.
-      args, kwargs: all of its other arguments, arrays in any containers and others.
-      out_sharding: not None, as for `resharded`.
-      name: what messages call the function, if not by its own name.
+      args, kwargs: all its other arguments, arrays in any containers and other values.
+      out_sharding: as for `resharded`, not None.
+      name: the name of the function in messages; by default its own.
     """
     if not _tells_nothing(out_sharding):
         args, kwargs = tree.tree_map(_without_division, (tuple(args), dict(kwargs)))
@@ -234,7 +234,7 @@ def _without_division(x: Any, mesh: AbstractMesh | None = None) -> Any:
 
 
 def forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
-    """A value of which the type tells only how explicit axes of a mesh divide it; none if there is no mesh."""
+    """A value whose type records only its division along explicit axes of a mesh; no division if there is no mesh."""
     aval = get_aval(x)
     division = getattr(aval, "division", None)
     if division is None or division.mesh is mesh:
@@ -247,11 +247,11 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
 
     Args:
       f: takes and returns arrays in any containers.
-      axes: names of the axes of the mesh in scope, or of that of `out_sharding`; all explicit ones if None.
-      out_sharding: how results are divided, as for `reshard`; if None, each call gives it, as an argument by name.
+      axes: names of axes of the mesh in scope, or of the mesh of `out_sharding`; by default all explicit ones.
+      out_sharding: the shardings of results, as for `reshard`; if None, each call must give them by keyword.
 
     Raises:
-      TypeError: `out_sharding` is given neither here nor at the call.
+      TypeError: `out_sharding` is given neither here nor in the call.
       ValueError: no mesh with explicit axes is in scope or given.
 
     >>> import primax as px
@@ -289,13 +289,12 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
 
     Args:
       f: takes and returns arrays in any containers.
-      axes: names of axes of the mesh in scope; all of the type `Auto` if None.
-      in_sharding: how arguments by position are divided: a `PartitionSpec` over the mesh in scope, or a
-        `NamedSharding`, or a tree of these that is a prefix of the tuple of arguments; if None, each call gives it, as
-        an argument by name.
+      axes: names of axes of the mesh in scope; by default all of type `Auto`.
+      in_sharding: the shardings of positional arguments: a `PartitionSpec` over the mesh in scope, a `NamedSharding`,
+        or a tree of these that is a prefix of the tuple of arguments; if None, each call must give them by keyword.
 
     Raises:
-      TypeError: `in_sharding` is given neither here nor at the call.
+      TypeError: `in_sharding` is given neither here nor in the call.
       ValueError: no mesh with such axes is in scope or given.
 
     >>> import primax as px
@@ -329,10 +328,10 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
 
 
 def _given(function: str, name: str, sharding: Any, kwargs: dict[str, Any]) -> Any:
-    """What was given to the function, or else what the call gives, which is no argument of the function then.
+    """The sharding given to the decorator, or else in the call, from whose keywords it is removed.
 
     Raises:
-      TypeError: neither.
+      TypeError: there is neither.
     """
     found = kwargs.pop(name, None) if sharding is None else sharding
     if found is None:
@@ -341,10 +340,10 @@ def _given(function: str, name: str, sharding: Any, kwargs: dict[str, Any]) -> A
 
 
 def _scope(function: str, argument: str, shardings: Any) -> MeshScope:
-    """The mesh in scope, or that of the shardings that are given.
+    """The mesh in scope, or the mesh of the given shardings.
 
     Raises:
-      ValueError: there is none, or they are of several.
+      ValueError: there is none, or there are several.
     """
     leaves = tree.tree_leaves(shardings, is_leaf=lambda x: isinstance(x, PartitionSpec))
     meshes = list(dict.fromkeys(x.mesh for x in leaves if isinstance(x, NamedSharding)))
@@ -376,7 +375,7 @@ def _named(function: str, axes: Any, there: Sequence[Any], kind: str) -> tuple[A
 
 
 def _of_params(mesh: Any, axes: Any, unreduced: Any = (), reduced: Any = ()) -> Division | None:
-    """The division that the parameters of `reshard_p` tell."""
+    """The division in the parameters of `reshard_p`."""
     if not (unreduced or reduced or any(axes)):
         return None
     return Division(mesh.abstract_mesh, axes, frozenset(unreduced), frozenset(reduced))
@@ -424,10 +423,10 @@ def _forget_abstract_eval(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: 
 
 
 def _rest(x: ShapedArray, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> Division | None:
-    """What is left of a division: along axes that are explicit in another mesh, or of dimensions that are mapped.
+    """The part of a division along axes that are explicit in another mesh, or of dimensions that are mapped.
 
     Raises:
-      ShardingTypeError: a sum along axes that are not explicit is still to be taken.
+      ShardingTypeError: a sum along axes that are not explicit is pending.
     """
     told = () if mesh is None else mesh.explicit_axes
     if x.division is not None and not x.division.unreduced.issubset(told):
@@ -444,7 +443,7 @@ def _rest(x: ShapedArray, mesh: AbstractMesh | None, mapped: tuple[int, ...]) ->
 
 
 def _told_of(mesh: AbstractMesh, division: Division) -> PartitionSpec:
-    """A division as a specification, without the reduced axes that are not explicit in a mesh."""
+    """A division as a specification, without reduced axes that are not explicit in a mesh."""
     return division.spec.update(reduced=division.reduced.intersection(mesh.explicit_axes))
 
 
@@ -466,7 +465,7 @@ def _forget_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
 
 
 def _divided(x: Any, division: Division | None) -> Any:
-    """A value in a division; None for one that is left to XLA."""
+    """A value with a division; None for a division that XLA chooses."""
     have = get_aval(x).division
     if have is division:
         return x

@@ -59,10 +59,10 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
 
     Args:
       x: real floating numbers.
-      rounding_method: where halves go.
+      rounding_method: the direction for ties.
 
     Raises:
-      ValueError: `rounding_method` is none.
+      ValueError: `rounding_method` is not a `RoundingMethod`.
 
     >>> import primax as px
     >>> import numpy as np
@@ -92,8 +92,8 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
 
     Args:
       operand: real floating numbers.
-      exponent_bits: of the narrower format, at least 1.
-      mantissa_bits: of the narrower format, at least 0.
+      exponent_bits: the exponent bits of the narrower format, at least 1.
+      mantissa_bits: the mantissa bits of the narrower format, at least 0.
 
     Raises:
       ValueError: the bits are out of range.

@@ -50,14 +50,14 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
       operand: an array, or a sequence of arrays of one shape.
       dimension: the axis.
       is_stable: whether elements that are equal keep their order.
-      num_keys: how many of the arrays decide on the order: the first, where it has equal elements the second, and
+      num_keys: the number of arrays that determine the order: the first; where it has equal elements, the second; and
         so on. The others are rearranged in the same way.
 
     Returns:
       An array, or a tuple of them if `operand` is a sequence.
 
     Raises:
-      TypeError: there is no array, or their shapes differ.
+      TypeError: there is no array, or shapes differ.
       ValueError: `dimension` is out of range, or `num_keys` is not between 1 and the number of arrays.
 
     >>> import primax as px
@@ -80,7 +80,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 
     Args:
       keys: an array.
-      values: an array of its shape.
+      values: an array of the same shape.
       dimension: the axis.
       is_stable: whether elements whose keys are equal keep their order.
 
@@ -104,9 +104,9 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tu
 
     Args:
       operand: an array of real numbers.
-      k: how many, from 0 to the length of the axis.
+      k: the number of elements, from 0 to the length of the axis.
       axis: the axis.
-      is_stable: taken, and not used: of equal elements, the one that comes first always does.
+      is_stable: accepted and ignored: the first of equal elements always comes first.
 
     Returns:
       Two arrays of length `k` along the axis: the elements, and their positions as int32.
@@ -136,11 +136,11 @@ def approx_max_k(
 
     Args:
       operand: an array of floating dtype.
-      k: how many.
+      k: the number of elements.
       reduction_dimension: the axis.
-      recall_target: how many of them should be found, as a part of 1.
+      recall_target: the fraction of them that should be found.
       reduction_input_size_override: the length of the axis of an array of which this is a part; -1 if it is whole.
-      aggregate_to_topk: whether to return `k` elements, or all candidates, of which there are more.
+      aggregate_to_topk: whether to return `k` elements, or all candidates, which are more.
 
     Returns:
       Two arrays, in descending order along the axis: the elements, and their positions as int32.
@@ -176,7 +176,7 @@ def approx_min_k(
 def _candidates(
     name: str, operand: Any, k: int, axis: int, recall: float, size: int, aggregate: bool
 ) -> tuple[int, int]:
-    """How many elements are returned, and the axis; the number is XLA's, for hardware that works on blocks."""
+    """The number of returned elements, and the axis; the number is that of XLA for hardware that works on blocks."""
     aval = get_aval(operand)
     if not dtypes.is_floating(aval.dtype):
         raise ValueError(f"{name}: operand must be floating, got {aval.str_short()}")
@@ -272,7 +272,7 @@ def _sort_lowering(
 def _comparable(dtype: Any, x: Any, y: Any) -> list[tuple[Any, Any, str]]:
     """Pairs of scalars to compare one after the other, with the type of comparison.
 
-    Compilers for accelerators know floating keys made in this very way, and sort them by their bits.
+    Compilers for accelerators recognize exactly this form of floating keys, and sort them by their bits.
     """
     hlo = mlir.hlo
     if dtypes.is_complex(dtype):
@@ -288,7 +288,7 @@ def _comparable(dtype: Any, x: Any, y: Any) -> list[tuple[Any, Any, str]]:
 
 
 def _without_signs(dtype: Any, x: Any) -> mlir.ir.Value:
-    """A scalar with one zero and one NaN."""
+    """A scalar with a single zero and a single NaN."""
     zero, nan = (mlir.ir_constant(np.asarray(value, dtype)) for value in (0, np.nan))
     plain = mlir.hlo.select(_compare("EQ", x, zero, "FLOAT"), zero, x)
     return mlir.hlo.select(_compare("NE", x, x, "FLOAT"), nan, plain)
@@ -300,7 +300,7 @@ def _compare(direction: str, x: Any, y: Any, kind: str) -> mlir.ir.Value:
 
 
 def _is_less(pairs: Sequence[tuple[Any, Any, str]]) -> mlir.ir.Value:
-    """Whether the first scalars come before the second ones, lexicographically."""
+    """Whether the first scalars precede the second ones lexicographically."""
     *first, last = pairs
     less = _compare("LT", *last)
     for pair in reversed(first):
@@ -308,7 +308,7 @@ def _is_less(pairs: Sequence[tuple[Any, Any, str]]) -> mlir.ir.Value:
     return less
 
 
-# CPUs sort integers alone much faster than anything else; below this many elements that does not pay.
+# CPUs sort integers alone much faster than other operands; for fewer elements this does not pay.
 _FEW = 1024
 
 
@@ -328,7 +328,7 @@ def _sort_cpu_lowering(ctx: mlir.LoweringRuleContext, *xs: Any, **params: Any) -
 
 
 def _sort_packed(*xs: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
-    """Sorts integers of 64 bits that hold a key of 32 bits above the position that it comes from."""
+    """Sorts 64-bit integers with a 32-bit key in the upper half and its position in the lower half."""
     key = xs[0]
     shape = key.aval.shape
     int64 = np.dtype(np.int64)
@@ -346,7 +346,7 @@ _by_packed_keys = mlir.lower_fun(_sort_packed)
 
 
 def _as_integers(x: Any) -> Array:
-    """Signed integers of at most 32 bits in the order of such real numbers."""
+    """Signed integers of at most 32 bits with the order of such real numbers."""
     shape = x.aval.shape
     int32 = np.dtype(np.int32)
     if x.aval.dtype == np.uint32:
@@ -361,7 +361,7 @@ def _as_integers(x: Any) -> Array:
     bits = bitcast_convert_type_p.bind(x, new_dtype=int32)
     bits = select_n_p.bind(eq(x, np.float32(0)), bits, full(0))
     bits = select_n_p.bind(ne(x, x), bits, full(0x7FC00000))
-    # Negative numbers grow with their bits, seen as an integer, in the wrong direction.
+    # The bits of negative numbers, read as an integer, have the opposite order.
     sign = shift_right_arithmetic(bits, np.int32(31))
     return bitwise_xor(bits, bitwise_and(sign, np.int32(0x7FFFFFFF)))
 

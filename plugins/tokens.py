@@ -1,4 +1,4 @@
-"""Tokens, by which operations wait for one another, and what JAX has of XLA beside operations on arrays."""
+"""Tokens, which order operations, and operations of XLA on other values than arrays, under JAX's names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ rng_uniform_p = core.Primitive("rng_uniform")
 
 
 class KeptEffect(Effect):
-    """The effect of what stays in a program although nothing uses its results."""
+    """The effect of an operation that stays in a program although nothing uses its results."""
 
     def __repr__(self) -> str:
         return "Kept"
@@ -43,10 +43,10 @@ register_aval(Token, lambda token: abstract_token)
 
 
 def create_token(_: Any = None) -> Any:
-    """A new token, which waits for nothing.
+    """A new token that waits for nothing.
 
     Args:
-      _: anything; it is not looked at, and stands here since JAX once took a value to wait for.
+      _: ignored; JAX once took a value to wait for.
 
     >>> import primax as px
     >>> px.lax.create_token()
@@ -62,7 +62,7 @@ def after_all(*operands: Any) -> Any:
       operands: tokens.
 
     Raises:
-      TypeError: an operand is no token.
+      TypeError: an operand is not a token.
 
     >>> import primax as px
     >>> px.lax.after_all(px.lax.create_token(), px.lax.create_token())
@@ -76,8 +76,8 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
 
     Args:
       val: arrays in any containers.
-      prevent_mlir_dce: whether they are kept in the lowered program too, by a call that only a compiler that knows it
-        can compile.
+      prevent_mlir_dce: whether to keep them in the lowered program, too, by a call that only compilers with support for
+        it can compile.
 
     >>> import primax as px
     >>> print(px.make_jaxpr(px.lax.dce_sink)(1.0))
@@ -90,20 +90,20 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
     """Uniform random numbers from the device's own generator, different at each call.
 
-    Use `primax.random.uniform`, unless it does not matter that nothing determines the numbers.
+    Use `primax.random.uniform` unless the numbers need not be reproducible.
 
     Args:
-      a: the least, a scalar.
-      b: what they are less than, a scalar of the same dtype.
+      a: the lower bound, a scalar.
+      b: the upper bound, which is excluded; a scalar of the same dtype.
       shape: the shape of the result.
 
     Returns:
       An array of the shape and that dtype.
 
     Raises:
-      TypeError: the dtype of `a` and `b` is none of floats of 16 bits or more, and of integers of 32 bits or more;
+      TypeError: the dtype of `a` and `b` is not a float of 16 bits or more, or an integer of 32 bits or more;
         `shape` is not a sequence of integers.
-      ValueError: they have axes, or other dtypes.
+      ValueError: `a` and `b` are not scalars, or their dtypes differ.
 
     >>> import primax as px
     >>> px.lax.rng_uniform(0.0, 1.0, (3,)).shape
@@ -163,7 +163,7 @@ def _sink_lowering(ctx: Any, x: Any, *, prevent_mlir_dce: bool) -> Sequence[mlir
     return []
 
 
-# XLA ends the process for others.
+# XLA aborts the process for other dtypes.
 _DRAWN = ("int32", "int64", "uint32", "uint64", "bfloat16", "float16", "float32", "float64")
 
 

@@ -166,7 +166,7 @@ def _one_plus_square(x: Any) -> Array:
 
 
 def _acosh_derivative(x: Any) -> Array:
-    """One root of x**2 - 1 would be of the wrong sign in the left half plane, and inaccurate near 1."""
+    """A single root of x**2 - 1 would have the wrong sign in the left half plane, and be inaccurate near 1."""
     one = like(x, 1.0)
     return mul(rsqrt(sub(x, one)), rsqrt(add(x, one)))
 
@@ -189,7 +189,7 @@ def _atan2_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def _hyperbolic(y: Any) -> tuple[Any, Any]:
-    """sinh(y) and cosh(y), accurate near 0 and where they are large."""
+    """sinh(y) and cosh(y), accurate near 0 and for large values."""
     up, down = expm1(y), expm1(neg(y))
     half = like(y, 0.5)
     cosh = add(mul(add(up, down), half), like(y, 1.0))
@@ -199,7 +199,7 @@ def _hyperbolic(y: Any) -> tuple[Any, Any]:
 def _complex_sin(z: Any) -> Array:
     x, y = real_p.bind(z), imag(z)
     sinh, cosh = _hyperbolic(y)
-    # On the imaginary axis, cosh may be infinite and the product still 0.
+    # On the imaginary axis, cosh may be infinite and the product is still 0.
     along = select_n_p.bind(eq(x, like(x, 0.0)), mul(sin(x), cosh), x)
     return complex_p.bind(along, mul(cos(x), sinh))
 
@@ -215,7 +215,7 @@ def _complex_cos(z: Any) -> Array:
 
 
 def _by_parts(operation: str, parts: Any) -> Callable[..., Any]:
-    """A lowering to an operation for real numbers, and to its parts for complex ones."""
+    """A lowering to one operation for real numbers, and to operations on the parts of complex ones."""
     real, by_parts = accurate(operation), mlir.lower_fun(parts, multiple_results=False)
 
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Sequence[mlir.ir.Value]:

@@ -101,11 +101,11 @@ def add(x: Any, y: Any) -> Array:
 
     Args:
       x: an array.
-      y: an array of the same dtype. One of the two may be of rank 0; else they have one rank, and their shapes are
-        one but for axes of length 1, which are repeated.
+      y: an array of the same dtype. One of the two may be of rank 0; otherwise their ranks are equal, and their shapes
+        differ only in axes of length 1, which are repeated.
 
     Returns:
-      An array of that dtype, and of the joint shape.
+      An array of that dtype, with the common shape.
 
     Raises:
       TypeError: the dtypes differ or are not of numbers, or the shapes do not fit.
@@ -159,15 +159,15 @@ def min(x: Any, y: Any) -> Array:
 
 
 def clamp(min: Any, x: Any, max: Any) -> Array:
-    """Elementwise `min(max(x, lower), upper)`, where the bounds are the first and the last argument.
+    """Elementwise `min(max(x, lower), upper)`; the bounds are the first and the last argument.
 
     Args:
       min: the lower bound; of the dtype of `x`, and of its shape or of rank 0.
       x: an array of any dtype.
-      max: the upper bound; of the dtype of `x`, and of its shape or of rank 0. It wins over the lower one.
+      max: the upper bound; of the dtype of `x`, and of its shape or of rank 0. It has precedence over the lower one.
 
     Raises:
-      TypeError: a dtype or a shape is another.
+      TypeError: a dtype or a shape differs.
 
     >>> import primax as px
     >>> import numpy as np
@@ -238,10 +238,10 @@ def integer_pow(x: Any, y: int) -> Array:
 
     Args:
       x: numbers.
-      y: the exponent; not negative if `x` is of integers.
+      y: the exponent; not negative if `x` has integers.
 
     Raises:
-      TypeError: `x` is of integers and `y` negative, or `y` is no whole number.
+      TypeError: `x` has integers and `y` is negative, or `y` is not an integer.
       OverflowError: `y` has more than 64 bits.
 
     >>> import primax as px
@@ -257,7 +257,7 @@ def integer_pow(x: Any, y: int) -> Array:
 
 
 def _spread(t: Any, out: Any) -> Any:
-    """The tangent of an operand as one of the result."""
+    """The tangent of an operand, with the shape of the result."""
     return repeat(t, core.get_aval(out).shape)
 
 
@@ -340,7 +340,7 @@ def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
         out = primitive.bind(x, y)
         if type(tx) is ad.Zero and type(ty) is ad.Zero:
             return out, ad.Zero.from_primal_value(out)
-        # Where both are the extremum, each contributes a half.
+        # If both operands are the extremum, each contributes half.
         dtype = core.get_aval(out).dtype
         is_x = convert_element_type(eq(x, out), dtype)
         is_y = convert_element_type(eq(y, out), dtype)
@@ -390,7 +390,7 @@ def _sign_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     dtype = core.get_aval(x).dtype
     if type(t) is ad.Zero or not dtypes.is_complex(dtype):
         return out, ad.Zero.from_primal_value(out)
-    # On the circle, only what turns x counts.
+    # On the circle, only the tangential part of the tangent contributes.
     modulus = abs(x)
     is_zero = convert_element_type(eq(modulus, like(modulus, 0.0)), core.get_aval(modulus).dtype)
     turned = div(imag(mul(t, conj(out))), add(modulus, is_zero))
@@ -434,7 +434,7 @@ def _complex_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _integer_pow_abstract_eval(x: Any, *, y: int) -> ShapedArray:
-    if y.bit_length() > 64:  # the program has some operations for each bit
+    if y.bit_length() > 64:  # the program has several operations for each bit
         raise OverflowError(f"integer_pow: y must fit 64 bits, got an integer of {y.bit_length()} bits")
     if y < 0 and dtypes.is_integer(x.dtype):
         raise TypeError(
@@ -482,7 +482,7 @@ def _sign_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[mlir.ir.Va
 
 
 def _infinite_where_a_part_is(modulus: Any, x: Any) -> Array:
-    """The modulus of a complex number with an infinite part is infinite, though the other part be NaN."""
+    """The modulus of a complex number with an infinite part is infinite, even if the other part is NaN."""
     infinity = like(modulus, np.inf)
     parts = [eq(abs(part), infinity) for part in (real_p.bind(x), imag(x))]
     return select(bitwise_or(*parts), repeat(infinity, core.get_aval(modulus).shape), modulus)
@@ -493,7 +493,7 @@ _abs_operation = mlir.nary("stablehlo.abs")
 
 
 def _abs_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any] | Array:
-    """XLA's modulus of complex numbers is NaN where a part is."""
+    """XLA's modulus of a complex number is NaN if a part is NaN."""
     found = _abs_operation(ctx, x)
     if not dtypes.is_complex(ctx.avals_in[0].dtype):
         return found
@@ -505,7 +505,7 @@ def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:
     by_operation = mlir.nary(f"stablehlo.{name}")
 
     def lexicographic(x: Any, y: Any) -> Array:
-        """The greater or smaller of complex numbers by real part, then imaginary part."""
+        """The greater or smaller complex number, by real part, then imaginary part."""
         same_real = eq(real(x), real(y))
         shape = core.get_aval(same_real).shape
         is_x = select(same_real, wins.bind(imag(x), imag(y)), wins.bind(real(x), real(y)))
@@ -529,7 +529,7 @@ _clamp_of_reals = mlir.nary("stablehlo.clamp")
 
 
 def _clamp_lowering(ctx: mlir.LoweringRuleContext, *xs: Any) -> Sequence[mlir.ir.Value]:
-    """Compilers know clamp of real numbers; of booleans and of complex numbers only where they fold it away."""
+    """Compilers implement clamp for real numbers; for booleans and complex numbers only if they can fold it away."""
     dtype = ctx.avals_in[1].dtype
     has_clamp = dtypes.is_integer(dtype) or dtypes.is_floating(dtype)
     return (_clamp_of_reals if has_clamp else _clamp_by_extrema)(ctx, *xs)

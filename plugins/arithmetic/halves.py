@@ -1,4 +1,4 @@
-"""The upper halves of products of integers, also where the compiler has no operation for them."""
+"""The upper halves of products of integers, including compilers without an operation for them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Function = Callable[[Any, Any], Any]
 
 
 def mulhi_lowering(add: Function, sub: Function, mul: Function) -> Callable[..., Any]:
-    """The lowering of `mulhi`: an operation of CHLO, or products of halves where that is not there."""
+    """The lowering of `mulhi`: an operation of CHLO, or else products of halves."""
 
     def upper_half(x: Any, y: Any) -> Array:
-        """Of unsigned numbers; each negative factor counts its 2^bits as 0, which is too much by the other factor."""
+        """Of unsigned numbers: the bits of a negative factor exceed it by 2^bits, so the other factor is subtracted."""
         dtype = core.get_aval(x).dtype
         bits = dtypes.iinfo(dtype).bits
         (low_x, high_x), (low_y, high_y) = (

@@ -1,4 +1,4 @@
-"""Calls from programs to code that primax cannot look into: Python functions, and printing from them."""
+"""Calls from programs to code outside of primax: Python functions, and printing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`debug.callback` and `debug.print`: looking at values while a program runs."""
+"""`debug.callback` and `debug.print`: inspection of values while a program runs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
     """Call a Python function with values of the program, for inspection.
 
     Under `grad` and `jvp` it gets the primals, and under `vmap` one element after the other. A transposed or recomputed
-    program may call it less or more often.
+    program may call it less often or more often.
 
     Args:
       callback: receives `args` and `kwargs` with arrays for tracers; its result is ignored.
@@ -62,8 +62,8 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
       None. Without a callback, a function `(callback, *args, **kwargs)` that calls one.
 
     Raises:
-      TypeError: `callback` cannot be called.
-      XlaError: in a compiled program, the callback failed; the call raises it, or `effects_barrier`.
+      TypeError: `callback` is not callable.
+      XlaError: in a compiled program, the callback failed; the call or `effects_barrier` raises it.
 
     >>> import primax as px
     >>> seen = []
@@ -95,8 +95,8 @@ def debug_print(
 
     Raises:
       TypeError: `fmt` is not a string.
-      KeyError, IndexError: it refers to a value that is not given.
-      ValueError: it does not refer to a value that is given.
+      KeyError, IndexError: `fmt` refers to a missing value.
+      ValueError: `fmt` does not refer to one of the values.
 
     >>> import primax as px
     >>> f = px.jit(lambda x: px.debug.print("x = {x:.2f}", x=x))
@@ -134,7 +134,7 @@ def _is_value(leaf: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Printer:
-    """Prints by a format, as NumPy was set to print where the user called."""
+    """Prints by a format, with the print options of NumPy at the user's call."""
 
     fmt: str
     options: tuple[tuple[str, Any], ...]
@@ -142,7 +142,7 @@ class Printer:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         with np.printoptions(**dict(self.options)):
             if args and all(field is None for _, field, _, _ in string.Formatter().parse(self.fmt)):
-                text = " ".join((self.fmt, *map(str, args)))  # not checked, and without a place for its values
+                text = " ".join((self.fmt, *map(str, args)))  # not checked, since it has no field for its values
             else:
                 text = self.fmt.format(*args, **kwargs)
         self.write(text)
@@ -155,7 +155,7 @@ class Printer:
 
 
 class Logger(Printer):
-    """Writes to the log `primax.debug` in place of printing."""
+    """Writes to the log `primax.debug` instead of printing."""
 
     def write(self, text: str) -> None:
         logging.getLogger("primax.debug").info("%s", text)
@@ -171,10 +171,10 @@ def debug_log(
 
     Args:
       fmt: as for `debug.print`.
-      args: likewise.
-      ordered: likewise.
-      skip_format_check: likewise.
-      kwargs: likewise.
+      args: the same.
+      ordered: the same.
+      skip_format_check: the same.
+      kwargs: the same.
 
     Raises:
       TypeError, KeyError, IndexError, ValueError: as for `debug.print`.
@@ -204,7 +204,7 @@ def _print(fmt: Any, args: Any, kwargs: Any, ordered: bool, unchecked: bool, use
 
 
 class _Checker(string.Formatter):
-    """Formats nothing, but looks every value up, and refuses those that are not looked up."""
+    """Formats nothing, but looks up every value, and raises an error for unused values."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""

@@ -1,4 +1,4 @@
-"""`debug.breakpoint`: stopping a program while it runs, and looking at the values of the functions that made it."""
+"""`debug.breakpoint`: a stop of a running program, with the values of the functions that made it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from primax.plugins.callbacks.debug import debug_callback
 
 __all__ = ["Debugger", "QuitDebuggerError", "debug_breakpoint"]
 
-_AROUND = 4  # lines before and after the one that is shown
+_AROUND = 4  # lines before and after the current one
 
 
 class QuitDebuggerError(RuntimeError):
@@ -29,10 +29,10 @@ class QuitDebuggerError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """A call that was going on where the breakpoint was traced.
+    """A call that was running when the breakpoint was traced.
 
     Attributes:
-      values: the variables, where tracers stand for arrays until the program runs.
+      values: the variables; tracers stand for arrays until the program runs.
     """
 
     file: str
@@ -70,9 +70,9 @@ def debug_breakpoint(
       `token`.
 
     Raises:
-      TypeError: an argument is of another type, or has no such name.
+      TypeError: an argument has the wrong type or an unknown name.
       ValueError: there is no such backend.
-      XlaError: in a compiled program, the user has ended it.
+      XlaError: the user has ended a compiled program.
     """
     if backend not in (None, "cli"):
         raise ValueError(f"debug.breakpoint: backend must be 'cli' or None, got {backend!r}")
@@ -108,7 +108,7 @@ class _Variable:
         self.traced: list[Any] = []
         try:
             leaves, structure = tree.flatten(value, lambda x: isinstance(x, Iterator))
-        except Exception:  # it holds itself, or keys that have no order: it is shown as it is
+        except Exception:  # it contains itself, or keys that cannot be sorted: it is shown unchanged
             return
         self._leaves, self._structure = leaves, structure
         self.traced = [leaf for leaf in leaves if isinstance(leaf, core.Tracer)]
@@ -133,7 +133,7 @@ def _read(frame: FrameType) -> _Frame:
     code = frame.f_code
     try:
         lines, first = inspect.getsourcelines(code)
-    except (OSError, TypeError):  # typed in, or made by exec
+    except (OSError, TypeError):  # code that was typed in, or made by exec
         lines, first = [], code.co_firstlineno
     return _Frame(
         code.co_filename,
@@ -147,13 +147,13 @@ def _read(frame: FrameType) -> _Frame:
 
 
 class Debugger(cmd.Cmd):
-    """Asks the user at a breakpoint.
+    """Prompts the user at a breakpoint.
 
     Args:
       frames: the calls, the innermost first.
-      values: for each its variables.
-      stdin: where commands come from.
-      stdout: where answers go.
+      values: the variables of each.
+      stdin: the input for commands.
+      stdout: the output.
     """
 
     prompt = "(jdb) "
@@ -172,7 +172,7 @@ class Debugger(cmd.Cmd):
         self.at = 0
 
     def run(self) -> None:
-        """Ask until the user goes on.
+        """Prompt until the user continues.
 
         Raises:
           QuitDebuggerError: the user ends the program.
@@ -193,7 +193,7 @@ class Debugger(cmd.Cmd):
     def _evaluated(self, text: str, show: Any) -> None:
         try:
             self._say(show(eval(text, dict(self.frames[self.at].names), self.values[self.at])))
-        except Exception as error:  # whatever the expression raises is shown
+        except Exception as error:  # whatever error the expression raises is shown
             self._say("*** " + traceback.format_exception_only(error)[-1].strip())
 
     def do_p(self, text: str) -> None:

@@ -21,11 +21,11 @@ class FlatCallback:
     """A function of the leaves of its arguments, which returns the leaves of its result.
 
     Attributes:
-      function: what the user gave; it receives arrays on a CPU.
-      user: the primax function it was given to, for messages.
+      function: the user's function; it receives arrays on a CPU.
+      user: the name of the primax function that took it, for messages.
       in_tree: the structure of `(args, kwargs)`.
-      out_tree: the structure of the result; None if it is of no interest.
-      static: positions and values of leaves that are no arrays, in order.
+      out_tree: the structure of the result; None if the result is ignored.
+      static: positions and values of leaves that are not arrays, in order.
     """
 
     function: Any
@@ -43,7 +43,7 @@ class FlatCallback:
         return [] if self.out_tree is None else tree.flatten(result)[0]
 
     def label(self, i: int) -> str:
-        """What messages call the `i`-th leaf of the result."""
+        """The name of the `i`-th leaf of the result in messages."""
         numbered = tree.unflatten(self.out_tree, range(self.out_tree.num_leaves))
         path = tree.keystr(tree.tree_leaves_with_path(numbered)[i][0])
         return f"{self.user}: output{path} of {_name(self.function)}"
@@ -57,10 +57,10 @@ class OneByOne:
     """A callback for each element along the first axis of its arguments, in order.
 
     Attributes:
-      callback: what is called for each.
+      callback: the callback for one element.
       mapped: for each argument whether it has that axis.
-      size: how many elements there are.
-      result_avals: what the callback returns.
+      size: the number of elements.
+      result_avals: the types of the callback's results.
     """
 
     callback: Any
@@ -79,7 +79,7 @@ class OneByOne:
         return list(map(_stack, results, self.result_avals))
 
     def label(self, i: int) -> str:
-        """What messages call the `i`-th result."""
+        """The name of the `i`-th result in messages."""
         return self.callback.label(i)
 
     def __repr__(self) -> str:
@@ -87,21 +87,21 @@ class OneByOne:
 
 
 def _elements(x: Any) -> list[ExtendedArray] | np.ndarray:
-    """What can be indexed for each element along the first axis of an argument."""
+    """The elements along the first axis of an argument, for indexing."""
     if type(x) is core.ExtendedArray:
         return [core.ExtendedArray(backend.put_value(element), x.dtype) for element in np.asarray(x.base)]
     return np.asarray(x)
 
 
 def _stack(elements: np.ndarray[Any, Any], aval: Any) -> Any:
-    """The inverse, for results of a type."""
+    """The inverse of `_elements`, for results of a type."""
     return core.logical(backend.put_value(elements), aval) if core.has_extended_dtype(aval) else elements
 
 
 def one_by_one(
     callback: Any, args: Sequence[Any], dims: Sequence[Any], result_avals: Sequence[Any]
 ) -> tuple[OneByOne, list[Any], tuple[Any, ...]]:
-    """The callback, arguments and result types for a batch, whose elements are handled one after the other."""
+    """The callback, arguments and result types for a batch whose elements are processed one after the other."""
     size, moved = mapped_in_front(args, dims)
     mapped = tuple(dim is not None for dim in dims)
     outs = tuple(aval.unmapped(size, 0) for aval in result_avals)
@@ -109,7 +109,7 @@ def one_by_one(
 
 
 def mapped_in_front(args: Sequence[Any], dims: Sequence[Any]) -> tuple[int, list[Any]]:
-    """The length of the mapped axis, and the arguments with that axis in front, if they have it."""
+    """The length of the mapped axis, and the arguments with that axis first, if they have it."""
     size = next(core.get_aval(x).shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None)
     return size, [x if dim is None else batching.moveaxis(x, dim, 0) for x, dim in zip(args, dims, strict=True)]
 
@@ -126,10 +126,10 @@ def _as_array(x: Any) -> Any:
 
 
 def run_eagerly(callback: Any, args: Sequence[Any], result_avals: Sequence[Any]) -> list[core.Array]:
-    """The results of a callback that is called outside of any program.
+    """The results of a callback that is called outside of programs.
 
     Raises:
-      XlaError: it raised something, or returned something else than promised.
+      XlaError: it raised an error, or returned results other than promised.
     """
     device = backend.choose_device(args)
     try:
@@ -142,7 +142,7 @@ def run_eagerly(callback: Any, args: Sequence[Any], result_avals: Sequence[Any])
 
 
 def flat_call(callback: Any, args: Sequence[Any]) -> list[Any]:
-    """Call a callback with the arguments of a primitive that is evaluated."""
+    """Call a callback with the arguments of a primitive in evaluation."""
     for x in args:
         if isinstance(x, core.Tracer):
             raise core.escaped(x)
@@ -150,17 +150,17 @@ def flat_call(callback: Any, args: Sequence[Any]) -> list[Any]:
 
 
 def require_callable(user: str, callback: Any) -> None:
-    """Check what a user gave for a callback.
+    """Check that a value can be a callback.
 
     Raises:
-      TypeError: it cannot be called.
+      TypeError: it is not callable.
     """
     if not callable(callback):
         raise TypeError(f"{user}: callback must be callable, got {callback!r}")
 
 
 def result_types(user: str, result_shape_dtypes: Any) -> tuple[tuple[core.ShapedArray, ...], Any]:
-    """The types that a callback is to return, and their structure.
+    """The types that a callback must return, and their structure.
 
     Raises:
       TypeError: a leaf has no shape or no dtype.

@@ -18,7 +18,7 @@ __all__ = ["FfiEffect", "RULES"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FfiEffect(core.Effect):
-    """A program calls foreign functions that do something besides computing."""
+    """A program calls foreign functions with side effects."""
 
     def __repr__(self) -> str:
         return "FFI"
@@ -48,7 +48,7 @@ def _with_batch(layout: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _one_by_one(args: Any, dims: Any, *, vmap_method: str, **params: Any) -> tuple[Any, Any]:
-    """A call for each element, in a loop or written out."""
+    """One call for each element, in a loop or unrolled."""
     size, moved = mapped_in_front(args, dims)
     stacks = [x for x, dim in zip(moved, dims, strict=True) if dim is not None]
 

@@ -21,7 +21,7 @@ io_callback_p = core.Primitive("io_callback", multiple_results=True)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IOEffect(core.Effect):
-    """A program calls Python functions that do something besides computing."""
+    """A program calls Python functions with side effects."""
 
     def __repr__(self) -> str:
         return "IO"
@@ -29,7 +29,7 @@ class IOEffect(core.Effect):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OrderedIOEffect(core.Effect):
-    """A program calls such functions in its order."""
+    """A program calls such functions in program order."""
 
     def __repr__(self) -> str:
         return "OrderedIO"
@@ -60,7 +60,7 @@ def io_callback(
       Arrays in the structure of `result_shape_dtypes`.
 
     Raises:
-      TypeError: `callback` cannot be called, an argument is not an array, or a result type has no shape or dtype.
+      TypeError: `callback` is not callable, an argument is not an array, or a result type has no shape or dtype.
       ValueError: a result type has 64 bits without `enable_x64`.
       XlaError: the callback failed, or its result has another shape or dtype than declared. If nothing uses the result,
         `effects_barrier` may raise it.

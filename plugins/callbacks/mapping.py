@@ -1,4 +1,4 @@
-"""The ways in which `vmap` treats functions that primax cannot look into."""
+"""The methods by which `vmap` maps functions outside of primax."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["check_sharding", "check_vmap_method", "results_are_whole", "vmap_at_
 
 
 def check_vmap_method(user: str, method: Any) -> None:
-    """Check the name of a way.
+    """Check the name of a method.
 
     Raises:
-      ValueError: there is no such way.
+      ValueError: there is no such method.
     """
     if method is not None and not among(method, vmap_methods):
         raise ValueError(f"{user}: vmap_method must be one of {', '.join(vmap_methods)} or None, got {method!r}")
 
 
 def check_sharding(user: str, sharding: Any) -> None:
-    """Check where a callback is to run.
+    """Check the sharding of a callback.
 
     Raises:
-      TypeError: `sharding` is not that of one device.
+      TypeError: `sharding` is not on one device.
     """
     if not (sharding is None or isinstance(sharding, SingleDeviceSharding | backend.Device)):
         raise TypeError(f"{user}: sharding must be that of one device, or None, got {sharding!r}")
@@ -38,10 +38,10 @@ def check_sharding(user: str, sharding: Any) -> None:
 def vmap_at_once(
     user: str, method: str | None, args: Sequence[Any], dims: Sequence[Any], result_avals: Sequence[Any]
 ) -> tuple[list[Any], tuple[Any, ...]]:
-    """The arguments and result types of the one call that handles a batch.
+    """The arguments and result types of the single call for a batch.
 
     Raises:
-      NotImplementedError: no method is named.
+      NotImplementedError: no method is given.
     """
     if method is None:
         raise NotImplementedError(
@@ -55,5 +55,5 @@ def vmap_at_once(
 
 
 def results_are_whole(*avals: Any, result_avals: Any, **params: Any) -> list[Any]:
-    """The sharding rule of callbacks: one device gives all of each operand to Python, and what returns to all."""
+    """The sharding rule of callbacks: one device passes each whole operand to Python, and sends the results to all."""
     return [PartitionSpec()] * len(result_avals)

@@ -45,7 +45,7 @@ def pure_callback(
       Arrays in the structure of `result_shape_dtypes`.
 
     Raises:
-      TypeError: `callback` cannot be called, an argument is not an array, or a result type has no shape or dtype.
+      TypeError: `callback` is not callable, an argument is not an array, or a result type has no shape or dtype.
       ValueError: a result type has 64 bits without `enable_x64`, or there is no such `vmap_method`.
       XlaError: the callback failed, or its result has another shape or dtype than declared.
 

@@ -50,8 +50,7 @@ def clear_caches() -> None:
 class Inline(enum.Enum):
     """When a call of a jitted function is inlined; the names are JAX's.
 
-    Here a call stays a call, whose program XLA inlines as it sees fit, unless it is JAX_EARLY: then programs contain
-    the equations.
+    Here a call remains a call, whose program XLA may inline. With JAX_EARLY, programs contain the equations instead.
     """
 
     JAX_EARLY = "jax_early"
@@ -62,7 +61,7 @@ class Inline(enum.Enum):
 
 
 def _as_array(x: Any, aval: Any) -> Any:
-    """A value of a program as an array; tracers, and what is no array, as they are."""
+    """A value of a program as an array; tracers, and values that are not arrays, unchanged."""
     hosted = isinstance(x, bool | int | float | complex | np.ndarray | np.generic)
     return core.array_of(x, aval) if hosted and aval.dtype != dtypes.float0 else x
 
@@ -117,7 +116,7 @@ class Jitted:
         self.own_programs: core.Cache | None = None
 
     def programs(self) -> core.Cache:
-        """The programs of this function, shared by all that jit it and living as long as it does."""
+        """The programs of this function, shared by all of its jitted forms, with the lifetime of the function."""
         found = programs_of(self.fun)
         if found is None:
             found = self.own_programs
@@ -183,7 +182,7 @@ class Jitted:
         return tuple(flags)
 
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """Called by the dispatcher for signatures it has not seen, and under every transformation."""
+        """Called by the dispatcher for new signatures, and under every transformation."""
         if core.config.disable_jit.value:
             return self.fun(*args, **kwargs), None, False
         program, leaves = self.program(args, kwargs)
@@ -202,7 +201,7 @@ class Jitted:
             )
         if self.inline and core.thread.trace.tracing:
             flat = core.eval_jaxpr(program.closed.jaxpr, consts, *leaves)
-            if not runtime.is_staged(core.thread.trace):  # results are arrays, as those of a call are
+            if not runtime.is_staged(core.thread.trace):  # results are arrays, as those of a call
                 flat = [_as_array(x, v.aval) for x, v in zip(flat, program.closed.jaxpr.outvars, strict=True)]
         else:
             flat = jit_p.bind(
@@ -217,7 +216,7 @@ class Jitted:
         return tree.unflatten(program.out_tree, flat), None, False
 
     def first_call(self, program: Program, leaves: list[Any], donated: tuple[bool, ...] = ()) -> tuple[list[Any], Any]:
-        """Run a program where no transformation is at work: the results, and what jaxlib needs to run it by itself."""
+        """Run a program outside of transformations; returns the results, and the data with which jaxlib can run it."""
 
         def look(outs: Any) -> None:
             check_results(self.name, program.closed, leaves, outs)
@@ -235,14 +234,14 @@ class Jitted:
         )
 
     def site(self, program: Program, leaves: list[Any]) -> runtime.Site:
-        """Where the program runs on these arguments."""
+        """The site on which the program runs with these arguments."""
         if self.device is not None:
             return runtime.one_device(self.device)
         with naming(self.name):
             return runtime.choose_site(program.closed, leaves, program.ins, program.outs)
 
     def donating(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> tuple[Any, Any]:
-        """`first_call` that leaves constants to the programs that hold them, this one among them."""
+        """`first_call` for donated arguments; constants of programs, this one included, are not donated."""
         held = {id(x) for x in program.closed.consts}
         passed = [runtime.spare(x, id(x) in held) if gives else x for x, gives in zip(leaves, donated, strict=True)]
         results, fast = self.first_call(program, passed, donated)
@@ -264,16 +263,16 @@ class Jitted:
         )
 
     def miss_of_buffers(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """`miss` for functions whose positional arguments are handed to the dispatcher as buffers."""
+        """`miss` for functions whose positional arguments reach the dispatcher as buffers."""
         return self.miss(*map(runtime.as_array, args), **kwargs)
 
     def miss_of_told_apart(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """`miss` for functions whose static arguments are handed to the dispatcher such as it can compare."""
+        """`miss` for functions whose static arguments reach the dispatcher in a form that it can compare."""
         given, keywords = self.static.as_given(args, kwargs)
         return self.miss(*given, **keywords)
 
     def staged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-        """The first of the stages that a program can be looked at in."""
+        """The first stage at which a program can be inspected."""
         program, leaves = self.program(args, kwargs, shaped_abstractify)
         if program.tracers:
             raise core.UnexpectedTracerError(
@@ -283,7 +282,7 @@ class Jitted:
         return Traced(program, self.name, self.donated(args, kwargs), self.keep_unused, site, self.overrides)
 
     def given_away(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The leaves of the arguments that are donated."""
+        """The leaves of the donated arguments."""
         given = [args[i] for i in self.donate.positions if i < len(args)]
         given += [kwargs[name] for name in self.donate.names if name in kwargs]
         return tree.tree_leaves(given)
@@ -293,7 +292,7 @@ _MANY_ARGUMENTS = 16
 
 
 def _takes_many(fun: Callable[..., Any]) -> bool:
-    """Whether a function takes so many arguments that unwrapping them here is faster than leaving it to jaxlib."""
+    """Whether a function takes so many arguments that unwrapping them here is faster than in jaxlib."""
     code = getattr(fun, "__code__", None)
     return code is not None and code.co_argcount > _MANY_ARGUMENTS
 
@@ -320,12 +319,12 @@ def jit(
       in_shardings: the shardings of arguments: a sharding, a `PartitionSpec` over the mesh in scope, or None for any
         sharding; or a tuple of these in the structure of the non-static positional arguments, or a prefix of it.
         Arguments that are committed to another sharding raise an error.
-      out_shardings: the shardings of results, likewise; None leaves them to XLA.
+      out_shardings: the shardings of results, in the same form; None leaves them to XLA.
       static_argnums: positions of arguments that are part of the program; hashable, compared by value.
-      static_argnames: names of such arguments.
+      static_argnames: the names of static arguments.
       donate_argnums: positions of arguments whose buffers results may reuse; reading such an argument afterwards raises
         an error.
-      donate_argnames: names of such arguments.
+      donate_argnames: the names of donated arguments.
       keep_unused: whether to pass arguments that the program does not use.
       inline: whether programs that call it contain its equations instead of a call; or an `Inline`.
       device: the device to run on; by default that of committed arguments.
@@ -340,7 +339,7 @@ def jit(
         `keep_unused` or `inline` is not a bool.
       ValueError: a static position or name is not an argument of `fun`, both `device` and `backend` are given, a
         sharding does not fit an argument, or a call inside another program has `compiler_options`.
-      XlaError: there is no such platform, or XLA does not know an option.
+      XlaError: there is no such platform, or XLA does not have an option.
 
     >>> import primax as px
     >>> f = px.jit(lambda x: 2.0 * x + 1.0)
@@ -409,7 +408,7 @@ def jit(
                 try:
                     told, keywords = static.told_apart(args, kwargs)
                 except TypeError:
-                    return jitted.miss(*args, **kwargs)[0]  # which says what has no hash
+                    return jitted.miss(*args, **kwargs)[0]  # names the value without a hash
             try:
                 return dispatched(*told, **keywords)
             except ValueError as error:
@@ -429,7 +428,7 @@ def jit(
                 return called(*args, **kwargs)
             runtime.refuse_repeats(jitted.name, given, tree.tree_leaves((args, kwargs)))
             try:
-                # A constant of a program is copied, which jaxlib does not do.
+                # A constant of a program is copied; jaxlib does not do this.
                 out = (
                     jitted.miss(*args, **kwargs)[0] if any(map(runtime.is_constant, given)) else called(*args, **kwargs)
                 )
@@ -457,7 +456,7 @@ def jit(
         return tree.unflatten(program.out_tree, map(struct_of, program.closed.out_avals))
 
     def clear_cache() -> None:
-        """Forget the programs of this function."""
+        """Drop the programs of this function."""
         jitted.programs().clear()
         forget()
 

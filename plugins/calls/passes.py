@@ -20,13 +20,13 @@ def fwd_and_bwd(
     Args:
       fun: a function of pytrees of arrays.
       argnums: the position or positions of the arguments to differentiate.
-      has_aux: whether `fun` returns a pair whose second element is passed through.
-      jitted: whether both are compiled.
+      has_aux: whether `fun` returns a pair (result, aux).
+      jitted: whether to compile both functions.
 
     Returns:
       `fwd`, which takes the arguments and returns `(primals_out, residuals)`, and `aux` if `has_aux`; and `bwd`, which
-      takes the residuals and a cotangent and returns a cotangent for the argument at `argnums`, or a tuple of such for
-      several.
+      takes the residuals and a cotangent and returns the cotangent of the argument at `argnums`, or a tuple for several
+      positions.
 
     Raises:
       TypeError: `fun` is not callable, or `argnums` are not ints.
@@ -42,7 +42,7 @@ def fwd_and_bwd(
     positions = argument_positions("fwd_and_bwd", argnums)
 
     def fwd(*args: Any, **kwargs: Any) -> Any:
-        """The value, what the way back needs, and `aux` if asked."""
+        """The value, the residuals for `bwd`, and `aux` if `has_aux`."""
         chosen, call = split_arguments("fwd_and_bwd", fun, positions, args, kwargs)
         return vjp(call, *chosen, has_aux=has_aux)
 

@@ -1,4 +1,4 @@
-"""`jit_p`: calling a program that is compiled as one, with its rules."""
+"""`jit_p`: the call of a program that is compiled as a whole, with its rules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ jit_p = core.Primitive("jit", multiple_results=True)
 
 
 def call_params(jaxpr: core.ClosedJaxpr, name: str, inline: bool = False) -> dict[str, Any]:
-    """The parameters of a call that was derived from another: nothing is donated, all inputs are used."""
+    """The parameters of a call derived from another: without donation and unused inputs."""
     count = len(jaxpr.jaxpr.invars)
     return {
         "jaxpr": jaxpr,
@@ -46,7 +46,7 @@ def call_params(jaxpr: core.ClosedJaxpr, name: str, inline: bool = False) -> dic
 
 
 def printed(params: dict[str, Any]) -> core.PrintedCall:
-    """The name first, then whatever was asked for beyond the defaults."""
+    """The name first, then the parameters that differ from their defaults."""
     shown = {"name": params["name"]}
     for name in sorted(params.keys() - {"name"}):
         value = params[name]
@@ -56,8 +56,8 @@ def printed(params: dict[str, Any]) -> core.PrintedCall:
 
 
 def check_results(name: str, closed: core.ClosedJaxpr, args: Any, outs: Any) -> None:
-    """Look for what `debug_nans` or `debug_infs` refuses in the results of a program."""
-    # Imported when it is needed, which for most users it never is.
+    """Check the results of a program for values that `debug_nans` or `debug_infs` forbids."""
+    # Imported only if an option is on, as few users need it.
     import_module("primax.extend.debugging").check_results(name, closed, args, outs)
 
 
@@ -70,7 +70,7 @@ def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: boo
         def look(outs: Any) -> None:
             check_results(name, closed, args, outs)
 
-        # Nothing is donated: the program around may still need what it passed.
+        # Nothing is donated: the program around the call may still need the arguments.
         first = backend.first_call(closed, f"jit_{name}", args, look, backend.leaves_tree, keep_unused=keep_unused)
         return *first, False
 
@@ -117,7 +117,7 @@ def forward(closed: core.ClosedJaxpr, args: Any) -> list[Any]:
 
 
 def evaluate(closed: core.ClosedJaxpr, args: Any) -> list[Any]:
-    """The outputs of a program, run one equation after the other; those that are constants on the host, as arrays."""
+    """The outputs of a program, run one equation after the other; host constants among them become arrays."""
     outs = core.eval_jaxpr(closed.jaxpr, closed.consts, *args)
     return [
         backend.put_value(x, aval.weak_type) if isinstance(x, _HOST_VALUES) and aval.dtype != dtypes.float0 else x

@@ -13,10 +13,10 @@ __all__ = ["Spread"]
 
 
 class Spread:
-    """The shardings of arguments and results, as `jit` was given them.
+    """The shardings of arguments and results, as given to `jit`.
 
     Args:
-      ins: a tree of shardings, a prefix of that of the arguments.
+      ins: a tree of shardings, a prefix of the tree of arguments.
       outs: the same for the results.
 
     Raises:
@@ -41,7 +41,7 @@ class Spread:
         """For each flat argument its sharding, or None.
 
         Raises:
-          ValueError: the structures differ, or an argument cannot be divided so.
+          ValueError: the structures differ, or a sharding cannot divide an argument.
         """
         given = tuple(self.ins) if isinstance(self.ins, list) else self.ins
         found = tree.flatten_axes(f"{name} in_shardings", in_tree, (given, None))
@@ -51,7 +51,7 @@ class Spread:
         """For each flat result its sharding, or None.
 
         Raises:
-          ValueError: the structures differ, or a result cannot be divided so.
+          ValueError: the structures differ, or a sharding cannot divide a result.
         """
         found = tree.flatten_axes(f"{name} out_shardings", out_tree, self.outs)
         return _fitting(found, list(map(core.get_aval, outs)), name, "out_shardings", "result")

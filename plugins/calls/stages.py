@@ -57,10 +57,10 @@ class ArgInfo:
 
 
 def read_options(function: str, options: Any) -> tuple[tuple[str, Any], ...]:
-    """Options of XLA as pairs, in order of their names.
+    """Options of XLA as pairs, sorted by name.
 
     Raises:
-      TypeError: they are no dictionary from strings to booleans, numbers and strings.
+      TypeError: `options` is not a dictionary from strings to booleans, numbers and strings.
     """
     if options is None:
         return ()
@@ -76,7 +76,7 @@ def read_options(function: str, options: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def struct_of(aval: Any) -> core.ShapeDtypeStruct:
-    """A type as users see it, with a sharding if the type tells it and the mesh in scope has devices."""
+    """A type for users, with a sharding if the type has one and the mesh in scope has devices."""
     sharding = None
     division = getattr(aval, "division", None)
     if division is not None and get_mesh().abstract_mesh == division.mesh:
@@ -87,15 +87,15 @@ def struct_of(aval: Any) -> core.ShapeDtypeStruct:
 def flat_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any], in_tree: Any, in_avals: Any, name: str, purpose: str
 ) -> list[Any]:
-    """The leaves of a call of a program whose types are settled.
+    """The leaves of a call of a program whose types are fixed.
 
     Args:
       args: positional arguments.
       kwargs: keyword arguments.
-      in_tree: the structure that they must have together.
-      in_avals: the types that their leaves must have.
-      name: of the function, for messages.
-      purpose: what settled the types, such as `compiled for`.
+      in_tree: the required structure of both.
+      in_avals: the required types of the leaves.
+      name: the name of the function, for messages.
+      purpose: the reason for the types, such as `compiled for`.
 
     Raises:
       TypeError: the structure, a shape or a dtype differs.
@@ -114,7 +114,7 @@ def flat_arguments(
 
 
 class Stage:
-    """What all stages know of the function."""
+    """The information about the function that all stages have."""
 
     __slots__ = ("donated", "keep_unused", "name", "overrides", "program", "site")
 
@@ -141,7 +141,7 @@ class Stage:
 
     @property
     def in_tree(self) -> Any:
-        """The structure of `(args, kwargs)`, static arguments left out."""
+        """The structure of `(args, kwargs)` without static arguments."""
         return self.program.in_tree
 
     @property
@@ -173,7 +173,7 @@ class Stage:
 
 
 def _platform_of(names: Any) -> str | None:
-    """The platform that a program is to be lowered for, or None."""
+    """The only platform to lower for, or None."""
     if names is None:
         return None
     if isinstance(names, str):
@@ -199,12 +199,12 @@ class Traced(Stage):
         """The StableHLO module.
 
         Args:
-          lowering_platforms: the one platform to build it for, present or not, as `("cuda",)`; by default that of the
-            devices it would run on. To build it for several, use `primax.export`.
+          lowering_platforms: the one platform to build it for, available or not, such as `("cuda",)`; by default the
+            platform of its devices. To build it for several, use `primax.export`.
 
         Raises:
-          TypeError: it is not a sequence of strings.
-          ValueError: it is not of length 1.
+          TypeError: `lowering_platforms` is not a sequence of strings.
+          ValueError: its length is not 1.
         """
         site, other = self.site, _platform_of(lowering_platforms)
         if other == site.platform:
@@ -234,7 +234,7 @@ class Lowered(Stage):
         """The module as text.
 
         Args:
-          dialect: `stablehlo`, also if None, or `hlo` for XLA's notation.
+          dialect: `stablehlo` or None, or `hlo` for XLA's notation.
           debug_info: whether to print the source locations.
 
         Raises:
@@ -250,7 +250,7 @@ class Lowered(Stage):
         """The program in the compiler's representation.
 
         Args:
-          dialect: `stablehlo` for the MLIR module, also if None, or `hlo` for XLA's computation.
+          dialect: `stablehlo` or None for the MLIR module, or `hlo` for XLA's computation.
 
         Raises:
           ValueError: there is no such dialect.
@@ -262,19 +262,19 @@ class Lowered(Stage):
         raise ValueError(f"compiler_ir: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimate of the program before optimization: flops, bytes accessed and so on."""
+        """XLA's estimate for the program before optimization: flops, bytes accessed and so on."""
         return backend.hlo_cost_analysis(self._lowered)
 
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
         """The executable.
 
         Args:
-          compiler_options: options of XLA by name, as for `jit`; they go before those given there.
+          compiler_options: options of XLA by name, as for `jit`; they take precedence over those of `jit`.
 
         Raises:
-          TypeError: the options are no such dictionary.
-          ValueError: it was lowered for a platform of other devices.
-          XlaError: XLA refuses the program, or does not know an option.
+          TypeError: `compiler_options` is not such a dictionary.
+          ValueError: the module was lowered for a platform of other devices.
+          XlaError: XLA cannot compile the program, or does not have an option.
         """
         overrides = {**dict(self.overrides), **dict(read_options("compile", compiler_options))}
         if self._lowered.platform != self.site.platform:
@@ -296,7 +296,7 @@ class Lowered(Stage):
 
 
 class Compiled(Stage):
-    """A function as an executable; call it with arguments of the types it was compiled for."""
+    """A function as an executable; call it with arguments of the compiled types."""
 
     __slots__ = ("_executable",)
 
@@ -323,7 +323,7 @@ class Compiled(Stage):
         return backend.optimized_text(self._executable)
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimate of the optimized program: flops, bytes accessed and so on."""
+        """XLA's estimate for the optimized program: flops, bytes accessed and so on."""
         return dict(self._executable.xla.cost_analysis())
 
     def memory_analysis(self) -> Any:
@@ -344,12 +344,12 @@ class Compiled(Stage):
 
     @property
     def input_formats(self) -> Any:
-        """Layout and sharding of the arguments, in the structure of `(args, kwargs)`; None for unused arguments."""
+        """Layouts and shardings of the arguments, in the structure of `(args, kwargs)`; None for unused arguments."""
         return self._formats(self.in_tree, self.program.closed.in_avals, self.input_shardings)
 
     @property
     def output_formats(self) -> Any:
-        """Layout and sharding of the results, in their structure."""
+        """Layouts and shardings of the results, in their structure."""
         return self._formats(self.out_tree, self.program.closed.out_avals, self.output_shardings)
 
     def _formats(self, structure: Any, avals: Sequence[Any], shardings: Any) -> Any:
@@ -361,7 +361,7 @@ class Compiled(Stage):
         return tree.unflatten(structure, formats)
 
     def runtime_executable(self) -> Any:
-        """XLA's own handle."""
+        """XLA's handle of the executable."""
         return self._executable.xla
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Checks in programs, whose failures are values."""
+"""Checks in programs, whose failures are returned as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`check_p`: a condition that `checkify` checks."""
+"""`check_p`: a condition that `checkify` verifies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ check_p = core.Primitive("check", multiple_results=True)
 
 
 class CheckEffect(core.Effect):
-    """A program may fail."""
+    """A program has checks that may fail."""
 
     def __repr__(self) -> str:
         return "Check"
@@ -36,7 +36,7 @@ _effects = frozenset((CheckEffect(),))
 
 
 class Message:
-    """What a check says when it fails, of the leaves of its formatting arguments."""
+    """The message of a failed check, from the leaves of its formatting arguments."""
 
     __slots__ = ("kind", "structure", "text")
 
@@ -53,18 +53,18 @@ class Message:
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Check that a condition is true.
 
-    A function with checks is called through `checkify`, which returns what failed as a value. Outside of programs a
-    check that fails raises at once; a program with checks is compiled only if `checkify` has transformed it.
+    A function with checks is called through `checkify`, which returns failures as a value. Outside of programs a failed
+    check raises an error at once. A program with checks can be compiled only if `checkify` has transformed it.
 
     Args:
       pred: a boolean of rank 0.
-      msg: what is wrong if it is False, with fields as of `str.format`.
+      msg: the message if it is False, with fields as for `str.format`.
       fmt_args: arrays and numbers for the fields, in any containers.
-      debug: whether the check does nothing unless `checkify` has transformed the program.
-      fmt_kwargs: likewise, by name.
+      debug: whether the check has an effect only if `checkify` has transformed the program.
+      fmt_kwargs: arrays and numbers for named fields.
 
     Raises:
-      TypeError: an argument is of another type.
+      TypeError: an argument has the wrong type.
       JaxRuntimeError: outside of programs, `pred` is False.
 
     >>> from primax.experimental import checkify
@@ -88,7 +88,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
 
 
 def _require_fields(msg: str, leaves: list[Any], structure: Any) -> None:
-    """Refuse a message that wants other fields than there are, before the check fails."""
+    """Raise an error for a message whose fields do not match the arguments, before the check fails."""
     args, kwargs = tree.tree_unflatten(structure, [_Blank()] * len(leaves))
     try:
         msg.format(*args, **kwargs)
@@ -102,7 +102,7 @@ class _Blank:
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """`check` that does nothing unless `checkify` has transformed the program."""
+    """`check` that has an effect only if `checkify` has transformed the program."""
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
@@ -110,11 +110,11 @@ def check_error(error: Error) -> None:
     """Check that an error from `checkify` has not occurred; if it has, this check fails with it.
 
     Args:
-      error: what `checkify` returned.
+      error: the error that `checkify` returned.
 
-    Raises:
-      TypeError: it is no `Error`.
-      JaxRuntimeError: outside of programs, something went wrong.
+      Raises:
+        TypeError: `error` is not an `Error`.
+        JaxRuntimeError: outside of programs, a check has failed.
     """
     if not isinstance(error, Error):
         raise TypeError(f"check_error: error must be an Error, got {error!r}")
@@ -141,7 +141,7 @@ class _ErrorText:
 
 
 def first_of(failed: Any, payload: list[Any]) -> list[Any]:
-    """The values that belong to the first failure, where a check has been mapped; `failed` has the mapped axes only."""
+    """The values for the first failure of a mapped check; `failed` has only the mapped axes."""
     p = core.primitives
     shape = get_aval(failed).shape
     if not shape:
@@ -176,7 +176,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
-    """All with the mapped axis in front, so that the values of a failure are found."""
+    """Put the mapped axis first in all arguments, so that the values of a failure can be found."""
     moved = [
         batching.broadcast(x, axis.size, 0) if d is None else batching.moveaxis(x, d, 0)
         for x, d in zip(args, dims, strict=True)

@@ -1,4 +1,4 @@
-"""`checkify`: a function whose checks give an error as a value, which an interpreter carries through its program."""
+"""`checkify`: an interpreter that carries the error of failed checks through a program, and returns it as a value."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ _NO_ERROR = np.int32(0)
 
 
 class Checker(Interpreter):
-    """Walks a program and records failed checks.
+    """Evaluates a program and records failed checks.
 
-    It goes twice: first to find the sites of all checks, so that the error has one structure in all branches and turns
-    of loops; then to compute. A rule `@Checker.rule(primitive)` is a function `(checker, eqn, *values)` that returns
-    what the primitive returns. It calls `checker.check` for what must not happen, and `checker.run` for programs that
+    It runs twice: first to find the sites of all checks, so that the error has one structure in all branches and loop
+    steps; then to compute. A rule `@Checker.rule(primitive)` is a function `(checker, eqn, *values)` that returns the
+    results of the primitive. It calls `checker.check` for each possible failure, and `checker.run` for programs that
     the primitive holds.
 
     Attributes:
-      errors: the kinds of checks that are wanted.
-      state: the error so far: the number of the site that failed first, then what all sites left behind.
+      errors: the enabled kinds of checks.
+      state: the error so far: the number of the first site that failed, then the values that all sites left.
     """
 
     def __init__(self, errors: frozenset[type[JaxException]]) -> None:
         self.errors = errors
         self.sites: list[Site] = []
         self.numbers: dict[Any, int] = {}
-        self.checked: dict[int, bool] = {}  # by the id of a program whether it holds sites
+        self.checked: dict[int, bool] = {}  # for each program, by its id, whether it contains sites
         self.searching = True
         self.state: list[Any] = []
         self.eqn: Any = None
         self.count = 0
-        self.axes: tuple[Any, ...] = ()  # of the mesh, where the program is that of one device
-        self.varies = False  # whether types tell along which of them values differ
+        self.axes: tuple[Any, ...] = ()  # the axes of the mesh, inside a per-device program
+        self.varies = False  # whether types record the axes along which values differ
 
     @contextlib.contextmanager
     def on_devices(self, axes: tuple[Any, ...], varies: bool) -> Iterator[None]:
-        """Within a `with` statement, programs are those of one device along axes of a mesh, and failures tell which."""
+        """A `with` block for a per-device program along axes of a mesh, in which failures record the device."""
         before = self.axes, self.varies
         self.axes, self.varies = (*self.axes, *axes), varies
         try:
@@ -69,25 +69,25 @@ class Checker(Interpreter):
             self.axes, self.varies = before
 
     def start(self) -> None:
-        """Go on to compute, once all sites are known."""
+        """Start the computation, after all sites were found."""
         self.searching = False
         self.state = self.fresh()
 
     def fresh(self) -> list[Any]:
-        """The error before anything has failed."""
+        """The error before any failure."""
         state = [_NO_ERROR, *(zeros_of(aval) for site in self.sites for aval in site.avals)]
         return [vary(x, frozenset(self.axes)) for x in state] if self.varies else state
 
     def check(
         self, failed: Any, kind: type[JaxException], describe: Callable[..., str], payload: Sequence[Any] = ()
     ) -> None:
-        """Record a failure, if there is one and none before it.
+        """Record a failure, unless one was recorded before.
 
         Args:
-          failed: a boolean, of any shape: whether any is True.
-          kind: of the check; nothing is done if it is not wanted.
-          describe: what went wrong in words, from the values of `payload`.
-          payload: arrays to remember.
+          failed: a boolean of any shape; the check fails if any element is True.
+          kind: the kind of the check; nothing happens if it is not enabled.
+          describe: makes the message from the values of `payload`.
+          payload: arrays to keep for the message.
         """
         if kind not in self.errors:
             return
@@ -116,9 +116,9 @@ class Checker(Interpreter):
         self.state = state
 
     def holds_sites(self, *programs: core.ClosedJaxpr) -> bool:
-        """Whether programs contain checks, so that the checker has to walk them.
+        """Whether programs contain checks, so that the checker must evaluate them itself.
 
-        While the sites are searched for, they are found in the programs here.
+        During the search for sites, this searches the programs.
         """
         if self.searching:
             for closed in programs:
@@ -131,7 +131,7 @@ class Checker(Interpreter):
         return any(self.checked.get(id(closed), False) or _may_fail(closed) for closed in programs)
 
     def _known(self, closed: core.ClosedJaxpr) -> bool:
-        """Whether sites of a program had been found before, where it stands elsewhere too."""
+        """Whether the sites of a program were found before, at another place."""
         ids = {id(eqn) for eqn in closed.jaxpr.eqns}
         return any(number[0] in ids for number in self.numbers) or any(
             self.checked.get(id(inner), False)
@@ -150,7 +150,7 @@ class Checker(Interpreter):
         self.eqn, self.count = eqn, count
 
     def run(self, closed: core.ClosedJaxpr, state: Sequence[Any], values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The error after a program, given that before it, and its results."""
+        """The error after a program, from the error before it, and its results."""
         before, self.state = self.state, list(state)
         try:
             outs = self.interpret(closed, *values)
@@ -190,12 +190,12 @@ class Checker(Interpreter):
 
 
 def _alike_everywhere(aval: Any) -> Any:
-    """A type without the axes of meshes along which its values differ."""
+    """A type without the mesh axes along which its values differ."""
     return aval.update(vma=frozenset()) if getattr(aval, "vma", None) else aval
 
 
 class _WithDevice:
-    """What went wrong in words, and on which device."""
+    """The message of a failure, with the device."""
 
     def __init__(self, describe: Callable[..., str]) -> None:
         self.describe = describe
@@ -204,24 +204,24 @@ class _WithDevice:
         return f"at mapped index {int(device)}: {self.describe(*payload)}"
 
     def alone(self, device: Any, *payload: Any) -> str:
-        """The words without the device."""
+        """The message without the device."""
         return str(getattr(self.describe, "alone", self.describe)(*payload))
 
 
 def _may_fail(holder: Any) -> bool:
-    """Whether a program or an equation has checks."""
+    """Whether a program or an equation contains checks."""
     return any(isinstance(effect, CheckEffect) for effect in holder.effects)
 
 
 def without_checks(fun: Callable[..., Sequence[Any]], args: Sequence[Any]) -> list[Any]:
-    """The results of a function of flat arguments whose checks are left out."""
+    """The results of a function of flat arguments without its checks."""
     closed = core.trace_to_jaxpr(fun, list(map(get_aval, args)), "a rule", "checkify")
     checker = Checker(frozenset())
     checker.start()
     return checker.run(closed, checker.fresh(), args)[1]
 
 
-# What makes NaN of numbers that are none; other operations hand them on.
+# The operations that may produce NaN from other numbers; other operations only propagate NaN.
 MAKES_NAN = frozenset(
     """
     acos acosh add asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt conv_general_dilated cos cosh cumlogsumexp
@@ -243,7 +243,7 @@ def _user_check(checker: Checker, eqn: core.JaxprEqn, pred: Any, *payload: Any) 
 
 
 class _Checked:
-    """A program with checks as one that takes and returns the error, too."""
+    """A program with checks, as a program that takes and returns the error, too."""
 
     __slots__ = ("closed", "sites")
 
@@ -253,7 +253,7 @@ class _Checked:
 
 
 def checked_program(closed: core.ClosedJaxpr, errors: frozenset[type[JaxException]]) -> _Checked:
-    """The program that returns the code of the error, what the sites left behind, and the results."""
+    """The program that returns the code of the error, the values that the sites left, and the results."""
 
     def make() -> _Checked:
         checker = Checker(errors)
@@ -273,22 +273,22 @@ def checked_program(closed: core.ClosedJaxpr, errors: frozenset[type[JaxExceptio
 def checkify(
     f: Callable[..., Any], errors: frozenset[type[JaxException]] = user_checks
 ) -> Callable[..., tuple[Error, Any]]:
-    """A function that returns an error value and its result; the error tells whether a check has failed.
+    """A function that returns an error value and its result; the error records whether a check has failed.
 
-    Checks work under `jit`, `vmap`, `grad`, in loops and branches; and so does what this returns.
+    Checks work under `jit`, `vmap` and `grad`, in loops and branches; so does the returned function.
 
     Args:
       f: a function of arrays in any containers.
-      errors: the kinds of checks: `user_checks` for those by `check`; `nan_checks`, `div_checks` and `index_checks` for
-        those that are made for operations; `float_checks` for the first two of these, `automatic_checks` for the three,
-        `all_checks` for all.
+      errors: the kinds of checks: `user_checks` for those of `check`; `nan_checks`, `div_checks` and `index_checks` for
+        automatic checks of operations; `float_checks` for the first two of these, `automatic_checks` for all three,
+        `all_checks` for all kinds.
 
     Returns:
-      A function of the same arguments that returns `(error, out)`. `error.get()` says what failed first, and
-      `error.throw()` raises it.
+      A function of the same arguments that returns `(error, out)`. `error.get()` is the message of the first failure,
+      and `error.throw()` raises it.
 
     Raises:
-      TypeError: `f` is not callable, or `errors` is no set of kinds of checks.
+      TypeError: `f` is not callable, or `errors` is not a set of kinds of checks.
 
     >>> import primax as px, primax.numpy as pnp
     >>> from primax.experimental import checkify

@@ -1,4 +1,4 @@
-"""How checks go through programs of one device each: the first device on which one fails tells."""
+"""Checks in per-device programs: the error is that of the first device on which a check fails."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_devices(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[An
 
 
 def _with_state(checker: Checker, closed: core.ClosedJaxpr) -> Any:
-    """The program of one device as one that returns its error before its results, with an axis for the devices."""
+    """A per-device program that returns its error before its results, with an axis for the devices."""
 
     def run(*parts: Any) -> list[Any]:
         state, outs = checker.run(closed, checker.fresh(), parts)

@@ -64,11 +64,11 @@ all_checks = automatic_checks | user_checks
 
 
 class Site:
-    """One place in a program where something is checked.
+    """A place of a check in a program.
 
     Attributes:
-      kind: the class of what may be found.
-      describe: what was found, in words, from the values that the site leaves behind.
+      kind: the class of its failures.
+      describe: makes the message from the values that the site leaves.
       source: the traceback of the equation.
       avals: the types of those values.
     """
@@ -87,21 +87,21 @@ class Site:
 class Error:
     """The outcome of checks: whether one has failed, which one, and with which values.
 
-    It is a pytree, returned by compiled and mapped functions and carried by loops. What is found first counts. Under
+    It is a pytree, which compiled and mapped functions return and loops carry. It holds the first failure. Under
     `vmap` there is an error for each element.
     """
 
     __slots__ = ("_code", "_payload", "_sites")
 
     def __init__(self, code: Any, payload: Sequence[Any], sites: tuple[Site, ...]) -> None:
-        self._code = code  # 0 if nothing has failed, else 1 more than the number of the site
+        self._code = code  # 0 without a failure, otherwise 1 more than the number of the site
         self._payload = list(payload)
         self._sites = sites
 
     def get(self) -> str | None:
         """The message of the failed check, or None.
 
-        Under `vmap` a line for each element for which something did.
+        Under `vmap` it has a line for each element with a failure.
         """
         code = np.asarray(self._code)
         lines = []
@@ -124,7 +124,7 @@ class Error:
         """Raise an error if a check failed; with several elements, the error of the first element that failed.
 
         Raises:
-          JaxRuntimeError: something did.
+          JaxRuntimeError: a check failed.
         """
         text = self.first()
         if text is not None:
@@ -139,21 +139,21 @@ class Error:
         return None
 
     def _at(self, number: int, index: tuple[int, ...], alone: bool = False) -> str:
-        """What one element's error says."""
+        """The message of one element's error."""
         site = self._sites[number]
         first = sum(len(other.avals) for other in self._sites[:number])
         describe = getattr(site.describe, "alone", site.describe) if alone else site.describe
         return describe(*(x[index] if index else x for x in self._payload[first : first + len(site.avals)]))
 
     def _where(self) -> str:
-        """The user's line of the check that failed, for elements without axes."""
+        """The user's line of the failed check, for elements without axes."""
         code = np.asarray(self._code)
         return source_info_util.summarize(self._sites[int(code) - 1].source) if code.ndim == 0 and code else ""
 
     def __repr__(self) -> str:
         try:
             text = self.get()
-        except TypeError:  # it is traced
+        except TypeError:  # the error is traced
             return f"Error({self._code})"
         return f"Error({text!r})"
 

@@ -1,4 +1,4 @@
-"""What is checked in operations, and how checks go through programs that operations hold."""
+"""The checks of operations, and rules for operations that hold programs."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _div(checker: Checker, eqn: core.JaxprEqn, x: Any, y: Any) -> Any:
 
 
 def _check_starts(checker: Checker, starts: Any, axes: tuple[int, ...], shape: Any, windows: Any) -> None:
-    """Note positions that are out of bounds.
+    """Record positions that are out of bounds.
 
     Args:
-      checker: notes them.
-      starts: where windows begin, of shape (..., len(axes)).
-      axes: the axes of the operand that the last axis of `starts` goes through.
-      shape: that of the operand.
+      checker: records them.
+      starts: the starts of windows, of shape (..., len(axes)).
+      axes: the axes of the operand that correspond to the last axis of `starts`.
+      shape: the shape of the operand.
       windows: the lengths of windows along the axes of the operand.
     """
     if OOBError not in checker.errors or not axes or 0 in get_aval(starts).shape:
@@ -121,7 +121,7 @@ def _dynamic_update_slice(checker: Checker, eqn: core.JaxprEqn, operand: Any, up
 
 
 def _program(checker: Checker, closed: core.ClosedJaxpr) -> tuple[core.ClosedJaxpr, list[Any]]:
-    """The program that takes and returns the error before its other values, and what it closes over."""
+    """The program that takes and returns the error before its other values, and the values that it closes over."""
     count = len(checker.state)
 
     def run(*values: Any) -> list[Any]:
@@ -135,7 +135,7 @@ def _program(checker: Checker, closed: core.ClosedJaxpr) -> tuple[core.ClosedJax
 
 
 def _after(checker: Checker, outs: Any) -> list[Any]:
-    """Take the error from results that begin with it."""
+    """Store the error from the beginning of the results; returns the rest."""
     count = len(checker.state)
     checker.state = list(outs[:count])
     return list(outs[count:])
@@ -160,7 +160,7 @@ def _checkpoint(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]
 
 
 def _in_place(parameter: str) -> Callable[..., Any]:
-    """The rule of a call of the program that a parameter holds, whose equations take the place of the call."""
+    """The rule for a call of the program in a parameter: the equations of the program replace the call."""
 
     def rule(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
         closed = eqn.params[parameter]
@@ -183,7 +183,7 @@ Checker.rule(shard_map_p)(check_devices)
 
 @Checker.rule(*(p[name] for name in ("reduce", "reduce_window", "scatter-apply", "select_and_scatter")))
 def _folded(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> Any:
-    """What combines numbers by a program is checked as a whole."""
+    """An operation that combines numbers by a program is checked as a whole."""
     return checker.default(eqn, *values)
 
 
@@ -243,7 +243,7 @@ def _while(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
 
 
 def _derivative(jvp: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """What a rule for tangents returns, without the checks that it makes: those of the function are made already."""
+    """The result of a JVP rule without the checks that it makes, since those of the function are made already."""
     nonzero = nonzero_flags(tangents)
     nonzero_out: list[bool] = []
     count = len(primals)

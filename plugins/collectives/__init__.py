@@ -1,4 +1,4 @@
-"""Collectives: sums, gathers and exchanges of the values of all elements along a named axis."""
+"""Collectives: sums, gathers and exchanges of values along a named axis."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ _REMEDIES = {
 
 
 def _state(x: Any, name: Any) -> str:
-    """What the type of a value says of it along an axis."""
+    """The state of a value along an axis, by its type."""
     unreduced, reduced = pending_of(x)
     if name in unreduced:
         return "unreduced"

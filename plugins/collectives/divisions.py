@@ -1,5 +1,5 @@
-"""The sharding rules of collectives: along axes of a mesh that types tell of, other than those that they reduce or
-exchange over, results are divided as operands are."""
+"""Sharding rules of collectives: results keep the divisions of operands along mesh axes that types record, apart from
+the axes of the collective."""
 
 from __future__ import annotations
 

@@ -60,18 +60,19 @@ def all_gather(
     Args:
       x: arrays in any containers.
       axis_name: the name of the axis, or several, of which the last varies fastest.
-      axis_index_groups: groups of indices along the axis, to gather within; of one size, each index in one of them.
-      axis: where the new axis is.
+      axis_index_groups: groups of indices along the axis, each gathered separately; of one size, with each index in
+        one.
+      axis: the position of the new axis.
       tiled: whether to concatenate along `axis` instead.
-      to: `varying`, or `invarying` where the type of the result is to say that it is the same for all, or `reduced`
-        where it is to say so, and its cotangents are still to be summed.
+      to: `varying`; or `invarying` if the type of the result records that it is the same for all elements; or `reduced`
+        if, in addition, the sum of its cotangents is pending.
 
     Returns:
-      The structure of `x`, its arrays with one more axis, or with a longer one.
+      The structure of `x`; its arrays have a new axis, or a longer one.
 
     Raises:
       NameError: no axis of that name is being mapped over.
-      ValueError: the groups are not of one size, or do not hold each index once; `axis` is out of range.
+      ValueError: the groups differ in size, or do not contain each index once; `axis` is out of range.
 
     >>> import primax as px
     >>> px.vmap(lambda x: px.lax.all_gather(x, "i"), axis_name="i")(px.numpy.arange(3)).tolist()
@@ -95,7 +96,7 @@ def all_gather(
     def gather(leaf: Any) -> Array:
         rank = len(get_aval(leaf).shape) + (not tiled)
         if invariant:
-            if to == "reduced":  # as its type rule has no part in what varies
+            if to == "reduced":  # its type rule ignores variance
                 leaf = vary(leaf, frozenset(names))
             return same.bind(
                 leaf,
@@ -120,21 +121,21 @@ def all_gather(
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """The sum over a mapped axis, of which each element gets its own part.
+    """The sum over a mapped axis, divided among the elements.
 
     Args:
       x: arrays of numbers in any containers.
       axis_name: the name of the axis, or several, of which the last varies fastest.
       scatter_dimension: the axis of `x` along which the sum is divided; as long as the mapped axis.
-      axis_index_groups: groups of indices along the axis, to sum within; of one size, each index in one of them.
+      axis_index_groups: groups of indices along the axis, each summed separately; of one size, with each index in one.
       tiled: whether the parts keep that axis, whose length is then a multiple of the number of parts.
 
     Returns:
-      The structure of `x`, its arrays without `scatter_dimension`, or with a shorter one.
+      The structure of `x`; its arrays lack `scatter_dimension`, or have a shorter one.
 
     Raises:
       NameError: no axis of that name is being mapped over.
-      ValueError: the sum cannot be divided so.
+      ValueError: `scatter_dimension` cannot be divided into these parts.
     """
     names = names_in_scope(axis_name, "psum_scatter")
     if not names:
@@ -171,16 +172,17 @@ def all_to_all(
       x: arrays in any containers.
       axis_name: the name of the axis, or several, of which the last varies fastest.
       split_axis: the axis of `x` that is divided; as long as the mapped axis.
-      concat_axis: where in the result the axis is along which the parts lie.
-      axis_index_groups: groups of indices along the axis, to exchange within; of one size, each index in one of them.
+      concat_axis: the axis of the result along which the received parts are joined.
+      axis_index_groups: groups of indices along the axis, each with its own exchange; of one size, with each index in
+        one.
       tiled: whether parts keep `split_axis`, whose length is then a multiple of their number, and are concatenated.
 
     Returns:
-      The structure of `x`, its arrays with one axis moved; or one shorter and one longer.
+      The structure of `x`; its arrays have one axis moved, or one shorter and one longer.
 
     Raises:
       NameError: no axis of that name is being mapped over.
-      ValueError: `split_axis` cannot be divided so.
+      ValueError: `split_axis` cannot be divided into these parts.
     """
     names = names_in_scope(axis_name, "all_to_all")
     if not names:
@@ -217,14 +219,14 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     Args:
       x: arrays in any containers.
       axis_name: the name of the axis, or several, of which the last varies fastest.
-      perm: pairs (from, to) of indices along the axis. Who is sent nothing gets zeros.
+      perm: pairs (source, destination) of indices along the axis. An element that receives nothing gets zeros.
 
     Returns:
       The structure of `x`, and the shapes of its arrays.
 
     Raises:
       NameError: no axis of that name is being mapped over.
-      ValueError: an index is out of range, sends twice or is sent to twice.
+      ValueError: an index is out of range, or is twice a source or twice a destination.
 
     >>> import primax as px
     >>> px.vmap(lambda x: px.lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(px.numpy.arange(3) + 1).tolist()
@@ -255,7 +257,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
 
     Raises:
       NameError: no axis of that name is being mapped over.
-      ValueError: `perm` does not hold each index once.
+      ValueError: `perm` does not contain each index once.
     """
     sources = integers(perm, "pshuffle", "perm")
     size = group_size(names_in_scope(axis_name, "pshuffle"), None)
@@ -279,7 +281,7 @@ def _divided(function: str, argument: str, x: Any, axis: int, size: int, tiled: 
 
 
 def _joined(function: str, argument: str, shape: list[int], axis: int, size: int, tiled: bool) -> tuple[int, ...]:
-    """The shape of `size` parts of the given one, put together along an axis."""
+    """The shape of `size` parts of a shape, joined along an axis."""
     if axis >= len(shape) + (not tiled):
         raise ValueError(f"{function}: {argument} must be an axis of the result, got {axis} for parts {shape}")
     return (*shape[:axis], size * shape[axis] if tiled else size, *shape[axis + tiled :])
@@ -310,13 +312,13 @@ def _permute_abstract_eval(x: Any, **params: Any) -> ShapedArray:
 
 
 def _split(x: Any, axis: int, size: int) -> Any:
-    """An axis as two, the first of which is of the given size."""
+    """An axis split into two, the first of which has the given size."""
     shape = get_aval(x).shape
     return reshape(x, (*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :]))
 
 
 def _merged(x: Any, axis: int) -> Any:
-    """An axis and the next as one."""
+    """An axis and the next one, merged."""
     shape = get_aval(x).shape
     return reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
 
@@ -333,7 +335,7 @@ def _scatter_across(stack: Any, *, scatter_dimension: int, tiled: bool, **params
 
 
 def _exchange_across(stack: Any, *, split_axis: int, concat_axis: int, tiled: bool, **params: Any) -> tuple[Any, int]:
-    """Who sends is axis 0 of the stack, who receives is what its `split_axis` is divided by."""
+    """Axis 0 of the stack is the sender, and the parts of `split_axis` are for the receivers."""
     if tiled:
         stack = _split(stack, 1 + split_axis, get_aval(stack).shape[0])
     own = [i for i in range(1, len(get_aval(stack).shape)) if i != 1 + split_axis]

@@ -28,19 +28,19 @@ __all__ = [
 
 
 def mesh_of(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> Any:
-    """The mesh whose axes are meant.
+    """The mesh with these axes.
 
     Raises:
-      ValueError: what is being built is not one device's program along them.
+      ValueError: this is not inside a per-device program along them.
     """
     return _manual(ctx, axes)[0]
 
 
 def _manual(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> tuple[Any, frozenset[Any]]:
-    """The same mesh, and its axes along which the program is one device's.
+    """The mesh with these axes, and its axes along which the program is per-device.
 
     Raises:
-      ValueError: what is being built is not one device's program along them.
+      ValueError: this is not inside a per-device program along them.
     """
     found = ctx.module_context.manual
     if found is None or not set(axes) <= found[1]:
@@ -52,7 +52,7 @@ def _manual(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> tuple[Any, fr
 
 
 def _groups(ctx: mlir.LoweringRuleContext, axes: Sequence[Any], groups: Groups = None) -> list[list[int]]:
-    """The devices that take part with each other, as numbers in the order of the mesh."""
+    """The groups of devices that communicate, as numbers in the order of the mesh."""
     mesh = mesh_of(ctx, axes)
     places = [mesh.axis_names.index(name) for name in axes]
     others = [i for i in range(len(mesh.axis_names)) if i not in places]
@@ -107,7 +107,7 @@ def lower_reduction(operation: str) -> Callable[..., Any]:
 
 
 def _moved(x: Any, axis: int) -> mlir.ir.Value:
-    """A value with an axis of length 1 before `axis`."""
+    """A value with a new axis of length 1 before `axis`."""
     return expand_dims(x, (axis,))
 
 
@@ -181,7 +181,7 @@ def lower_all_to_all(
     aval = ctx.avals_in[0]
     rows = _groups(ctx, axis_name, axis_index_groups)
     count = len(rows[0])
-    if not tiled:  # the axis that is split is left with a length of 1, beside a new one
+    if not tiled:  # the split axis remains with length 1, beside a new axis
         if concat_axis > split_axis:
             concat_axis += 1
         new = concat_axis
@@ -245,8 +245,8 @@ def lower_axis_index(ctx: mlir.LoweringRuleContext, *, axis_name: Any) -> list[A
     rest = [name for name in mesh.axis_names if name not in manual and mesh.shape[name] > 1]
     if not rest:
         return [_own_index(mesh, axis_name)]
-    # Where XLA divides what is computed along other axes, it does not know the number of the device: this part is
-    # the program of one device along all of them.
+    # If XLA divides the computation along other axes, it lacks the number of the device: this part is a per-device
+    # program along all of them.
     ir, sdy = mlir.ir, mlir.sdy
     aval = ctx.avals_out[0]
     everywhere = mlir.sharding_attribute(ctx.module_context, mesh, PartitionSpec(), 0)
@@ -263,7 +263,7 @@ def lower_axis_index(ctx: mlir.LoweringRuleContext, *, axis_name: Any) -> list[A
 
 
 def _own_index(mesh: Any, axis_name: Any) -> mlir.ir.Value:
-    """Where the device is along an axis, from its number."""
+    """The index of the device along an axis, computed from its number."""
     ir, hlo = mlir.ir, mlir.hlo
     place = mesh.axis_names.index(axis_name)
     stride, size = prod(mesh.axis_sizes[place + 1 :]), mesh.axis_sizes[place]

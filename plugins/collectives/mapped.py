@@ -39,7 +39,7 @@ __all__ = [
     "rows",
 ]
 
-# These two stand here because collectives over several axes are made of them.
+# These two are here because collectives over several axes use them.
 all_gather_p = core.Primitive("all_gather")
 axis_index_p = core.Primitive("axis_index")
 
@@ -53,9 +53,9 @@ def collective_batch(
 
     Args:
       primitive: the collective.
-      across: `(stack, **params) -> (stack or value, dim)`: from the values of all that take part, stacked along
-        axis 0, to their results, stacked along `dim`, or to the one result of all if that is None.
-      names: the parameter that holds the names of axes.
+      across: `(stack, **params) -> (stack or value, dim)`: maps the values of all elements, stacked along axis 0, to
+        their results, stacked along `dim`, or to the common result of all if `dim` is None.
+      names: the parameter with the names of axes.
       positions: the parameters that are positions of axes of the argument.
     """
 
@@ -95,7 +95,7 @@ def _by_groups(across: Across, stack: Any, groups: Groups, params: dict[str, Any
 
 
 def gathered(stack: Any, axis: batching.AxisData, names: Sequence[Any], others: tuple[Any, ...]) -> Any:
-    """The values along all axes, in the order of their names, from those along the one that is mapped here."""
+    """The values along all axes, in the order of their names, from those along the axis that is mapped here."""
     sizes = axis_sizes(others)
     everything = all_gather_p.bind(
         stack,
@@ -112,7 +112,7 @@ def gathered(stack: Any, axis: batching.AxisData, names: Sequence[Any], others: 
 
 
 def own_part(stack: Any, axis: batching.AxisData, names: Sequence[Any], others: tuple[Any, ...]) -> Any:
-    """Of results along all axes those along the one that is mapped here, at the current place of the others."""
+    """Results for the axis that is mapped here, at the current index along the others, from those along all axes."""
     sizes = axis_sizes(others)
     place = names.index(axis.name)
     shape = get_aval(stack).shape[1:]
@@ -135,17 +135,17 @@ def index_along(names: Sequence[Any]) -> Any:
 
 
 def bind_checked(primitive: core.Primitive, x: Any, **params: Any) -> Any:
-    """Bind a collective to what its abstract evaluation accepts: where nothing is staged, nobody else would ask it."""
+    """Bind a collective after its abstract evaluation, which otherwise runs only in staging."""
     primitive.result_types((get_aval(x),), params)
     return primitive.bind(x, **params)
 
 
-# More parts than these are gathered: slices put one after the other take long to compile, a minute for a thousand.
+# More parts than these are gathered: concatenated slices take long to compile, a minute for a thousand.
 _MOST_SLICES = 4
 
 
 def rows(stack: Any, indices: Sequence[int | None]) -> Any:
-    """The elements along axis 0 that indices name, zeros for None; where they are few, neighbours are moved as one."""
+    """The elements along axis 0 at some indices, zeros for None; if there are few, neighbors are copied together."""
     shape = get_aval(stack).shape
     runs: list[tuple[int | None, int]] = []
     for index in indices:

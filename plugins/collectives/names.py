@@ -1,4 +1,4 @@
-"""Names of axes, as functions take them: what they stand for, and whether they are in scope."""
+"""Names of axes as arguments of functions: their meaning, and whether they are in scope."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Groups = tuple[tuple[int, ...], ...] | None
 
 
 def names_of(axis_name: Any) -> tuple[Any, ...]:
-    """The names that an argument `axis_name` holds: those in a tuple or list, or itself."""
+    """The names in an argument `axis_name`: those in a tuple or list, or the argument itself."""
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
 def names_in_scope(axis_name: Any, function: str) -> tuple[Any, ...]:
-    """The names that an argument `axis_name` holds, each an axis that is being mapped over.
+    """The names in an argument `axis_name`, each of an axis that is being mapped over.
 
     Raises:
-      NameError: one is not in scope.
-      ValueError: one occurs twice.
+      NameError: a name is not in scope.
+      ValueError: a name occurs twice.
     """
     names = names_of(axis_name)
     for name in names:
@@ -64,12 +64,12 @@ def canonical_groups(groups: Any, names: Sequence[Any], function: str, alike: bo
     Args:
       groups: sequences of indices; None for one group of all.
       names: the axes.
-      function: who asks, for messages.
-      alike: whether all must be of one size.
+      function: the name of the calling function, for messages.
+      alike: whether all groups must have the same size.
 
     Raises:
-      TypeError: they are not sequences of integers.
-      ValueError: an index along the axes is in none of them, or twice, or their sizes differ.
+      TypeError: `groups` are not sequences of integers.
+      ValueError: an index along the axes is in no group, or in two, or the sizes of groups differ.
     """
     if groups is None:
         return None
@@ -87,15 +87,15 @@ def canonical_groups(groups: Any, names: Sequence[Any], function: str, alike: bo
 
 
 def group_size(names: Sequence[Any], groups: Groups) -> int:
-    """How many take part along axes in scope, in groups of one size."""
+    """The number of elements in a group, for axes in scope and groups of one size."""
     return prod(axis_sizes(names)) if groups is None else len(groups[0])
 
 
 def require_numbers(function: str, x: Any) -> None:
-    """Refuse to sum what is not an array of numbers.
+    """Raise an error unless an argument is an array of numbers.
 
     Raises:
-      TypeError: `x`, the type of an argument, is that of something else.
+      TypeError: `x`, the type of the argument, is another type.
     """
     if x.dtype not in ADD.accepts:
         raise TypeError(f"{function}: x must be {ADD.accepts.name}, got {x.str_short()}")

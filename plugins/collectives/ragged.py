@@ -1,4 +1,4 @@
-"""Irregular exchanges: chunks of rows of any lengths, and broadcasts of one element's value."""
+"""Irregular exchanges: chunks of rows of any lengths, and the broadcast of one element's value."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     Args:
       x: arrays in any containers.
       axis_name: the name of the axis, or several, of which the last varies fastest.
-      source: the index of the one.
+      source: the index of that element.
 
     Returns:
       The structure of `x`, and the shapes of its arrays.
@@ -83,29 +83,31 @@ def ragged_all_to_all(
     axis_name: Any,
     axis_index_groups: Any = None,
 ) -> Array:
-    """Each element along a mapped axis sends to each other a chunk of its rows, of any length.
+    """Each element along a mapped axis sends a chunk of its rows, of any length, to each other element.
 
-    To the one of index i goes `operand[input_offsets[i] : input_offsets[i] + send_sizes[i]]`, and becomes the rows from
-    `output_offsets[i]` on of what that one gets. Rows that nobody sends are those of `output`.
+    It sends `operand[input_offsets[i] : input_offsets[i] + send_sizes[i]]` to the element of index i, where they become
+    the rows from `output_offsets[i]` on. Rows that receive nothing are those of `output`.
 
     Args:
       operand: the rows, along axis 0.
       output: rows of the same shape and dtype.
-      input_offsets: integers of shape (n,) for n indices along the axis: where chunks begin.
-      send_sizes: how many rows they have.
-      output_offsets: where they go to.
-      recv_sizes: how many rows come from each; what that one has at this index of its `send_sizes`.
+      input_offsets: the starts of the chunks, integers of shape (n,) for n indices along the axis.
+      send_sizes: their numbers of rows.
+      output_offsets: their starts at the destination.
+      recv_sizes: the number of rows from each element, which is its entry of `send_sizes` for this index.
       axis_name: the name of the axis, or several, of which the last varies fastest.
-      axis_index_groups: groups of indices along the axis, to exchange within; of one size, each index in one of them.
+      axis_index_groups: groups of indices along the axis, each with its own exchange; of one size, with each index in
+        one.
 
     Returns:
-      An array of the shape of `output`. Rows that chunks overlap in are those of one of them. The derivative is right
-      where the chunks that one sends do not overlap either; otherwise what several send counts once.
+      An array of the shape of `output`. If chunks overlap in a row, the row is that of one of them. The derivative is
+      correct only if the chunks that an element sends do not overlap; otherwise a row that is sent repeatedly counts
+      once.
 
     Raises:
       NameError: no axis of that name is being mapped over.
-      TypeError: dtypes differ, or offsets and sizes are no integers.
-      ValueError: shapes do not fit.
+      TypeError: dtypes differ, or offsets and sizes are not integers.
+      ValueError: shapes do not match.
     """
     names = names_in_scope(axis_name, "ragged_all_to_all")
     groups = canonical_groups(axis_index_groups, names, "ragged_all_to_all")
@@ -143,7 +145,7 @@ def _variance(*avals: Any, axis_name: Any, **params: Any) -> list[frozenset[Any]
 
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
-    """It is linear in the operand and the output together."""
+    """The function is linear in the operand and the output jointly."""
     out = ragged_all_to_all_p.bind(*primals, **params)
     if all(type(t) is ad.Zero for t in tangents[:2]):
         return out, ad.Zero.from_primal_value(out)
@@ -152,7 +154,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
 
 
 def _transpose(ct: Any, operand: Any, output: Any, *counts: Any, **params: Any) -> list[Any]:
-    """What was sent comes back; rows of the output that were received have no part in the result."""
+    """The cotangent of each row returns to its sender; received rows of the output have zero cotangents."""
     unknown = [type(x) is ad.UndefinedPrimal for x in (operand, output)]
     nothing = [None] * len(counts)
     if type(ct) is ad.Zero:
@@ -178,7 +180,7 @@ def _transpose(ct: Any, operand: Any, output: Any, *counts: Any, **params: Any) 
 
 
 def _inside(length: int, starts: Any, sizes: Any) -> Any:
-    """For each chunk and each row of an array whether the row is in the chunk; axes in front of the last are kept."""
+    """For each chunk and each row of an array whether the row is in the chunk; axes before the last are kept."""
     shape = (*get_aval(starts).shape, length)
     dtype = get_aval(starts).dtype
     spread = tuple(range(len(shape) - 1))
@@ -190,19 +192,19 @@ def _inside(length: int, starts: Any, sizes: Any) -> Any:
 
 
 def _received(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any) -> Array:
-    """What some get of what all have.
+    """The results of some elements, from the operands of all.
 
     Args:
-      stack: the operands of all, along axis 0.
-      outputs: those of them who get something, along axis 0.
-      starts: for each of these, for each of all, where the chunk begins that it gets from it.
-      sizes: likewise its length.
-      targets: likewise where it goes to.
+      stack: the operands of all elements, along axis 0.
+      outputs: the outputs of the receiving elements, along axis 0.
+      starts: for each receiver and each sender the start of the chunk.
+      sizes: for each receiver and each sender the length of the chunk.
+      targets: for each receiver and each sender the destination of the chunk.
     """
     count, length, *rest = get_aval(stack).shape
     some, rows_out = get_aval(outputs).shape[:2]
     shape = (some, count, rows_out)
-    # Offsets may be of a narrow dtype, in which rows of the whole stack have no number.
+    # Offsets may have a narrow dtype that cannot number the rows of the whole stack.
     wide = np.dtype(np.int32)
     starts, sizes, targets = (convert_element_type(x, wide) for x in (starts, sizes, targets))
     inside = _inside(rows_out, targets, sizes)
@@ -236,12 +238,12 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tupl
 
 
 def _across(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any, received: Any) -> Array:
-    """What all get of what all have, along axis 0."""
+    """The results of all elements, along axis 0, from the operands of all."""
     return _received(stack, outputs, *(transpose(x, (1, 0)) for x in (starts, sizes, targets)))
 
 
 def _batch_elsewhere(axis: batching.AxisData, args: Any, dims: Any, params: dict[str, Any]) -> tuple[Any, Any]:
-    """Elements that are mapped along another axis: as more columns, if chunks are alike for them, or one by one."""
+    """Elements that are mapped along another axis: as further columns if they have the same chunks, or one by one."""
     if all(dim is None for dim in dims[2:]):
         operand, output = (batching.to_dim(x, axis.size, dim, 1) for x, dim in zip(args[:2], dims[:2], strict=True))
         return ragged_all_to_all_p.bind(operand, output, *args[2:], **params), 1
@@ -254,7 +256,7 @@ def _batch_elsewhere(axis: batching.AxisData, args: Any, dims: Any, params: dict
 
 
 def _dense(*args: Any, axis_name: Any, axis_index_groups: Groups, axis_size: int) -> Array:
-    """Where XLA knows no such exchange: all get all rows, and take theirs."""
+    """Without such an exchange in XLA: all elements get all rows, and select theirs."""
     operand, output, *counts, _ = args
     stack = all_gather(operand, axis_name, axis_index_groups=axis_index_groups)
     mine = [all_to_all(x, axis_name, 0, 0, axis_index_groups=axis_index_groups, tiled=True) for x in counts]
@@ -266,7 +268,7 @@ def _dense(*args: Any, axis_name: Any, axis_index_groups: Groups, axis_size: int
 
 
 def _by_operations(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The lowering of a collective by others."""
+    """The lowering of a collective by other collectives."""
 
     def lowering(ctx: mlir.LoweringRuleContext, *args: Any, **params: Any) -> list[Any]:
         with manual_scope(mesh_of(ctx, params["axis_name"]), params["axis_name"], False):
@@ -290,7 +292,7 @@ def _broadcast_across(stack: Any, *, source: int) -> tuple[Any, None]:
 
 
 def _picked(x: Any, *, axis_name: Any, source: int) -> Any:
-    """Where XLA knows no broadcast: all get what all have, and take that of the source."""
+    """Without a broadcast in XLA: all elements get all values, and select that of the source."""
     return squeeze(rows(all_gather(x, axis_name), [source]), (0,))
 
 

@@ -40,20 +40,20 @@ psum_p = core.Primitive("psum")
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The sum over a mapped axis.
 
-    What is no tracer is the same for all, and is multiplied by the size of the axis at once: `psum(1, "i")` is the
-    size, as an integer of Python.
+    Values that are not tracers are the same for every element, and are multiplied by the size of the axis at once:
+    `psum(1, "i")` is the size, as a Python integer.
 
     Args:
       x: arrays of numbers in any containers; booleans count as integers.
       axis_name: the name of the axis, or several. Integers among them are axes of `x`.
-      axis_index_groups: groups of indices along the axis, to sum over each apart; together they hold each once.
+      axis_index_groups: groups of indices along the axis, each summed separately; they contain each index once.
 
     Returns:
       The structure of `x`, and the shapes of its arrays.
 
     Raises:
       NameError: no axis of that name is being mapped over.
-      ValueError: the groups do not hold each index once.
+      ValueError: the groups do not contain each index once.
 
     >>> import primax as px
     >>> px.vmap(lambda x: x / px.lax.psum(x, "i"), axis_name="i")(px.numpy.arange(4.0) + 1)
@@ -66,7 +66,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """The mean over a mapped axis; see `psum`.
 
-    Integers are taken as floating-point numbers.
+    Integers are converted to floating-point numbers.
     """
     names, groups, leaves, treedef = _arguments("pmean", None, x, axis_name, axis_index_groups)
     size = _size(names, groups)
@@ -91,7 +91,7 @@ def _extremum(primitive: core.Primitive, reduce: Callable[..., Any], x: Any, axi
 def _arguments(
     function: str, reduce: Callable[..., Any] | None, x: Any, axis_name: Any, groups: Any
 ) -> tuple[tuple[Any, ...], Groups, list[Any], Any]:
-    """The names of axes, the groups, and the leaves, reduced along those of their own axes that are given."""
+    """The names of axes, the groups, and the leaves, reduced along their own axes in `axis_name`."""
     given = names_of(axis_name)
     own = [name for name in given if reduce is not None and isinstance(name, int)]
     names = names_in_scope(tuple(name for name in given if name not in own), function)
@@ -108,7 +108,7 @@ def _arguments(
 
 
 def _divided(x: Any, n: Any) -> Any:
-    """A quotient; of integers as floating-point numbers."""
+    """A quotient; integers are converted to floating-point numbers."""
     if type(x) in (int, float, complex) and type(n) is int:
         return x / n
     aval = get_aval(x)
@@ -119,7 +119,7 @@ def _divided(x: Any, n: Any) -> Any:
 
 
 def _size(names: Sequence[Any], groups: Groups) -> int | Array:
-    """How many take part: a number, or where groups differ in size, that of one's own group."""
+    """The number of elements in the sum: an int, or an array with that of the own group if groups differ in size."""
     if groups is None or len(set(map(len, groups))) == 1:
         return group_size(names, groups)
     sizes = [len(group) for group in groups for _ in group]
@@ -128,7 +128,7 @@ def _size(names: Sequence[Any], groups: Groups) -> int | Array:
 
 
 def _chosen(table: Any, names: Sequence[Any]) -> Any:
-    """The element of a table at one's own index."""
+    """The element of a table at the own index."""
     mine = eq(np.arange(len(table), dtype=np.int32), full_like(table, index_along(names)))
     return reduce_sum(select(mine, table, zeros_like(table)), (0,))
 
@@ -140,7 +140,7 @@ def _sum(x: Any, names: tuple[Any, ...], groups: Groups) -> Any:
 
 
 def _times(x: Any, n: Any) -> Any:
-    """A value added to itself as often as it takes."""
+    """A value times an integer, by repeated addition."""
     if type(x) in (int, float, complex):
         return n * x if type(n) is int else mul(convert_element_type(n, get_aval(x).dtype), x)
     dtype = get_aval(x).dtype
@@ -148,7 +148,7 @@ def _times(x: Any, n: Any) -> Any:
 
 
 def _bound(primitive: core.Primitive, x: Any, names: tuple[Any, ...], groups: Groups) -> Any:
-    """A reduction; sums over axes that types tell of are of their own kind, whose transpose is no sum."""
+    """A reduction. Sums over axes that types record have their own primitive, whose transpose is not a sum."""
     if primitive is psum_p and groups is None:
         told, names = split_names(names)
         if told:
@@ -160,7 +160,7 @@ def _bound(primitive: core.Primitive, x: Any, names: tuple[Any, ...], groups: Gr
 
 def _abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> ShapedArray:
     if axis_index_groups is not None:
-        return x  # groups differ
+        return x  # groups differ in size
     return x.update(vma=x.vma - frozenset(axes)) if x.vma else x
 
 
@@ -172,7 +172,7 @@ def _sum_abstract_eval(x: Any, *, axes: Any, axis_index_groups: Groups) -> Shape
 def _batch(
     primitive: core.Primitive, reduce: Callable[..., Any], repeated: Callable[[Any, int], Any]
 ) -> Callable[..., Any]:
-    """The batch rule of a reduction, which goes axis by axis unless there are groups."""
+    """The batch rule of a reduction, which treats one axis after the other unless there are groups."""
     across = collective_batch(primitive, lambda stack: (reduce(stack, (0,)), None), "axes")
 
     def batch(
@@ -189,7 +189,7 @@ def _batch(
 
 
 def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
-    """The tangent of an extremum: the mean of the tangents of all that equal it."""
+    """The tangent of an extremum: the mean of the tangents of all elements equal to it."""
 
     def jvp(t: Any, out: Any, x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
         share = convert_element_type(eq(x, out), get_aval(t).dtype)

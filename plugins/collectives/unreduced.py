@@ -48,10 +48,10 @@ def pending_of(x: Any) -> tuple[Names, Names]:
 
 
 def unreduced_along(function: str, x: Any, names: tuple[Any, ...]) -> bool:
-    """Whether a value is still to be summed along axes.
+    """Whether a value is unreduced along axes.
 
     Raises:
-      ValueError: it is along some of them only.
+      ValueError: it is unreduced along only some of them.
     """
     found = pending_of(x)[0]
     having = [name for name in names if name in found]
@@ -74,12 +74,12 @@ def _changed(
     unreduced: bool = False,
     reduced: bool = False,
 ) -> ShapedArray:
-    """A type whose values are along axes of the mesh as told, and along others as before."""
+    """A type with a new state along some axes of the mesh, and the old state along the others."""
     its = frozenset(names)
     division = x.division
     if division is None:
         scope = current_scope()
-        assert scope is not None  # of the shard_map around
+        assert scope is not None  # that of the enclosing shard_map
         division = Division(scope.abstract, axes_of_dims(x))
     told = Division(division.mesh, division.axes if axes is None else axes)
     pending = told.with_pending(
@@ -161,10 +161,10 @@ def _scatter_lowering(ctx: Any, x: Any, **params: Any) -> Any:
 
 
 def _recast(x: Any, unreduced: Names, reduced: Names) -> Any:
-    """A value with other sums still to be taken along axes that `shard_map` maps.
+    """A value with other pending sums along axes that `shard_map` maps.
 
     Raises:
-      ShardingTypeError: the value cannot be brought there.
+      ShardingTypeError: there is no such conversion.
     """
     mapped = frozenset(manual_axes())
     open_now, same_now = (each & mapped for each in pending_of(x))
@@ -187,7 +187,7 @@ def _recast(x: Any, unreduced: Names, reduced: Names) -> Any:
 
 
 def _opened(x: Any, names: Names) -> Any:
-    """A value as the sum of what the devices along axes have: the first has it, and others have zero."""
+    """A value as a sum over devices along axes: the first device has it, and the others have zero."""
     varying = names & axes_of(x)
     x = hooks.pvary(x, names - varying) if names - varying else x
     first = names - varying

@@ -38,7 +38,7 @@ pscatter_p = core.Primitive("pscatter")
 
 
 def split_names(names: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Those of the axes that types tell of, and the others."""
+    """The axes that types record, and the others."""
     checked = manual_axes()
     return tuple(n for n in names if n in checked), tuple(n for n in names if n not in checked)
 
@@ -54,7 +54,7 @@ def varying_by_name(x: Any, *, axis_name: Any, **params: Any) -> list[frozenset[
 
 
 def _missing(x: Any, axes: Any) -> tuple[Any, ...]:
-    """Those of the axes along which a value does not vary yet; programs may be given what varies more than expected."""
+    """The axes along which a value does not vary yet; programs may get values that vary more than expected."""
     already = axes_of(x)
     return tuple([name for name in axes if name not in already])
 
@@ -109,7 +109,7 @@ def _scattered(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: 
 
 
 def _own_part(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: int, tiled: bool) -> Any:
-    """The part of a value that belongs to one's own place along axes."""
+    """The part of a value at the own index along axes."""
     shape = list(get_aval(x).shape)
     length = shape[all_gather_dimension] // axis_size
     shape[all_gather_dimension] = length
@@ -127,7 +127,7 @@ def _pscatter_lowering(ctx: Any, x: Any, **params: Any) -> list[Any]:
 
 
 def mesh_batch(primitive: core.Primitive, *positions: str) -> Callable[..., Any]:
-    """The batch rule of a primitive over axes of a mesh, which is never that of `vmap`."""
+    """The batch rule of a primitive over axes of a mesh, which `vmap` never maps."""
 
     def batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
         (x,), (dim,) = args, dims

@@ -1,4 +1,4 @@
-"""Control flow: programs that choose and repeat programs while they run."""
+"""Control flow: branches and loops of programs."""
 
 from __future__ import annotations
 

@@ -23,24 +23,24 @@ def stage_carrying(
     names: tuple[str, str],
     others: Sequence[Any] = (),
 ) -> tuple[Staged, list[Any], list[Any]]:
-    """Stage a function of a carry that returns the next carry, or of a carry and an element that returns a pair.
+    """Stage a function from a carry to the next carry, or from a carry and an element to a pair.
 
-    A carry that begins as a number of weak type takes the dtype that the function makes of it.
+    A carry that begins as a number of weak type takes the dtype of the function's result.
 
     Args:
-      what: who asks, for messages.
+      what: the name of the calling function, for messages.
       body: the function.
       in_tree: the structure of its one or two arguments.
-      leaves: those of the first carry.
+      leaves: the leaves of the first carry.
       avals: the types of the carry's leaves.
-      names: what the first and the next carry are called.
+      names: the names of the first and the next carry in messages.
       others: the types of the leaves of its second argument.
 
     Returns:
-      The program, and the leaves of the carry and their types as the program takes them.
+      The program, and the leaves of the carry and their types in the program.
 
     Raises:
-      TypeError: the function returns no pair where it should, or changes the structure or the type of the carry.
+      TypeError: the function does not return a required pair, or changes the structure or the type of the carry.
     """
     carry_tree, *other_trees = tree.treedef_children(in_tree)
     count = len(avals)
@@ -69,7 +69,7 @@ def _first_of_pair(what: str, body: Callable[..., Any], out_tree: Any) -> Any:
 
 
 def _widened(have: Any, made: Any) -> ShapedArray:
-    """The type in which a carry of weak type goes on."""
+    """The type of a carry after one step, if it begins with weak type."""
     if not getattr(have, "weak_type", False) or have.shape != made.shape or have == made:
         return have
     return made if dtypes.result_type(have, made) == made.dtype else have

@@ -1,4 +1,4 @@
-"""Loops outside of any program: compiled as programs of one equation."""
+"""Loops outside of programs: compiled as programs of one equation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["run_compiled"]
 def run_compiled(
     primitive: core.Primitive, program: core.ClosedJaxpr, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
-    """Apply a primitive by compiling one equation of it, which is kept with one of the programs it holds."""
+    """Apply a primitive by compiling a program of one equation, cached on one of the programs that it holds."""
     avals = tuple([get_aval(x) for x in args])
 
     def make() -> core.ClosedJaxpr:

@@ -57,8 +57,8 @@ def cond(
       The result of the chosen function.
 
     Raises:
-      TypeError: `pred` is not of rank 0, a function is not callable, the results differ in type, or `operand` is given
-        besides `operands`.
+      TypeError: `pred` does not have rank 0, a function is not callable, the results differ in type, or both `operand`
+        and `operands` are given.
 
     >>> import primax as px
     >>> px.lax.cond(3 > 2, lambda x: x + 1.0, lambda x: x - 1.0, 10.0)
@@ -81,7 +81,7 @@ def cond(
 
 
 def _operands(what: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
-    """The operands, which may be given as one by keyword."""
+    """The operands, which may be a single one by keyword."""
     if operand is _no_operand:
         return operands
     if operands:
@@ -113,8 +113,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
       The result of the chosen function.
 
     Raises:
-      TypeError: `index` is not an integer of rank 0, the results differ in type, or `operand` is given besides
-        `operands`.
+      TypeError: `index` is not an integer of rank 0, the results differ in type, or both `operand` and `operands`
+        are given.
       ValueError: there are no branches.
 
     >>> import primax as px
@@ -148,7 +148,7 @@ def _require_scalar(what: str, name: str, x: Any) -> ShapedArray:
 
 
 def choose(what: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: Any) -> Any:
-    """Bind the primitive to functions that have been checked."""
+    """Bind the primitive with functions that have been checked."""
     leaves, in_tree, avals = flatten_operands(what, "operands", operands)
     staged = [stage_function(what, fun, in_tree, avals) for fun in functions]
     first = staged[0]
@@ -173,10 +173,10 @@ Programs = tuple[core.ClosedJaxpr, ...]
 def _joined(
     staged: Sequence[Staged], axes: frozenset[Any]
 ) -> tuple[list[Any], tuple[Programs, tuple[int | None, ...]]]:
-    """The constants of all branches, each once, and programs that take them all and return one type.
+    """The distinct constants of all branches, and programs that take all of them and return the same types.
 
-    With the programs comes, for each result, the place of the operand that it is in all branches, or None: these
-    results are not among those of the programs.
+    The last value has, for each result, the position of the operand that it is in all branches, or None. The programs
+    do not return the results that are operands.
     """
     numbered = [_numbered(one.consts) for one in staged]
     known = {key: x for keys in numbered for key, x in keys.items()}
@@ -202,7 +202,7 @@ def _joined(
 
 
 def _numbered(consts: Sequence[Any]) -> dict[tuple[int, int], Any]:
-    """The constants of a program by identity, and by number where several of its variables stand for one."""
+    """The constants of a program by identity, and by a number for several variables of one constant."""
     seen: Counter[int] = Counter()
     found = {}
     for x in consts:
@@ -212,7 +212,7 @@ def _numbered(consts: Sequence[Any]) -> dict[tuple[int, int], Any]:
 
 
 def _without_passed(programs: Sequence[core.ClosedJaxpr]) -> tuple[Programs, tuple[int | None, ...]]:
-    """Programs without the results that are one operand in all of them, and the places of these operands."""
+    """Programs without the results that are the same operand in all of them, and the positions of these operands."""
     operands = [{v: i for i, v in enumerate(program.jaxpr.invars)} for program in programs]
     outs = zip(*(program.jaxpr.outvars for program in programs), strict=True)
     places = [

@@ -45,7 +45,7 @@ def _abstract_eval(index: Any, *avals: Any, branches: Programs) -> tuple[Any, An
 
 
 def _effects(branches: Programs) -> Any:
-    """The effects of all branches, whose inputs stand after the index."""
+    """The effects of all branches, whose inputs follow the index."""
     return core.no_effects.union(*(core.moved_effects(branch.effects, lambda i: i + 1) for branch in branches))
 
 
@@ -90,7 +90,7 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, branches: Programs)
 def _batch_of_choices(
     axis: batching.AxisData, index: Any, operands: Any, dims: Any, branches: Programs
 ) -> tuple[Any, Any]:
-    """Every branch for the whole batch, and of each element the result that its index chooses."""
+    """Every branch for the whole batch; the result of each element is selected by its index."""
     results = []
     for branch in branches:
         program, _ = batching.batch_jaxpr(branch, axis, dims, True)
@@ -101,13 +101,13 @@ def _batch_of_choices(
 
 
 class Split(NamedTuple):
-    """Branches split into a part that is known and the rest.
+    """Branches split into a known and an unknown part.
 
     Attributes:
       known: from the known operands to the known outputs and the residuals.
       unknown: from (forwarded values, residuals, unknown operands) to the unknown outputs.
       unknown_out: for each output whether it is unknown.
-      forwarded: which of (the known operands, the known outputs) the rest needs as they are.
+      forwarded: which of (the known operands, the known outputs) the unknown part needs unchanged.
     """
 
     known: Programs
@@ -125,7 +125,7 @@ def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
     unknown_out = [any(flags) for flags in zip(*(one.unknown_out for one in alone), strict=True)]
     splits = [pe.partial_eval_jaxpr(branch, unknown, unknown_out) for branch in branches]
     count = len(unknown_out) - sum(unknown_out)
-    there = len(splits[0].known.in_avals) + count  # the known operands and outputs
+    there = len(splits[0].known.in_avals) + count  # the number of known operands and outputs
     forwarded = sorted({i for split in splits for i in split.residuals if i < there})
     slots, places = _shared_slots([[v.aval for v in split.known.jaxpr.outvars[count:]] for split in splits])
     known, rest = [], []
@@ -143,7 +143,7 @@ def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
 
 
 def _shared_slots(avals: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
-    """Types that hold the residuals of any one branch, as few as possible, and where each branch puts its own."""
+    """The fewest types that can hold the residuals of each single branch, and the slots that each branch uses."""
     slots: list[Any] = []
     places = []
     for own in avals:
@@ -163,7 +163,7 @@ def _shared_slots(avals: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[
 
 
 def _filled(known: core.ClosedJaxpr, count: int, own: Sequence[int], slots: Sequence[Any]) -> core.ClosedJaxpr:
-    """The known part of a branch, with zeros for the residuals that only other branches have."""
+    """The known part of a branch, with zeros for the residuals of other branches."""
 
     def run(*args: Any) -> list[Any]:
         outs = core.eval_jaxpr(known.jaxpr, known.consts, *args)
@@ -237,14 +237,14 @@ def _lowering(ctx: mlir.LoweringRuleContext, index: Any, *args: Any, branches: P
 
 
 def _branch(ctx: mlir.LoweringRuleContext, branch: core.ClosedJaxpr, args: Any) -> tuple[list[Any], dict[Any, Any]]:
-    """The results of a branch, built here, and the tokens after it."""
+    """The results of a branch, built inline, and the tokens after it."""
     inner = ctx.replace(avals_in=branch.in_avals, avals_out=branch.out_avals)
     outs = mlir.inline_jaxpr(inner, branch, args)
     return outs, {**(ctx.tokens_in or {}), **(inner.tokens_out or {})}
 
 
 def _known(index: Any) -> int | None:
-    """An index that is a constant of the program, as the platform is."""
+    """An index that is a constant of the program, such as the platform."""
     owner = index.owner
     if isinstance(owner, mlir.ir.Block) or owner.name != "stablehlo.constant":
         return None

@@ -1,4 +1,4 @@
-"""A batch whose elements are computed one after the other: those of branches and loops with effects."""
+"""Batches computed one element after the other, for branches and loops with effects."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def one_by_one(
     programs: Iterable[core.ClosedJaxpr],
     compute: Callable[..., Any],
 ) -> tuple[Any, Any]:
-    """Results and where they are mapped, so that each element has its own effects and no others.
+    """Results and their batch axes, with separate effects for each element.
 
     Args:
-      what: the function that is mapped, for messages.
+      what: the name of the mapped function, for messages.
       axis: the mapped axis.
       args: the operands.
-      dims: where each is mapped, or None.
-      programs: what is computed.
+      dims: for each operand its batch axis, or None.
+      programs: the programs with the effects.
       compute: takes the operands of one element.
 
     Raises:
-      NotImplementedError: the programs exchange values along the mapped axis, or write to what operands refer to.
+      NotImplementedError: the programs exchange values along the mapped axis, or write to their operands.
     """
     found = list(programs)
     effects = core.no_effects.union(*(program.effects for program in found))

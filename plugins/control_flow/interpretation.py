@@ -1,4 +1,4 @@
-"""The `interpret` rules of branches and loops, which branch and loop over the interpreter's values."""
+"""The `interpret` rules of branches and loops, which build branches and loops over the interpreter's values."""
 
 from __future__ import annotations
 

@@ -28,12 +28,12 @@ def fori_loop(
 ) -> Any:
     """Apply `body_fun(i, value)` for i from `lower` to `upper - 1`.
 
-    With bounds whose values are known it is a `scan`, which differentiates in reverse mode too; with tracers it is
-    a `while_loop`, which does not.
+    If both bounds are known, it is a `scan`, which also differentiates in reverse mode; with tracers it is a
+    `while_loop`, which does not.
 
     Args:
       lower: a whole number of rank 0, of any real dtype.
-      upper: a whole number of rank 0, of the dtype of `lower`, unless one of them is a Python integer and the other of
+      upper: a whole number of rank 0, of the dtype of `lower`, unless one of them is a Python integer and the other has
         an integer dtype; the loop is empty unless it is greater than `lower`.
       body_fun: `(i, value) -> value`, of the same structure, shapes and dtypes.
       init_val: arrays in any containers.
@@ -44,7 +44,7 @@ def fori_loop(
 
     Raises:
       TypeError: a bound is not a real number of rank 0, the bounds differ in dtype, or the value changes its type.
-      ValueError: a bound is not whole, or `unroll` is given for bounds that are tracers.
+      ValueError: a bound is not whole, or `unroll` is given for traced bounds.
 
     >>> import primax as px
     >>> px.lax.fori_loop(0, 5, lambda i, x: x + i, 0)
@@ -96,7 +96,7 @@ def _whole(name: str, x: Any) -> int:
 
 
 def _counted(first: int, last: int, body_fun: Callable[..., Any], init_val: Any, unroll: Any) -> Any:
-    """The loop as a scan that counts in its carry, in integers of weak type."""
+    """The loop as a scan that counts in its carry, in weakly typed integers."""
 
     if last <= first and core.config.disable_jit.value and not core.thread.trace.tracing:
         return init_val

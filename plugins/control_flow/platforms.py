@@ -1,4 +1,4 @@
-"""`platform_dependent`: one of several programs, chosen by the kind of device that the whole is compiled for."""
+"""`platform_dependent`: one of several programs, chosen by the platform of the compilation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from primax.plugins.control_flow.staging import require_function
 
 __all__ = ["RULES", "platform_dependent", "platform_index_p"]
 
-# The position of the first tuple of names in which the platform is; None stands for all platforms.
+# The index of the first tuple of names that contains the platform; None stands for all platforms.
 platform_index_p = core.Primitive("platform_index")
 
 Platforms = tuple[tuple[str, ...] | None, ...]
@@ -27,12 +27,11 @@ def platform_dependent(
 ) -> Array:
     """`per_platform[platform](*args)` for the platform for which the program is compiled.
 
-    All functions are traced; only one is compiled. They need not be known for every platform: a branch may hold
-    primitives that no other platform has.
+    All functions are traced; only one is compiled. A branch may contain primitives that only its platform has.
 
     Args:
       *args: arrays in any containers.
-      default: what is called on platforms without a function of their own.
+      default: the function for platforms without their own.
       **per_platform: functions by the names of platforms, such as "cpu", "cuda", "rocm", "gpu" for both of these, and
         "tpu". They return the same structure, shapes and dtypes.
 
@@ -40,9 +39,9 @@ def platform_dependent(
       The result of the chosen function.
 
     Raises:
-      TypeError: something is not a function, or the results differ in type.
+      TypeError: an argument is not a function, or the results differ in type.
       ValueError: there are no functions.
-      NotImplementedError: while compiling: there is none for the platform, and no default.
+      NotImplementedError: at compilation: there is no function for the platform, and no default.
 
     >>> import primax as px
     >>> px.lax.platform_dependent(2.0, cpu=lambda x: x + 1.0, default=lambda x: x)

@@ -1,4 +1,4 @@
-"""`scan`: a function applied along an axis while a value is carried from step to step."""
+"""`scan`: a function applied along an axis, with a carry from step to step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from primax.plugins.control_flow.variance import hoisted
 
 __all__ = ["scan"]
 
-_MOST_UNROLLED = 2**20  # XLA does not come to an end with longer programs
+_MOST_UNROLLED = 2**20  # XLA does not finish with longer programs
 
 
 def scan(
@@ -81,7 +81,7 @@ def scan(
 
 
 def _length(xs: Any, avals: list[Any], length: Any) -> int:
-    """The number of steps, which all arrays and `length` agree on."""
+    """The number of steps, on which all arrays and `length` agree."""
     if length is not None:
         length = integer("scan", "length", length)
         if length < 0:
@@ -119,7 +119,7 @@ def _unroll(unroll: Any, length: int) -> int:
 def _in_python(
     f: Callable[..., Any], carry: Any, xs_tree: Any, leaves: list[Any], length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    """The same by a loop of Python, for debugging with `disable_jit`."""
+    """The scan as a loop in Python, for debugging with `disable_jit`."""
     if length == 0:
         raise ValueError("scan: with disable_jit, at least one step must be taken, got length 0")
     ys = []

@@ -1,4 +1,4 @@
-"""How a scan is compiled: as a loop that slices its arrays and writes its results in place."""
+"""The lowering of a scan: a loop that slices its arrays and writes its results in place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def lower_scan(
     reverse: bool,
     unroll: int,
 ) -> list[Any]:
-    """The lowering rule. `unroll` steps make one turn of the loop; those left over come after it."""
+    """The lowering rule. `unroll` steps make one iteration of the loop; the remaining steps follow it."""
     loop = _Scan(ctx, jaxpr, num_consts, num_carry, length, reverse)
     state = loop.begin(args)
     turns = length // unroll
@@ -39,7 +39,7 @@ def lower_scan(
 
 
 class _Scan:
-    """One scan being lowered. Its state is the tokens, the constants, the carry, the arrays and the results."""
+    """A scan that is being lowered. Its state: tokens, constants, carry, arrays and results."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class _Scan:
         return list(loop.results)[1:]
 
     def end(self, state: Sequence[Any]) -> list[Any]:
-        """The results, once all steps are taken."""
+        """The results after all steps."""
         if self.ordered:
             self.ctx.set_tokens_out(dict(zip(self.ordered, state, strict=False)))
         return [*state[self.carry], *state[self.xs.stop :]]

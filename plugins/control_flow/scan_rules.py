@@ -1,7 +1,7 @@
 """`scan_p`: the primitive behind `scan`, with its rules.
 
-Operands are constants, which every step sees, the first carry, and arrays whose slices along axis 0 the steps
-take in turn. Results are the last carry, and arrays of what the steps gave.
+The operands are constants, the first carry, and arrays; each step takes all constants, and slices of the arrays along
+axis 0 in turn. The results are the last carry, and the stacked outputs of the steps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Partial evaluation of `scan_p`: a scan over what is known, after what all its steps share, and one over the rest."""
+"""Partial evaluation of `scan_p`: the common part of all steps, a scan of the known part, and a scan of the rest."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Closed = core.ClosedJaxpr
 
 
 class Residuals(NamedTuple):
-    """Which values a step of the rest takes from what is known, by kind; positions among those of their kind.
+    """The known values that a step of the rest takes, by kind; positions among the values of the kind.
 
     Attributes:
-      consts: known constants, as they are.
-      carry: known carries as they were before the step, stacked.
-      slices: known arrays, as they are.
-      carry_out: known carries as they are after the step, stacked.
-      ys: known ys, as they are.
-      invariants: what all steps would compute alike, as it is.
+      consts: known constants.
+      carry: known carries before the step, stacked.
+      slices: known arrays.
+      carry_out: known carries after the step, stacked.
+      ys: known ys.
+      invariants: values that are the same in all steps, computed once.
       computed: other values of the step, stacked.
     """
 
@@ -38,17 +38,17 @@ class Residuals(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A scan split into what can be computed before it, a scan over what is known, and a scan over the rest.
+    """A scan split into the common part of all steps, a scan of the known part, and a scan of the rest.
 
     Attributes:
-      invariant: from the known constants to what every step would compute of them alike.
+      invariant: from the known constants to the values that all steps would compute from them.
       known: a step from (known constants, invariants, known carry, known slices) to (known carry, known ys,
         residuals that differ from step to step).
       unknown: a step from (residual constants, invariants, unknown constants, unknown carry, residual slices and ys,
         stacked residuals, unknown slices) to (unknown carry, unknown ys).
       carry_unknown: for each carry whether it is unknown.
-      ys_unknown: for each of the ys.
-      residuals: what the rest takes of the known.
+      ys_unknown: for each of the ys whether it is unknown.
+      residuals: the known values that the rest takes.
       known_invariants: which of the invariants the known steps need.
     """
 
@@ -62,13 +62,13 @@ class Split(NamedTuple):
 
 
 class Hoisted(NamedTuple):
-    """A step without what it computes of constants alone.
+    """A step without the computations on constants alone.
 
     Attributes:
-      invariant: from the constants to what is computed once, before.
-      step: takes the constants, then those of the invariants that it needs, then its other arguments.
+      invariant: from the constants to the values that are computed once, in advance.
+      step: takes the constants, then the invariants that it needs, then its other arguments.
       needed: which of the invariants it needs.
-      moved: for each residual of the step whether it is an invariant, which are the first of them.
+      moved: for each residual of the step whether it is an invariant; residuals come first among the invariants.
     """
 
     invariant: Closed
@@ -78,10 +78,10 @@ class Hoisted(NamedTuple):
 
 
 def _hoist(known: Closed, n_consts: int, n_outs: int) -> Hoisted:
-    """Take out of a step what is the same in all steps. Its results after the first `n_outs` are residuals."""
+    """Move out of a step what is the same in all steps. Its results after the first `n_outs` are residuals."""
     jaxpr = known.jaxpr
     n_residuals = len(jaxpr.outvars) - n_outs
-    if jaxpr.effects:  # these happen in every step
+    if jaxpr.effects:  # they happen in every step
         nothing = core.ClosedJaxpr(core.Jaxpr([], [core.Var(v.aval) for v in jaxpr.invars[:n_consts]], [], []))
         return Hoisted(nothing, known, [], [False] * n_residuals)
     moving = [i >= n_consts for i in range(len(jaxpr.invars))]
@@ -136,17 +136,17 @@ def _make_split(jaxpr: Closed, unknown: Sequence[bool], num_consts: int, num_car
 def _residuals(
     split: pe.PartialEval, hoisted: Hoisted, counts: Sequence[int]
 ) -> tuple[Residuals, list[list[core.Var]]]:
-    """The residuals of a step by kind, and for each kind the variables of the rest that stand for them.
+    """The residuals of a step by kind, and for each kind the corresponding variables of the rest.
 
     Args:
       split: the step, split.
       hoisted: the known part of it.
-      counts: how many known constants, carries, slices, carries after the step and ys there are.
+      counts: the numbers of known constants, carries, slices, carries after the step, and ys.
     """
     outs = split.known.jaxpr.outvars
     n_in = sum(counts[:3])
     first_y = n_in + counts[3]
-    # One of the ys is there as it is: what is a carry too, or a residual of another kind, is taken from there.
+    # Among the ys only those that are not also a carry or a residual of another kind; the others are taken from there.
     ys = {v: first_y + i for i, v in enumerate(outs[counts[3] : sum(counts[3:])]) if type(v) is not core.Literal}
     places = [i if i < n_in else ys.get(outs[i - n_in], i) for i in split.residuals]
     found = dict(zip(places, split.unknown.jaxpr.invars, strict=False))
@@ -161,7 +161,7 @@ def _residuals(
 
 
 def partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
-    """The rule: the equations of what is known, that of the rest, and which results are unknown."""
+    """The rule: the equations of the known part, the equation of the rest, and a mask of unknown results."""
     params = eqn.params
     split = _split(unknown_in, params)
     unknown_out = [*split.carry_unknown, *split.ys_unknown]

@@ -1,4 +1,4 @@
-"""Staging of the functions of control flow, with comparison of their types."""
+"""Staging of the functions of control flow, with comparisons of their types."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Staged(NamedTuple):
     """A function as a program.
 
     Attributes:
-      program: takes what the function closes over, then the leaves of its arguments; has no constants.
-      consts: what the function closes over.
+      program: takes the values that the function closes over, then the leaves of its arguments; has no constants.
+      consts: the values that the function closes over.
       out_tree: the structure of its result.
     """
 
@@ -42,7 +42,7 @@ def require_function(what: str, name: str, fun: Any) -> None:
 
 
 def as_result(x: Any) -> Any:
-    """An operand as a result: a number of Python or NumPy as an array."""
+    """An operand as a result: numbers of Python or NumPy become arrays."""
     return x if isinstance(x, core.Tracer | core.Array) else backend.put_value(x, core.get_aval(x).weak_type)
 
 
@@ -50,14 +50,14 @@ def flatten_operands(what: str, name: str, operands: Any) -> tuple[list[Any], An
     """The leaves of operands, their structure and their types.
 
     Raises:
-      TypeError, ValueError, OverflowError: as `avals_of` does.
+      TypeError, ValueError, OverflowError: as for `avals_of`.
     """
     leaves, in_tree = tree.flatten(operands)
     return leaves, in_tree, avals_of(leaves, operands, what, argument=name, hint="")
 
 
 def stage_function(what: str, fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]) -> Staged:
-    """The program of a function whose positional arguments have a structure and types."""
+    """The program of a function of positional arguments with a structure and types."""
     name = name_of(fun)
     program = stage(fun, in_tree, avals, name, what)
     refuse_effects(f"{what}: {name}", program.closed.effects)
@@ -65,7 +65,7 @@ def stage_function(what: str, fun: Callable[..., Any], in_tree: Any, avals: Sequ
 
 
 def refuse_effects(where: str, effects: Iterable[Any]) -> None:
-    """Refuse effects that were not registered as allowed inside control flow."""
+    """Raise an error for effects that are not registered as allowed inside control flow."""
     for effect in effects:
         if not core.kind_of(effect).control_flow:
             raise NotImplementedError(
@@ -75,7 +75,7 @@ def refuse_effects(where: str, effects: Iterable[Any]) -> None:
 
 
 def converted_outputs(closed: core.ClosedJaxpr, avals: Sequence[Any]) -> core.ClosedJaxpr:
-    """A program that returns the same values as ones of the given types."""
+    """A program whose results are converted to the given types."""
     if all(have == want for have, want in zip(closed.out_avals, avals, strict=True)):
         return closed
 
@@ -90,16 +90,16 @@ def converted_outputs(closed: core.ClosedJaxpr, avals: Sequence[Any]) -> core.Cl
 def require_same_types(
     what: str, names: tuple[str, str], trees: tuple[Any, Any], avals: tuple[Sequence[Any], Sequence[Any]]
 ) -> None:
-    """Refuse two results that must be of one structure and, leaf by leaf, of one shape and dtype.
+    """Raise an error for two results that differ in structure, or in the shape or dtype of a leaf.
 
     Args:
-      what: who refuses, and why they must agree.
-      names: what either is called.
+      what: the beginning of the message, with the name of the function and the reason.
+      names: the names of the results.
       trees: their structures.
       avals: the types of their leaves.
 
     Raises:
-      TypeError: they differ; the message shows both, and the first difference.
+      TypeError: they differ; the message has both, and the first difference.
     """
     tree.require_same_structure(what, trees[0], trees[1], *names)
     for i, (one, other) in enumerate(zip(*avals, strict=True)):

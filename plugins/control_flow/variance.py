@@ -1,4 +1,4 @@
-"""Variance in control flow: along which axes of a mesh carries and branches vary, and what is hoisted out of loops."""
+"""Variance in control flow: the mesh axes along which carries and branches vary, and hoisting out of loops."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["hoisted", "joined_types", "require_steady_variance", "varying_with"]
 
 
 def require_steady_variance(rule: str, names: tuple[str, str], structure: Any, have: Sequence[Any], made: Any) -> None:
-    """Refuse a carry that varies along more axes after a step than before.
+    """Raise an error for a carry that varies along more axes after a step than before.
 
     Raises:
-      TypeError: it does; the message names the axes and how to begin.
+      TypeError: there is one; the message names the axes and a remedy.
     """
     for i, (one, other) in enumerate(zip(have, made, strict=False)):
         more = axes_of_type(other) - axes_of_type(one)
@@ -33,16 +33,16 @@ def require_steady_variance(rule: str, names: tuple[str, str], structure: Any, h
 
 
 def joined_types(types: Sequence[Any], axes: frozenset[Any]) -> ShapedArray:
-    """The type of a result of several branches, which varies along the axes of each, and of what chooses."""
+    """The type of a result of several branches; it varies along the axes of each branch and of the index."""
     first = types[0] if all(aval == types[0] for aval in types) else types[0].strip_weak_type()
     joined = axes.union(*map(axes_of_type, types))
     return first.update(vma=joined) if joined and joined != first.vma else first
 
 
 def varying_with(chooser: Any, leaves: Sequence[Any], staged: Sequence[Staged]) -> tuple[list[Any], list[Staged]]:
-    """Operands and programs of branches that vary along the axes along which the choice does.
+    """Operands and programs of branches, converted to vary along the axes along which the index varies.
 
-    So no derivative communicates inside of a branch, which some devices do not take.
+    Then no derivative communicates inside a branch, which some devices do not execute.
     """
     axes = axes_of(chooser)
     if not axes:
@@ -56,7 +56,7 @@ def _varying(one: Staged, axes: frozenset[Any]) -> Staged:
 
 
 def _widened(closed: core.ClosedJaxpr, which: Sequence[bool] | None, axes: frozenset[Any]) -> core.ClosedJaxpr:
-    """A program whose constants and some inputs vary along more axes, or all it takes and gives if `which` is None."""
+    """A program whose constants and some inputs vary along more axes, or all inputs and outputs if `which` is None."""
     jaxpr = closed.jaxpr
     mask = [True] * len(jaxpr.invars) if which is None else list(which)
     wanted = [_wide_type(aval, axes) if wide else aval for aval, wide in zip(closed.in_avals, mask, strict=True)]
@@ -80,7 +80,7 @@ def _wide_type(aval: Any, axes: frozenset[Any]) -> Any:
 
 
 def _without_repeated_pvary(jaxpr: core.Jaxpr, wide: set[core.Var], axes: frozenset[Any]) -> core.Jaxpr:
-    """A program that makes nothing vary that does already, since some of its variables vary along more axes now."""
+    """A program without conversions to varying values of variables that vary already, because `wide` now vary."""
     same: dict[Any, Any] = {}
     eqns = []
     for eqn in jaxpr.eqns:
@@ -109,7 +109,7 @@ def _without_repeated_pvary(jaxpr: core.Jaxpr, wide: set[core.Var], axes: frozen
 
 
 def _widened_loop(eqn: core.JaxprEqn, wide: set[core.Var], axes: frozenset[Any]) -> tuple[list[Any], core.JaxprEqn]:
-    """A loop or branches of which all operands vary along more axes, and what makes them; but not what chooses."""
+    """A loop or branches whose operands, apart from the index, all vary along more axes, and the equations for that."""
     made, invars = [], []
     for i, v in enumerate(eqn.invars):
         chooses = i == 0 and "branches" in eqn.params
@@ -130,7 +130,7 @@ def _widened_loop(eqn: core.JaxprEqn, wide: set[core.Var], axes: frozenset[Any])
 
 
 def _widened_call(value: Any, eqn: core.JaxprEqn, which: Sequence[bool], axes: frozenset[Any]) -> Any:
-    """A parameter of a call: the program that is called takes what varies along more axes."""
+    """A parameter of a call: its program with inputs that vary along more axes."""
     if type(value) is not core.ClosedJaxpr or value.in_avals != [v.aval for v in eqn.invars]:
         return value
     return _widened(value, which, axes)
@@ -139,17 +139,18 @@ def _widened_call(value: Any, eqn: core.JaxprEqn, which: Sequence[bool], axes: f
 def hoisted(
     program: core.ClosedJaxpr, consts: Sequence[Any], carry: int, xs: Sequence[Any]
 ) -> tuple[core.ClosedJaxpr, list[Any], list[Any]]:
-    """The body of a loop whose constants and elements are made to vary outside of it, where it only uses them so.
+    """The body of a loop, with the conversion of constants and elements to varying values moved out if possible.
 
-    So the transpose sums once over devices, after the loop, and not in each step.
+    The transpose then sums over devices once, after the loop, and not in each step.
 
     Args:
       program: takes constants, the carry, and elements.
       consts: the constants.
-      carry: how many values the carry has.
+      carry: the number of values in the carry.
       xs: the arrays of elements.
 
     Returns:
+      The program, its constants and its elements.
       The program, its constants and its elements.
     """
     given = list(consts), list(xs)
@@ -178,9 +179,9 @@ def hoisted(
 
 
 def _made_to_vary(jaxpr: core.Jaxpr, v: core.Var) -> tuple[frozenset[Any], set[core.Var]] | None:
-    """The axes along which all that a program makes of an input is made to vary, and what it makes before.
+    """The axes along which all uses of an input are converted to vary, and the variables before the conversions.
 
-    None if nothing is, or something of it stays the same for all devices, or is made to vary along other axes.
+    None if there is no conversion, or if some use stays invarying or is converted along other axes.
     """
     if getattr(v.aval, "vma", None) != frozenset():
         return None

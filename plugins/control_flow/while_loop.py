@@ -1,4 +1,4 @@
-"""`while_loop`: a function repeated while a condition is true."""
+"""`while_loop`: a function repeated as long as a condition is true."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["while_loop"]
 
 
 def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
-    """Apply `body_fun` to a value while `cond_fun` of it is true.
+    """Apply `body_fun` to a value as long as `cond_fun` of it is true.
 
-    It differentiates in forward mode only: reverse mode would have to keep values of every step, and the number of
+    It differentiates only in forward mode: reverse mode would have to keep values of every step, and the number of
     steps is not known in advance. Use `scan` or `fori_loop` for reverse mode. Parts of the value that `body_fun`
-    returns unchanged, and that `cond_fun` does not read, have derivatives in reverse mode too.
+    returns unchanged, and that `cond_fun` does not read, also have derivatives in reverse mode.
 
     Args:
       cond_fun: from the value to a boolean of rank 0.
@@ -66,7 +66,7 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
         )
     axes = out_avals[0].vma
     if any(axes - getattr(aval, "vma", axes) for aval in avals):
-        # Who takes more steps than others has other values.
+        # Devices with different numbers of steps have different values.
         leaves = [vary(x, axes) for x in leaves]
         return while_loop(cond_fun, body_fun, tree.unflatten(in_tree.children()[0], leaves))
     body_program, consts, _ = hoisted(body.program, body.consts, len(leaves), [])
@@ -90,15 +90,15 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
 def _without_passed(
     body: core.ClosedJaxpr, body_nconsts: int, cond: core.ClosedJaxpr, cond_nconsts: int
 ) -> tuple[core.ClosedJaxpr, core.ClosedJaxpr, tuple[bool, ...]]:
-    """A loop in which carries that every step returns as they came, and the condition does not read, are constants.
+    """A loop in which carries that every step returns unchanged, and that the condition does not read, are constants.
 
-    So they have derivatives in reverse mode too, if the steps do not depend on what is differentiated otherwise.
+    They then have derivatives in reverse mode, if the steps do not otherwise depend on differentiated values.
 
     Args:
       body: takes constants and the carry.
-      body_nconsts: how many constants it takes.
+      body_nconsts: the number of its constants.
       cond: takes constants and the carry.
-      cond_nconsts: how many constants it takes.
+      cond_nconsts: the number of its constants.
 
     Returns:
       The body, which takes these carries after its constants and does not return them; the condition without them; for

@@ -45,7 +45,7 @@ def _abstract_eval(*avals: Any, body_jaxpr: Closed, **params: Any) -> tuple[Any,
 
 
 def _effects(*, cond_nconsts: int, cond_jaxpr: Closed, body_nconsts: int, body_jaxpr: Closed) -> Any:
-    """The effects of both programs; the constants of either stand before the carry."""
+    """The effects of both programs; the constants of each precede the carry."""
     of_cond = core.moved_effects(cond_jaxpr.effects, lambda i: i if i < cond_nconsts else i + body_nconsts)
     return of_cond | core.moved_effects(body_jaxpr.effects, lambda i: i + cond_nconsts)
 
@@ -154,7 +154,7 @@ def _batch(
 def _until_all_are_done(
     axis: batching.AxisData, pred: Closed, body: Closed, cond_nconsts: int
 ) -> tuple[Closed, Closed]:
-    """A loop over a batch goes on while any element does; elements that are done keep their carry."""
+    """A loop over a batch continues while any element does; elements that are done keep their carry."""
     body_nconsts = len(body.jaxpr.invars) - len(body.jaxpr.outvars)
 
     def any_left(*args: Any) -> list[Any]:
@@ -179,7 +179,7 @@ def _until_all_are_done(
 
 
 def _alongside(which: Any, x: Any) -> Array:
-    """A boolean per element of the batch, repeated to the shape of a carry."""
+    """A boolean for each element of the batch, broadcast to the shape of a carry."""
     return broadcast_in_dim(which, get_aval(x).shape, (0,))
 
 
@@ -199,7 +199,7 @@ def _known_body(body: Closed, unknown_in: Sequence[bool], body_nconsts: int) -> 
 
 
 class _Known:
-    """The loop over what is known, if that decides how long it goes on."""
+    """The loop over the known values, if they determine the number of steps."""
 
     def __init__(self, unknown: Sequence[bool], params: dict[str, Any]) -> None:
         cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
@@ -224,7 +224,7 @@ def _known(unknown: Sequence[bool], params: dict[str, Any]) -> _Known:
 
 
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
-    """What is known is computed by a loop of its own. The rest is the whole loop, which computes it again."""
+    """A separate loop computes the known values. The rest is the whole loop, which computes them again."""
     known = _known(unknown_in, eqn.params)
     if not known.exists:
         return None, eqn, [True] * len(eqn.outvars)

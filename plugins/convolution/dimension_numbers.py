@@ -30,7 +30,7 @@ class ConvDimensionNumbers(NamedTuple):
 
 
 _ARGUMENTS = (("NC", "lhs"), ("OI", "rhs"), ("NC", "the result"))
-# What functions take for the dimension numbers of a convolution.
+# The accepted types of dimension numbers.
 ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
 
 _known: dict[Any, ConvDimensionNumbers] = {}
@@ -43,13 +43,14 @@ def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: An
       lhs_shape: the shape of the image.
       rhs_shape: the shape of the kernel.
       dimension_numbers: three strings such as `("NHWC", "HWIO", "NHWC")`, for the image, the kernel and the result.
-        N stands for batch, C for features, O and I for output and input features; all other letters are spatial,
-        in the order that they have in the kernel. None stands for batch, features, spatial dimensions, and for
-        output features, input features, spatial dimensions. A `ConvDimensionNumbers` stands for itself.
+        N is the batch, C are features, O and I are output and input features; all other letters are spatial, in the
+        order of the kernel. None means batch, features, spatial dimensions; for the kernel output features, input
+        features, spatial dimensions. A `ConvDimensionNumbers` is used unchanged.
 
     Raises:
-      TypeError: the ranks differ or are below 2; the strings are not three, not as long as the rank, repeat a letter,
-        lack one, or differ in their spatial letters; the dimensions of a `ConvDimensionNumbers` are no permutations.
+      TypeError: the ranks differ or are below 2; there are not three strings; a string does not have the length of the
+        rank, repeats a letter, lacks one, or differs in its spatial letters; a `ConvDimensionNumbers` has no
+        permutations.
 
     >>> import primax as px
     >>> px.lax.conv_dimension_numbers((1, 200, 198, 3), (3, 3, 3, 3), ("NHWC", "HWIO", "NHWC"))
@@ -106,7 +107,7 @@ def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], 
       dimension_numbers: see `conv_dimension_numbers`.
 
     Raises:
-      TypeError: they are not three strings, a string repeats a letter or lacks one, or spatial letters differ.
+      TypeError: there are not three strings, a string repeats a letter or lacks one, or spatial letters differ.
 
     >>> import primax as px
     >>> px.lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))

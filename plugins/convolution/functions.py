@@ -1,4 +1,4 @@
-"""Convolutions with fewer options, or other ones, than the general one."""
+"""Convolutions with fewer or other options than the general one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def conv(
       preferred_element_type: see `conv_general_dilated`.
 
     Raises:
-      TypeError, ValueError: as `conv_general_dilated` does.
+      TypeError, ValueError: as for `conv_general_dilated`.
 
     >>> import primax as px, numpy as np
     >>> px.lax.conv(np.ones((1, 1, 2, 3)), np.ones((1, 1, 1, 2)), (1, 1), "VALID")
@@ -91,7 +91,7 @@ def conv_transpose(
     preferred_element_type: Any = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """A transposed convolution, which enlarges an image by putting zeros between its elements.
+    """A transposed convolution, which enlarges an image by inserting zeros between its elements.
 
     With `transpose_kernel` and a string for `padding` this is the derivative of a convolution with the same kernel,
     strides and padding, with respect to its image.
@@ -100,20 +100,20 @@ def conv_transpose(
       lhs: the image.
       rhs: the kernel.
       strides: for each spatial dimension the step between elements of the image.
-      padding: 'SAME' for a result of `size * stride` elements, 'VALID' for all that the kernel touches, or explicit
-        pairs: what is put before and after the image once it is dilated.
+      padding: 'SAME' for a result of `size * stride` elements, 'VALID' for all elements that the kernel touches, or
+        explicit pairs, the padding before and after the dilated image.
       rhs_dilation: see `conv_general_dilated`.
-      dimension_numbers: see `conv_dimension_numbers`; None stands for features last, in the kernel input features
+      dimension_numbers: see `conv_dimension_numbers`; None means features last, and for the kernel input features
         before output features: ("NHWC", "HWIO", "NHWC") in two dimensions.
       transpose_kernel: whether the kernel is reversed in its spatial dimensions, and its input and output features
         exchanged.
       precision: see `conv_general_dilated`.
       preferred_element_type: see `conv_general_dilated`.
-      use_consistent_padding: whether explicit pairs are the padding of the convolution that this one is the transpose
-        of, so that larger ones make the result smaller.
+      use_consistent_padding: whether explicit pairs are the padding of the convolution of which this one is the
+        transpose; larger ones then make the result smaller.
 
     Raises:
-      TypeError, ValueError: as `conv_general_dilated` does.
+      TypeError, ValueError: as for `conv_general_dilated`.
 
     >>> import primax as px, numpy as np
     >>> px.lax.conv_transpose(np.ones((1, 2, 1)), np.ones((3, 1, 1)), (2,), "VALID").ravel()
@@ -173,20 +173,20 @@ def conv_general_dilated_patches(
 
     Args:
       lhs: the image.
-      filter_shape: the lengths of a part in the spatial dimensions.
+      filter_shape: the lengths of a patch in the spatial dimensions.
       window_strides: see `conv_general_dilated`.
       padding: see `conv_general_dilated`.
       lhs_dilation: see `conv_general_dilated`.
       rhs_dilation: see `conv_general_dilated`.
-      dimension_numbers: see `conv_dimension_numbers`; of the kernel's, only the order of spatial letters matters.
+      dimension_numbers: see `conv_dimension_numbers`; for the kernel only the order of spatial letters matters.
       precision: see `conv_general_dilated`.
       preferred_element_type: see `conv_general_dilated`.
 
     Returns:
-      An array whose features are all elements of a part of the first feature of the image, then of the second, ...
+      An array whose features are all elements of a patch for the first feature of the image, then for the second, ...
 
     Raises:
-      TypeError, ValueError: as `conv_general_dilated` does.
+      TypeError, ValueError: as for `conv_general_dilated`.
 
     >>> import primax as px, numpy as np
     >>> px.lax.conv_general_dilated_patches(np.arange(4.0).reshape(1, 1, 4), (2,), (1,), "VALID")
@@ -204,7 +204,7 @@ def conv_general_dilated_patches(
     lhs_spec, _, out_spec = conv_dimension_numbers(shape, (1, 1, *window), dimension_numbers)
     features = shape[lhs_spec[1]]
     dtype = get_aval(lhs).dtype
-    # Each output feature takes one element of a part as it is.
+    # Each output feature is one element of a patch.
     try:
         same = np.eye(count, dtype=dtype)
     except (MemoryError, ValueError):
@@ -242,8 +242,8 @@ def conv_general_dilated_local(
 
     Args:
       lhs: the image.
-      rhs: the kernels. Along input features are all elements of a kernel for the first feature of the image, then for
-        the second, ...; the spatial dimensions are those of the result.
+      rhs: the kernels. The axis of input features has all elements of a kernel for the first feature of the image, then
+        for the second, ...; the spatial dimensions are those of the result.
       window_strides: see `conv_general_dilated`.
       padding: see `conv_general_dilated`.
       filter_shape: the lengths of a kernel in the spatial dimensions.
@@ -253,7 +253,7 @@ def conv_general_dilated_local(
       precision: see `conv_general_dilated`.
 
     Raises:
-      TypeError, ValueError: as `conv_general_dilated` does.
+      TypeError, ValueError: as for `conv_general_dilated`.
 
     >>> import primax as px, numpy as np
     >>> kernels = np.arange(6.0).reshape(1, 2, 3)
@@ -281,7 +281,7 @@ def conv_general_dilated_local(
         )
     contracted, spatial = ((1,), (rhs_spec[1],)), (places[2:], tuple(rhs_spec[2:]))
     found = dot_general(patches, rhs, (contracted, spatial), precision)
-    # The product has the spatial dimensions first, then the batch, then features.
+    # The product has the spatial dimensions first, then the batch, then the features.
     order = [0] * rank
     for position, dim in enumerate(out_spec):
         order[dim] = rank - 2 + position if position < 2 else position - 2

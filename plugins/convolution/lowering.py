@@ -1,4 +1,4 @@
-"""The program of a convolution."""
+"""The lowerings of a convolution."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def conv_general_dilated_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: 
 
 
 def conv_general_dilated_cpu_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
-    """One operation, or three for complex numbers: CPUs have fast convolutions of real numbers only."""
+    """One operation, or three for complex numbers: CPUs have fast convolutions only for real numbers."""
     aval = ctx.avals_out[0]
     attributes = _attributes(**params)
     if not dtypes.is_complex(ctx.avals_in[0].dtype):

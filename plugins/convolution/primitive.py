@@ -45,33 +45,35 @@ def conv_general_dilated(
 ) -> Array:
     """A general convolution with strides, padding, dilation and groups.
 
-    As elsewhere in machine learning the kernel is not reversed.
+    As usual in machine learning, the kernel is not reversed.
 
     Args:
       lhs: the image, an array with a batch dimension, a feature dimension, and any number of spatial dimensions.
       rhs: the kernel, an array of the same dtype with dimensions of output and input features, and as many spatial
         dimensions.
       window_strides: for each spatial dimension the step between places of the kernel.
-      padding: 'SAME', 'SAME_LOWER', 'VALID' (see `padtype_to_pads`), or for each spatial dimension how many zeros are
-        put before and after the image; negative numbers crop it.
+      padding: 'SAME', 'SAME_LOWER', 'VALID' (see `padtype_to_pads`), or for each spatial dimension the numbers of zeros
+        before and after the image; negative numbers crop it.
       lhs_dilation: for each spatial dimension the step between elements of the image, with zeros between them. With
         a step other than 1 the padding must be explicit.
-      rhs_dilation: for each spatial dimension the step between the places that elements of the kernel stand for.
-      dimension_numbers: which dimension is what; see `conv_dimension_numbers`.
-      feature_group_count: how many groups of features are convolved, each with its own group of output features of
-        the kernel. The kernel has as many input features as a group.
-      batch_group_count: how many groups of the batch are convolved, each with its own group of output features.
+      rhs_dilation: for each spatial dimension the step between the positions of the kernel's elements.
+      dimension_numbers: the meaning of the dimensions; see `conv_dimension_numbers`.
+      feature_group_count: the number of groups of features that are convolved, each with its own group of output
+        features of the kernel. The kernel has as many input features as a group.
+      batch_group_count: the number of groups of the batch that are convolved, each with its own group of output
+        features.
       precision: None, 'default', 'high', 'highest', a `Precision`, or a pair of these, one for each operand. None
-        stands for the option `default_matmul_precision`.
-      preferred_element_type: the dtype to accumulate in and to return, if not that of the operands.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+        means the option `default_matmul_precision`.
+      preferred_element_type: the dtype to accumulate in and to return; by default that of the operands.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+        determine.
 
     Returns:
       An array whose features are the output features of the kernel.
 
     Raises:
-      TypeError: the ranks or dtypes of the operands differ, or an option is not what it should be.
-      ValueError: numbers of features, groups or spatial dimensions do not fit, or a number must be larger.
+      TypeError: the ranks or dtypes of the operands differ, or an option is invalid.
+      ValueError: numbers of features, groups or spatial dimensions do not match, or a number is too small.
 
     >>> import primax as px, numpy as np
     >>> image, kernel = np.ones((1, 200, 198, 3)), np.ones((3, 3, 3, 8))
@@ -185,7 +187,7 @@ def conv_general_dilated_abstract_eval(
 
 
 def check_steps(function: str, count: int, **options: tuple[int, ...]) -> None:
-    """Raises ValueError unless each option has a positive number for each of `count` spatial dimensions."""
+    """Raise ValueError unless each option has a positive number for each of `count` spatial dimensions."""
     for name, values in options.items():
         if len(values) != count:
             raise ValueError(

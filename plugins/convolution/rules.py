@@ -45,7 +45,7 @@ def conv_general_dilated_transpose_lhs(
         pads.append((window - 1 - low, length - places + low))
     groups = feature_group_count * batch_group_count
     if groups > 1:
-        # Output features of a group become its input features, and input features of all groups the output features.
+        # Output features of a group become its input features; input features of all groups become the output features.
         out_features, in_features, *_ = rhs_spec
         rhs = _merge(_split(rhs, out_features, groups), out_features, in_features)
     if len(rhs_spec) > 2:
@@ -87,13 +87,13 @@ def conv_general_dilated_transpose_rhs(
 ) -> Any:
     """The cotangent of the kernel: the image convolved with the result's cotangent, over the batch.
 
-    What were features is the batch, and the other way round; so are groups of them.
+    Features become the batch, and vice versa; the same holds for their groups.
     """
     aval = rhs.aval
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     lhs_shape, out_shape = get_aval(lhs).shape, get_aval(ct).shape
     if 0 in out_shape:
-        return ad.Zero(aval)  # an empty array is no kernel
+        return ad.Zero(aval)  # an empty array is not a valid kernel
     pads = []
     for n, (low, _) in enumerate(padding):
         window = dilated(aval.shape[rhs_spec[2 + n]], rhs_dilation[n])
@@ -123,7 +123,7 @@ def _swapped(spec: Any) -> tuple[int, ...]:
 
 
 def _in_one_dtype(x: Any, y: Any) -> tuple[Any, Any]:
-    """Operands in their common dtype; they differ where a wider one was preferred for the result."""
+    """Operands in their common dtype; they differ if the result has a preferred wider one."""
     one, other = get_aval(x).dtype, get_aval(y).dtype
     if one == other:
         return x, y
@@ -144,14 +144,14 @@ def conv_general_dilated_batch(
     batch_group_count: int,
     **params: Any,
 ) -> tuple[Any, Any]:
-    """The mapped axis joins the batch of the image, or the output features of the kernel, or both as more groups."""
+    """The mapped axis joins the batch of the image or the output features of the kernel, or forms more groups."""
     lhs, rhs = args
     lhs_dim, rhs_dim = dims
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     size = get_aval(rhs).shape[rhs_dim] if lhs_dim is None else get_aval(lhs).shape[lhs_dim]
     if size == 0:
         return _nothing(args, dims, dimension_numbers, feature_group_count, batch_group_count, params), 0
-    # The axis becomes the outer part of a dimension, which often need not be moved for that, unless groups are.
+    # The axis becomes the outer part of a dimension, often without a move, except for groups.
     if rhs_dim is None:
         inner = batch_group_count > 1
         lhs = _merge(lhs, lhs_dim, lhs_spec[0], inner)
@@ -182,7 +182,7 @@ def conv_general_dilated_batch(
 
 
 def _nothing(args: Any, dims: Any, numbers: Any, feature_groups: int, batch_groups: int, params: Any) -> Array:
-    """The results of no convolutions, which could not be groups of one."""
+    """The results of an empty batch of convolutions, which cannot be groups."""
     avals = [get_aval(x).mapped(0, dim) for x, dim in zip(args, dims, strict=True)]
     out = conv_general_dilated_abstract_eval(
         *avals,
@@ -220,7 +220,7 @@ def _split(x: Any, axis: int, size: int, inner: bool = False) -> Array:
 def conv_general_dilated_division(
     lhs: Any, rhs: Any, *, dimension_numbers: Any, batch_group_count: int, **params: Any
 ) -> str:
-    """The batch alone may be divided."""
+    """Only the batch may be divided."""
     batch = "b" if batch_group_count == 1 else "_"
 
     def term(rank: int, spec: Any, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The shapes of convolutions of which only shapes are known."""
+"""The shapes of the results of convolutions, from shapes alone."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _FLOAT = np.dtype(np.float32)
 def conv_shape_tuple(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int], pads: Any, batch_group_count: int = 1
 ) -> tuple[int, ...]:
-    """The shape that `conv` gives.
+    """The shape of the result of `conv`.
 
     Args:
       lhs_shape: the shape of the image.
       rhs_shape: the shape of the kernel.
       strides: see `conv_general_dilated`.
-      pads: its padding.
+      pads: the padding.
       batch_group_count: see `conv_general_dilated`.
 
     >>> import primax as px
@@ -44,7 +44,7 @@ def conv_general_shape_tuple(
     padding: Any,
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
-    """The shape that `conv_general_dilated` gives without dilation and groups; see there."""
+    """The shape of the result of `conv_general_dilated` without dilation and groups; see there."""
     return _shape(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers)
 
 
@@ -55,7 +55,7 @@ def conv_transpose_shape_tuple(
     padding: Any,
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
-    """The shape that `conv_transpose` gives without dilation of the kernel; see there."""
+    """The shape of the result of `conv_transpose` without dilation of the kernel; see there."""
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     steps = integers(window_strides, "conv_transpose_shape_tuple", "window_strides")
     check_steps("conv_transpose_shape_tuple", len(lhs_shape) - 2, window_strides=steps)

@@ -16,12 +16,12 @@ MODES = ("full", "same", "valid")
 
 
 def mode_padding(mode: str, window: int) -> tuple[int, int]:
-    """What is put before and after an axis along which a window slides, so that the result is as long as `mode` says.
+    """The padding before and after an axis along which a window slides, for a result whose length `mode` defines.
 
     Args:
-      mode: 'full' for all places where the window touches the axis, 'same' for as many in their middle as the axis is
-        long, 'valid' for those where the window lies within.
-      window: its length.
+      mode: 'full' for all positions where the window touches the axis; 'same' for those in their middle, as many as the
+        length of the axis; 'valid' for those where the window is inside the axis.
+      window: the length of the window.
     """
     if mode == "full":
         return window - 1, window - 1
@@ -31,13 +31,13 @@ def mode_padding(mode: str, window: int) -> tuple[int, int]:
 def slide(
     x: Any, kernel: Any, padding: Sequence[tuple[int, int]], precision: Any, preferred_element_type: Any
 ) -> Array:
-    """The sums of products of an array and a kernel of its rank and dtype, wherever the kernel lies within the array.
+    """The sums of products of an array and a kernel of its rank and dtype, for each position of the kernel inside.
 
     Args:
       x: the array.
       kernel: the kernel, which is not reversed.
-      padding: how many zeros are put before and after each axis of `x`.
-      precision: in the form that primitives hold.
+      padding: the numbers of zeros before and after each axis of `x`.
+      precision: in the form of the parameters of primitives.
       preferred_element_type: see `conv_general_dilated`.
     """
     shape, window = get_aval(x).shape, get_aval(kernel).shape

@@ -89,7 +89,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The cumulative log-sum-exp along an axis.
 
-    Args, results and errors are those of `cumsum`, but for the dtype, which must be floating or complex.
+    Args, results and errors are those of `cumsum`, except for the dtype, which must be floating or complex.
     """
     return _cumulate(cumlogsumexp_p, operand, axis, reverse)
 
@@ -144,7 +144,7 @@ def _loop_lowering(monoid: Monoid) -> Callable[..., Any]:
 
 
 def _window_lowering(monoid: Monoid) -> Callable[..., Any]:
-    """A window over all that came before, which compilers for accelerators turn into a parallel scan."""
+    """A window over all previous elements, which compilers for accelerators convert to a parallel scan."""
 
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, axis: int, reverse: bool) -> list[Any] | Array:
         aval = ctx.avals_out[0]
@@ -173,7 +173,7 @@ def _window_lowering(monoid: Monoid) -> Callable[..., Any]:
 
 
 def _prod_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Array:
-    """By p[i] = x[i] p[i - 1], so that nothing is divided by elements, which may be zero."""
+    """By p[i] = x[i] p[i - 1], without division by elements, which may be zero."""
     if 0 in get_aval(x).shape:
         return t
     terms = mul(t, shifted(out, 1, axis, reverse))
@@ -181,7 +181,7 @@ def _prod_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Array:
 
 
 def _extremum_jvp(t: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Array:
-    """The tangent of the extremum so far, or of the new element, or where they are equal the mean of both."""
+    """The tangent of the extremum so far, or of the new element, or the mean of both if they are equal."""
     if 0 in get_aval(x).shape:
         return t
     dtype = get_aval(t).dtype
@@ -204,9 +204,9 @@ def _as_complex(x: Any) -> Array:
 
 
 def _logsumexp(x: Any, *, axis: int, reverse: bool) -> Array:
-    """The greatest element so far, and the logarithm of a sum that is kept relative to it.
+    """The greatest element so far, and the logarithm of a sum relative to it.
 
-    The result does not depend on the shift by the greatest element, so neither do its derivatives.
+    The result does not depend on the shift by the greatest element, so its derivatives do not either.
     """
     aval = get_aval(x)
     if 0 in aval.shape:
@@ -215,7 +215,7 @@ def _logsumexp(x: Any, *, axis: int, reverse: bool) -> Array:
     x = convert_element_type(x, dtype)
     if dtype.kind != "c":
         size, of_top = x, _same
-    else:  # the real part tells the size; angles stay in the sum, so that its logarithm is the principal one
+    else:  # the real part determines the size; angles stay in the sum, which gives the principal value of the logarithm
         size, of_top = real(x), _as_complex
     top = stop_gradient(cummax_p.bind(size, axis=axis, reverse=reverse))
     decay = exp(of_top(_difference(shifted(top, -np.inf, axis, reverse), top)))
@@ -226,7 +226,7 @@ def _logsumexp(x: Any, *, axis: int, reverse: bool) -> Array:
 
 
 def _difference(x: Any, y: Any) -> Array:
-    """x - y, and 0 where that is NaN: where both are the same infinity, so that derivatives there are 0."""
+    """x - y, and 0 where that is NaN: where both are the same infinity, so that the derivative there is 0."""
     difference = sub(x, y)
     return select_n_p.bind(ne(difference, difference), difference, zeros_like(difference))
 

@@ -1,4 +1,4 @@
-"""Linear recurrences: what the derivatives of cumulative operations are made of."""
+"""Linear recurrences, from which the derivatives of cumulative operations are computed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def linear_recurrence(a: Any, b: Any, axis: int = 0, reverse: bool = False) -> A
 
 
 def shifted(x: Any, fill: Any, axis: int, reverse: bool) -> Array:
-    """For each position what `x` holds at the one before, in the direction of a loop; `fill` at the first."""
+    """For each position the element of `x` before it, in the direction of a loop; `fill` at the first position."""
     config = [(0, 0, 0)] * len(get_aval(x).shape)
     config[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
     return pad_p.bind(x, np.asarray(fill, get_aval(x).dtype)[()], padding_config=tuple(config))

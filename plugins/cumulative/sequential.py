@@ -1,4 +1,4 @@
-"""Loops over one axis that carry a value along it: on CPUs the fastest way to all partial results."""
+"""Loops over one axis with a carry: on CPUs the fastest way to compute all partial results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDER = {
 
 
 def accumulator_dtype(dtype: Any) -> np.dtype[Any]:
-    """The dtype in which many numbers of a dtype are added, one after the other, without losing precision."""
+    """The dtype in which many numbers of a dtype are added one after the other without loss of precision."""
     if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 32:
         return np.dtype(np.float32)
     return _WIDER.get(dtype, dtype)
@@ -38,11 +38,11 @@ def lower_to_loop(
     """A loop over one axis of arrays of one shape, which collects a result for each position.
 
     Args:
-      ctx: of a primitive whose operands are `xs`, and whose result has their shape.
-      step: `(carry, *elements) -> (carry, result)`, where all arguments have length 1 along the axis.
-      start: the carry in the beginning, a NumPy scalar.
+      ctx: the lowering context of a primitive whose operands are `xs`, and whose result has their shape.
+      step: `(carry, *elements) -> (carry, result)`; all arguments have length 1 along the axis.
+      start: the initial carry, a NumPy scalar.
       xs: IR values.
-      axis: what is looped over.
+      axis: the axis of the loop.
       reverse: whether the loop begins at the end.
 
     Returns:

@@ -20,7 +20,7 @@ __all__ = ["custom_vmap", "sequential_vmap"]
 class custom_vmap(Forwarding):
     """A function with a custom `vmap` rule.
 
-    It may be differentiated, forward and in reverse: a derivative is mapped by the derivative of the rule.
+    It can be differentiated in both modes: `vmap` of a derivative uses the derivative of the rule.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -51,12 +51,12 @@ class custom_vmap(Forwarding):
         return name_of(self.fun)
 
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the rule; usable as a decorator.
+        """Set the rule; usable as a decorator.
 
         Args:
-          vmap_rule: `(axis_size, in_batched, *args) -> (out, out_batched)`, where `in_batched` is a list with, for
-            each argument, its structure filled with booleans; what is mapped has its axis in front. `out_batched`
-            has the structure of `out`, or is one boolean for all of it.
+          vmap_rule: `(axis_size, in_batched, *args) -> (out, out_batched)`. `in_batched` is a list with, for each
+            argument, its structure filled with booleans; mapped arrays have the axis first. `out_batched` has the
+            structure of `out`, or is one boolean for all of it.
         """
         if not callable(vmap_rule):
             raise TypeError(f"def_vmap of {self.name}: vmap_rule must be a function, got {vmap_rule!r}")
@@ -75,7 +75,7 @@ class custom_vmap(Forwarding):
 
 
 class _FlatRule:
-    """The user's rule on flat lists. Rules of one function for one structure are equal."""
+    """The user's rule on flat lists. Rules of the same function and structure are equal."""
 
     def __init__(self, owner: custom_vmap, in_tree: Any, out_tree: Any, num_consts: int) -> None:
         self.owner = owner

@@ -1,7 +1,7 @@
 """`custom_vmap_call_p`: a call of a function with a custom `vmap` rule, with its rules.
 
-A rule on flat lists is `(size, in_batched, values) -> (outs, out_batched)`: mapped values have their axis in front.
-Derivatives of the call have rules that are derivatives of the rule, so that it is used on the way back too.
+A rule on flat lists is `(size, in_batched, values) -> (outs, out_batched)`; mapped values have the axis first.
+Derivatives of the call have the derivatives of the rule as rules, so reverse mode uses the rule, too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _batch(
     axis: batching.AxisData, args: Any, dims: Any, *, call: core.ClosedJaxpr, rule: Rule, name: str
 ) -> tuple[Any, Any]:
     if all(d is None for d in dims):
-        if axis.name in core.named_axes(call):  # the rule is about arguments, and none is mapped
+        if axis.name in core.named_axes(call):  # the rule is for mapped arguments, and there are none
             program, out_dims = batching.batch_jaxpr(call, axis, dims)
             return core.eval_jaxpr(program.jaxpr, program.consts, *args), out_dims
         outs = custom_vmap_call_p.bind(*args, call=call, rule=rule, name=name)
@@ -66,7 +66,7 @@ def _jvp(primals: Any, tangents: Any, *, call: core.ClosedJaxpr, rule: Rule, nam
 
 
 def _rule_of_jvp(rule: Rule, nonzero: Sequence[bool], moving: Sequence[bool]) -> Rule:
-    """The rule of the derivative: the derivative of the rule. A primal is mapped where its tangent is."""
+    """The rule of the derivative: the derivative of the rule. A primal is mapped if its tangent is."""
 
     def mapped(size: int, batched: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
         count = len(nonzero)
@@ -96,7 +96,7 @@ def _mapped(x: Any, size: int, batched: bool, wanted: bool) -> Any:
 
 
 class _Split:
-    """A call split into what is known of its results, and the rest, which is linear in what is not known."""
+    """A call split into its known results and the rest, which is linear in the unknown values."""
 
     def __init__(self, unknown: Sequence[bool], params: dict[str, Any]) -> None:
         call, rule, name = params["call"], params["rule"], params["name"]
@@ -149,7 +149,7 @@ def _transpose(cts: Any, *args: Any, call: core.ClosedJaxpr, rule: Rule, name: s
 def _rule_of_transpose(
     call: core.ClosedJaxpr, rule: Rule, linear: Sequence[bool], nonzero: Sequence[bool], kept: Sequence[bool]
 ) -> Rule:
-    """The rule of the transpose: the transpose of the rule, all of whose linear arguments are mapped."""
+    """The rule of the transpose: the transpose of the rule, with all linear arguments mapped."""
 
     def mapped(size: int, batched: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
         count = linear.count(False)
@@ -168,7 +168,7 @@ def _rule_of_transpose(
         for aval, b, nz in zip(call.out_avals, flags, nonzero, strict=True):
             tangent = aval.to_tangent_aval()
             ct, ct_batched = next(found_cts) if nz else (None, False)
-            if not nz or not b:  # a result that is the same for all elements depends on nothing that is mapped
+            if not nz or not b:  # a result without the axis depends on no mapped value
                 cts.append(ad.Zero(tangent.unmapped(size, 0) if b else tangent))
             else:
                 cts.append(_mapped(ct, size, ct_batched, True))

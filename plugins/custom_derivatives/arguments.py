@@ -1,4 +1,4 @@
-"""The arguments of functions with custom derivatives: resolved to positions, split, and flattened."""
+"""The arguments of functions with custom derivatives: converted to positions, split, and flattened."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ __all__ = ["Arguments", "Forwarding", "resolve", "split", "typed", "without_posi
 
 
 class _Typed:
-    """What a number of Python has as an argument of a function with a rule: a dtype, as arrays have."""
+    """The dtype of a Python number that is an argument of a function with a rule, as arrays have one."""
 
     __slots__ = ()
     _plain: type
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype that the number has in programs, as its type weakly."""
+        """The dtype of the number in programs, where it is weakly typed."""
         return self.aval.dtype
 
     @property
     def aval(self) -> Any:
-        """The type that the number has in programs."""
+        """The type of the number in programs."""
         return core.get_aval(self._plain(self))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """NumPy promotes it as the number; a subclass alone would count as an array of 64 bits."""
+        """NumPy promotes it like the number; a mere subclass would count as an array of 64 bits."""
         plain = [x._plain(x) if isinstance(x, _Typed) else x for x in inputs]
         return getattr(ufunc, method)(*plain, **keywords)
 
@@ -60,12 +60,12 @@ _TYPED: dict[type, Callable[[Any], Any]] = {int: _Int, float: _Float, complex: _
 
 
 def typed(leaves: Sequence[Any]) -> list[Any]:
-    """Operands as functions and rules are given them: numbers of Python are such still, and have a dtype."""
+    """Operands for functions and rules: Python numbers stay Python numbers, and have a dtype."""
     return [_TYPED[type(x)](x) if type(x) in _TYPED else x for x in leaves]
 
 
 class Forwarding:
-    """A function with a rule; rules of other kinds are those of the function within, so that decorators stack."""
+    """A function with a rule; methods for other kinds of rules are those of the inner function, for stacking."""
 
     _RULES = ("def_vmap", "defjvp", "defjvps", "defvjp")
 
@@ -80,7 +80,7 @@ def resolve(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     """All arguments by position, defaults included.
 
     Raises:
-      TypeError: they do not fit the signature, or one can be given by keyword only.
+      TypeError: they do not fit the signature, or an argument is keyword-only.
     """
     try:
         signature = inspect.signature(fun)
@@ -103,7 +103,7 @@ def resolve(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 
 @dataclass(frozen=True, slots=True)
 class _Hoisted:
-    """The place of a tracer within an argument that is not differentiated."""
+    """The place of a tracer in an argument that is not differentiated."""
 
     number: int
 
@@ -111,15 +111,15 @@ class _Hoisted:
 class Arguments(NamedTuple):
     """The arguments of one call.
 
-    Tracers within arguments that are not differentiated are operands of the call like those that are, but come first
-    and are constants to its rule.
+    Tracers in arguments that are not differentiated are operands of the call, too. They come first, and are constants
+    for the rule.
 
     Attributes:
-      fixed: by position, the arguments that are not differentiated, with `_Hoisted` in the places of tracers.
+      fixed: by position, the arguments that are not differentiated, with `_Hoisted` in place of tracers.
       constants: these tracers.
-      leaves: those of the other arguments.
-      in_tree: the structure of the tuple of the others.
-      total: how many arguments there are.
+      leaves: the leaves of the other arguments.
+      in_tree: the structure of the tuple of the other arguments.
+      total: the number of arguments.
     """
 
     fixed: dict[int, Any]
@@ -130,15 +130,15 @@ class Arguments(NamedTuple):
 
     @property
     def operands(self) -> list[Any]:
-        """What the call is applied to: the constants, then the leaves."""
+        """The operands of the call: the constants, then the leaves."""
         return [*self.constants, *self.leaves]
 
     def skeleton(self) -> Arguments:
-        """The same without values, for what lives as long as programs do."""
+        """The same without values, for objects with the lifetime of programs."""
         return self._replace(constants=[None] * len(self.constants), leaves=[])
 
     def parted(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The constants and the leaves among operands."""
+        """Operands split into the constants and the leaves."""
         first = len(self.constants)
         return list(operands[:first]), list(operands[first:])
 
@@ -164,7 +164,7 @@ def _filled(x: Any, constants: Sequence[Any]) -> Any:
 
 
 def split(args: Sequence[Any], positions: Sequence[int], what: str) -> Arguments:
-    """Take out the arguments that are not differentiated.
+    """Separate the arguments that are not differentiated.
 
     Raises:
       TypeError: an argument that is differentiated is not an array.
@@ -185,7 +185,7 @@ def split(args: Sequence[Any], positions: Sequence[int], what: str) -> Arguments
 
 
 def _mapped_tracers(function: Callable[[Any], Any], x: Any) -> Any:
-    """An argument with a function applied to its tracers; one that holds none stays the object that it is."""
+    """An argument with a function applied to its tracers; an argument without tracers is returned itself."""
     return tree.tree_map(function, x) if any(isinstance(leaf, core.Tracer) for leaf in tree.tree_leaves(x)) else x
 
 

@@ -1,7 +1,7 @@
-"""The common parts of calls of functions with custom derivatives: a Python function, or a program once it is staged.
+"""The common parts of calls of functions with custom derivatives.
 
-A parameter `call_jaxpr` is a function of flat arguments while Python is at work, so that it may look at values,
-and a closed jaxpr in equations.
+A parameter `call_jaxpr` is a function of flat arguments in Python evaluation, where it may read values, and a closed
+jaxpr in equations.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ __all__ = [
 
 
 def evaluate(call: Any, args: Sequence[Any]) -> list[Any]:
-    """The results of a call, by whatever trace is current."""
+    """The results of a call under the current trace."""
     if isinstance(call, core.ClosedJaxpr):
         return core.eval_jaxpr(call.jaxpr, call.consts, *args)
     return call(*args)
 
 
 def call_impl(*args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
-    """The impl rule: run the function. Its custom derivatives play no role."""
+    """The impl rule: run the function. It ignores the custom derivatives."""
     return evaluate(call_jaxpr, args)
 
 
 def as_operands(args: Sequence[Any]) -> list[Any]:
-    """Arguments for a user's rule: the numbers that a program has become arrays, so that they have shapes.
+    """Arguments for a user's rule: numbers in programs become arrays, which have shapes.
 
-    Where no equation is gone through they come from the user's own call, and are as there.
+    If no program is evaluated, the arguments come from the user's own call, and are unchanged.
     """
     if core.thread.source is None:
         return list(args)
@@ -56,15 +56,15 @@ _NUMBERS = frozenset((bool, int, float, complex))
 
 
 def is_handed_on(x: Any) -> bool:
-    """Whether a result is a value of a transformation further in, which the function closed over and returned as it is.
+    """Whether a result is a value of an inner transformation, which the function closed over and returned unchanged.
 
-    Its derivative is its own, and no affair of the rule.
+    Such a value keeps its own derivative, and the rule does not apply to it.
     """
     return isinstance(x, core.Tracer) and x._trace.alive and not core.encloses(x._trace, core.thread.trace)
 
 
 def closed_over(name: str, x: Any) -> Exception:
-    """The error for a function that closes over a value of a transformation around it."""
+    """The error for a function that closes over a value of an enclosing transformation."""
     return core.UnexpectedTracerError(
         f"{name} has custom derivatives, and must not close over {x.describe()} inside {x._trace.transformation}: its "
         "rule has no derivative with respect to that value. Pass it as an argument, or use closure_convert."
@@ -72,7 +72,7 @@ def closed_over(name: str, x: Any) -> Exception:
 
 
 def refuse_closed_over(name: str, consts: Sequence[Any], tangents: Sequence[Any]) -> None:
-    """Refuse to differentiate with respect to what a function closes over."""
+    """Raise an error for derivatives with respect to closed-over values."""
     for x, t in zip(consts, tangents, strict=True):
         if type(t) is not ad.Zero:
             raise core.UnexpectedTracerError(
@@ -85,10 +85,10 @@ def refuse_closed_over(name: str, consts: Sequence[Any], tangents: Sequence[Any]
 def stage_call(
     trace: Any, primitive: core.Primitive, args: Sequence[Any], params: dict[str, Any], narrowed: Any
 ) -> list[Any]:
-    """The staging rule: the function becomes a program, which takes what it closes over as arguments.
+    """The staging rule: the function becomes a program with its closed-over values as arguments.
 
     Args:
-      trace: records the program around.
+      trace: the trace that records the enclosing program.
       primitive: the call.
       args: its operands.
       params: its parameters.
@@ -123,7 +123,7 @@ def stage_call(
 
 
 def _without_handed_on(closed: core.ClosedJaxpr) -> tuple[core.ClosedJaxpr, dict[int, Any]]:
-    """A program without the results that are tracers which it closes over, and these by position."""
+    """A program without results that are closed-over tracers, and these tracers by position."""
     jaxpr = closed.jaxpr
     tracers = {v: x for v, x in zip(jaxpr.constvars, closed.consts, strict=True) if isinstance(x, core.Tracer)}
     handed_on = {i: tracers[v] for i, v in enumerate(jaxpr.outvars) if not isinstance(v, core.Literal) and v in tracers}
@@ -144,7 +144,7 @@ def call_abstract_eval(*avals: Any, call_jaxpr: Any, name: str, **params: Any) -
 
 
 def call_transpose(cts: Any, *args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
-    """The transpose of a program that is linear in its undefined arguments, without regard to its rule."""
+    """The transpose of a program that is linear in its undefined arguments; its custom rule is ignored."""
     program, flags = ad.transpose_jaxpr(call_jaxpr, linear_flags(args), nonzero_flags(cts))
     found = core.eval_jaxpr(program.jaxpr, program.consts, *given(args), *given(cts))
     return cotangents(args, flags, found)
@@ -157,16 +157,17 @@ def call_lowering(
 
 
 def in_place(trace: ad.LinearTrace, args: Any, params: Any) -> list[Any]:
-    """The partial evaluation rule: a function of linear values is linear itself, and is looked into."""
+    """The partial evaluation rule: a function of linear values is linear itself, so its operations are recorded."""
     with core.set_current_trace(trace):
         return evaluate(params["call_jaxpr"], args)
 
 
 class Batch:
-    """How a call is mapped: over which axis, where its operands have it, and whether its results do.
+    """The mapping of a call: the axis, the batch axes of its operands, and whether its results are batched.
 
-    Results are batched at axis 0, all or none. They are if an operand is; and else, since a Python function may close
-    over mapped values, if the first evaluation of the function or its rule finds it. What is handed on never is.
+    All results are batched at axis 0, or none. They are batched if an operand is. A Python function may also close over
+    mapped values; then the first evaluation of the function or its rule determines it. Results that are closed-over
+    values are never batched.
     """
 
     def __init__(self, axis: batching.AxisData, call: Any, dims: Sequence[Any]) -> None:
@@ -178,7 +179,7 @@ class Batch:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the call must be mapped at all."""
+        """Whether the call must be mapped."""
         if self.batched or not isinstance(self.call, core.ClosedJaxpr):
             return True
         return self.axis.name in core.named_axes(self.call)
@@ -188,11 +189,11 @@ class Batch:
         return 0 if self.batched else None
 
     def out_dims(self, outs: Sequence[Any]) -> list[int | None]:
-        """Where the results of the whole batch have their batch axis."""
+        """The batch axes of the results of the whole batch."""
         return [None if is_handed_on(x) else self.out_dim for x in outs]
 
     def ct_dims(self, cts: Sequence[Any]) -> list[int | None]:
-        """Where the cotangents of these results have it."""
+        """The batch axes of the cotangents of these results."""
         return [None if handed_on else self.out_dim for handed_on in self.handed_on or [False] * len(cts)]
 
     def function(self, *values: Any) -> list[Any]:
@@ -202,11 +203,11 @@ class Batch:
         return self.placed(outs, dims)
 
     def run(self, fun: Any, values: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Map a Python function, which may close over values that are mapped along the same axis."""
+        """Map a Python function that may close over values mapped along the same axis."""
         return batching.batch_flat(fun, self.axis, values, dims, resume=True)
 
     def placed(self, values: Sequence[Any], dims: Sequence[Any], further: Sequence[Any] = ()) -> list[Any]:
-        """Results where they are said to be batched; `further` are dims of what belongs to them."""
+        """Results with their batch axes as declared; `further` are the batch axes of related values."""
         found = any(d is not None for d in (*dims, *further))
         if self.batched is None:
             self.batched = found
@@ -220,5 +221,5 @@ class Batch:
 
 
 def interpret_call(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
-    """Interpreters look into the function; what it says of its derivatives is not theirs to keep."""
+    """Interpreters evaluate the function; its custom derivatives are lost."""
     return interpreter.interpret(eqn.params["call_jaxpr"], *values)

@@ -30,7 +30,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
       values of enclosing transformations that `fun` closes over.
 
     Raises:
-      TypeError: an example is not an array, or `converted` is called with arguments of another structure.
+      TypeError: an example is not an array, or the arguments of `converted` have another structure.
 
     >>> import primax as px
     >>> def line(slope):
@@ -45,7 +45,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
 def convert(
     fun: Callable[..., Any], example_args: tuple[Any, ...], hoisted: Callable[[Any], bool]
 ) -> tuple[Callable[..., Any], list[Any]]:
-    """`closure_convert` for tracers whose types are `hoisted`."""
+    """`closure_convert` for tracers whose types satisfy `hoisted`."""
     check_function("closure_convert", "fun", fun)
     leaves, in_tree = tree.flatten(example_args)
     out_trees: list[Any] = []
@@ -79,10 +79,11 @@ def convert(
 
 
 def closed(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """A function that is not differentiated, as one that may be called later and within any derivative.
+    """A function that is not differentiated, in a form that may be called later and inside any derivative.
 
-    It may close over values of transformations around, differentiated ones too. Where it is staged or mapped, they
-    become arguments, since the function may be called later. Else it stays Python, and sees values without tangents.
+    It may close over values of enclosing transformations, including differentiated ones. If it is staged or mapped,
+    these become arguments, since the function may be called later. Otherwise it stays a Python function of values
+    without tangents.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -116,7 +117,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     Args:
       fun: returns `(value, vjp)`, where `vjp(ct)` is the tuple of cotangents of its arguments, or the cotangent of
-        its only argument, or as many arrays in other containers.
+        its only argument, or the same number of arrays in other containers.
 
     Returns:
       A function of the same arguments that returns the value.
@@ -149,7 +150,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _arranged(structure: Any, cts: Any) -> tuple[Any, ...]:
-    """Cotangents in the structure of the arguments: as many may come in other containers, as in jax."""
+    """Cotangents in the structure of the arguments; as in jax, other containers with as many leaves are accepted."""
     leaves, found = tree.flatten(cts)
     if found != structure and len(leaves) == structure.num_leaves:
         cts = tree.unflatten(structure, leaves)

@@ -1,4 +1,4 @@
-"""`custom_jvp`: functions with a rule for their derivative in forward mode, and so in reverse mode too."""
+"""`custom_jvp`: functions with a rule for their derivative in forward mode, which reverse mode uses, too."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["custom_jvp"]
 class custom_jvp(Forwarding):
     """A function with a custom JVP rule.
 
-    All transformations use the rule, also `grad` and `vjp`, and under `jit`, `vmap` and control flow. It must be linear
-    in the tangents.
+    All transformations use the rule, including `grad` and `vjp`, also inside `jit`, `vmap` and control flow. It must be
+    linear in the tangents.
 
     Args:
       fun: a function of pytrees of arrays. It must not close over values that are being differentiated.
       nondiff_argnums: positions of arguments that are not differentiated; they need not be arrays. They are constants
-        to every derivative.
-      nondiff_argnames: names of such arguments.
+        for every derivative.
+      nondiff_argnames: the names of such arguments.
 
     >>> import primax as px
     >>> @px.custom_jvp
@@ -57,13 +57,13 @@ class custom_jvp(Forwarding):
         return name_of(self.fun)
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Give the rule; usable as a decorator.
+        """Set the rule; usable as a decorator.
 
         Args:
           jvp: `(*nondiff, primals, tangents) -> (out, tangent_out)`, where primals and tangents are tuples with one
             element per differentiated argument.
           symbolic_zeros: whether the rule gets tangents that are known to be zero as `SymbolicZero`, and may return
-            such.
+            `SymbolicZero`s.
         """
         if not callable(jvp):
             raise TypeError(f"defjvp of {self.name}: jvp must be a function (primals, tangents), got {jvp!r}")
@@ -72,10 +72,10 @@ class custom_jvp(Forwarding):
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Give the rule as a sum, one term per argument.
+        """Set the rule as a sum, with one term for each argument.
 
         Args:
-          jvps: for each argument `(tangent, out, *primals) -> tangent_out`, or None where the derivative is zero.
+          jvps: for each argument `(tangent, out, *primals) -> tangent_out`, or None if the derivative is zero.
         """
         if self.nondiff_argnums:
             raise TypeError(f"defjvps of {self.name}: there must be no nondiff_argnums, got {self.nondiff_argnums}")
@@ -125,7 +125,7 @@ class _Call:
         return outs
 
     def rule(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The user's rule; zeros are symbolic in what comes in and what goes out."""
+        """The user's rule; its arguments and results have symbolic zeros."""
         given, name = self.given, self.owner.name
         constants, primals = given.parted(primals)
         _, tangents = given.parted(tangents)
@@ -160,7 +160,7 @@ class _Call:
 
 
 def _checked(rule: str, i: int, primal: Any, tangent: Any) -> Any:
-    """A tangent that a rule has returned, if its type is that of its primal's tangents."""
+    """A tangent that a rule returned, after a check that its type fits its primal."""
     want = core.get_aval(primal).to_tangent_aval()
     have = tangent.aval if type(tangent) is ad.Zero else core.get_aval(tangent)
     if not core.same_type(have, want, core.ALL_BUT_SHAPE_AND_DTYPE):

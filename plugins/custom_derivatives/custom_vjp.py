@@ -1,4 +1,4 @@
-"""`custom_vjp`: functions with a rule for pulling cotangents back."""
+"""`custom_vjp`: functions with a rule for their derivative in reverse mode."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CustomVJPPrimal:
 
     Attributes:
       value: the array.
-      perturbed: whether its cotangent is wanted.
+      perturbed: whether its cotangent is needed.
     """
 
     value: Any
@@ -42,7 +42,7 @@ def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
       tree_of_primals: `CustomVJPPrimal`s in any containers.
 
     Raises:
-      TypeError: a leaf is something else.
+      TypeError: a leaf is not a `CustomVJPPrimal`.
     """
 
     def value(x: Any) -> Any:
@@ -61,8 +61,8 @@ class custom_vjp(Forwarding):
     Args:
       fun: a function of pytrees of arrays. It must not close over values that are being differentiated.
       nondiff_argnums: positions of arguments that are not differentiated; they need not be arrays. They must not
-        depend on what is differentiated.
-      nondiff_argnames: names of such arguments.
+        depend on differentiated values.
+      nondiff_argnames: the names of such arguments.
 
     >>> import primax as px
     >>> @px.custom_vjp
@@ -97,15 +97,15 @@ class custom_vjp(Forwarding):
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Give the rule.
+        """Set the rule.
 
         Args:
           fwd: takes the arguments of the function, returns `(out, residuals)`.
           bwd: `(*nondiff, residuals, ct) -> cts`, a tuple with one cotangent per differentiated argument; None means a
-            zero cotangent, also within containers.
+            zero cotangent, also inside containers.
           symbolic_zeros: whether `fwd` gets a `CustomVJPPrimal` for each differentiated array, and `bwd` a
             `SymbolicZero` for cotangents that are known to be zero.
-          optimize_remat: accepted, but without effect: unused results of `fwd` are never computed.
+          optimize_remat: accepted and ignored: unused results of `fwd` are never computed.
         """
         for name, rule in (("fwd", fwd), ("bwd", bwd)):
             if not callable(rule):
@@ -147,7 +147,7 @@ class _Call:
         return outs
 
     def forward(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any]]:
-        """The user's forward rule: results, then the constants of the call and the residuals."""
+        """The results of the user's forward rule; then the constants of the call and the residuals."""
         name = self.owner.name
         constants, leaves = self.given.parted(primals)
         moving, perturbed = self.given.parted(nonzero)
@@ -176,7 +176,7 @@ class _Call:
         return outs, [*constants, *residuals]
 
     def backward(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        """The user's backward rule: one cotangent or `Zero` per operand of the call."""
+        """The user's backward rule: one cotangent or `Zero` for each operand of the call."""
         name = self.owner.name
         rule = f"the backward rule of {name}, {getattr(self.bwd, '__name__', 'bwd')},"
         given = [as_array(ct if self.symbolic_zeros else ad.instantiate_zeros(ct)) for ct in cts]
@@ -201,12 +201,12 @@ class _Call:
 
 
 def as_array(x: Any) -> Any:
-    """A number of Python or NumPy as an array, such as users' functions are given; other values as they are."""
+    """A number of Python or NumPy as an array, for users' functions; other values unchanged."""
     return backend.put_value(x, core.get_aval(x).weak_type) if isinstance(x, _NUMBERS) else x
 
 
 def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
-    """The cotangents of the leaves of one argument; None stands for zeros, of a leaf or of all of a container."""
+    """The cotangents of the leaves of one argument; None means zero for a leaf or a whole container."""
     leaves: list[Any] = []
     waiting = [(structure, value)]
     while waiting:
@@ -227,7 +227,7 @@ def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
 
 
 def _checked(rule: str, k: int, aval: Any, ct: Any) -> Any:
-    """A cotangent that a rule has returned, if its type is that of the argument's tangents."""
+    """A cotangent that a rule returned, after a check that its type fits the argument."""
     want = aval.to_tangent_aval()
     if ct is None or type(ct) is ad.Zero or want.dtype == dtypes.float0:
         return ad.Zero(want)

@@ -34,10 +34,10 @@ def custom_linear_solve(
     equation is solved.
 
     Args:
-      matvec: a linear function from arrays in any containers to the same structure; it may close over values that
-        are differentiated.
+      matvec: a linear function from arrays in any containers to the same structure; it may close over differentiated
+        values.
       b: the right-hand side.
-      solve: `(matvec, b) -> x`; it need not be differentiable, and may close over anything.
+      solve: `(matvec, b) -> x`; it need not be differentiable, and may close over any values.
       transpose_solve: `(vecmat, ct) -> x`, which solves the transposed equation; needed for reverse mode unless
         `symmetric`.
       symmetric: whether `matvec` is its own transpose, so that `solve` solves both.
@@ -48,8 +48,8 @@ def custom_linear_solve(
       The solution, or a pair of it and the further results.
 
     Raises:
-      TypeError: an argument is not a function, or the solution is not of the type of `b`; in reverse mode, there is no
-        `transpose_solve`.
+      TypeError: an argument is not a function, or the solution does not have the type of `b`; in reverse mode, there is
+        no `transpose_solve`.
 
     >>> import primax as px
     >>> def half(b):
@@ -69,7 +69,7 @@ def custom_linear_solve(
         return linear_transpose(functools.partial(apply, params), b_like)(y)[0]
 
     def solver_of(solver: Function, apply: Function, place: int) -> tuple[Function, list[Any]]:
-        """`(params, rhs) -> x` from `(matvec, rhs) -> x`, and what that closes over, which is `params[place]`."""
+        """`(params, rhs) -> x` from `(matvec, rhs) -> x`, and its closed-over values, `params[place]`."""
         inner, own = closed(lambda consts, rhs: solver(functools.partial(apply, (consts,)), rhs), consts, b)
         return lambda params, rhs: inner(params[0], rhs, *params[place]), own
 
@@ -105,9 +105,9 @@ def _solution_of(apply: Function, solver: Function, transposed: Function | None,
 
     Args:
       apply: `(params, x) -> rhs`, linear in x.
-      solver: `(params, rhs) -> x`, or a pair of that and further results if `has_aux`.
-      transposed: the same function for the transposed equation; None refuses reverse mode.
-      has_aux: see above.
+      solver: `(params, rhs) -> x`, or a pair with further results if `has_aux`.
+      transposed: the same function for the transposed equation; without it, reverse mode raises an error.
+      has_aux: as for `custom_linear_solve`.
     """
 
     def solved(params: Any, rhs: Any) -> Any:
@@ -142,11 +142,11 @@ def custom_root(
     With a root x of f(x, a), which closes over a: df/dx dx = - df/da da.
 
     Args:
-      f: from arrays in any containers to the same structure; it may close over values that are differentiated.
+      f: from arrays in any containers to the same structure; it may close over differentiated values.
       initial_guess: the starting point of `solve`; the root does not depend on it.
-      solve: `(f, initial_guess) -> root`; it need not be differentiable, and may close over anything.
+      solve: `(f, initial_guess) -> root`; it need not be differentiable, and may close over any values.
       tangent_solve: `(g, y) -> x`, which solves g(x) = y for a linear function g; it must be linear in y, and for
-        reverse mode have a transpose, as `custom_linear_solve` has.
+        reverse mode it must have a transpose, like `custom_linear_solve`.
       has_aux: whether `solve` returns a pair of the root and further results, which are not differentiated.
 
     Returns:

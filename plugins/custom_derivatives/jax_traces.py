@@ -1,4 +1,4 @@
-"""`custom_jvp_call` as traces that are written for JAX know it: of two functions of flat arguments."""
+"""`custom_jvp_call` in the form for traces written for JAX: with two functions of flat arguments."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["CustomJvpCall"]
 class CustomJvpCall(core.Primitive):
     """A primitive that is bound with a function and its rule.
 
-    A trace of JAX's kind may have a method `process_custom_jvp_call(primitive, fun, jvp, operands, symbolic_zeros=)`,
-    where `fun` and `jvp` are such as `linear_util.wrap_init` makes, `jvp` of primals and then tangents. What it makes
-    of them it binds by `primitive.bind_with_trace(trace, operands, types, params)`, where the parameters are `subfuns`,
-    the pair, and `symbolic_zeros`.
+    A trace for JAX may have a method `process_custom_jvp_call(primitive, fun, jvp, operands, symbolic_zeros=)`. `fun`
+    and `jvp` have the form of results of `linear_util.wrap_init`; `jvp` takes primals and then tangents. The trace
+    binds its own versions by `primitive.bind_with_trace(trace, operands, types, params)`, where the parameters are
+    `subfuns`, the pair, and `symbolic_zeros`.
     """
 
     def handed_to(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
-        """Give the two functions to a trace that wants them."""
+        """Pass the two functions to a trace that has a method for them."""
         method = getattr(trace, "process_custom_jvp_call", None)
         if method is None:
             return trace.process_primitive(self, args, params)
@@ -40,7 +40,7 @@ class CustomJvpCall(core.Primitive):
         return method(self, *functions, tuple(args[count:]), symbolic_zeros=symbolic)
 
     def bind_with_trace(self, trace: Any, args: Any, *rest: Any) -> Any:
-        """Apply the primitive under a given trace; the functions may be those of a trace of JAX's kind."""
+        """Apply the primitive under a given trace; the functions may be those of a trace for JAX."""
         params = rest[-1]
         if "subfuns" not in params:
             return super().bind_with_trace(trace, args, *rest)

@@ -38,7 +38,7 @@ def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, *
 
 
 def _varying_with(x: Any, tangent: Any) -> Any:
-    """The tangent of a result, varying along the axes of a mesh along which that may."""
+    """The tangent of a result, converted to vary along the mesh axes along which the result may vary."""
     return tangent if type(tangent) is ad.Zero else vary(tangent, axes_of(x))
 
 
@@ -61,7 +61,7 @@ def _batch(
 def batched_rule(
     batch: Batch, jvp: Any, dims: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """What a rule makes of a batch: primals and tangents where results are batched; zeros stay symbolic."""
+    """Results of a rule for a batch: primals and tangents have the batch axes of the results; zeros stay symbolic."""
     nonzero = nonzero_flags(tangents)
     nonzero_out: list[bool] = []
     count = len(primals)
@@ -81,7 +81,7 @@ def _staging(trace: Any, args: Any, params: Any) -> list[Any]:
 
 
 def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[Any]) -> dict[str, Any]:
-    """The parameters of a call of which only some results are kept."""
+    """The parameters of a call after some of its results were removed."""
     jvp = params["jvp"]
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:

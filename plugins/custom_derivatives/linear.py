@@ -1,4 +1,4 @@
-"""`linear_call`: linear functions with a transpose of their own."""
+"""`linear_call`: linear functions with a custom transpose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ linear_call_p = core.Primitive("linear_call", multiple_results=True)
 def linear_call(
     fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
 ) -> Any:
-    """Call a linear function whose transpose is given.
+    """Call a linear function with a given transpose.
 
     Args:
       fun: `(residual_args, linear_args) -> out`, linear in its second argument.
@@ -36,7 +36,7 @@ def linear_call(
       `fun(residual_args, linear_args)`.
 
     Raises:
-      TypeError: `fun_transpose` returns another structure than that of `linear_args`, or other types.
+      TypeError: the result of `fun_transpose` does not have the structure or the types of `linear_args`.
 
     >>> import primax as px
     >>> def scaled(r, x):
@@ -54,7 +54,7 @@ def linear_call(
         fun_transpose, (residual_tree, out_tree), [*residual_avals, *out_avals]
     )
     _require_linear_args("fun_transpose", (linear_tree, in_tree), (linear_avals, transpose.out_avals))
-    # Both programs take all that either closes over, then the residual arguments, then their own.
+    # Both programs take the closed-over values of both functions, then the residual arguments, then their own.
     consts = [*callee_consts, *transpose_consts]
     extra = [core.get_aval(x) for x in consts]
     first = len(callee_consts)
@@ -77,14 +77,14 @@ def linear_call_by(
     residual_args: Any,
     linear_args: Any,
 ) -> Any:
-    """`linear_call`, transposed by whatever `pull_back(residual_args, ct)` does then, which may be differentiated.
+    """`linear_call` with a transpose that calls `pull_back(residual_args, ct)`, which can be differentiated.
 
-    No function may close over values of transformations around.
+    No function may close over values of enclosing transformations.
 
     Args:
       fun: `(residual_args, linear_args) -> out`, linear in its second argument.
-      pull_back: `(residual_args, ct) -> cts`; if it is None, transposing is refused.
-      whole: a function equal to `fun`, which is called instead to differentiate with respect to the residuals too.
+      pull_back: `(residual_args, ct) -> cts`; if it is None, the transpose raises an error.
+      whole: a function equal to `fun`, which is called for derivatives with respect to the residuals.
       residual_args: arrays in any containers.
       linear_args: arrays in any containers.
     """
@@ -116,7 +116,7 @@ def linear_call_by(
 
 
 def _require_linear_args(name: str, trees: tuple[Any, Any], avals: tuple[Sequence[Any], Sequence[Any]]) -> None:
-    """Refuse a transpose that does not return what the function takes."""
+    """Raise an error if a transpose does not return the structure and types of the linear arguments."""
     what = f"linear_call: {name} must return the structure of linear_args"
     tree.require_same_structure(what, *trees, "linear_args", f"the result of {name}")
     for i, (want, have) in enumerate(zip(*avals, strict=True)):
@@ -128,7 +128,7 @@ def _require_linear_args(name: str, trees: tuple[Any, Any], avals: tuple[Sequenc
 
 
 def _staged(fun: Any, in_trees: Any, avals: Sequence[Any]) -> tuple[core.ClosedJaxpr, Any, list[Any]]:
-    """A function of two arguments as a program that takes what it closes over first."""
+    """A function of two arguments as a program that takes the closed-over values first."""
     out_trees: list[Any] = []
     count = in_trees[0].num_leaves
 
@@ -144,7 +144,7 @@ def _staged(fun: Any, in_trees: Any, avals: Sequence[Any]) -> tuple[core.ClosedJ
 
 
 def _with_others(closed: core.ClosedJaxpr, count: int, extra: Sequence[Any], own: range) -> core.ClosedJaxpr:
-    """A program that takes all constants, of which its first `count` arguments are those in `own`."""
+    """A program that takes all constants; its first `count` arguments are the constants in `own`."""
     invars = closed.jaxpr.invars
     leading = [core.Var(aval) for aval in extra]
     for i, v in zip(own, invars[:count], strict=True):
@@ -177,7 +177,7 @@ class custom_transpose:
         self.transpose: Callable[..., Any] | None = None
 
     def def_transpose(self, transpose: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the transpose, `(residual_args, ct) -> cts`; usable as a decorator."""
+        """Set the transpose, `(residual_args, ct) -> cts`; usable as a decorator."""
         self.transpose = transpose
         return transpose
 
@@ -228,7 +228,7 @@ def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals:
 def _batch(
     axis: batching.AxisData, args: Any, dims: Any, *, callee: Any, transpose: Any, num_residuals: int, whole: Any
 ) -> tuple[Any, Any]:
-    """Linear arguments and results are all batched, at axis 0, so that the transpose takes and gives the same."""
+    """All linear arguments and results are batched at axis 0, so the transpose has the same batch axes."""
     residual_dims = list(dims[:num_residuals])
     own = [batching.bdim_at_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)][num_residuals:]
     program, _ = batching.batch_jaxpr(callee, axis, [*residual_dims, *[0] * len(own)], True)

@@ -1,7 +1,7 @@
 """`custom_vjp_call_p`: a call of a function with a custom VJP rule.
 
-Differentiation happens in two steps. When the function is linearized, the forward rule runs, and `custom_lin_p`
-stands for the derivative, which nobody knows; when that is transposed, the backward rule takes its place.
+Differentiation has two steps. Linearization runs the forward rule, and records `custom_lin_p` as the derivative;
+it has no forward evaluation. Transposition replaces it by the backward rule.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def _batch(
 
 
 def batched_bwd(batch: Batch, bwd: Any, residual_dims: list[Any], dims: Sequence[Any]) -> Callable[..., Any]:
-    """A backward rule for a batch, whose cotangents are batched as results are, and its results as the arguments are.
+    """A backward rule for a batch: cotangents have the batch axes of the results, and results those of the arguments.
 
-    What an argument that is not batched contributes to all elements is summed.
+    The cotangent of an argument without a batch axis is the sum over all elements.
     """
     axis = batch.axis
 
@@ -133,7 +133,7 @@ def batched_bwd(batch: Batch, bwd: Any, residual_dims: list[Any], dims: Sequence
 
 
 def _at(axis: batching.AxisData, ct: Any, dim: Any, wanted: Any) -> Any:
-    """A cotangent as that of an argument which is batched at `wanted`, or of one that all elements share."""
+    """A cotangent with the batch axis `wanted` of its argument, or summed for an argument that all elements share."""
     if wanted is not None:
         return batching.to_dim(ct, axis.size, dim, wanted)
     front = batching.bdim_at_front(ct, dim, axis.size)
@@ -145,7 +145,7 @@ def _staging(trace: Any, args: Any, params: Any) -> list[Any]:
 
 
 def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[Any]) -> dict[str, Any]:
-    """The parameters of a call of which only some results are kept; cotangents of the others are zero."""
+    """The parameters of a call after some of its results were removed; the cotangents of these are zero."""
     fwd, bwd = params["fwd"], params["bwd"]
 
     def forward(primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[list[Any], list[Any]]:

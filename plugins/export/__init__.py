@@ -1,4 +1,4 @@
-"""Export: jitted functions as bytes, which another process can load and call without their code."""
+"""Export: jitted functions as bytes, which another process can load and call without their Python code."""
 
 from __future__ import annotations
 

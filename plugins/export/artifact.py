@@ -20,11 +20,11 @@ exported_tangents_p = core.Primitive("exported_tangents", multiple_results=True)
 
 
 class Spread(NamedTuple):
-    """How what a program over several devices takes and returns lies on them.
+    """The sharding of the inputs and outputs of a program over several devices.
 
     Attributes:
       mesh: the axes of the mesh.
-      ins: for each input the mesh axes that divide it, or None if that is left to XLA.
+      ins: for each input the mesh axes that divide it, or None if XLA chooses.
       outs: the same for the outputs.
     """
 
@@ -37,15 +37,15 @@ class Artifact:
     """A program of flat arguments, as a module for each platform.
 
     Attributes:
-      name: of the function it was.
-      in_avals: types of its inputs.
-      out_avals: types of its outputs.
+      name: the name of the function.
+      in_avals: the types of its inputs.
+      out_avals: the types of its outputs.
       modules: the portable artifact for each platform.
-      spread: over which devices; None for one.
-      primitives: the names of the primitives of plugins that it was made from.
+      spread: the shardings over devices; None for one device.
+      primitives: the names of the plugins' primitives in the original program.
       foreign: for each platform the foreign functions that it calls.
-      anywhere: whether the module for the first platform may run on others, too.
-      program: a program that calls it.
+      anywhere: whether the module for the first platform may also run on others.
+      program: a program that calls the artifact.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Artifact:
         return f"<{self.name} for {', '.join(self.modules)}>"
 
     def __call__(self, *args: Any) -> list[Any]:
-        """Call the program, compiled as one."""
+        """Call the program, compiled as a whole."""
         return jit_p.bind(
             *args,
             jaxpr=self.program,
@@ -92,12 +92,12 @@ class Artifact:
 
     @property
     def count(self) -> int:
-        """How many devices it runs on."""
+        """The number of devices on which it runs."""
         return 1 if self.spread is None else self.spread.mesh.size
 
     @property
     def has_vjp(self) -> bool:
-        """Whether reverse mode works."""
+        """Whether reverse mode is possible."""
         return self._vjp is not None or self._make_vjp is not None
 
     @property
@@ -115,10 +115,10 @@ def make_artifact(
     site: backend.Site | None = None,
     anywhere: bool = False,
 ) -> Artifact:
-    """Lower a program for each platform; for as many devices as the site has, if one is given.
+    """Lower a program for each platform; for as many devices as the site has, if there is one.
 
     Raises:
-      ValueError: the program has effects, calls Python functions, or takes or returns sums that are still to be taken.
+      ValueError: the program has effects, calls Python functions, or takes or returns unreduced values.
     """
     if closed.effects:
         raise ValueError(
@@ -169,7 +169,7 @@ def _specs(shardings: Sequence[Any]) -> tuple[PartitionSpec | None, ...]:
 
 
 def _vjp_site(site: backend.Site, closed: core.ClosedJaxpr) -> backend.Site:
-    """Where the derivative runs: cotangents lie as XLA chooses, those of inputs like these."""
+    """The site of the derivative: XLA chooses the shardings of output cotangents, not those of input cotangents."""
     ins = site.ins or (site.replicated,) * len(closed.in_avals)
     cts = sum(differentiable(closed.out_avals))
     outs = tuple(compress(ins, differentiable(closed.in_avals)))
@@ -251,7 +251,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
 
 
 def _lying(module: Any, values: Sequence[Any], avals: Sequence[Any], mesh: Any, specs: Sequence[Any]) -> list[Any]:
-    """IR values that lie on devices as told."""
+    """IR values with given shardings."""
     return [
         x if spec is None else mlir.constrained(module, x, mesh, spec, len(core.physical_aval(aval).shape))
         for x, aval, spec in zip(values, avals, specs, strict=True)
@@ -276,7 +276,7 @@ def _transpose_tangents(cts: Any, *args: Any, artifact: Artifact) -> list[Any]:
 
 
 def _sharding(*avals: Any, artifact: Artifact) -> list[PartitionSpec]:
-    """How results are divided along explicit axes: as in the program that was exported, if the axes are the same."""
+    """The divisions of results along explicit axes: those of the exported program, if the axes are the same."""
     return [_division(aval, avals) for aval in artifact.out_avals]
 
 

@@ -1,4 +1,4 @@
-"""Exported functions: making, calling, writing and reading them."""
+"""Exported functions: creating, calling, writing and reading them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from primax.plugins.export.structure import structure_from_json, structure_to_js
 
 __all__ = ["DisabledSafetyCheck", "Exported", "default_export_platform", "deserialize", "export"]
 
-_HIGHEST_ORDER = 16  # with each order derivatives have more arguments and results, like Fibonacci's numbers
+_HIGHEST_ORDER = 16  # each order adds arguments and results, growing like Fibonacci's numbers
 
 
 class Exported:
     """A function as a portable program, without its Python code.
 
-    Made by `export` and `deserialize`.
+    `export` and `deserialize` return such functions.
 
     Attributes:
       fun_name: the name of the function.
@@ -33,10 +33,10 @@ class Exported:
       out_tree: the structure of the results.
       in_avals: the types of the arguments, flat.
       out_avals: the types of the results, flat.
-      platforms: what it can run on.
-      primitives: the primitives of plugins that it was made from, as in `"kepler::orbit"`.
-      nr_devices: how many devices it runs on.
-      in_shardings_hlo: for each argument how it lies on them, as XLA says it; None where that is left to XLA.
+      platforms: the platforms on which it can run.
+      primitives: the plugins' primitives in the original program, such as `"kepler::orbit"`.
+      nr_devices: the number of devices on which it runs.
+      in_shardings_hlo: the sharding of each argument in XLA's form; None if XLA chooses.
       out_shardings_hlo: the same for the results.
     """
 
@@ -67,11 +67,11 @@ class Exported:
         """Call the function; usable inside `jit`, and inside `grad` if it was exported with its derivative.
 
         Args:
-          args: arguments of the types it was exported for.
-          kwargs: keyword arguments, likewise.
+          args: arguments of the exported types.
+          kwargs: keyword arguments of the exported types.
 
         Raises:
-          TypeError: the arguments differ from those types in structure, shape or dtype.
+          TypeError: the arguments differ from these types in structure, shape or dtype.
         """
         leaves = flat_arguments(args, kwargs, self.in_tree, self.in_avals, self.fun_name, "exported for")
         return tree.unflatten(self.out_tree, self._artifact(*leaves))
@@ -115,12 +115,12 @@ class Exported:
         return self._artifact.has_vjp
 
     def vjp(self) -> Exported:
-        """The function from the flat arguments and the cotangents of the results to those of the arguments.
+        """The function from the flat arguments and the cotangents of the results to the cotangents of the arguments.
 
         Arguments and results whose dtype has no derivative have no cotangents.
 
         Raises:
-          ValueError: it was exported without.
+          ValueError: the function was exported without its derivative.
         """
         artifact = self._artifact.vjp
         if artifact is None:
@@ -133,7 +133,7 @@ class Exported:
         """The function as bytes, for `deserialize`.
 
         Args:
-          vjp_order: how often what is loaded can be differentiated, in reverse mode.
+          vjp_order: how often the loaded function can be differentiated, in reverse mode.
 
         Raises:
           TypeError: `vjp_order` is not an integer.
@@ -150,7 +150,7 @@ class Exported:
 
 
 def _hlo_shardings(mesh: Any, specs: Any, avals: Sequence[Any]) -> tuple[Any, ...]:
-    """XLA's form of specifications."""
+    """Specifications in XLA's form."""
     if mesh is None:
         return (None,) * len(avals)
     return tuple(
@@ -162,13 +162,13 @@ def deserialize(blob: bytes) -> Exported:
     """Read an exported function.
 
     Args:
-      blob: what `Exported.serialize` returned, perhaps in another process. Nothing of it is executed here, but it is
-        a program, which can read and write memory as it likes when it is called: load only what you trust.
+      blob: the result of `Exported.serialize`, possibly from another process. Reading it executes nothing, but it is a
+        program, which can read and write any memory when it is called: load only data that you trust.
 
     Raises:
       TypeError: `data` is not bytes.
-      ValueError: it is damaged, of a newer version, or uses classes that are not registered here.
-      PluginError: it calls a foreign function of a plugin that is not installed or not active here.
+      ValueError: the data is damaged, has a newer version, or uses classes that are not registered here.
+      PluginError: it calls a foreign function of a plugin that is not installed or not active.
 
     >>> import primax as px
     >>> data = px.export.export(px.jit(lambda x: 2.0 * x))(1.0).serialize()
@@ -196,17 +196,17 @@ def deserialize(blob: bytes) -> Exported:
 
 @dataclass(frozen=True, slots=True)
 class DisabledSafetyCheck:
-    """A check that an exported function does without: that of the platform. primax makes no others.
+    """A check that an exported function omits: that of the platform. primax has no other checks.
 
     Args:
-      description: which check.
+      description: the name of the check.
     """
 
     description: str
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """The check of the platform: without it, the program for the first one may run on any."""
+        """The check of the platform; without it, the program for the first platform may run on any."""
         return cls("platform")
 
     @classmethod
@@ -215,13 +215,13 @@ class DisabledSafetyCheck:
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """The foreign function that the check concerns, or None."""
+        """The foreign function of the check, or None."""
         kind, _, target = self.description.partition(":")
         return target if kind == "custom_call" else None
 
 
 def default_export_platform() -> str:
-    """The platform that functions are exported for, unless others are named."""
+    """The platform for exported functions, unless others are named."""
     return str(backend.default_device().platform)
 
 
@@ -231,16 +231,16 @@ def export(
     """Turn a jitted function into a portable program.
 
     Args:
-      fun_jit: a function returned by `jit`, or one of primax's own.
-      platforms: what to build it for; they need not be present. By default the platform it would run on.
-      disabled_checks: with `DisabledSafetyCheck.platform()`, the program for the first platform may run on any. Others
-        are of no effect: foreign functions are called as they are.
+      fun_jit: a function returned by `jit`, or a function of primax.
+      platforms: the platforms to build it for; they need not be available. By default the platform it would run on.
+      disabled_checks: with `DisabledSafetyCheck.platform()`, the program for the first platform may run on any. Other
+        checks have no effect, since foreign functions are not checked.
 
     Returns:
-      A function from arguments, or `ShapeDtypeStruct`s in their place, to the `Exported` function for their types.
+      A function from arguments, or `ShapeDtypeStruct`s, to the `Exported` function for their types.
 
     Raises:
-      TypeError: `fun_jit` is not jitted, or `disabled_checks` are others.
+      TypeError: `fun_jit` is not jitted, or `disabled_checks` contains other values.
 
     >>> import primax as px
     >>> exported = px.export.export(px.jit(lambda x: 2.0 * x))(px.ShapeDtypeStruct((3,), "float32"))
@@ -270,10 +270,10 @@ def export(
 
 
 def _with_devices(x: Any) -> Any:
-    """An argument; if it lies on a mesh without devices, the same on any devices, which are no part of an artifact.
+    """An argument; if its mesh has no devices, the same on any devices, which are not part of an artifact.
 
     Raises:
-      ValueError: there are too few.
+      ValueError: there are too few devices.
     """
     sharding = x.sharding if isinstance(x, ShapeDtypeStruct) else None
     mesh: Any = sharding.mesh if isinstance(sharding, NamedSharding) else None

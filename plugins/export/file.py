@@ -16,14 +16,14 @@ from primax.plugins.export.foreign import require
 __all__ = ["from_bytes", "to_bytes"]
 
 _MAGIC = b"\x93primax exported function\n"
-FORMAT = 2  # what is for one device is written as format 1, which earlier versions read
+FORMAT = 2  # programs for one device are written as format 1, which earlier versions can read
 _CHECKSUM = 32
 _LONGEST = 2**59
 _DTYPES = {dtype.name: dtype for dtype in core.dtypes.array_dtypes}
 
 
 def to_bytes(header: dict[str, Any], artifact: Artifact, vjp_order: int) -> bytes:
-    """What `from_bytes` reads."""
+    """The bytes of an artifact, for `from_bytes`."""
     blobs: list[bytes] = []
     described = {
         **header,
@@ -73,7 +73,7 @@ def _spread_to_json(artifact: Artifact) -> dict[str, Any]:
 
 
 def _spread_from_json(described: Any, counts: tuple[int, int]) -> Spread | None:
-    """What `_spread_to_json` wrote, for so many inputs and outputs."""
+    """The inverse of `_spread_to_json`, for the given numbers of inputs and outputs."""
     if described is None:
         return None
     axes = _entry(described, "mesh", list)
@@ -98,7 +98,7 @@ def _aval_to_json(aval: Any) -> list[Any]:
 
 
 def _dtype_to_json(dtype: Any) -> list[str] | Array:
-    """The name of a dtype; of a dtype of keys that of their generator, in a list."""
+    """The name of a dtype; for a dtype of keys a list with the name of their generator."""
     if isinstance(dtype, KeyDType):
         if not dtype.impl.is_registered:
             raise ValueError(f"serialize: the generator of {dtype} must be registered by name, got {dtype.impl!r}")
@@ -121,12 +121,12 @@ def _aval_from_json(described: Any) -> core.ShapedArray:
 
 
 def from_bytes(data: Any) -> tuple[dict[str, Any], Artifact]:
-    """The header and the program of what `to_bytes` made.
+    """The header and the program from the bytes of `to_bytes`.
 
     Raises:
       TypeError: `data` is not bytes.
-      ValueError: it was not made by `to_bytes`, is damaged, or is newer than what can be read here.
-      PluginError: it calls a foreign function of a plugin that is not there.
+      ValueError: the data was not written by `to_bytes`, is damaged, or has a newer version.
+      PluginError: it calls a foreign function of a plugin that is not available.
     """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"deserialize: data must be bytes, got {type(data).__name__}")
@@ -167,7 +167,7 @@ def _malformed(problem: str) -> ValueError:
 
 
 def _entry(described: Any, name: str, kind: type) -> Any:
-    """An entry of the header, of a type."""
+    """An entry of the header with a required type."""
     if not isinstance(described, dict) or not isinstance(described.get(name), kind):
         raise _malformed(f"must have an entry {name!r} of type {kind.__name__}")
     return described[name]
@@ -181,7 +181,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 class _Blobs:
-    """The bytes after the header, of which each program takes its own."""
+    """The bytes after the header, from which each program takes its part."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -195,7 +195,7 @@ class _Blobs:
 
 
 def _typed(mesh: AbstractMesh, aval: Any, spec: PartitionSpec | None) -> ShapedArray:
-    """A type that tells how its values are divided along explicit axes."""
+    """A type that records the division of its values along explicit axes."""
     return aval if spec is None else aval.update(division=explicit_part(mesh, spec, len(aval.shape)))
 
 

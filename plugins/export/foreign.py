@@ -1,4 +1,4 @@
-"""The requirements of an exported program from plugins: the foreign functions that it calls."""
+"""The plugins that an exported program requires, because it calls their foreign functions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from primax.extend.records import load_plugin, plugin_of, plugins
 
 __all__ = ["Foreign", "foreign_functions", "primitives_of", "require"]
 
-Foreign = Mapping[str, str]  # from the names of foreign functions to the plugins that register them, or modules
+Foreign = Mapping[str, str]  # from the names of foreign functions to the plugins or modules that register them
 
 _CALL = re.compile(r'custom_call @(?:"([^"]*)"|([\w.$-]+))')
 
 
 def foreign_functions(module: bytes) -> dict[str, str]:
-    """The foreign functions that an artifact calls, of those that somebody has registered here."""
+    """The foreign functions that an artifact calls, as far as they are registered here."""
     if not ffi_targets:
         return {}
     called = {quoted or plain for quoted, plain in _CALL.findall(backend.artifact_text(module))}
@@ -25,7 +25,7 @@ def foreign_functions(module: bytes) -> dict[str, str]:
 
 
 def primitives_of(closed: core.ClosedJaxpr) -> tuple[str, ...]:
-    """The primitives in a program that plugins of others than primax have, as in `kepler::orbit`."""
+    """The primitives of external plugins in a program, such as `kepler::orbit`."""
     found, waiting, seen = set(), [closed.jaxpr], set()
     while waiting:
         jaxpr = waiting.pop()
@@ -41,11 +41,11 @@ def primitives_of(closed: core.ClosedJaxpr) -> tuple[str, ...]:
 
 
 def require(name: str, foreign: Foreign) -> None:
-    """Load the plugins that register what a program calls.
+    """Load the plugins that register the foreign functions of a program.
 
     Args:
-      name: of the program, for messages.
-      foreign: what it calls.
+      name: the name of the program, for messages.
+      foreign: the foreign functions.
 
     Raises:
       PluginError: a plugin is not installed, not active, or does not register the function.

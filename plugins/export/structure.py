@@ -18,7 +18,7 @@ __all__ = [
 
 
 class _Known(NamedTuple):
-    """A class of nodes that is written by name."""
+    """A class of nodes that files have by name."""
 
     cls: type
     name: str
@@ -37,13 +37,13 @@ def register_pytree_node_serialization(
     serialize_auxdata: Callable[[Any], bytes],
     deserialize_auxdata: Callable[[bytes], Any],
 ) -> type:
-    """Let exported functions take and return a class of pytree nodes.
+    """Allow a class of pytree nodes in the arguments and results of exported functions.
 
     Args:
       nodetype: a class that is registered as a pytree node, here and where the function is loaded.
-      serialized_name: how files call it; unique.
-      serialize_auxdata: makes bytes of the node's static data.
-      deserialize_auxdata: its inverse.
+      serialized_name: its name in files; unique.
+      serialize_auxdata: converts the node's static data to bytes.
+      deserialize_auxdata: the inverse of it.
 
     Raises:
       ValueError: the class or the name is registered already.
@@ -61,14 +61,14 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:
-    """Let exported functions take and return a class of named tuples.
+    """Allow a class of named tuples in the arguments and results of exported functions.
 
     Args:
       nodetype: the class; its fields must be the same where the function is loaded.
-      serialized_name: how files call it; unique.
+      serialized_name: its name in files; unique.
 
     Raises:
-      ValueError: it is no named tuple, or the class or the name is registered already.
+      ValueError: `nodetype` is not a named tuple, or the class or the name is registered already.
     """
     if not (isinstance(nodetype, type) and issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
         raise ValueError(f"register_namedtuple_serialization: nodetype must be a named tuple, got {nodetype!r}")
@@ -84,10 +84,10 @@ _KEYS = (str, int, float, bool)
 
 
 def structure_to_json(treedef: Any, what: str) -> Any:
-    """A treedef in lists, strings and numbers.
+    """A treedef as lists, strings and numbers.
 
     Raises:
-      ValueError: it has nodes of a class that is not registered for this; the message names it and `what`.
+      ValueError: it has nodes of a class that is not registered for this; the message names the class and `what`.
     """
     data = treedef.node_data()
     if data is None:
@@ -141,7 +141,7 @@ def structure_from_json(described: Any) -> Any:
 
 
 def _node(described: Any) -> tuple[str, list[Any], list[Any]]:
-    """The kind of a node, its children and what else is said of it."""
+    """The kind of a node, its children and its other entries."""
     kind, children, *rest = described if isinstance(described, list) and len(described) > 1 else (None, None)
     if isinstance(kind, str) and isinstance(children, list):
         if kind in ("tuple", "list") and not rest:

@@ -1,4 +1,4 @@
-"""Parts of arrays at positions that are computed, and arrays changed there."""
+"""Reads and writes of arrays at computed positions."""
 
 from __future__ import annotations
 

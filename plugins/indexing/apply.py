@@ -1,4 +1,4 @@
-"""Scatter with a function: elements of an array replaced by its values, at positions that arrays of integers hold."""
+"""Scatter with a function: elements of an array replaced by its values, at positions in arrays of integers."""
 
 from __future__ import annotations
 
@@ -46,14 +46,13 @@ def scatter_apply(
     Args:
       operand: an array.
       scatter_indices: see `scatter`.
-      func: a function of one element that returns one. Where several windows lie on one place, it is applied as
-        often.
+      func: a function of one element that returns one. Where several windows overlap, it is applied once for each.
       dimension_numbers: see `scatter`.
       update_shape: the shape that updates would have.
       indices_are_sorted, unique_indices, mode: see `scatter`.
 
     Raises:
-      TypeError: the dimension numbers or shapes do not fit; the function returns something else.
+      TypeError: the dimension numbers or shapes do not fit, or the function returns another type.
       ValueError: there is no such mode.
 
     >>> import primax as px
@@ -76,13 +75,13 @@ def scatter_apply(
     params["slice_sizes"] = window_sizes(params["dimension_numbers"], aval.shape, updates.shape)
     program = _stage(func, ShapedArray((), aval.dtype, aval.weak_type))
     if any(isinstance(x, core.Tracer) for x in program.consts):
-        # XLA applies no function that looks at other values, so that each window is read, changed and written.
+        # XLA applies no function that depends on other values, so each window is read, changed and written.
         return _in_turn(operand, indices, update_jaxpr=program, **params)
     return scatter_apply_p.bind(operand, indices, update_jaxpr=program, **params)
 
 
 def _stage(func: Callable[[Any], Any], scalar: ShapedArray) -> core.ClosedJaxpr:
-    """A function of an element as a program of an element and an update, which it does not look at."""
+    """A function of an element as a program of an element and an update, which it ignores."""
     program = core.trace_to_jaxpr(lambda x, _: [func(x)], [scalar, scalar], "scatter_apply")
     (out,) = program.out_avals
     if out.shape or out.dtype != scalar.dtype:

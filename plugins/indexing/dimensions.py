@@ -1,4 +1,4 @@
-"""Which axes of an array are indexed, and where windows of it lie: the numbers of gather and scatter."""
+"""The dimension numbers of gather and scatter: the indexed axes of an array, and the axes of windows."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class GatherDimensionNumbers(NamedTuple):
     """The correspondence of the axes of the operand, the indices and the result of a gather.
 
     Attributes:
-      offset_dims: axes of the result that run along windows of the operand, increasing.
+      offset_dims: axes of the result that correspond to axes of windows, increasing.
       collapsed_slice_dims: axes of the operand along which windows have length 1 and which the result lacks.
-      start_index_map: for each entry of an index vector, the axis of the operand that it is a position of.
-      operand_batching_dims: axes of the operand that run along with axes of the indices.
+      start_index_map: for each entry of an index vector, the axis of the operand of which it is a position.
+      operand_batching_dims: axes of the operand that correspond to axes of the indices.
       start_indices_batching_dims: those axes of the indices, in the same order.
     """
 
@@ -46,10 +46,11 @@ class ScatterDimensionNumbers(NamedTuple):
     """The correspondence of the axes of the operand, the indices and the updates of a scatter.
 
     Attributes:
-      update_window_dims: axes of the updates that run along windows of the operand, increasing.
+      update_window_dims: axes of the updates that correspond to axes of windows, increasing.
       inserted_window_dims: axes of the operand along which windows have length 1 and which the updates lack.
-      scatter_dims_to_operand_dims: for each entry of an index vector, the axis of the operand that it is a position of.
-      operand_batching_dims: axes of the operand that run along with axes of the indices.
+      scatter_dims_to_operand_dims: for each entry of an index vector, the axis of the operand of which it is a
+        position.
+      operand_batching_dims: axes of the operand that correspond to axes of the indices.
       scatter_indices_batching_dims: those axes of the indices, in the same order.
     """
 
@@ -60,19 +61,18 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: tuple[int, ...] = ()
 
 
-# The two are alike: what a scatter takes as updates has the shape of what a gather returns.
+# The two correspond: the updates of a scatter have the shape of the result of a gather.
 Numbers: TypeAlias = GatherDimensionNumbers | ScatterDimensionNumbers
 
 
 class GatherScatterMode(Enum):
-    """The behaviour for windows that are partly or wholly out of range.
+    """The behavior for windows that are partly or wholly out of range.
 
     Attributes:
-      CLIP: they are moved to the nearest place inside.
-      FILL_OR_DROP: they are read as a fill value, and not written at all.
-      PROMISE_IN_BOUNDS: there are none, as the caller knows. Should there be one, it is read as with `CLIP`, and
-        not written.
-      ONE_HOT: writes are those of `FILL_OR_DROP`; there is no such gather.
+      CLIP: they are moved to the nearest position inside.
+      FILL_OR_DROP: they are read as a fill value, and not written.
+      PROMISE_IN_BOUNDS: the caller promises that there are none. Such a window is read as with `CLIP`, and not written.
+      ONE_HOT: writes are those of `FILL_OR_DROP`; gathers do not have this mode.
     """
 
     CLIP = 1
@@ -91,7 +91,7 @@ class GatherScatterMode(Enum):
             return mode
         try:
             found = _MODES.get(cast(str, mode))
-        except TypeError:  # it is not hashable
+        except TypeError:  # a value that is not hashable
             found = None
         if found is None:
             raise ValueError(
@@ -112,10 +112,10 @@ _MODES = {
 
 
 def canonical_numbers(function: str, numbers: Any, kind: type[Any]) -> Any:
-    """Dimension numbers that hold tuples of ints.
+    """Dimension numbers with tuples of ints.
 
     Raises:
-      TypeError: they are of another kind.
+      TypeError: `numbers` has another type.
     """
     if type(numbers) is not kind:
         raise TypeError(f"{function}: dimension_numbers must be {kind.__name__}, got {numbers!r}")
@@ -123,12 +123,12 @@ def canonical_numbers(function: str, numbers: Any, kind: type[Any]) -> Any:
 
 
 def as_gather(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
-    """The gather that reads what a scatter writes."""
+    """The gather that reads the windows of a scatter."""
     return GatherDimensionNumbers(*numbers)
 
 
 def as_scatter(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:
-    """The scatter that writes what a gather reads."""
+    """The scatter that writes the windows of a gather."""
     return ScatterDimensionNumbers(*numbers)
 
 
@@ -139,7 +139,7 @@ def window_axes(numbers: Numbers, rank: int) -> list[int]:
 
 
 def scatter_axes(numbers: Numbers, rank: int) -> list[int]:
-    """The axes of a result (or of updates) of a given rank that run along the axes of the indices."""
+    """The axes of a result (or of updates) of a given rank that correspond to axes of the indices."""
     offset, *_ = numbers
     return [d for d in range(rank) if d not in offset]
 
@@ -156,14 +156,14 @@ def window_sizes(numbers: Numbers, operand: Sequence[int], updates: Sequence[int
 def mapped_numbers(
     numbers: Any, operand_rank: int, indices_rank: int, operand_dim: int | None, indices_dim: int | None
 ) -> tuple[Any, int]:
-    """Dimension numbers after one more axis has been inserted, and where the result has that axis.
+    """Dimension numbers after the insertion of an axis, and the position of this axis in the result.
 
     Args:
-      numbers: those before.
+      numbers: the dimension numbers before.
       operand_rank: the rank of the operand before.
       indices_rank: the rank of the indices before.
-      operand_dim: the place of the new axis in the operand, None if that has none.
-      indices_dim: the place of the new axis in the indices, before the last; None if they have none.
+      operand_dim: the position of the new axis in the operand; None if the operand does not have it.
+      indices_dim: the position of the new axis in the indices, before the last; None if they do not have it.
     """
     offset, collapsed, index_map, batching, indices_batching = numbers
     if operand_dim is not None:
@@ -194,12 +194,12 @@ def check_numbers(
     """Check dimension numbers against operand and indices.
 
     Args:
-      function: what messages call it.
+      function: the name of the function, for messages.
       numbers: the dimension numbers.
-      operand: the type of what is read or written to.
+      operand: the type of the array that is read or written to.
       indices: the type of the index vectors.
-      rank: of the result or of the updates.
-      what: what messages call those.
+      rank: the rank of the result or of the updates.
+      what: the name of the result or updates, for messages.
 
     Raises:
       TypeError: they do not fit.

@@ -1,4 +1,4 @@
-"""The sharding rules of indexing: what is read or written by position must be whole along the axes of positions."""
+"""The sharding rules of indexing: an indexed array must be whole along its indexed axes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _dynamic_update_slice(x: ShapedArray, update: ShapedArray, *starts: ShapedAr
 
 
 def _of_indices(rank: int, batching: tuple[int, ...]) -> list[str]:
-    """The names of the axes of indices, the last of which holds vectors: those that run along with the operand's."""
+    """The names of the axes of indices, the last of which has index vectors; batching axes have those of the operand."""
     return [*(f"b{i}" if i in batching else f"i{i}!" for i in range(rank - 1)), "_"]
 
 
@@ -58,7 +58,7 @@ _gather.for_types = True  # type: ignore[attr-defined]  # the sizes of windows a
 
 
 def _laid(batch: list[str], windows: list[str], places: tuple[int, ...]) -> str:
-    """The axes of what is gathered: those of windows are at given places."""
+    """The axes of a gathered array, with the axes of windows at given positions."""
     rest, inside = iter(batch), iter(windows)
     return " ".join(next(inside) if i in places else next(rest) for i in range(len(batch) + len(windows)))
 

@@ -1,4 +1,4 @@
-"""Slices of static size at positions that are computed, and arrays with such slices replaced."""
+"""Slices of static size at computed positions, and arrays with such slices replaced."""
 
 from __future__ import annotations
 
@@ -46,18 +46,19 @@ def dynamic_slice(
 ) -> Array:
     """A slice of an array with a computed start.
 
-    Where the part would not be wholly inside it is moved inside.
+    A slice that would extend beyond the array is moved inside.
 
     Args:
       operand: an array.
       start_indices: for each axis the first index: integers of rank 0, or an array of them. Negative ones count from
         the end.
       slice_sizes: the shape of the result.
-      allow_negative_indices: whether indices may be negative, or for each axis whether; if not, programs are
+      allow_negative_indices: whether indices may be negative, for all axes or for each; without them, programs are
         smaller.
 
     Raises:
-      TypeError: an index is not an integer of rank 0, there is not one for each axis, or a size is out of range.
+      TypeError: an index is not an integer of rank 0, the number of indices is not that of axes, or a size is out of
+        range.
 
     >>> import primax as px
     >>> px.lax.dynamic_slice(px.numpy.arange(5), (3,), (2,))
@@ -73,19 +74,20 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
 ) -> Array:
-    """An array with a part replaced, whose start is computed.
+    """An array with a part at a computed start replaced.
 
-    Where the part would not be wholly inside it is moved inside.
+    A part that would extend beyond the array is moved inside.
 
     Args:
       operand: an array.
-      update: what takes the place of the part: an array of the same dtype and rank.
+      update: the new part: an array of the same dtype and rank.
       start_indices: for each axis the first index: integers of rank 0, or an array of them. Negative ones count from
         the end.
-      allow_negative_indices: whether indices may be negative, or for each axis whether.
+      allow_negative_indices: whether indices may be negative, for all axes or for each.
 
     Raises:
-      TypeError: an index is not an integer of rank 0, there is not one for each axis, or `update` does not fit.
+      TypeError: an index is not an integer of rank 0, the number of indices is not that of axes, or `update` does not
+        fit.
 
     >>> import primax as px
     >>> px.lax.dynamic_update_slice(px.numpy.zeros(4), px.numpy.ones(2), (1,))
@@ -146,7 +148,7 @@ def dynamic_update_index_in_dim(
 
     Args:
       operand: an array.
-      update: the element, which may have the axis, of length 1, or lack it.
+      update: the element, with the axis of length 1 or without it.
       index: its position, an integer of rank 0.
       axis: the axis.
       allow_negative_indices: whether the index may be negative.
@@ -163,7 +165,7 @@ def dynamic_update_index_in_dim(
 
 
 def _along(start: Any, axis: int, shape: tuple[int, ...], negative: bool) -> list[Any]:
-    """Starts that are zero but for one axis."""
+    """Starts that are zero except along one axis."""
     dtype = _dtype_of_starts("dynamic_slice", [start])
     found = from_the_end(start, shape[axis]) if negative else start
     dtype = dtype if type(start) is int else get_aval(found).dtype
@@ -175,7 +177,7 @@ def _along(start: Any, axis: int, shape: tuple[int, ...], negative: bool) -> lis
 
 
 def _starts(function: str, indices: Any, shape: tuple[int, ...], negative: bool | Sequence[bool]) -> list[Any]:
-    """For each axis where a slice begins, all of one dtype."""
+    """For each axis the start of a slice, all of one dtype."""
     if hasattr(indices, "shape"):
         count = get_aval(indices).shape
         if len(count) != 1:
@@ -207,7 +209,7 @@ def _element(x: Any, i: int) -> Array:
 
 
 def _dtype_of_starts(function: str, starts: Sequence[Any]) -> Any:
-    """The dtype of what is not known beforehand, which known positions take on."""
+    """The dtype of the starts that are traced, which known starts take."""
     found = None
     for x in starts:
         aval = get_aval(x)

@@ -1,4 +1,4 @@
-"""Gather: windows of an array, at positions that arrays of integers hold."""
+"""Gather: windows of an array, at positions in arrays of integers."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def gather(
 
     Args:
       operand: an array.
-      start_indices: integers; its last axis holds index vectors, each of which says where a window begins.
-      dimension_numbers: how the axes belong together.
+      start_indices: integers; the last axis has index vectors, each of which is the start of a window.
+      dimension_numbers: the correspondence of the axes.
       slice_sizes: the lengths of windows along all axes of `operand`.
       unique_indices: a promise that no two index vectors are equal.
-      indices_are_sorted: a promise that they are in order.
-      mode: what to read where a window is not wholly inside: 'clip' (the default) moves it, 'fill' gives
-        `fill_value`; 'promise_in_bounds' says that there is none.
+      indices_are_sorted: a promise that they are sorted.
+      mode: the behavior for windows that are not wholly inside: 'clip' (the default) moves them, 'fill' reads
+        `fill_value`; 'promise_in_bounds' is a promise that there are none.
       fill_value: a number; by default NaN, or the smallest signed or greatest unsigned integer, or True.
 
     Returns:
@@ -127,7 +127,7 @@ def _gather_jvp(primals: Any, tangents: Any, *, fill_value: Any, **params: Any) 
 
 
 def _gather_linearity(*, fill_value: Any, **params: Any) -> Any:
-    """A number that is filled in is none of the sum: devices would add it up."""
+    """A fill value other than zero or NaN is not linear: each device would add it to the sum."""
     return _IN_OPERAND if fill_value is None or fill_value == 0 or fill_value != fill_value else None
 
 
@@ -190,7 +190,7 @@ def _gather_lowering(
 
 
 def _filled(operand: Any, indices: Any, *, fill_value: Any, **params: Any) -> Array:
-    """Windows that are not wholly inside are read somewhere inside, and replaced."""
+    """Windows that are not wholly inside are read at a position inside, and then replaced."""
     found = gather_p.bind(operand, indices, mode=GatherScatterMode.CLIP, fill_value=None, **params)
     numbers, aval = params["dimension_numbers"], get_aval(found)
     starts = get_aval(indices)

@@ -1,4 +1,4 @@
-"""Positions in arrays: how they are read from arguments, and how far they reach."""
+"""Positions in arrays: conversion of arguments, and ranges."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cast_indices(function: str, argument: str, indices: Any) -> Any:
     """Indices as an array, a NumPy array or a number.
 
     Raises:
-      TypeError: they are not integers.
+      TypeError: `indices` are not integers.
     """
     aval = aval_of(function, argument, indices)
     if not dtypes.is_integer(aval.dtype):
@@ -33,14 +33,14 @@ def cast_indices(function: str, argument: str, indices: Any) -> Any:
 
 
 def clipped(index: Any, first: int, last: int) -> Any:
-    """Positions that are known, between two others, which their dtype may not be able to hold."""
+    """Known positions, limited to a range whose ends their dtype may not be able to represent."""
     index = np.asarray(index)
     limits = np.iinfo(index.dtype)
     return np.clip(index, max(first, int(limits.min)), min(last, int(limits.max)))
 
 
 def from_the_end(index: Any, size: int) -> Any:
-    """Positions along an axis of a given length, from positions that count from the end where they are negative."""
+    """Positions along an axis of a given length, from positions of which negative ones count from the end."""
     if type(index) is int:
         dtype = index_dtype(size)
         try:
@@ -68,7 +68,7 @@ def bounds(shape: Sequence[int], sizes: Sequence[int], numbers: Any, dtype: Any)
 
 
 def in_words(aval: ShapedArray, x: Any) -> mlir.ir.Value:
-    """Indices of at least 32 bits, as an IR value: narrower ones might not reach the end of an axis."""
+    """Indices of at least 32 bits, as an IR value; narrower ones might not reach the end of an axis."""
     if dtypes.itemsize_bits(aval.dtype) >= 32:
         return x
     return mlir.hlo.convert(mlir.aval_to_ir_type(aval.update(dtype=_INT32)), x)

@@ -1,4 +1,4 @@
-"""Scatter: an array changed in windows, at positions that arrays of integers hold."""
+"""Scatter: an array with windows changed, at positions in arrays of integers."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def scatter(
 
     Args:
       operand: an array.
-      scatter_indices: integers; its last axis holds index vectors, each of which says where a window begins.
-      updates: the windows, of the dtype of `operand`. Where several lie on one place, it is not said which remains.
-      dimension_numbers: how the axes belong together.
-      indices_are_sorted: a promise that the index vectors are in order.
+      scatter_indices: integers; the last axis has index vectors, each of which is the start of a window.
+      updates: the windows, of the dtype of `operand`. Where several overlap, any of them may remain.
+      dimension_numbers: the correspondence of the axes.
+      indices_are_sorted: a promise that the index vectors are sorted.
       unique_indices: a promise that no two windows overlap.
-      mode: what to do where a window is not wholly inside: 'clip' moves it, 'drop' (the default) leaves it out;
-        'promise_in_bounds' says that there is none.
+      mode: the behavior for windows that are not wholly inside: 'clip' moves them, 'drop' (the default) skips them;
+        'promise_in_bounds' is a promise that there are none.
 
     Returns:
       An array like `operand`. `x.at[...].set(...)` is easier to use.

@@ -1,4 +1,4 @@
-"""The rules of scatters: what they all share, and how each depends on its operand and updates."""
+"""The rules of scatters: the common ones, and those for each way to combine the operand and updates."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ __all__ = ["RULES", "clipped", "is_unique", "read_back", "scatter_region"]
 def read_back(
     operand: Any, indices: Any, updates_shape: Any, dimension_numbers: Any, mode: Any, **params: Any
 ) -> Array:
-    """What an operand holds where a scatter writes, and zeros where that does not write."""
+    """The elements of an operand that a scatter overwrites, and zeros for windows that it does not write."""
     if mode is GatherScatterMode.ONE_HOT:
         mode = GatherScatterMode.FILL_OR_DROP
     return gather_p.bind(
@@ -65,7 +65,7 @@ def read_back(
 
 
 def is_unique(indices: Any, dimension_numbers: Any, unique_indices: bool) -> bool:
-    """Whether no two windows overlap: index vectors of different batches never meet."""
+    """Whether no two windows overlap; index vectors of different batches never collide."""
     if unique_indices:
         return True
     shape = get_aval(indices).shape
@@ -130,7 +130,7 @@ def _linear_jvp(primitive: core.Primitive) -> Callable[..., Any]:
 
 
 def _zeros(operand: Any, updates: Any) -> list[Any]:
-    """The cotangents of a scatter whose own is zero."""
+    """The cotangents of a scatter whose result has cotangent zero."""
     return [ad.Zero(x.aval) if type(x) is ad.UndefinedPrimal else None for x in (operand, None, updates)]
 
 
@@ -173,9 +173,9 @@ def _where(condition: Any, x: Any, other: Any) -> Array:
 
 
 def _what_remains(shape: Any, indices: Any, updates_shape: Any, params: Any) -> tuple[Any, Any]:
-    """Which elements of the operand, and which of the updates, remain after windows have been set in some order.
+    """The elements of the operand, and of the updates, that remain after windows have been set in some order.
 
-    The windows are numbered, and the numbers written in their place.
+    The windows are numbered, and the numbers are scattered.
     """
     vectors = get_aval(indices).shape[:-1]
     count = prod(vectors)
@@ -230,7 +230,7 @@ def _mul_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
 
 
 def _mul_jvp_in_turn(primals: Any, tangents: Any, params: Any) -> tuple[Any, Any]:
-    """Where several windows lie on one place, each is multiplied by what those before it have left there."""
+    """Where several windows overlap, each is multiplied by the result of those before it."""
     operand, indices, updates = primals
     t, _, t_updates = tangents
     numbers = params.pop("dimension_numbers")
@@ -255,7 +255,7 @@ def _mul_transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: 
 
 
 def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
-    """Elements that are equal to the extremum have equal parts in its derivative."""
+    """Elements that are equal to the extremum have equal shares of its derivative."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         operand, indices, updates = primals
@@ -298,7 +298,7 @@ def _batch(primitive: core.Primitive) -> Callable[..., Any]:
 
 
 def clipped(indices: Any, shape: Any, sizes: Any, numbers: Any) -> Array:
-    """Index vectors moved so far that all windows are inside."""
+    """Index vectors moved such that all windows are inside."""
     aval = get_aval(indices)
     limits = bounds(shape, sizes, numbers, aval.dtype)
     if not limits.size:
@@ -326,7 +326,7 @@ def scatter_region(
     unique_indices: bool,
     program: core.ClosedJaxpr | None,
 ) -> Sequence[mlir.ir.Value]:
-    """A `stablehlo.scatter` whose region is a program on two scalars, or gives the second one."""
+    """A `stablehlo.scatter` whose region is a program on two scalars, or returns the second one."""
     hlo, ir = mlir.hlo, mlir.ir
     operand, indices, updates = values
     window, inserted, index_map, batch, indices_batch = map(list, numbers)

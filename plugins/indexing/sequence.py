@@ -1,4 +1,4 @@
-"""Scatters as loops over their windows, for derivatives where several windows lie on one place."""
+"""Scatters as loops over their windows, for derivatives with overlapping windows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["one_by_one"]
 def one_by_one(
     step: Callable[..., Any], operand: Any, indices: Any, updates: Any, numbers: ScatterDimensionNumbers
 ) -> Array:
-    """An operand after a step for each index vector in turn; those of different batches are taken together.
+    """An operand after a step for each index vector in turn; those of different batches are processed together.
 
     Args:
       step: `(operand, indices, updates, numbers) -> operand` for one index vector.
-      operand: what is changed.
+      operand: the array to change.
       indices: the index vectors.
-      updates: the windows that belong to them, or None.
+      updates: the corresponding windows, or None.
       numbers: the dimension numbers.
     """
     window, inserted, index_map, batching, indices_batching = numbers
@@ -47,7 +47,7 @@ def one_by_one(
 
 
 def _rows(x: Any, axes: list[int]) -> Any:
-    """An array with some axes made one, the first."""
+    """An array with some axes merged into one, the first."""
     shape = get_aval(x).shape
     rest = [d for d in range(len(shape)) if d not in axes]
     order = (*axes, *rest)

@@ -1,4 +1,4 @@
-"""Elements of arrays along axes, at positions that arrays of integers hold: the gathers that others need most."""
+"""Elements of arrays along axes, at positions in arrays of integers: the most common gathers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Array:
 
     Args:
       src: an array.
-      idxs: for each axis the positions, arrays of integers of rank 1 and of one length. They count around the axis.
+      idxs: for each axis the positions, arrays of integers of rank 1 and of the same length, modulo the length of the
+        axis.
       axes: the axes.
 
     Returns:
-      An array with an axis for the positions in front, then those of `src` that are not among `axes`.
+      An array with an axis for the positions first, then the axes of `src` that are not among `axes`.
 
     Raises:
-      TypeError: there is not one array of integers for each axis.
+      TypeError: the number of arrays of integers is not that of axes.
       ValueError: an axis is out of range or repeated.
 
     >>> import primax as px
@@ -67,7 +68,7 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Array:
 
 
 def along(rank: int, axis: int) -> GatherDimensionNumbers:
-    """The dimension numbers of one element for each index along an axis, all other axes going with the indices'."""
+    """The dimension numbers for one element per index along an axis; other axes correspond to those of the indices."""
     others = tuple([d for d in range(rank) if d != axis])
     return GatherDimensionNumbers((), (axis,), (axis,), others, others)
 
@@ -83,9 +84,9 @@ def take_along(x: Any, positions: Any, axis: int, unique: bool = False) -> Array
 
     Args:
       x: an array.
-      positions: integers, in an array of the shape of `x` but for the axis.
+      positions: integers, in an array with the shape of `x` except along the axis.
       axis: the axis.
-      unique: whether all are different.
+      unique: whether the positions are all different.
     """
     aval, shape = get_aval(x), get_aval(positions).shape
     if 0 in shape:
@@ -108,9 +109,9 @@ def put_along(x: Any, positions: Any, axis: int, size: int) -> Array:
 
     Args:
       x: the elements.
-      positions: where they go, integers in an array of the shape of `x`; no two of a row are equal.
+      positions: their positions, integers in an array of the shape of `x`; no two of a row are equal.
       axis: the axis.
-      size: the length that the result has along it.
+      size: the length of the result along it.
     """
     aval = get_aval(x)
     shape = aval.shape
