@@ -37,7 +37,7 @@ def _dynamic_update_slice(x: ShapedArray, update: ShapedArray, *starts: ShapedAr
 
 
 def _of_indices(rank: int, batching: tuple[int, ...]) -> list[str]:
-    """The names of the axes of indices, the last of which has index vectors; batching axes have those of the operand."""
+    """The names of the axes of indices, the last of which has index vectors; batching axes have the operand's."""
     return [*(f"b{i}" if i in batching else f"i{i}!" for i in range(rank - 1)), "_"]
 
 

@@ -50,7 +50,7 @@ def _trace(x: Any) -> Array:
 
 
 def _parity(pivots: Any, dtype: Any) -> Array:
-    """1 for an even number of exchanges of rows, -1 for an odd one."""
+    """1 for an even number of row exchanges, -1 for an odd one."""
     shape = get_aval(pivots).shape
     rows = structural.iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=len(shape) - 1)
     ones = structural.broadcast_in_dim_p.bind(dtype.type(1), shape=shape, broadcast_dimensions=())
@@ -69,10 +69,10 @@ def _det(a: Any) -> Array:
 
 
 def _det_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """d det(A) = tr(adj(A) dA), where adj(A) dA = det(A) inv(A) dA is computed without dividing by the last pivot.
+    """d det(A) = tr(adj(A) dA), where adj(A) dA = det(A) inv(A) dA is computed without division by the last pivot.
 
-    So the derivative is right where the last pivot is zero. With U x = y, the last row of det(A) x is that of y,
-    times the other pivots; by it the other rows follow, from an equation with a one in place of the last pivot.
+    The derivative is then correct if the last pivot is zero. With U x = y, the last row of det(A) x is the last row of
+    y times the other pivots; the other rows follow from an equation with a one in place of the last pivot.
     """
     (a,), (t,) = primals, tangents
     shape, dtype = get_aval(a).shape, get_aval(a).dtype
@@ -116,9 +116,9 @@ def _slogdet(a: Any, *, method: str) -> list[Any]:
 
 
 def _of_reflections(reflections: Any, taus: Any) -> list[Any]:
-    """The product of the determinants of R and of reflections 1 - tau v v^H, of which R holds the vectors.
+    """The product of the determinants of R and of reflections 1 - tau v v^H, whose vectors are in R.
 
-    These are unitary, so their determinants are - tau / conj(tau), or 1 where tau is 0.
+    The reflections are unitary, so their determinants are - tau / conj(tau), or 1 if tau is 0.
     """
     pivotal = diagonal(reflections)
     sign = _product(arithmetic.sign(pivotal))
@@ -136,7 +136,7 @@ def _of_factors(factors: Any, pivots: Any) -> list[Any]:
 
 
 def _slogdet_jvp(primals: Any, tangents: Any, *, method: str) -> tuple[Any, Any]:
-    """d log det(A) = tr(inv(A) dA); its imaginary part turns the sign."""
+    """d log det(A) = tr(inv(A) dA); its imaginary part rotates the sign."""
     (a,), (t,) = primals, tangents
     factors, pivots, permutation = lu_p.bind(a)
     sign, logabsdet = _of_factors(factors, pivots) if method == "lu" else slogdet_p.bind(a, method=method)

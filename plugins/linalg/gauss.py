@@ -1,4 +1,4 @@
-"""The LU decomposition: Gaussian elimination with exchanges of rows."""
+"""The LU decomposition: Gaussian elimination with row exchanges."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
       x: matrices of shape (..., m, n).
 
     Returns:
-      Three arrays: L and U in one of the shape of `x`, where L is what is below the diagonal, with ones on it; for
-      each of the first min(m, n) rows, the one that it was exchanged with, an int32; and the permutation, an int32
-      for each row: `x[permutation] == L @ U`.
+      Three arrays. L and U in one array of the shape of `x`: L is the part below the diagonal, with ones on the
+      diagonal. For each of the first min(m, n) rows, the row with which it was exchanged, an int32. The permutation, an
+      int32 for each row: `x[permutation] == L @ U`.
 
     Raises:
-      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not support.
 
     >>> import primax as px
     >>> factors, pivots, permutation = px.lax.linalg.lu(px.numpy.array([[1.0, 2.0], [4.0, 4.0]]))
@@ -64,14 +64,14 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     """The permutation that results from row exchanges.
 
     Args:
-      pivots: for each of the first k rows the one that it is exchanged with, an int32 of shape (..., k).
+      pivots: for each of the first k rows the row with which it is exchanged, an int32 of shape (..., k).
       permutation_size: the number of rows, k or more.
 
     Returns:
       An int32 array of shape (..., permutation_size).
 
     Raises:
-      TypeError: the pivots are no vector of int32.
+      TypeError: `pivots` are not vectors of int32.
       ValueError: there are fewer rows than pivots.
     """
     return lu_pivots_to_permutation_p.bind(
@@ -92,8 +92,8 @@ def _lu_abstract_eval(x: ShapedArray) -> list[ShapedArray]:
 def _lu_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     """With F = inv(L) P dA inv(U): dL = L tril(F, -1), dU = triu(F) U.
 
-    L and U are made square with ones on the diagonal, which leaves the products as they are. S. F. Walter and
-    L. Lehmann, Algorithmic differentiation of linear algebra functions, arXiv:1009.3112, section 4.2.
+    L and U are extended to square matrices with ones on the diagonal, which leaves the products unchanged. S. F. Walter
+    and L. Lehmann, Algorithmic differentiation of linear algebra functions, arXiv:1009.3112, section 4.2.
     """
     (x,), (t,) = primals, tangents
     factors, pivots, permutation = lu_p.bind(x)
@@ -114,7 +114,7 @@ def _lu_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def _squared(x: Any, size: int) -> Array:
-    """Matrices cut, or filled up with zeros, to a square."""
+    """Matrices cropped or padded with zeros to squares."""
     shape = get_aval(x).shape
     config = [(0, 0, 0)] * (len(shape) - 2) + [(0, size - length, 0) for length in shape[-2:]]
     return structural.pad_p.bind(x, get_aval(x).dtype.type(0), padding_config=tuple(config))
@@ -160,7 +160,7 @@ def _permutation_abstract_eval(pivots: ShapedArray, *, permutation_size: int) ->
 
 
 def _permute(pivots: Any, *, permutation_size: int) -> Array:
-    """Exchanges one row after the other, in all stacks at once."""
+    """Exchange one row after the other, in all stacks at once."""
     *batch, count = get_aval(pivots).shape
     shape = (*batch, permutation_size)
     places = structural.iota_p.bind(dtype=_INT32, shape=shape, dimension=len(batch))
@@ -170,7 +170,7 @@ def _permute(pivots: Any, *, permutation_size: int) -> Array:
     last = len(batch)
 
     def picked(x: Any, where: Any) -> Array:
-        """The one element of each vector where a condition holds, repeated to the shape of the permutation."""
+        """The element of each vector at which a condition holds, broadcast to the shape of the permutation."""
         zeros = structural.broadcast_in_dim_p.bind(np.int32(0), shape=get_aval(x).shape, broadcast_dimensions=())
         one = structural.reduce_sum(structural.select(where, x, zeros), (last,))
         return structural.broadcast_in_dim_p.bind(one, shape=shape, broadcast_dimensions=tuple(range(last)))

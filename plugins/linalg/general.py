@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors of square matrices, and the forms that they are found by."""
+"""Eigenvalues and eigenvectors of square matrices, and the Schur and Hessenberg forms."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ _FLAGS = ("compute_left_eigenvectors", "compute_right_eigenvectors", "enable_eig
 class EigImplementation(enum.Enum):
     """The implementations of eigenvalues of square matrices.
 
-    On CPUs it is LAPACK. On GPUs it is CUSOLVER by default; left eigenvectors are computed by MAGMA, or by LAPACK on
-    the host where there is none.
+    On CPUs it is LAPACK. On GPUs it is cuSOLVER by default; MAGMA computes left eigenvectors, or LAPACK on the host if
+    there is no MAGMA.
     """
 
     CUSOLVER = "cusolver"
@@ -79,19 +79,19 @@ def eig(
       x: matrices of shape (..., n, n).
       compute_left_eigenvectors: whether to return the vectors u with u^H x = w u^H.
       compute_right_eigenvectors: whether to return the vectors v with x v = w v.
-      enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivatives depend on the normalization:
-        length 1, and the component of the largest absolute value is real.
+      enable_eigvec_derivs: whether eigenvectors can be differentiated. Their derivatives depend on the normalization:
+        length 1, and a real component of the largest absolute value.
       implementation: LAPACK or None on CPUs.
-      use_magma: None; there is no MAGMA here.
+      use_magma: None; MAGMA is not available.
 
     Returns:
-      A list of complex arrays: the eigenvalues, of shape (..., n), and the left and the right eigenvectors as columns
-      of matrices, as far as they are wanted. NaN where the iteration does not converge.
+      A list of complex arrays: the eigenvalues, of shape (..., n), and the requested left and right eigenvectors as
+      columns of matrices. NaN where the iteration does not converge.
 
     Raises:
-      NotImplementedError: the platform has no such implementation; or, where they are differentiated, eigenvectors
-        are returned without `enable_eigvec_derivs`.
-      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
+      NotImplementedError: the platform does not have this implementation; or eigenvectors are differentiated
+        without `enable_eigvec_derivs`.
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not support.
       ValueError: the matrices are not square.
 
     >>> import primax as px
@@ -119,20 +119,20 @@ def schur(
 ) -> tuple[Any, ...]:
     """The Schur decomposition: x = Z T Z^H with a unitary Z and an upper triangular T.
 
-    The T of a real matrix is real, and has blocks of two rows on its diagonal where eigenvalues are not.
+    The T of a real matrix is real, and has blocks of two rows on its diagonal for complex eigenvalues.
 
     Args:
       x: matrices of shape (..., n, n).
-      compute_schur_vectors: whether Z is returned.
-      sort_eig_vals: False: LAPACK's functions of jaxlib cannot sort.
-      select_callable: None likewise.
+      compute_schur_vectors: whether to return Z.
+      sort_eig_vals: False, because jaxlib's LAPACK functions cannot sort.
+      select_callable: None, for the same reason.
 
     Returns:
       T and Z, or T alone in a tuple. NaN where the iteration does not converge.
 
     Raises:
       NotImplementedError: `sort_eig_vals` is not False.
-      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not support.
       ValueError: the matrices are not square.
     """
     if sort_eig_vals or select_callable is not None:
@@ -151,11 +151,11 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
       a: matrices of shape (..., n, n), n at least 1.
 
     Returns:
-      Two arrays: H in matrices like `a`, below which the reflections are that Q is a product of; and their factors,
-      of shape (..., n - 1).
+      Two arrays: matrices like `a` with H, and the vectors of reflections, whose product is Q, in the part where H is
+      zero; and the factors of the reflections, of shape (..., n - 1).
 
     Raises:
-      TypeError: `a` has a rank below 2, or a dtype that LAPACK does not know.
+      TypeError: `a` has a rank below 2, or a dtype that LAPACK does not support.
       ValueError: the matrices are not square, or empty.
     """
     reflections, taus = hessenberg_p.bind(a)
@@ -178,9 +178,9 @@ def _eig_abstract_eval(
 def _eig_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     """dw = diag(C) with C = inv(V) dA V, and dV = V (F * C) with F[i, j] = 1 / (w[j] - w[i]) off the diagonal.
 
-    To that each vector is added that multiple of itself that keeps its length, and its greatest component real.
-    Left eigenvectors are right ones of the adjoint. M. B. Giles, An extended collection of matrix derivative results
-    for forward and reverse mode automatic differentiation, 2008, section 3.1.
+    A multiple of each vector is added to its tangent, to keep its length, and its greatest component real. Left
+    eigenvectors are right ones of the adjoint. M. B. Giles, An extended collection of matrix derivative results for
+    forward and reverse mode automatic differentiation, 2008, section 3.1.
     """
     (x,), (t,) = primals, tangents
     outs = eig_p.bind(x, **params)
@@ -229,7 +229,7 @@ def _column_sums(x: Any) -> Array:
 
 
 def _at(x: Any, places: Any) -> Array:
-    """For each column of matrices its element in a given row."""
+    """For each column of matrices the element in a given row."""
     rank = len(get_aval(x).shape)
     rows = structural.expand_dims(places, (rank - 2,))
     return structural.squeeze_p.bind(take_along(x, rows, rank - 2), dimensions=(rank - 2,))
@@ -267,15 +267,15 @@ def _eig_lowering(
     return unless_failed(info, aval.shape[:-2], list(zip(found, ctx.avals_out, strict=True)))
 
 
-# Whether MAGMA is used where eigenvalues are not computed by cuSOLVER.
+# Whether to use MAGMA where cuSOLVER does not compute the eigenvalues.
 _MAGMA = {None: "auto", EigImplementation.MAGMA: "on", EigImplementation.LAPACK: "off"}
 
 
 def _is_by_cusolver(platform: str, implementation: Any, left: bool) -> bool:
-    """Whether eigenvalues on a GPU are computed by cuSOLVER, which knows no left eigenvectors.
+    """Whether cuSOLVER computes eigenvalues on a GPU; it does not support left eigenvectors.
 
     Raises:
-      NotImplementedError: they cannot be computed as asked for.
+      NotImplementedError: no library supports the request.
     """
     possible = platform == "cuda" and not left
     if implementation is None or not among(implementation, tuple(EigImplementation)):
@@ -290,7 +290,7 @@ def _is_by_cusolver(platform: str, implementation: Any, left: bool) -> bool:
 
 
 def _eig_by_parts(ctx: mlir.LoweringRuleContext, x: Any, routine: str, attributes: Any) -> list[Any]:
-    """Eigenvalues, vectors and codes by a routine that returns real and imaginary parts of values of real matrices."""
+    """Eigenvalues, vectors and codes by a routine that returns parts of real matrices' eigenvalues."""
     (aval,) = ctx.avals_in
     batch, of_values = aval.shape[:-2], ShapedArray(aval.shape[:-1], aval.dtype)
     is_complex = dtypes.is_complex(aval.dtype)
@@ -301,7 +301,7 @@ def _eig_by_parts(ctx: mlir.LoweringRuleContext, x: Any, routine: str, attribute
 
 
 def _eig_by_cusolver(ctx: mlir.LoweringRuleContext, x: Any, left: bool, right: bool) -> list[Any]:
-    """Eigenvalues, vectors and codes; vectors of real matrices are returned as columns of real and imaginary parts."""
+    """Eigenvalues, vectors and codes; vectors of real matrices are columns of real and imaginary parts."""
     (aval,) = ctx.avals_in
     batch, of_values = aval.shape[:-2], ShapedArray(aval.shape[:-1], _complex_dtype(aval.dtype))
     results = [aval, of_values, aval, aval, ShapedArray(batch, _INT32)]
@@ -313,7 +313,7 @@ def _eig_by_cusolver(ctx: mlir.LoweringRuleContext, x: Any, left: bool, right: b
 
 
 def _unpacked(values: Any, v: Any) -> list[Any]:
-    """The eigenvectors: a pair of conjugates has two columns, the real part of the first and its imaginary part."""
+    """The eigenvectors: a conjugate pair has two columns, the real part of the first vector and its imaginary part."""
     shape = get_aval(v).shape
     imaginary = arithmetic.imag(values)
     zero = full_like(imaginary, 0)
@@ -330,7 +330,7 @@ def _unpacked(values: Any, v: Any) -> list[Any]:
 
 
 def _column_beside(x: Any, by: int) -> Array:
-    """The column that stands `by` places before each; zeros enter."""
+    """The column `by` places before each column; zeros enter."""
     aval = get_aval(x)
     config = ((0, 0, 0),) * (aval.ndim - 1) + ((by, -by, 0),)
     return structural.pad_p.bind(x, aval.dtype.type(0), padding_config=config)

@@ -1,4 +1,4 @@
-"""Householder reflections: what LAPACK makes orthogonal matrices of."""
+"""Householder reflections, from which LAPACK computes orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def geqrf(a: Any) -> tuple[Any, Any]:
       a: matrices of shape (..., m, n).
 
     Returns:
-      Two arrays: R in the upper triangles of matrices (..., m, n), with the vectors of the reflections below; and
-      their factors, of shape (..., min(m, n)).
+      Two arrays: matrices (..., m, n) with R in the upper triangle and the vectors of the reflections below; and
+      the factors of the reflections, of shape (..., min(m, n)).
     """
     reflections, taus = geqrf_p.bind(a)
     return reflections, taus
@@ -55,7 +55,7 @@ def geqp3(a: Any, jpvt: Any) -> tuple[Any, Any, Any]:
       jpvt: int32 of shape (..., n): columns that are not zero here come first.
 
     Returns:
-      Three arrays: as of `geqrf`, and between its two the columns in their new order, counted from 1.
+      Three arrays: the first of `geqrf`; the columns in their new order, counted from 1; the second of `geqrf`.
     """
     reflections, columns, taus = geqp3_p.bind(a, jpvt)
     return reflections, columns, taus
@@ -72,7 +72,7 @@ def householder_product(a: Any, taus: Any) -> Array:
       An array of the shape of `a`, with orthonormal columns.
 
     Raises:
-      TypeError: dtypes differ, or LAPACK does not know them; leading axes differ, or a rank is too low.
+      TypeError: dtypes differ, or LAPACK does not support them; leading axes differ, or a rank is too low.
       ValueError: there are more columns than rows, or more factors than columns.
     """
     return householder_product_p.bind(a, taus)
@@ -82,14 +82,14 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
     """The product of a matrix with the orthogonal matrix of reflections, without forming that matrix.
 
     Args:
-      a, taus: the reflections, as of `householder_product`.
+      a, taus: the reflections, as for `householder_product`.
       c: an array of shape (..., m, n).
-      left: whether the orthogonal matrix stands to the left.
-      transpose: whether its adjoint is taken.
+      left: whether the orthogonal matrix is the left factor.
+      transpose: whether to take its adjoint.
 
     Raises:
-      TypeError: dtypes differ, or LAPACK does not know them; leading axes differ, or a rank is too low.
-      ValueError: the reflections are not of as many numbers as `c` has rows, or columns if not `left`.
+      TypeError: dtypes differ, or LAPACK does not support them; leading axes differ, or a rank is too low.
+      ValueError: the length of the reflections is not the number of rows of `c`, or of columns if not `left`.
     """
     return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
 

@@ -1,4 +1,4 @@
-"""Primitives that JAX does not have, and what traces written for JAX are given of them."""
+"""Primitives that JAX does not have, and their form for traces written for JAX."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["InParts"]
 class InParts(core.Primitive):
     """A primitive that is lowered by `mlir.lower_fun`; a trace written for JAX gets the operations of that function.
 
-    Such a trace knows the primitives that JAX has, and has rules for those at most.
+    Such a trace has rules only for primitives of JAX.
     """
 
     def handed_to(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:

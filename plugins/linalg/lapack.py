@@ -1,4 +1,4 @@
-"""Calls of LAPACK and of its kin on GPUs for stacks of matrices, and what their lowering rules have in common."""
+"""Calls of LAPACK and the corresponding libraries on GPUs, for stacks of matrices; common parts of lowering rules."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = [
     "unless_failed",
 ]
 
-# What orthogonal and symmetric matrices are called where they are unitary and Hermitian.
+# The names for orthogonal and symmetric matrices where they are unitary and Hermitian.
 _OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 
-# The libraries of GPUs: how names of their functions begin, and how those go on that are not of the solver.
+# The libraries of GPUs: the prefixes of function names, and of those outside of the solver library.
 _VENDORS = {"cuda": "cu", "rocm": "hip"}
 _OF_GPUS = {
     "eig_comp": "hybrid_eig_comp",
@@ -40,7 +40,7 @@ _OF_GPUS = {
 
 
 def letter(character: str) -> Any:
-    """A letter by which LAPACK's routines are told what to do."""
+    """A letter that is an option of LAPACK's routines."""
     return np.uint8(ord(character))
 
 
@@ -55,7 +55,7 @@ def on_gpu(ctx: mlir.LoweringRuleContext) -> bool:
 
 
 def _target(platform: str, routine: str, dtype: Any) -> str:
-    """What the foreign function is called that is a routine for a dtype."""
+    """The name of the foreign function for a routine and a dtype."""
     vendor = _VENDORS.get(platform)
     if vendor is not None:
         return vendor + _OF_GPUS.get(routine, f"solver_{routine}_ffi")
@@ -63,7 +63,7 @@ def _target(platform: str, routine: str, dtype: Any) -> str:
 
 
 def _layout(rank: int, batch: int, by_rows: bool) -> tuple[int, ...]:
-    """Axes, the fastest first: matrices by columns, if they are not by rows, and otherwise rows, as in NumPy."""
+    """The axes, the fastest first: matrices are column-major unless `by_rows`, all others row-major, as in NumPy."""
     rows = range(rank - 1, -1, -1)
     return (rank - 2, rank - 1, *rows[2:]) if rank - batch == 2 and not by_rows else tuple(rows)
 
@@ -81,15 +81,15 @@ def lapack_call(
     """The results of a routine of LAPACK, or of its kin on GPUs, applied to each element of a stack.
 
     Args:
-      ctx: of the lowering rule; its platform decides on the library.
+      ctx: the lowering context; its platform determines the library.
       routine: its name without the letter of the dtype.
       batch: the shape of the stack.
-      operands: IR values with their types: matrices, vectors or numbers, behind the axes of the stack. The dtype
-        of the first decides on the routine.
-      results: likewise the types of what it returns.
-      attributes: how it is called.
+      operands: IR values with their types: matrices, vectors or numbers, after the axes of the stack. The dtype
+        of the first determines the routine.
+      results: the types of the results, in the same form.
+      attributes: the options of the routine.
       aliases: for positions of operands, the results that take over their memory.
-      by_rows: whether matrices are given and returned by rows.
+      by_rows: whether matrices are row-major.
     """
     count = len(batch)
     target = _target(ctx.module_context.platform, routine, operands[0][1].dtype)
@@ -112,13 +112,13 @@ def lapack_call(
 def unless_failed(
     info: Any, batch: Sequence[int], results: Sequence[tuple[Any, ShapedArray]], direction: str = "EQ"
 ) -> list[Any]:
-    """Results of a routine, NaN where its code is not as `direction` says in comparison with 0.
+    """Results of a routine, NaN where the comparison `direction` of its code with 0 is false.
 
     Args:
       info: the codes, an int32 for each element of the stack.
       batch: the shape of the stack.
       results: IR values with their types.
-      direction: `"EQ"`, or `"GE"` where positive codes are no failures.
+      direction: `"EQ"`, or `"GE"` if positive codes are not failures.
     """
     hlo, ir = mlir.hlo, mlir.ir
     zero = ir_full(0, ShapedArray(tuple(batch), np.dtype(np.int32)))
@@ -136,13 +136,13 @@ def unless_failed(
 def ir_by_operations(
     ctx: mlir.LoweringRuleContext, fun: Callable[..., Any], operands: Sequence[tuple[Any, ShapedArray]]
 ) -> list[Any]:
-    """The IR of a function of arrays that returns a list of them."""
+    """The IR of a function of arrays that returns a list of arrays."""
     inner = ctx.replace(avals_in=[aval for _, aval in operands], avals_out=[])
     return mlir.lower_fun(fun)(inner, *(x for x, _ in operands))
 
 
 def ir_empty(avals: Sequence[ShapedArray]) -> list[Any]:
-    """Results that have no elements."""
+    """Results without elements."""
     return [mlir.ir_constant(np.zeros(aval.shape, aval.dtype)) for aval in avals]
 
 

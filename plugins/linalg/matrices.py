@@ -137,7 +137,7 @@ def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def _triangle(shape: tuple[int, ...], k: int, lower: bool) -> Array:
-    """Where the diagonal `k` of matrices, and what is below it, or above it, is."""
+    """Where elements are on or below the diagonal `k` of matrices, or on or above it."""
     rows, columns = _positions(shape)
     if k:
         rows = arithmetic.add(rows, np.int32(k))
@@ -145,12 +145,12 @@ def _triangle(shape: tuple[int, ...], k: int, lower: bool) -> Array:
 
 
 def on_diagonals(shape: tuple[int, ...]) -> Array:
-    """Where the diagonals of matrices are."""
+    """Where elements are on the diagonals of matrices."""
     return comparison.eq_p.bind(*_positions(shape))
 
 
 def half_diagonal(x: Any) -> Array:
-    """Matrices with half of their diagonals."""
+    """Matrices with halved diagonals."""
     return structural.select_n_p.bind(on_diagonals(get_aval(x).shape), x, half(x))
 
 
@@ -191,7 +191,7 @@ def half(x: Any) -> Array:
 
 
 def inexact(x: Any) -> Any:
-    """An array as it is, or in the default floating dtype if it holds integers or booleans."""
+    """An array unchanged, or in the default floating dtype if it has integers or booleans."""
     dtype = get_aval(x).dtype
     if dtypes.is_inexact(dtype):
         return x
@@ -200,7 +200,7 @@ def inexact(x: Any) -> Any:
 
 
 def from_triangle(x: Any, lower: bool = True) -> Array:
-    """The Hermitian matrices of which `x` holds one triangle; what is in the other one is not read."""
+    """The Hermitian matrices whose one triangle is that of `x`; the other triangle of `x` is not read."""
     strict = tril(x, -1) if lower else triu(x, 1)
     both = arithmetic.add(strict, adjoint(strict))
     on_diagonal = only(x, on_diagonals(get_aval(x).shape))
@@ -255,15 +255,15 @@ def rows_to(x: Any, permutation: Any) -> Array:
 
 
 def columns_merged(primitive: Any, known: Sequence[Any], b: Any, dim: int, free: int, **params: Any) -> tuple[Any, Any]:
-    """The batch rule of a solver whose matrix is the same for all: more columns, or rows, of one right-hand side.
+    """The batch rule of a solver with a common matrix: the batch becomes more columns, or rows, of one right-hand side.
 
     Args:
       primitive: the solver.
       known: its first arguments, not mapped.
-      b: its last one.
+      b: its last argument.
       dim: the mapped axis of `b`.
-      free: where that axis goes, in front of the one that it is merged with.
-      params: of the solver.
+      free: the new position of that axis, before the axis with which it is merged.
+      params: the parameters of the solver.
     """
     b = batching.moveaxis(b, dim, free)
     shape = get_aval(b).shape

@@ -45,16 +45,16 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma:
     Args:
       x: matrices of shape (..., m, n).
       pivoting: whether to permute the columns of `x` first, so that the absolute values on the diagonal of R descend.
-      full_matrices: whether Q is of shape (..., m, m) and R of shape (..., m, n); else (..., m, k) and (..., k, n),
+      full_matrices: whether Q has shape (..., m, m) and R shape (..., m, n); otherwise (..., m, k) and (..., k, n),
         where k is min(m, n).
-      use_magma: None; there is no MAGMA here.
+      use_magma: None; MAGMA is not available.
 
     Returns:
-      Q and R; if `pivoting`, the permutation too, as an int32 array of shape (..., n):
+      Q and R; if `pivoting`, also the permutation, an int32 array of shape (..., n):
       `x[:, permutation] == Q @ R`.
 
     Raises:
-      NotImplementedError: where it is differentiated, if `full_matrices` and m > n.
+      NotImplementedError: it is differentiated with `full_matrices` and m > n.
       TypeError: `x` has a rank below 2, or another dtype than float16, bfloat16, float32, float64 or a complex one.
 
     >>> import primax as px
@@ -144,13 +144,13 @@ def _converted(x: Any, dtype: Any) -> Array:
 
 
 def _all_converted(outs: Sequence[Any], dtype: Any) -> list[Any]:
-    """Q and R in another dtype; what follows is a permutation."""
+    """Q and R in another dtype, followed by the permutation if there is one."""
     return [*(_converted(x, dtype) for x in outs[:2]), *outs[2:]]
 
 
 def _decompose(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[Any]:
     aval = get_aval(x)
-    if aval.dtype in _NARROW:  # LAPACK knows none of these
+    if aval.dtype in _NARROW:  # LAPACK supports none of these
         params = {"pivoting": pivoting, "full_matrices": full_matrices, "use_magma": use_magma}
         return _all_converted(_decompose(_converted(x, np.float32), **params), aval.dtype)
     batch, m, n, k = _sizes(aval, full_matrices)

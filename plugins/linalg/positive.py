@@ -35,14 +35,14 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
 
     Args:
       x: Hermitian positive definite matrices of shape (..., n, n).
-      symmetrize_input: whether to take the mean of `x` and its adjoint first. If not, only the lower triangles
+      symmetrize_input: whether to take the mean of `x` and its adjoint first. Otherwise only the lower triangles
         are read.
 
     Returns:
-      An array of the shape of `x`; the triangle is NaN where a matrix is not positive definite.
+      An array of the shape of `x`; its triangle is NaN where a matrix is not positive definite.
 
     Raises:
-      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not support.
       ValueError: the matrices are not square.
 
     >>> import primax as px

@@ -99,7 +99,7 @@ def _jvp(primals: Any, tangents: Any, *, hermitian: bool) -> tuple[Any, Any]:
 
 
 def _complement(projection: Any) -> Array:
-    """What a projection leaves out; nothing, without rounding, where it is on the whole space."""
+    """The complement of a projection; exactly zero if the projection is the identity."""
     aval = get_aval(projection)
     rank = structural.reduce_sum_p.bind(real_part(diagonal(projection)), axes=(aval.ndim - 2,))
     n = aval.shape[-1]

@@ -49,7 +49,7 @@ svd_p = core.Primitive("svd", multiple_results=True)
 class SvdAlgorithm(enum.Enum):
     """The algorithms for singular values.
 
-    CPUs know QR and DIVIDE_AND_CONQUER, which is the default; GPUs know QR, JACOBI, the default for small matrices, and
+    CPUs support QR and DIVIDE_AND_CONQUER, the default. GPUs support QR, JACOBI (the default for small matrices) and
     POLAR.
     """
 
@@ -66,7 +66,7 @@ _ROUTINES = {
     SvdAlgorithm.DEFAULT: "gesdd",
     None: "gesdd",
 }
-_ROUTINES_OF_GPUS = {  # by default the size decides
+_ROUTINES_OF_GPUS = {  # the default depends on the size
     SvdAlgorithm.QR: "gesvd",
     SvdAlgorithm.JACOBI: "gesvdj",
     SvdAlgorithm.POLAR: "gesvdp",
@@ -89,20 +89,20 @@ def svd(
 
     Args:
       x: matrices of shape (..., m, n).
-      full_matrices: whether U and V are square; else they have k = min(m, n) columns.
-      compute_uv: whether U and V are returned.
-      subset_by_index: which singular values and vectors to return: the first, and the one after the last; all if
-        None. If U and V are returned, `full_matrices` must be False.
+      full_matrices: whether U and V are square; otherwise they have k = min(m, n) columns.
+      compute_uv: whether to return U and V.
+      subset_by_index: the range of singular values and vectors to return: the first, and the one after the last; None
+        for all. If U and V are returned, `full_matrices` must be False.
       algorithm: QR, DIVIDE_AND_CONQUER, DEFAULT or None on CPUs.
 
     Returns:
       A triple of U, s and V^H; only s unless `compute_uv`. NaN where the iteration does not converge.
 
     Raises:
-      NotImplementedError: the platform has no such algorithm; or, where it is differentiated, U or V has columns that
+      NotImplementedError: the platform does not have this algorithm; or a derivative needs columns of U or V that
         `x` does not determine.
-      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
-      ValueError: the range is none of singular values, or does not go with `full_matrices`.
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not support.
+      ValueError: the range is not one of singular values, or is not possible with `full_matrices`.
 
     >>> import primax as px
     >>> px.lax.linalg.svd(px.numpy.array([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False)
@@ -145,10 +145,10 @@ def _abstract_eval(
 
 
 def _jvp(primals: Any, tangents: Any, *, compute_uv: bool, full_matrices: bool, **params: Any) -> tuple[Any, ...]:
-    """With D = U^H dA V: ds = diag(D), and U^H dU and V^H dV divide what is symmetric by s[j]**2 - s[i]**2.
+    """With D = U^H dA V: ds = diag(D), and U^H dU and V^H dV are symmetric parts divided by s[j]**2 - s[i]**2.
 
     S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions, arXiv:1009.3112, section 4.5;
-    J. Townsend, Differentiating the singular value decomposition, 2016, for what is orthogonal to U and V.
+    J. Townsend, Differentiating the singular value decomposition, 2016, for the part orthogonal to U and V.
     """
     (x,), (t,) = primals, tangents
     given = {"compute_uv": compute_uv, "full_matrices": full_matrices, **params}
@@ -227,7 +227,7 @@ def _types(aval: ShapedArray, full_matrices: bool) -> list[ShapedArray]:
 def _by_gpu(
     ctx: mlir.LoweringRuleContext, routine: str, x: Any, full_matrices: bool, compute_uv: bool
 ) -> tuple[list[Any], list[ShapedArray], Any]:
-    """The singular values, U and V^H by a routine of GPUs, with their types and the codes of failures."""
+    """The singular values, U and V^H by a routine of GPUs, with their types and the error codes."""
     (aval,) = ctx.avals_in
     *batch, m, n = aval.shape
     codes = ShapedArray(tuple(batch), np.dtype(np.int32))
@@ -235,7 +235,7 @@ def _by_gpu(
         routine = "gesvdj" if max(m, n) <= _MOST_FOR_JACOBI else "gesvd"
     attributes = {"compute_uv": compute_uv, "full_matrices": full_matrices}
     operands = [(x, aval)]
-    if routine == "gesvd":  # it takes tall matrices: the rows of a wide one are the columns of its transpose
+    if routine == "gesvd":  # it requires tall matrices: the rows of a wide one are the columns of its transpose
         outs = _types(aval, full_matrices)
         parts = outs[1:] if compute_uv else [ShapedArray((), aval.dtype)] * 2
         wide = m < n
@@ -243,7 +243,7 @@ def _by_gpu(
         attributes["transposed"] = wide
         _, s, *found, info = lapack_call(ctx, routine, batch, operands, results, attributes, {0: 0}, by_rows=wide)
         return [s, *(reversed(found) if wide else found)], outs, info
-    # Jacobi's method for small matrices knows whole factors only.
+    # Jacobi's method for small matrices supports only full factors.
     whole = full_matrices or (routine == "gesvdj" and min(m, n) <= _LEAST_FOR_PARTS)
     outs = _types(aval, full_matrices)
     of_s, of_u, of_vh = _types(aval, whole)

@@ -1,4 +1,4 @@
-"""Solutions of systems of linear equations with matrices that have been factored."""
+"""Solutions of systems of linear equations by factored matrices."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from primax.plugins.structural import stop_gradient
 
 __all__ = ["RULES", "by_cholesky", "by_lu", "solve_p"]
 
-# The solution x of a x = b, by factors of a; its derivatives are those of a function of a and b.
+# The solution x of a x = b by the factors of a; its derivatives are those of a function of a and b.
 solve_p = InParts("solve")
 
 
 def _constant(x: Any) -> Any:
-    """A value without its derivatives; there are none outside of transformations."""
+    """A value without its derivatives; unchanged outside of transformations."""
     return stop_gradient(x) if isinstance(x, core.Tracer) else x
 
 
@@ -36,7 +36,7 @@ def by_lu(a: Any, b: Any) -> Array:
 
 
 def by_cholesky(a: Any, b: Any) -> Array:
-    """Likewise for Hermitian positive definite matrices, whose lower triangles are read."""
+    """The solution for Hermitian positive definite matrices, whose lower triangles are read."""
     return solve_p.bind(a, cholesky_p.bind(_constant(a)), b, transpose_a=False)
 
 
@@ -60,7 +60,7 @@ def _abstract_eval(a: ShapedArray, factors: ShapedArray, *others: ShapedArray, t
 
 
 def _jvp(primals: Any, tangents: Any, *, transpose_a: bool) -> tuple[Any, Any]:
-    """a dX = db - da X, by the same factors, whatever their own tangents."""
+    """a dX = db - da X, by the same factors; the tangents of the factors are ignored."""
     a, *factors, _ = primals
     ta, *_, tb = tangents
     x = solve_p.bind(*primals, transpose_a=transpose_a)
@@ -119,7 +119,7 @@ def _by_factors(a: Any, *factors_and_b: Any, transpose_a: bool) -> Array:
 
 
 def _by_lower(l: Any, b: Any, transpose_a: bool) -> Array:
-    """The matrix is L L^H; its transpose is its conjugate."""
+    """For the matrix L L^H, whose transpose is its conjugate."""
     is_complex = dtypes.is_complex(get_aval(l).dtype)
     if transpose_a and is_complex:
         return conj(_by_lower(l, conj(b), False))

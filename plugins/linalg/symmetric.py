@@ -47,7 +47,7 @@ class EighImplementation(enum.Enum):
     QDWH = "qdwh"
 
 
-# How they are computed on CPUs and GPUs, with the numbers by which the latter are told.
+# The algorithms on CPUs and GPUs, with the codes for the latter.
 _WAYS: dict[Any, int] = {EighImplementation.QR: 1, None: 0}
 _WAYS_OF_GPUS = {EighImplementation.QR: 1, EighImplementation.JACOBI: 2, None: 0}
 
@@ -65,10 +65,10 @@ def eigh(
 
     Args:
       x: matrices of shape (..., n, n).
-      lower: whether the lower triangles are read rather than the upper ones.
+      lower: whether to read the lower triangles instead of the upper ones.
       symmetrize_input: whether to take the mean of `x` and its adjoint first.
       sort_eigenvalues: whether eigenvalues must ascend; on CPUs they always do.
-      subset_by_index: which eigenvalues to return: the first, and the one after the last; all if None.
+      subset_by_index: the range of eigenvalues to return: the first, and the one after the last; None for all.
       implementation: QR or None on CPUs.
 
     Returns:
@@ -76,9 +76,9 @@ def eigh(
       iteration does not converge. Derivatives are infinite where eigenvalues coincide.
 
     Raises:
-      NotImplementedError: the platform has no such implementation.
-      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not know.
-      ValueError: the matrices are not square, or the range is none of eigenvalues.
+      NotImplementedError: the platform does not have this implementation.
+      TypeError: `x` has a rank below 2, or a dtype that LAPACK does not support.
+      ValueError: the matrices are not square, or the range is not one of eigenvalues.
 
     >>> import primax as px
     >>> px.lax.linalg.eigh(px.numpy.array([[2.0, 0.0], [0.0, 1.0]]))[1]
@@ -101,15 +101,14 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
 
     Args:
       a: matrices of shape (..., n, n), n at least 1.
-      lower: whether the lower triangles are read rather than the upper ones.
+      lower: whether to read the lower triangles instead of the upper ones.
 
     Returns:
-      Four arrays: the reflections that Q is a product of, in the other part of a triangle of matrices like `a`; the
-      diagonal of T, its other diagonal, and the factors of the reflections, of shapes (..., n), (..., n - 1) and
-      (..., n - 1).
+      Four arrays: matrices like `a` with the reflections whose product is Q in one triangle; the diagonal of T, its
+      other diagonal, and the factors of the reflections, of shapes (..., n), (..., n - 1) and (..., n - 1).
 
     Raises:
-      TypeError: `a` has a rank below 2, or a dtype that LAPACK does not know.
+      TypeError: `a` has a rank below 2, or a dtype that LAPACK does not support.
       ValueError: the matrices are not square, or empty.
     """
     reflections, diagonal, off_diagonal, taus = tridiagonal_p.bind(a, lower=bool(lower))

@@ -29,19 +29,20 @@ def triangular_solve(
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
 ) -> Array:
-    """The solutions X of op(a) X = b, or of X op(a) = b, where `a` is triangular.
+    """The solutions X of op(a) X = b, or of X op(a) = b, for a triangular `a`.
 
     Args:
       a: matrices of shape (..., n, n); one triangle is read.
-      b: matrices of the dtype of `a` and of shape (..., n, k) if `left_side`, else (..., k, n); or vectors (..., n).
-      left_side: whether op(a) stands to the left of X.
-      lower: whether `a` is lower triangular rather than upper.
+      b: matrices of the dtype of `a` and of shape (..., n, k) if `left_side`, otherwise (..., k, n); or vectors (...,
+        n).
+      left_side: whether op(a) is the left factor.
+      lower: whether `a` is lower triangular instead of upper.
       transpose_a: whether op transposes.
       conjugate_a: whether op conjugates.
-      unit_diagonal: whether the diagonal of `a` is taken to be ones, and not read.
+      unit_diagonal: whether the diagonal of `a` is assumed to be ones, and not read.
 
     Returns:
-      An array of the shape and dtype of `b`. Where a matrix is singular there are infinities or NaN.
+      An array of the shape and dtype of `b`, infinite or NaN where a matrix is singular.
 
     Raises:
       TypeError: dtypes differ or are not floating or complex, or shapes do not fit.
@@ -88,7 +89,7 @@ def _abstract_eval(a: ShapedArray, b: ShapedArray, *, left_side: bool, **params:
 
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
-    """op(a) dX = db - op(da) X; likewise from the right."""
+    """op(a) dX = db - op(da) X; the same from the right."""
     (a, b), (ta, tb) = primals, tangents
     x = triangular_solve_p.bind(a, b, **params)
     if type(ta) is ad.Zero:

@@ -24,9 +24,9 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     """The solutions X of A X = b for tridiagonal matrices A.
 
     Args:
-      dl: the diagonal below the main one, of shape (..., n): `A[i, i - 1] == dl[i]`; its first number is not read.
+      dl: the diagonal below the main one, of shape (..., n): `A[i, i - 1] == dl[i]`; its first element is not read.
       d: the main diagonal, of shape (..., n).
-      du: the diagonal above, of shape (..., n): `A[i, i + 1] == du[i]`; its last number is not read.
+      du: the diagonal above, of shape (..., n): `A[i, i + 1] == du[i]`; its last element is not read.
       b: an array of shape (..., n, k).
       perturb_singular: whether to change pivots near zero so that the solution is finite.
 
@@ -34,7 +34,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
       An array of the shape of `b`; NaN where a matrix is singular.
 
     Raises:
-      TypeError: dtypes differ, or LAPACK does not know them; shapes do not fit.
+      TypeError: dtypes differ, or LAPACK does not support them; shapes do not fit.
 
     >>> import primax as px
     >>> ones, b = px.numpy.ones(3), px.numpy.array([[3.0], [4.0], [3.0]])
@@ -58,7 +58,7 @@ def _abstract_eval(
 
 
 def _shifted(x: Any, by: int, axis: int) -> Array:
-    """What stands `by` places before each element along an axis, which is counted from the end; zeros enter."""
+    """The element `by` places before each element along an axis, which is counted from the end; zeros enter."""
     aval = get_aval(x)
     config = [(0, 0, 0)] * aval.ndim
     config[axis] = (by, -by, 0)
@@ -108,7 +108,7 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tupl
     return _all_in_front(axis, args, dims, **params)
 
 
-_LEAST_ROWS = 3  # that the routine of GPUs takes
+_LEAST_ROWS = 3  # the fewest that the routine of GPUs accepts
 
 
 def _solve_small(dl: Any, d: Any, du: Any, b: Any) -> list[Any]:

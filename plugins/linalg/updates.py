@@ -1,4 +1,4 @@
-"""Products of a matrix with its own transpose, and Cholesky decompositions that one is added to."""
+"""Products of a matrix with its own transpose, and updates of Cholesky decompositions by such products."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def symmetric_product(
       a_matrix: A, of shape (..., m, n), real.
       c_matrix: C, of shape (..., m, m).
       alpha, beta: the factors.
-      symmetrize_output: whether the upper triangles are made of the lower ones.
+      symmetrize_output: whether to copy the lower triangles to the upper ones.
 
     Raises:
       TypeError: dtypes differ or are not floating; shapes do not fit.
@@ -90,7 +90,7 @@ def _update_abstract_eval(r: ShapedArray, w: ShapedArray) -> ShapedArray:
 
 
 def _rotate_rows(r: Any, w: Any) -> Array:
-    """Turns each row of R and w so that the element of w that is in the column of the diagonal becomes zero."""
+    """Rotate each row of R and w so that the element of w in the column of the diagonal becomes zero."""
     shape = get_aval(r).shape
     rank, n = len(shape), shape[-1]
     if not get_aval(r).size:
@@ -102,7 +102,7 @@ def _rotate_rows(r: Any, w: Any) -> Array:
         row, place = row_and_place
         x, y = (_element(v, place) for v in (row, w))
         length = exponential.sqrt_p.bind(arithmetic.add(arithmetic.square(x), arithmetic.square(y)))
-        nothing = comparison.eq(length, structural.zeros_like(length))  # to turn, so that the angle is 0
+        nothing = comparison.eq(length, structural.zeros_like(length))  # nothing to rotate, so the angle is 0
         one = structural.ones_like(length)
         length = structural.select(nothing, one, length)
         c, s = structural.select(nothing, one, arithmetic.div(x, length)), arithmetic.div(y, length)
@@ -116,7 +116,7 @@ def _rotate_rows(r: Any, w: Any) -> Array:
 
 
 def _element(v: Any, place: Any) -> Array:
-    """An element of each of several vectors."""
+    """One element of each of several vectors."""
     shape = get_aval(v).shape
     places = structural.iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=len(shape) - 1)
     return structural.reduce_sum_p.bind(only(v, comparison.eq(places, place)), axes=(len(shape) - 1,))
@@ -128,7 +128,7 @@ def _repeated(x: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """Of M = R^T R + w w^T, dR' = triu_half(inv(R')^T dM inv(R')) R', as for the Cholesky decomposition."""
+    """With M = R^T R + w w^T, dR' = triu_half(inv(R')^T dM inv(R')) R', as for the Cholesky decomposition."""
     (r, w), (tr, tw) = primals, tangents
     out = cholesky_update(r, w)
     terms = []

@@ -1,13 +1,13 @@
-"""Random keys and bits, and the numbers that distributions are made of. Distributions are library: `primax.random`.
+"""Random keys and bits, and the basic distributions. The other distributions are library functions, in `primax.random`.
 
 - `threefry`: the generator threefry2x32.
-- `rbg`: the generators rbg and unsafe_rbg, and XLA's own that they draw from.
-- `keys`: arrays of keys and the primitives that make, split and use them, whatever the generator; `random_bits` and
-  `random_split` are what programs draw and derive from a key.
-- `arguments`: `check_key` makes a key of what a user passes.
-- `functions`: what users call to make, split and read keys, and to draw bits.
-- `numbers`: what the primitive of gamma variables, and distributions, are made of; `sampler` compiles what draws.
-- `gamma`: gamma variables, which have derivatives of their own.
+- `rbg`: the generators rbg and unsafe_rbg, and XLA's generator, on which they are based.
+- `keys`: arrays of keys and the primitives that make, split and use them, for any generator; programs draw bits by
+  `random_bits` and derive keys by `random_split`.
+- `arguments`: `check_key` converts a user's argument to a key.
+- `functions`: the public functions that make, split and read keys, and draw bits.
+- `numbers`: uniform, exponential and normal numbers, from which distributions are computed; `sampler` compiles them.
+- `gamma`: gamma variables, which have their own derivatives.
 """
 
 from __future__ import annotations

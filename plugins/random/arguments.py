@@ -14,21 +14,21 @@ __all__ = ["as_keys", "check_key", "is_keys", "one_key"]
 
 
 def check_key(key: Any, function: str) -> Array:
-    """The one key that a function was given, raw or not, as one of rank 0.
+    """A single key, raw or not, as an array of keys of rank 0.
 
     Args:
-      key: what the user passed.
-      function: what the user called, for messages.
+      key: the user's argument.
+      function: the name of the user's function, for messages.
 
     Raises:
-      TypeError: it is not a key.
-      ValueError: it is an array of keys.
+      TypeError: `key` is not a key.
+      ValueError: `key` is an array of keys.
     """
     return one_key(key, function)[0]
 
 
 def one_key(key: Any, function: str) -> tuple[Any, bool]:
-    """What `check_key` returns, and whether the key was raw."""
+    """The result of `check_key`, and whether the key was raw."""
     keys, raw = as_keys(key, function)
     shape = keys.shape
     if shape:
@@ -40,16 +40,16 @@ def one_key(key: Any, function: str) -> tuple[Any, bool]:
 
 
 def as_keys(keys: Any, function: str, argument: str = "key", impl: PRNGImpl | None = None) -> tuple[Any, bool]:
-    """An array of keys, and whether they were raw: words of keys of the default generator.
+    """An array of keys, and whether they were raw, that is, words of keys of the default generator.
 
     Args:
-      keys: what the user passed.
-      function: what the user called, for messages.
-      argument: the argument's name, for messages.
-      impl: whose the words are; the default generator's if None.
+      keys: the user's argument.
+      function: the name of the user's function, for messages.
+      argument: the name of the argument, for messages.
+      impl: the generator of raw keys; by default the default generator.
 
     Raises:
-      TypeError: these are no keys.
+      TypeError: `keys` are not keys.
     """
     if type(keys) is ExtendedArray and type(keys.dtype) is KeyDType:
         return keys, False

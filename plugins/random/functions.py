@@ -37,19 +37,19 @@ __all__ = [
 
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
-    """A key, from which everything random follows.
+    """A key, from which random numbers are computed.
 
     Args:
       seed: an integer.
-      impl: the generator, by name such as `"threefry2x32"`, `"rbg"` or `"unsafe_rbg"`, or what
-        `primax.extend.random.define_prng_impl` returned; `config.default_prng_impl` if None.
-      dtype: the dtype of keys of the generator, in place of `impl`.
+      impl: the generator, by name such as `"threefry2x32"`, `"rbg"` or `"unsafe_rbg"`, or a result of
+        `primax.extend.random.define_prng_impl`; by default `config.default_prng_impl`.
+      dtype: the dtype of the generator's keys, instead of `impl`.
 
     Returns:
       An array of rank 0 and of dtype `key<...>`.
 
     Raises:
-      TypeError: `seed` is not an integer, or an array of several; `map` over them with `primax.vmap`.
+      TypeError: `seed` is not an integer, or is an array of several; map over them with `primax.vmap`.
       ValueError: there is no such generator, or both `impl` and `dtype` are given.
 
     >>> import primax as px
@@ -63,7 +63,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     """A raw key: the words of `key(seed, impl=impl)`, an array of uint32.
 
-    Raw keys are accepted wherever keys are, and taken to be of the default generator.
+    Functions accept raw keys wherever they accept keys, and treat them as keys of the default generator.
 
     >>> import primax as px
     >>> px.random.PRNGKey(7)
@@ -74,14 +74,14 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
 
 
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
-    """New keys, as good as independent of each other and of what is drawn from the old one.
+    """New keys, practically independent of each other and of numbers from the old key.
 
     Args:
-      key: a key, not to be used any more.
-      num: how many, or the shape of the array of them.
+      key: a key, which must not be used again.
+      num: the number of keys, or the shape of the array of keys.
 
     Raises:
-      TypeError: `key` is not a key, or `num` neither a number nor a shape.
+      TypeError: `key` is not a key, or `num` is neither a number nor a shape.
       ValueError: `key` is an array of keys.
 
     >>> import primax as px
@@ -94,16 +94,16 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
 
 
 def fold_in(key: Any, data: Any) -> Array:
-    """A new key, of a key and a number.
+    """A new key, from a key and a number.
 
     Args:
       key: a key.
       data: an integer of 32 bits, such as the number of a step.
 
     Raises:
-      TypeError: `key` is not a key, or `data` not of rank 0.
+      TypeError: `key` is not a key, or `data` is not of rank 0.
       ValueError: `key` is an array of keys.
-      OverflowError: `data` is a Python int that does not fit uint32.
+      OverflowError: `data` is a Python int that does not fit into uint32.
 
     >>> import primax as px
     >>> key = px.random.key(0)
@@ -119,13 +119,14 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
 
     Args:
       key: a key.
-      shape: of the result.
-      dtype: uint8, uint16, uint32 or uint64; uint64 if None and `enable_x64` is set, else uint32.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      shape: the shape of the result.
+      dtype: uint8, uint16, uint32 or uint64; by default uint64 with `enable_x64`, otherwise uint32.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+        determine.
 
     Raises:
-      TypeError: `key` is not a key, or `shape` not a shape.
-      ValueError: `key` is an array of keys, or `dtype` none of these.
+      TypeError: `key` is not a key, or `shape` is not a shape.
+      ValueError: `key` is an array of keys, or `dtype` is another dtype.
 
     >>> import primax as px
     >>> px.random.bits(px.random.key(0), (2,), "uint8")
@@ -141,7 +142,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
 
 
 def clone(key: Any) -> Array:
-    """The same key once more: says to a reader that it is used again on purpose.
+    """The same key again, as a sign to readers that the reuse is intended.
 
     Raises:
       TypeError: `key` is not a key.
@@ -155,10 +156,10 @@ def key_data(keys: Any) -> Array:
     """The words of keys: an array of uint32 with the axes of the words of one key last.
 
     Args:
-      keys: an array of keys; raw ones are returned as they are.
+      keys: an array of keys; raw keys are returned unchanged.
 
     Raises:
-      TypeError: these are no keys.
+      TypeError: `keys` are not keys.
 
     >>> import primax as px
     >>> px.random.key_data(px.random.key(7))
@@ -168,15 +169,15 @@ def key_data(keys: Any) -> Array:
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
-    """Keys that consist of these words; the inverse of `key_data`.
+    """Keys with the given words; the inverse of `key_data`.
 
     Args:
       key_bits_array: an array of uint32 with the axes of the words of one key last.
       impl: the generator, as for `key`.
-      dtype: the dtype of keys of the generator, in place of `impl`.
+      dtype: the dtype of the generator's keys, instead of `impl`.
 
     Raises:
-      TypeError: these are no words of keys of the generator.
+      TypeError: `key_bits_array` are not words of keys of the generator.
       ValueError: there is no such generator.
     """
     generator = _chosen(impl, dtype, "wrap_key_data")
@@ -188,10 +189,10 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
 
 
 def key_impl(keys: Any) -> str:
-    """The generator of keys: its name, or itself if users cannot ask for it by name.
+    """The generator of keys: its name, or the generator itself if it has no name for users.
 
     Raises:
-      TypeError: these are no keys.
+      TypeError: `keys` are not keys.
 
     >>> import primax as px
     >>> px.random.key_impl(px.random.key(0))
@@ -202,7 +203,7 @@ def key_impl(keys: Any) -> str:
 
 
 def key_dtype(impl_spec: Any = None) -> KeyDType:
-    """The dtype of keys of a generator, which `key` takes.
+    """The dtype of a generator's keys, an argument of `key`.
 
     Raises:
       ValueError: there is no such generator.

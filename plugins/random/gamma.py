@@ -1,8 +1,8 @@
 """Gamma variables: a primitive, since they have derivatives with respect to their parameter.
 
-Where the parameter a is 1 or more they are drawn by the rejection method of G. Marsaglia and W. Tsang, "A simple method
-for generating gamma variables", ACM TOMS 26 (2000); a smaller one is that of a + 1, times u**(1/a). Each number has a
-key of its own, so that none depends on how often others were rejected.
+If the parameter a is 1 or more, they are drawn by the rejection method of G. Marsaglia and W. Tsang, "A simple method
+for generating gamma variables", ACM TOMS 26 (2000); for a smaller a, that of a + 1 times u**(1/a). Each number has its
+own key, so it does not depend on rejections of others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ random_gamma_p = core.Primitive("random_gamma")
 
 
 def _random_gamma(keys: Any, alpha: Any, *, log_space: bool) -> Array:
-    """Gamma variables, or their logarithms, each drawn with a key split off its own."""
+    """Gamma variables, or their logarithms, each drawn with a key split from its own."""
     aval = get_aval(alpha)
     count = prod(aval.shape[len(keys.shape) :])
     each = reshape_p.bind(random_split(keys, (count,)), new_sizes=(aval.size,), dimensions=None)
@@ -108,13 +108,13 @@ def _abstract_eval(keys: ShapedArray, alpha: ShapedArray, *, log_space: bool) ->
 
 
 def _division(keys: ShapedArray, alpha: ShapedArray, *, log_space: bool) -> str:
-    """The axes of keys are the first of alpha."""
+    """The axes of keys are the leading axes of alpha."""
     first, rest = ([f"{name}{i}" for i in range(n)] for name, n in (("k", keys.ndim), ("a", alpha.ndim - keys.ndim)))
     return f"{' '.join(first)}, {' '.join(first + rest)} -> {' '.join(first + rest)}"
 
 
 def _jvp(primals: Any, tangents: Any, *, log_space: bool) -> tuple[Any, Any]:
-    """By implicit differentiation of the distribution function, which is a constant as the number moves with alpha."""
+    """By implicit differentiation of the distribution function, whose value stays constant as alpha changes."""
     out = random_gamma_p.bind(*primals, log_space=log_space)
     alpha, t = primals[1], tangents[1]
     if type(t) is ad.Zero:
@@ -126,7 +126,7 @@ def _jvp(primals: Any, tangents: Any, *, log_space: bool) -> tuple[Any, Any]:
     underflows = lt(number, tiny)
     number = select_n_p.bind(underflows, number, _repeated(tiny, number.shape))
     slope = div(random_gamma_grad(alpha, number), number)
-    # The distribution function of so small an x is x**alpha / gamma(alpha + 1).
+    # The distribution function for such a small x is x**alpha / gamma(alpha + 1).
     limit = div(sub(digamma(add(alpha, number.dtype.type(1))), out), alpha)
     return out, mul(t, select_n_p.bind(underflows, slope, limit))
 

@@ -1,7 +1,7 @@
-"""Arrays of keys, each of a dtype of its own: how they are made, split and drawn from, whatever the generator.
+"""Arrays of keys with their dtypes: how keys are made, split and used, for any generator.
 
-A primitive here is computed by a function of the generator, `PRNGImpl`, which sees the words of one key; arrays of keys
-are mapped over when the primitive is lowered.
+A function of the generator, `PRNGImpl`, computes each primitive here from the words of one key; its lowering maps the
+function over arrays of keys.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Array:
     Args:
       key: a key, or an array of keys, whose axes come first in the result.
       bit_width: 8, 16, 32 or 64.
-      shape: of what is drawn from one key.
+      shape: the shape of the numbers from one key.
     """
     return random_bits_p.bind(key, bit_width=bit_width, shape=shape)
 
@@ -58,7 +58,7 @@ def random_split(key: Any, shape: tuple[int, ...]) -> Array:
 
     Args:
       key: a key, or an array of keys, whose axes come first in the result.
-      shape: of what is made of one key.
+      shape: the shape of the keys from one key.
     """
     return random_split_p.bind(key, shape=shape)
 
@@ -75,7 +75,7 @@ def _impl_of(aval: ShapedArray, name: str) -> PRNGImpl:
 def _program(
     step: str, impl: PRNGImpl, avals: tuple[ShapedArray, ...], params: Any, options: tuple[bool, bool]
 ) -> core.ClosedJaxpr:
-    """What a function of a generator computes on the words of keys, mapped over the axes of arrays of them."""
+    """The program of a generator's function on the words of keys, mapped over the axes of arrays of keys."""
     mapped = [bool(aval.shape) for aval in avals]
     function = getattr(impl, step)
 
@@ -90,7 +90,7 @@ def _program(
 
 
 def _over(fun: Callable[..., Sequence[Any]], size: int, mapped: Sequence[bool]) -> Callable[..., Sequence[Any]]:
-    """A function of arguments with one more axis in front, but for those that are not mapped."""
+    """A function of arguments with a new leading axis, except for those that are not mapped."""
     axis = batching.AxisData(None, size)
 
     def over(*xs: Any) -> Sequence[Any]:
@@ -104,7 +104,7 @@ def _by_generator(step: str, *names: str) -> Callable[..., Any]:
     """The lowering to a function of the generator.
 
     Args:
-      step: the function.
+      step: the name of the function.
       names: the parameters that it takes after its arguments.
     """
 
@@ -113,7 +113,7 @@ def _by_generator(step: str, *names: str) -> Callable[..., Any]:
         keys = ctx.avals_in[0] if isinstance(ctx.avals_in[0].dtype, KeyDType) else out
         given = tuple(params[name] for name in names)
         options = config.enable_x64.value, config.threefry_partitionable.value
-        avals = tuple(aval.update(vma=frozenset()) for aval in ctx.avals_in)  # what is lowered is one device's
+        avals = tuple(aval.update(vma=frozenset()) for aval in ctx.avals_in)  # the lowering is that of one device
         closed = _program(step, keys.dtype.impl, avals, given, options)
         (found,) = closed.out_avals
         wanted = physical_aval(out)
@@ -207,11 +207,11 @@ def _random_wrap_batch(axis: batching.AxisData, args: Any, dims: Any, *, impl: P
 
 
 def _keys_in_front(keys: ShapedArray, *, shape: tuple[int, ...], **params: Any) -> list[Any]:
-    """The sharding rule of what makes an array of that shape of each key."""
+    """The sharding rule for arrays of a given shape from each key."""
     return [(*axes_of_dims(keys), *[()] * len(shape))]
 
 
-# What is made of a key has the axes of the array of keys in front, so a mapped axis stays where it is.
+# Results have the axes of the array of keys first, so a mapped axis keeps its position.
 RULES: Table = {
     random_seed_p: {
         "abstract_eval": _random_seed_abstract_eval,

@@ -1,4 +1,4 @@
-"""Numbers that others are made of, drawn without arguments of users: uniform, exponential and normal ones."""
+"""Basic random numbers for distributions, without arguments of users: uniform, exponential and normal ones."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def sampler(fun: Function) -> Function:
-    """A program that draws, compiled for each shape and dtype: the argument `shape` and those after it are static.
+    """A program that draws numbers, compiled for each shape and dtype: the arguments from `shape` on are static.
 
-    Called by another sampler it is a call in that one's program.
+    In another sampler it is a call in the program of that one.
     """
     code = fun.__code__
     names = code.co_varnames[: code.co_argcount]
@@ -35,7 +35,7 @@ def sampler(fun: Function) -> Function:
 
 @sampler
 def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Numbers in [0, 1): random bits as the mantissa of a number in [1, 2), from which 1 is taken."""
+    """Numbers in [0, 1): random bits as the mantissa of a number in [1, 2), minus 1."""
     info = dtypes.finfo(dtype)
     width = 8 if info.nmant < 8 else info.bits
     bits = random_bits(key, width, shape)
@@ -71,5 +71,5 @@ def _part(dtype: Any) -> np.dtype[Any]:
 
 
 def probit(u: Any) -> Array:
-    """The number below which a normal variable is with probability (1 + u) / 2."""
+    """The number below which a normal variable lies with probability (1 + u) / 2."""
     return erf_inv(u) * sqrt(2)

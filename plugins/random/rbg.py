@@ -1,7 +1,7 @@
-"""The platform's own generator of bits, and the generators of keys that draw from it: fast, and not mapped faithfully.
+"""The platform's own generator of bits, and the generators of keys based on it; fast, but changed by `vmap`.
 
-The bits that a key gives are the same on one platform and in one release of XLA only. Under `vmap` all bits come from
-the first key, whatever the others are. `rbg` splits keys by threefry2x32, `unsafe_rbg` draws new ones too.
+The bits of a key are the same only on one platform and in one release of XLA. Under `vmap` all bits come from
+the first key. `rbg` splits keys by threefry2x32, `unsafe_rbg` draws new keys from XLA's generator.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def rng_bit_generator(
 
     Args:
       key: the state, uint32[4] or uint64[2].
-      shape: of the bits.
-      dtype: theirs: uint8, uint16, uint32 or uint64.
-      algorithm: by which they are made.
-      out_sharding: how they are divided along explicit axes of the mesh in scope; as types tell if None.
+      shape: the shape of the bits.
+      dtype: their dtype: uint8, uint16, uint32 or uint64.
+      algorithm: the algorithm of the generator.
+      out_sharding: their division along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
-      TypeError: an argument is not as above.
+      TypeError: an argument has another type.
     """
     state, bits = rng_bit_generator_p.bind(
         key,
@@ -103,7 +103,7 @@ def _rng_bit_generator_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[
 
 
 def _rng_bit_generator_batch(args: Any, dims: Any, *, shape: tuple[int, ...], **params: Any) -> tuple[Any, Any]:
-    """The bits of all from the first key, which alone moves on."""
+    """The bits of all elements from the first key, which alone advances."""
     keys = batching.moveaxis(args[0], dims[0], 0)
     size, *words = get_aval(keys).shape
     if not size:
@@ -173,7 +173,7 @@ def _rbg_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Array:
     return _bits(key, shape, bit_width)
 
 
-_APART = 10  # new keys of unsafe_rbg are drawn that far from each other
+_APART = 10  # the distance between the draws for new keys of unsafe_rbg
 
 
 def _unsafe_rbg_split(key: Any, shape: tuple[int, ...]) -> Array:

@@ -1,7 +1,7 @@
 """Threefry-2x32: bits from a key of two words and a counter, by 20 rounds of adding, rotating and mixing.
 
-J. Salmon, M. Moraes, R. Dror and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC '11. How keys are seeded,
-split and counted is jax's, with `jax_threefry_partitionable`, bit for bit. A key here is an array uint32[2].
+J. Salmon, M. Moraes, R. Dror and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC '11. Seeds, splits and
+counters agree with jax's, with `jax_threefry_partitionable`, bit for bit. A key here is an array uint32[2].
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Ar
 
 
 def _in_halves(key: Any, count: int) -> Array:
-    """A number of words, the first half of which are the upper ones, as without `threefry_partitionable`."""
+    """Words, of which the first half are the upper ones, as without `threefry_partitionable`."""
     if count >= 2**32:
         raise ValueError(
             f"random_bits: fewer than 2**32 words are drawn at once without threefry_partitionable, got {count}"
@@ -140,9 +140,9 @@ def _reshape_flat(x: Any, count: int) -> Array:
 
 
 def iota_2x32(shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """The numbers 0, 1, ... of 64 bits in an array of a shape, row by row: their upper and their lower words.
+    """The 64-bit numbers 0, 1, ... in an array of a shape, in row-major order: their upper and their lower words.
 
-    The upper ones are a scalar where all of them are 0.
+    The upper words are a scalar if all of them are 0.
     """
     size = prod(shape)
     if not shape:
@@ -153,7 +153,7 @@ def iota_2x32(shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def wide_iota_2x32(shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """The same for any number of elements, by arithmetic of 64 bits."""
+    """`iota_2x32` for any number of elements, by 64-bit arithmetic."""
     with config.enable_x64(True):
         counts = _reshape(iota_p.bind(dtype=_UINTS[64], shape=(prod(shape),), dimension=0), shape)
         high = shift_right_logical(counts, np.uint64(32))
@@ -199,7 +199,7 @@ def _threefry2x32_batch(args: Any, dims: Any) -> tuple[Any, Any]:
 
 
 def _rounds(key0: Any, key1: Any, x: Any, y: Any) -> list[Any]:
-    """The words that two counts are mixed to, under two words of a key."""
+    """Two counts, mixed under the two words of a key."""
     schedule = (key0, key1, bitwise_xor(bitwise_xor(key0, key1), _PARITY))
     x, y = add(x, key0), add(y, key1)
     for i in range(5):
@@ -219,10 +219,10 @@ _STEPS = np.array([[*_ROTATIONS[i % 2], *(32 - np.array(_ROTATIONS[i % 2])), i +
 
 
 def _mixed_by_loop(key: Sequence[Any], count: Sequence[Any], shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """The same, for the words of new keys, of a shape.
+    """`_rounds` for the words of new keys, of a shape.
 
-    XLA would put the rounds into each kernel that uses a key, once for every number that is drawn. What a loop has
-    computed is read from memory instead, and kernels compile several times faster.
+    XLA would repeat the rounds in each kernel that uses a key, for every number. The results of a loop are read from
+    memory instead, and kernels compile several times faster.
     """
 
     def step(carry: Any, row: Any) -> tuple[Any, None]:
@@ -251,7 +251,7 @@ def _program(avals: tuple[ShapedArray, ...]) -> core.ClosedJaxpr:
 
 
 def _threefry2x32_lowering(ctx: mlir.LoweringRuleContext, *args: Any) -> list[Any]:
-    # One function of the module for each signature, however often a program draws.
+    # One function of the module for each signature, however often a program uses it.
     return mlir.call_jaxpr(ctx, "threefry2x32", _program(tuple(ctx.avals_in)), args)
 
 

@@ -76,12 +76,13 @@ reduce_xor_p = core.Primitive("reduce_xor")
 
 
 def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """The greatest elements along axes; NaN where one is, -inf or the least integer where there are none.
+    """The greatest elements along axes; NaN if any element is NaN, -inf or the least integer without elements.
 
     Args:
       operand: an array; complex numbers are ordered by real part, then imaginary part.
-      axes: what is reduced; an axis appears once.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      axes: the axes to reduce, each at most once.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+        determine.
 
     Returns:
       An array of the dtype of `operand` without these axes.
@@ -131,7 +132,7 @@ def _reduce(primitive: core.Primitive, operand: Any, axes: Sequence[int], out_sh
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
-    """The positions of the greatest elements along an axis: of the first NaN, else of the first greatest.
+    """The positions of the greatest elements along an axis: of the first NaN, or else of the first greatest element.
 
     Args:
       operand: an array of real numbers or booleans.
@@ -153,7 +154,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
-    """The positions of the smallest elements along an axis: of the first NaN, else of the first smallest.
+    """The positions of the smallest elements along an axis: of the first NaN, or else of the first smallest element.
 
     Args, results and errors are those of `argmax`.
     """
@@ -177,10 +178,11 @@ def reduce(
 
     Args:
       operands: an array, or a tree of arrays of one shape, reduced together.
-      init_values: for each array a scalar of its dtype, with which `computation` changes nothing.
-      computation: `(x, y) -> z` on scalars, or on trees of them like `operands`. It must be associative.
+      init_values: for each array a scalar of its dtype, the identity of `computation`.
+      computation: `(x, y) -> z` on scalars, or on trees of scalars like `operands`. It must be associative.
       dimensions: the axes.
-      out_sharding: how the results are divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the divisions of the results along explicit axes of the mesh in scope; by default as types
+        determine.
 
     Returns:
       A tree like `operands` of arrays without these axes.
@@ -207,7 +209,7 @@ def reduce(
 
 
 def _special(computation: Any, init: Any, dtype: Any) -> core.Primitive | None:
-    """The primitive for a computation that is a function of primax, started with its identity."""
+    """The primitive for a computation that is a function of primax and starts with its identity."""
     if isinstance(init, core.Tracer) or computation.__hash__ is None:
         return None
     found = _BY_FUNCTION.get(computation)
@@ -263,7 +265,7 @@ def _abstract_eval(primitive: core.Primitive, monoid: Monoid) -> Callable[..., S
 
 
 def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
-    """The tangent of a greatest or smallest element: the mean of the tangents of all that equal it."""
+    """The tangent of a greatest or smallest element: the mean of the tangents of all elements equal to it."""
 
     def jvp(t: Any, out: Any, operand: Any, *, axes: tuple[int, ...]) -> Array:
         shape = get_aval(operand).shape
@@ -283,7 +285,7 @@ def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[An
     if type(t) is ad.Zero or 0 in get_aval(x).shape:
         out = reduce_prod_p.bind(x, axes=axes)
         return out, ad.Zero.from_primal_value(out)
-    # Division by the factors would be wrong where they are zero; a tree of products is right everywhere.
+    # Division by the factors fails for zeros; a tree of products does not.
     one = MUL.start(get_aval(x).dtype)
     (out,), (tangent,) = ad.jvp_flat(lambda x: fold_along(_mul, [x], axes, [one]), primals, tangents)
     return out, tangent
@@ -339,10 +341,10 @@ def _arg_abstract_eval(name: str) -> Callable[..., ShapedArray]:
 
 
 def _arg_lowering(extremum: core.Primitive) -> Callable[..., Any]:
-    """Two passes that vectorize take less time than one that carries values with their positions.
+    """Two vectorized passes take less time than one pass with values and positions.
 
-    The operand is computed once for both, by the barrier: XLA may compute it anew in each, with other rounding, and the
-    second would find the extremum of the first nowhere.
+    The barrier makes XLA compute the operand once for both. Otherwise XLA may compute it again in each pass, with other
+    rounding, and the second pass may not find the extremum of the first.
     """
 
     def position(x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Array:

@@ -20,12 +20,12 @@ __all__ = ["ADD", "AND", "MAX", "MIN", "MUL", "Monoid", "OR", "XOR"]
 
 @dataclass(frozen=True, slots=True)
 class Monoid:
-    """An elementwise operation that does not care for the order of its operands, nor how they are grouped.
+    """An associative and commutative elementwise operation with an identity.
 
     Attributes:
-      combine: its primitive.
-      identity: from a dtype to the element that changes nothing.
-      accepts: the dtypes it is defined for.
+      combine: the primitive.
+      identity: from a dtype to the identity.
+      accepts: the dtypes for which it is defined.
     """
 
     combine: core.Primitive

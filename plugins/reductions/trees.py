@@ -20,14 +20,14 @@ Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 def fold_along(
     combine: Combine, xs: Sequence[Any], axes: Sequence[int], identities: Sequence[Any] | None = None
 ) -> list[Any]:
-    """What an associative function makes of all elements along axes.
+    """The combination of all elements along axes by an associative function.
 
     Args:
-      combine: `(a, b) -> c` on lists of arrays of any one shape, elementwise.
+      combine: `(a, b) -> c` on lists of arrays of the same shape, elementwise.
       xs: arrays of one shape, whose `axes` have length 1 or more.
-      axes: what is folded.
-      identities: for each array the element that `combine`, which must be commutative, leaves others as they
-        are with. Without them, earlier elements stand left of later ones.
+      axes: the axes to reduce.
+      identities: for each array the identity of `combine`, which must then be commutative. Without them, earlier
+        elements are the left operands.
 
     Returns:
       Arrays without these axes.
@@ -70,12 +70,12 @@ def _halves(combine: Combine, xs: Sequence[Any], size: int, identities: Sequence
 
 
 def scan_along(combine: Combine, xs: Sequence[Any], axes: Sequence[int], reverse: bool = False) -> list[Any]:
-    """What an associative function makes of the elements up to each position along an axis of each array.
+    """The combination of the elements up to each position along an axis of each array by an associative function.
 
     Args:
-      combine: `(a, b) -> c` on lists of arrays, elementwise along the axes; `a` holds earlier elements.
-      xs: arrays of one length of 1 or more along their axes.
-      axes: for each array along which axis to scan.
+      combine: `(a, b) -> c` on lists of arrays, elementwise along the axes; `a` has earlier elements.
+      xs: arrays with the same length, 1 or more, along their axes.
+      axes: the axis of each array.
       reverse: whether to begin at the end.
 
     Returns:

@@ -34,8 +34,8 @@ def checkpoint(
         `scan`, where the compiler cannot merge them, False may be faster.
       policy: selects the residuals to save: a function `(primitive, *avals, **params) -> bool`, such as those in
         `primax.checkpoint_policies`; None saves the arguments only.
-      static_argnums: positions of arguments that are not arrays; without a hash, they prevent caching.
-      static_argnames: names of such arguments.
+      static_argnums: positions of arguments that are not arrays; unhashable values prevent caching.
+      static_argnames: the names of static arguments.
       concrete: must be False; use `static_argnums` for concrete values.
 
     Returns:

@@ -1,4 +1,4 @@
-"""`checkpoint_name`: names for values, by which policies choose what is saved."""
+"""`checkpoint_name`: names for values, by which policies select values to save."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ name_p = core.Primitive("name")
 
 
 def checkpoint_name(x: Any, name: str) -> Array:
-    """The same values under a name, by which a policy can choose to save them, or not to.
+    """The same values with a name, by which a policy can select them.
 
     Args:
       x: a pytree of arrays.
@@ -44,7 +44,7 @@ def _abstract_eval(x: Any, *, name: str) -> ShapedArray:
 
 @ad.linear_together
 def _jvp(primals: Any, tangents: Any, *, name: str) -> tuple[Any, ...]:
-    """The name is that of the value; its tangent has none."""
+    """The name belongs to the value; its tangent has none."""
     return name_p.bind(*primals, name=name), *tangents
 
 

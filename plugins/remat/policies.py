@@ -1,7 +1,7 @@
-"""Policies: which residuals of a checkpointed function are saved for the backward pass, and which are recomputed.
+"""Policies: the selection of residuals of a checkpointed function to save for the backward pass; others are recomputed.
 
-A policy is a hashable function `(primitive, *avals, **params)` that is asked of an operation, with the types of its
-operands, whether its results may be saved.
+A policy is a hashable function `(primitive, *avals, **params)`. It is called for an operation with the types of its
+operands, and returns whether the results may be saved.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 @dataclass(frozen=True, slots=True)
 class _ByName:
-    """Decides by a set of names; `others` is the answer for a name that is not in it, `unnamed` for other values."""
+    """Decides by a set of names; `others` is the result for names outside of it, `unnamed` for values without names."""
 
     names: frozenset[str]
     others: bool
@@ -98,14 +98,14 @@ def save_only_these_names(*names: str) -> Policy:
 
 
 def save_any_names_but_these(*names: str) -> Policy:
-    """Values with names are saved, except for these names."""
+    """Values with names are saved, except for values with these names."""
     return _ByName(_checked("save_any_names_but_these", names), others=True, unnamed=False)
 
 
 def save_anything_except_these_names(*names: str) -> Policy:
     """Everything is saved, except for results of `checkpoint_name` with these names.
 
-    What is named is the result of another operation, which has no name: that one may be saved.
+    The operation that computed a named value has no name, so its result may be saved.
     """
     return _ByName(_checked("save_anything_except_these_names", names), others=True, unnamed=True)
 
@@ -120,5 +120,5 @@ class _Either:
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Values are saved that either of two policies saves."""
+    """Values are saved if either of two policies saves them."""
     return _Either(policy_1, policy_2)

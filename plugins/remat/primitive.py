@@ -1,4 +1,4 @@
-"""The rules of `checkpoint_p`: a call whose derivative saves little of it and computes the rest again."""
+"""The rules of `checkpoint_p`: a call whose derivative saves few residuals and recomputes the others."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJ
 
 
 def _rest(parts: Split, args: Sequence[Any], saved: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any]:
-    """Operands and parameters of what is left for the way back."""
+    """The operands and parameters of the part for the backward pass."""
     available = [*args, *saved]
     return [available[i] for i in parts.inputs], {**params, "jaxpr": parts.rest, "differentiated": True}
 
@@ -55,7 +55,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple
     params = eqn.params
     parts = split(params["jaxpr"], unknown_in, params["policy"])
     if parts.rest is params["jaxpr"]:
-        return None, eqn, parts.unknown_out  # nothing of it was computed before
+        return None, eqn, parts.unknown_out  # no part of it was computed before
     halves = SplitEquation(eqn, unknown_in, parts.unknown_out, parts.known.out_avals[parts.unknown_out.count(False) :])
     operands, rest = _rest(parts, eqn.invars, halves.residuals, params)
     known = halves.known({**params, "jaxpr": parts.known}, parts.known.effects)
@@ -86,7 +86,7 @@ def _lowering(
     differentiated: bool,
     **params: Any,
 ) -> list[Any]:
-    """What is computed again is computed from copies behind a barrier, or else XLA would find it has it already."""
+    """The recomputation starts from copies behind a barrier; otherwise XLA would merge it with the original."""
     if differentiated and prevent_cse and args:
         args = mlir.hlo.OptimizationBarrierOp(args).results
     return mlir.inline_jaxpr(ctx, jaxpr, args)

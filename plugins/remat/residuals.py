@@ -17,7 +17,7 @@ __all__ = ["print_saved_residuals", "saved_residuals"]
 
 
 def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
-    """The values that reverse mode keeps of a function until the way back.
+    """The values that reverse mode keeps from the forward pass of a function for the backward pass.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -25,7 +25,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
       kwargs: its keyword arguments.
 
     Returns:
-      For each value its type, and where it comes from.
+      For each value its type and its origin.
     """
     check_function("saved_residuals", "fun", fun)
     leaves, in_tree = tree.flatten((args, kwargs))
@@ -51,7 +51,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
 
 
 def _origins(eqn: core.JaxprEqn) -> Iterator[tuple[core.Var, str]]:
-    """What each result of an equation is."""
+    """A description of each result of an equation."""
     place = source_info_util.summarize(eqn.source_info)
     if eqn.primitive is checkpoint_p:
         inner = dict(pair for inside in eqn.params["jaxpr"].eqns for pair in _origins(inside))
@@ -69,7 +69,7 @@ def _origins(eqn: core.JaxprEqn) -> Iterator[tuple[core.Var, str]]:
 
 
 def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print the values that reverse mode keeps of a function until the way back, a line for each; see `checkpoint`.
+    """Print the values that reverse mode keeps for the backward pass of a function, one in each line; see `checkpoint`.
 
     >>> import primax as px
     >>> px.ad_checkpoint.print_saved_residuals(lambda x, y: x * y, 2.0, 3.0)

@@ -19,13 +19,13 @@ checkpoint_p = core.Primitive("checkpoint", multiple_results=True)
 
 
 class Split(NamedTuple):
-    """The result of splitting a program in two.
+    """A program split into two parts.
 
     Attributes:
-      known: from the known inputs to the known outputs, then what is saved.
-      rest: to the unknown outputs; it computes again what it needs and was not saved.
-      inputs: the inputs of `rest`: i stands for input i of the whole, counting on from there for what is saved.
-      unknown_out: for each output of the whole whether it is unknown.
+      known: from the known inputs to the known outputs, then the saved values.
+      rest: to the unknown outputs; it recomputes values that were not saved.
+      inputs: the inputs of `rest`: i is input i of the whole program; larger numbers are the saved values.
+      unknown_out: for each output of the whole program whether it is unknown.
     """
 
     known: core.ClosedJaxpr
@@ -40,7 +40,7 @@ def split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy |
     Args:
       closed: the program.
       unknown_in: for each input whether it is unknown.
-      policy: what may be saved of what the known inputs determine; nothing, if None.
+      policy: selects the values to save among those that the known inputs determine; None for none.
     """
     key = ("checkpoint", tuple(unknown_in), policy)
     return core.cached(closed, key, lambda: _split(closed, unknown_in, policy))
@@ -58,7 +58,7 @@ def _split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy 
     chosen = _choose(known.jaxpr, needed, policy)
     if not (n_known or chosen.saved or known.effects):
         nothing = core.ClosedJaxpr(known.jaxpr.replace(constvars=[], outvars=[], eqns=[]))
-        return Split(nothing, closed, list(range(n_inputs)), parts.unknown_out)  # what is cached on it is found again
+        return Split(nothing, closed, list(range(n_inputs)), parts.unknown_out)  # reuses the values cached on it
     again = known.jaxpr.replace(
         invars=[*known.jaxpr.invars, *chosen.saved], outvars=needed, eqns=chosen.again, effects=core.no_effects
     )
@@ -87,12 +87,12 @@ def _split(closed: core.ClosedJaxpr, unknown_in: Sequence[bool], policy: Policy 
 
 
 class _Choice(NamedTuple):
-    """What of a program runs now, and what again.
+    """The parts of a program to run now and to recompute.
 
     Attributes:
       saved: the variables to save.
-      now: the equations of the program, which bind these too.
-      again: equations that compute from `saved` and the inputs what is needed.
+      now: the equations of the program that also bind these.
+      again: equations that compute the needed values from `saved` and the inputs.
     """
 
     saved: list[Any]
@@ -101,7 +101,7 @@ class _Choice(NamedTuple):
 
 
 def _choose(jaxpr: core.Jaxpr, outvars: Sequence[Any], policy: Policy | None) -> _Choice:
-    """Go back from what is needed to what is saved. What has effects is not done twice: its results are saved."""
+    """Go back from the needed values to the saved ones. Equations with effects run once: their results are saved."""
     needed = set(outvars)
     chosen = _Choice([], [], [])
     for eqn in reversed(jaxpr.eqns):
@@ -120,7 +120,7 @@ def _choose(jaxpr: core.Jaxpr, outvars: Sequence[Any], policy: Policy | None) ->
 
 
 def _split_scan(eqn: core.JaxprEqn, policy: Policy) -> tuple[core.JaxprEqn, core.JaxprEqn, list[Any]]:
-    """A scan that stacks what a policy saves of each step, one that computes the same from that, and what is saved."""
+    """A scan that stacks values that a policy saves in each step, a scan that recomputes the rest, and these values."""
     body = _flat(eqn.params["jaxpr"])
     inner = _choose(body.jaxpr, body.jaxpr.outvars, policy)
     if not inner.saved:
@@ -140,7 +140,7 @@ def _split_scan(eqn: core.JaxprEqn, policy: Policy) -> tuple[core.JaxprEqn, core
 
 
 class _Inlining(Interpreter):
-    """Puts the programs of calls in their places, so that a policy is asked of each operation."""
+    """Replaces calls by the equations of their programs, so that a policy is called for each operation."""
 
     def equation(self, eqn: core.JaxprEqn, values: list[Any]) -> list[Any]:
         if eqn.primitive in (jit_p, checkpoint_p):

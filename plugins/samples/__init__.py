@@ -1,1 +1,1 @@
-"""Samples of the built-in primitives, a module for each family, which the conformance kit alone imports."""
+"""Samples of the built-in primitives, a module for each family, which only the conformance kit imports."""

@@ -1,4 +1,4 @@
-"""Samples of whole powers."""
+"""Samples of integer powers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples of calls to code that primax cannot look into."""
+"""Samples of calls to code outside of primax."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _debug_samples() -> Iterator[core.Sample]:
 
 
 def _ffi_samples() -> Iterator[core.Sample]:
-    """Calls of the one foreign function that comes with jaxlib, which takes an array and returns nothing."""
+    """Calls of the only foreign function in jaxlib that takes an array and returns nothing."""
     for method in ffi.vmap_methods:
         params = {
             "target_name": "dce_sink",

@@ -13,7 +13,7 @@ __all__ = ["SAMPLES"]
 
 
 def _samples() -> list[core.Sample]:
-    """Results that are computed, constant or arguments; and a call in a call that does not use an argument."""
+    """Results that are computed, constants or arguments; and a nested call with an unused argument."""
     x, y, n = np.array([0.3, -1.2, 2.6]), np.array([1.7, 0.8, -0.6]), np.array([7, -3], np.int32)
     mul, add = core.primitives.mul_p.bind, core.primitives.add_p.bind
 

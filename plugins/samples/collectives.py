@@ -73,7 +73,7 @@ def _broadcasts() -> Iterator[core.Sample]:
 
 
 def _ragged() -> Iterator[core.Sample]:
-    """Chunks of which some are empty, beside rows that nobody sends."""
+    """Chunks, some of which are empty, and rows that receive nothing."""
     counts = [np.array(x, np.int32) for x in ([[0, 1], [0, 1]], [[1, 2], [0, 1]], [[0, 1], [2, 0]], [[1, 0], [2, 1]])]
     params = {"axis_name": ("i",), "axis_index_groups": None, "axis_size": 2}
     skip = {"inputs_unchanged": "it calls rules with the values of all, stacked, whose counts are no vectors"}

@@ -1,4 +1,4 @@
-"""Samples of operations that hold their own program, and of calls."""
+"""Samples of operations with their own program, and of calls."""
 
 from __future__ import annotations
 

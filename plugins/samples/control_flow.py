@@ -23,7 +23,7 @@ __all__ = ["SAMPLES"]
 
 
 def _cond_samples() -> list[core.Sample]:
-    """Three branches, one of which depends on nothing; two, of which one returns what it is given."""
+    """Three branches, one of which is constant; two branches, one of which returns its operand."""
     x, y, n = numbers((3,), np.float64), numbers((3,), np.float64, 4), numbers((2,), np.int32)
 
     def choose(i: Any, x: Any, y: Any, n: Any) -> Any:
@@ -73,7 +73,7 @@ def _scan_samples() -> list[core.Sample]:
 
 
 def _while_samples() -> list[core.Sample]:
-    """A number of steps that the condition closes over, and a condition on what is computed."""
+    """A number of steps that the condition closes over, and a condition on a computed value."""
     y, x = numbers((2,), np.float64), numbers((2,), np.float64, 4)
 
     def count(n: Any, y: Any, x: Any) -> Any:

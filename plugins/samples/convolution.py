@@ -1,4 +1,4 @@
-"""Samples of convolutions, and the same computed by NumPy."""
+"""Samples of convolutions, and reference values by NumPy."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ __all__ = ["SAMPLES"]
 
 
 def _cumulated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of NumPy from the start, as one from either end."""
+    """A function of NumPy from the start, extended to begin at either end."""
 
     def reference(x: Any, *, axis: int, reverse: bool) -> Any:
         return np.flip(function(np.flip(x, axis), axis), axis) if reverse else function(x, axis)

@@ -1,4 +1,4 @@
-"""Samples of functions that say how they are mapped, whose rules say what a loop would give."""
+"""Samples of functions with custom batch rules that agree with a loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["SAMPLES"]
 
 
 def _vmap_samples() -> list[core.Sample]:
-    """Two results, each of which is mapped along with some of the arguments only."""
+    """Two results, each of which is mapped only if some of the arguments are."""
     x, y, n = numbers((3,), np.float64), numbers((3,), np.float64, 4), numbers((2,), np.int32)
 
     @custom_vmap

@@ -1,4 +1,4 @@
-"""Samples of functions with custom derivatives, whose rules say what differences say too."""
+"""Samples of functions with custom derivative rules that agree with finite differences."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _vjp_samples() -> list[core.Sample]:
 
 
 def _lin_samples() -> list[core.Sample]:
-    """The derivative of the function above, of which only the transpose can be computed."""
+    """The derivative of the function above, which has only a transpose."""
     (called,) = _vjp_samples()
 
     def tangents(*args: Any) -> list[Any]:

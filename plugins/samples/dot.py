@@ -1,4 +1,4 @@
-"""Samples of products of arrays, and the same by NumPy."""
+"""Samples of products of arrays, and reference values by NumPy."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ __all__ = ["SAMPLES"]
 
 
 def _call_samples() -> list[core.Sample]:
-    """With results and arguments of which some are integers."""
+    """With results and arguments, some of which are integers."""
     artifact, args = _sampled()
     skip = dict.fromkeys(
         ("jvp", "linearity", "second_derivatives"), "an exported function can be differentiated in reverse mode only"
@@ -24,7 +24,7 @@ def _call_samples() -> list[core.Sample]:
 
 
 def _tangent_samples() -> list[core.Sample]:
-    """At a tangent of the argument that has one."""
+    """With a tangent of the argument that has one."""
     artifact, args = _sampled()
     return [core.Sample([*args, args[0] / 2], {"artifact": artifact})]
 

@@ -1,4 +1,4 @@
-"""Samples of indexing: rows, elements and windows, of which some are partly outside."""
+"""Samples of indexing: rows, elements and windows, some of which are partly outside."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _scatters(at: Callable[[Any, Any, Any], Any]) -> Callable[[], list[core.Samp
     """Samples of a scatter.
 
     Args:
-      at: what changes elements of an array in NumPy: `(x, index, updates) -> None`.
+      at: changes elements of an array in NumPy: `(x, index, updates) -> None`.
     """
 
     def by_rows(x: Any, i: Any, updates: Any, **_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Samples of decompositions and solvers, of well conditioned matrices whose eigenvalues are far apart."""
+"""Samples of decompositions and solvers, for well-conditioned matrices with separated eigenvalues."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def dominant(shape: Sequence[int], dtype: Any = np.float32, start: int = 0) -> A
 
 
 def positive(shape: Sequence[int], dtype: Any = np.float32) -> Any:
-    """Hermitian matrices with positive eigenvalues that are far apart."""
+    """Hermitian matrices with positive, separated eigenvalues."""
     x = dominant(shape, dtype)
     return ((x + x.swapaxes(-1, -2).conj()) / 2).astype(dtype)
 
@@ -244,7 +244,7 @@ def _solve_samples() -> list[core.Sample]:
 
 
 def _factored(a: Any) -> tuple[Any, Any]:
-    """The LU decomposition of matrices that need no exchanges of rows."""
+    """The LU decomposition of matrices that need no row exchanges."""
     factors = np.array(a)
     for i in range(a.shape[-1] - 1):
         factors[..., i + 1 :, i] /= factors[..., i, None, i]

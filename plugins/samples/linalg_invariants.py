@@ -1,4 +1,4 @@
-"""What matrices determine of their decompositions, for the conformance kit, by NumPy."""
+"""The parts of decompositions that matrices determine, for the conformance kit, by NumPy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _adjoint(x: Any) -> Any:
 
 
 def _pairs(columns: Any, rows: Any) -> Any:
-    """The products of each column with the row of its number, of shape (..., number, m, n)."""
+    """The products of each column with the corresponding row, of shape (..., number, m, n)."""
     return np.einsum("...ik,...kj->...kij", columns, rows)
 
 
@@ -37,7 +37,7 @@ def _by_column(x: Any, order: Any) -> np.ndarray:
 
 
 def reflected(a: Any, taus: Any) -> np.ndarray:
-    """The square orthogonal matrices that reflections below the diagonals of matrices make."""
+    """The square orthogonal matrices of reflections below the diagonals of matrices."""
     m = a.shape[-2]
     q = np.broadcast_to(np.eye(m), (*a.shape[:-2], m, m))
     for i in range(taus.shape[-1]):
@@ -48,7 +48,7 @@ def reflected(a: Any, taus: Any) -> np.ndarray:
 
 
 def of_svd(results: Values, args: Values) -> list[Any]:
-    """Singular values in their order, and pairs of orthonormal vectors up to a phase that both have."""
+    """Singular values in their order, and pairs of orthonormal vectors up to a common phase."""
     s, *vectors = results
     if not vectors:
         return [s]
@@ -64,7 +64,7 @@ def of_eigh(results: Values, args: Values) -> list[Any]:
 
 
 def of_eig(results: Values, args: Values) -> list[Any]:
-    """Eigenvalues in any order, and vectors up to signs, as they are normalized with a real component."""
+    """Eigenvalues in any order, and vectors up to signs, since they are normalized to a real component."""
     w, *vectors = results
     order = np.argsort(w, -1)
     ordered = [_by_column(v, order) for v in vectors]
@@ -89,13 +89,13 @@ def of_qr(results: Values, args: Values) -> list[Any]:
 
 
 def of_reflections(results: Values, args: Values) -> list[Any]:
-    """The same of the QR decomposition that reflections are."""
+    """The same for the QR decomposition that the reflections represent."""
     a, taus = results
     return of_qr([reflected(a, taus), np.triu(a)], args)
 
 
 def of_pivoted_reflections(results: Values, args: Values) -> list[Any]:
-    """The same of the QR decomposition with pivots that reflections are."""
+    """The same for the QR decomposition with pivots that the reflections represent."""
     a, pivots, taus = results
     return [*of_reflections([a, taus], args), pivots]
 

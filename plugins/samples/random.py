@@ -46,7 +46,7 @@ _WORDS = np.arange(8, dtype=np.uint32).reshape(2, 2, 2) + 5
 
 
 def _key_samples(*ways: dict[str, Any], others: Sequence[Any] = ()) -> Callable[[], list[core.Sample]]:
-    """Samples at one key and at an array of keys, followed by other arguments."""
+    """Samples with one key and with an array of keys, followed by other arguments."""
 
     def make() -> list[core.Sample]:
         impl = find_prng_impl("threefry2x32")
@@ -57,7 +57,7 @@ def _key_samples(*ways: dict[str, Any], others: Sequence[Any] = ()) -> Callable[
 
 
 def _samples_by_impl(*args: Any) -> Callable[[], list[core.Sample]]:
-    """A sample at each argument, for a primitive whose parameter is a generator."""
+    """A sample for each argument, for a primitive whose parameter is a generator."""
     return lambda: [core.Sample([x], {"impl": find_prng_impl("threefry2x32")}) for x in args]
 
 

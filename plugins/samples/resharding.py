@@ -1,4 +1,4 @@
-"""Samples of what leaves values as they are, on a mesh of one device."""
+"""Samples of operations that leave values unchanged, on a mesh of one device."""
 
 from __future__ import annotations
 

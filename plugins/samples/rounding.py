@@ -1,4 +1,4 @@
-"""Samples of rounding, in each way."""
+"""Samples of rounding by each method."""
 
 from __future__ import annotations
 

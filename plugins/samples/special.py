@@ -1,4 +1,4 @@
-"""Samples of special functions of several arguments, of which some are constant."""
+"""Samples of special functions of several arguments, some of which are constant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["SAMPLES"]
 
 
 def _beta_samples() -> list[core.Sample]:
-    """Of rank 0, so that there is less to compile."""
+    """Of rank 0, to save compilation time."""
     return [core.Sample([np.float32(1.3), np.float32(2.6), np.float32(0.4)], constant=[0, 1])]
 
 
@@ -30,7 +30,7 @@ _NO_SECOND = {"second_derivatives": "its derivatives are not known in closed for
 
 
 def _gamma_samples(**options: Any) -> Callable[..., Any]:
-    """Of rank 0, so that there is less to compile."""
+    """Of rank 0, to save compilation time."""
     return lambda: [core.Sample([np.float32(2.7), np.float32(1.6)], **options)]
 
 

@@ -1,4 +1,4 @@
-"""Samples of what makes, joins, cuts and rearranges arrays."""
+"""Samples of operations that make, join, slice and rearrange arrays."""
 
 from __future__ import annotations
 

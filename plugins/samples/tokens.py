@@ -1,4 +1,4 @@
-"""Samples of what keeps values in programs."""
+"""Samples of operations that keep values in programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples of windows, with what NumPy makes of them, element by element."""
+"""Samples of windows, with reference values by NumPy, element by element."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WAYS = (_UNDILATED, {**_DILATED, "padding": ((1, 0), (-1, 2))})
 
 
 def _held(shape: Any, params: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """The index of each window, with those of the elements in it."""
+    """The index of each window, with the indices of the elements in it."""
     ones = (1,) * len(shape)
     base, step = params.get("base_dilation", ones), params.get("window_dilation", ones)
     low = [before for before, _ in params["padding"]]
@@ -77,7 +77,7 @@ def _scattered(source: Any, operand: Any, *, select_prim: Any, **params: Any) ->
 
 
 def _window_samples(monoid: Monoid, ufunc: np.ufunc) -> Maker:
-    """Samples of a reduction of windows, of each kind of dtype in another way."""
+    """Samples of a reduction of windows, with different options for each kind of dtype."""
 
     reference = _reduced(ufunc, monoid.start)
 

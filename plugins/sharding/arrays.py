@@ -1,4 +1,4 @@
-"""Arrays over several devices, from their parts."""
+"""Arrays over several devices, made from their parts."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def _sharding(function: str, given: Any) -> Any:
 
 
 def _refuse_summands(function: str, sharding: Any) -> None:
-    """Refuse a sharding over summands: the index of a part does not say to which summand it belongs.
+    """Raise an error for a sharding over summands: the index of a part does not determine its summand.
 
     Raises:
-      ValueError: it is one.
+      ValueError: `sharding` is one.
     """
     if getattr(getattr(sharding, "spec", None), "unreduced", ()):
         raise ValueError(
@@ -56,7 +56,7 @@ def make_array_from_callback(
       dtype: the dtype to which the parts are converted; None keeps theirs.
 
     Raises:
-      ValueError: the shape cannot be divided so, or parts are of another shape or of several dtypes.
+      ValueError: the sharding cannot divide the shape, or the parts have other shapes or several dtypes.
 
     >>> import numpy as np, primax as px
     >>> mesh = px.make_mesh((1,), ("i",))
@@ -87,11 +87,11 @@ def make_array_from_single_device_arrays(
     Args:
       shape: the shape of the whole.
       sharding: the sharding of the array.
-      arrays: one array on each device of this process that the sharding has, in any order.
+      arrays: one array on each device of this process in the sharding, in any order.
       dtype: the dtype of the whole, if there are no parts.
 
     Raises:
-      ValueError: a part is missing, or of another shape or dtype.
+      ValueError: a part is missing, or has another shape or dtype.
     """
     function = "make_array_from_single_device_arrays"
     shape, sharding = _shape(function, shape), _sharding(function, sharding)
@@ -114,12 +114,12 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
 
     Args:
       sharding: the sharding of the whole array.
-      local_data: the part of this process, or all of the array; or such parts in containers, for as many arrays.
-      global_shape: the shape of the whole; where it is None, or None stands for the length of an axis, the parts of
-        processes are put together along that axis. For containers it is None, or holds a tuple for each array.
+      local_data: the part of this process, or the whole array; or containers of these, for several arrays.
+      global_shape: the shape of the whole. If it is None, or has None as the length of an axis, the parts of the
+        processes are concatenated along that axis. For containers it is None, or has a tuple for each array.
 
     Raises:
-      ValueError: the local part has a shape that does not fit.
+      ValueError: the shape of the local part does not fit.
     """
     function = "make_array_from_process_local_data"
     sharding = _sharding(function, sharding)
@@ -163,7 +163,7 @@ def _from_local_data(function: str, sharding: Any, local_data: Any, global_shape
 
 
 def _process_spans(sharding: Any, ndim: int) -> list[tuple[int, int]]:
-    """For each axis among how many processes it is divided, and which part is this one's."""
+    """For each axis the number of processes that divide it, and the part of this process."""
     tiles, places = sharding.tiles(ndim), sharding.places(ndim)
     devices = list(sharding.devices_indices_map(tiles))
     own = sharding.addressable_devices

@@ -23,10 +23,10 @@ custom_partitioning_p = core.Primitive("custom_partitioning", multiple_results=T
 
 
 class custom_partitioning:
-    """A function with a partition of its own, for what XLA divides badly or not at all, such as foreign functions.
+    """A function with its own partitioning, for operations that XLA divides badly or not, such as foreign functions.
 
-    `def_partition` says how it is divided. On one device, inside of `shard_map`, and on platforms other than CPUs, the
-    function is computed as any other. It has no derivatives or batching of its own; wrap it in `custom_vjp` and
+    `def_partition` sets the partitioning. On one device, inside `shard_map`, and on platforms other than CPUs, the
+    function runs without it. It has no derivative or batch rules; for these, wrap it in `custom_vjp` and
     `custom_vmap`.
 
     Args:
@@ -71,28 +71,28 @@ class custom_partitioning:
         permutation_factors: Sequence[str] = (),
         **factor_sizes: int,
     ) -> Callable[..., Any]:
-        """Say how the function is divided.
+        """Set the partitioning.
 
         Args:
           partition: `(*static_args, mesh, arg_shapes, result_shape) -> (mesh, fun, result_shardings, arg_shardings)`.
             The shapes are `ShapeDtypeStruct`s with the shardings that XLA has found, in the structure of the arguments
             and of the result; `fun` computes one device's parts of the results from its parts of the arguments, and may
             communicate along the axes of the mesh.
-          infer_sharding_from_operands: not used: shardings follow from `sharding_rule`.
-          propagate_user_sharding: not used, likewise.
+          infer_sharding_from_operands: ignored: shardings follow from `sharding_rule`.
+          propagate_user_sharding: ignored, too.
           decode_shardings: True; shardings are over the mesh.
-          sharding_rule: how dimensions belong together: text such as `"i k, k j -> i j"`, an `SdyShardingRule`, or a
-            function `(*static_args, mesh, operand_types, result_types)` that returns one of these.
-          reduction_factors: as of `SdyShardingRule`, where the rule is text; so are the following.
-          need_replication_factors: those that must not be divided.
-          permutation_factors: those along which devices exchange values.
-          factor_sizes: how long factors within parentheses are.
+          sharding_rule: the correspondence of dimensions: a text such as `"i k, k j -> i j"`, an `SdyShardingRule`, or
+            a function `(*static_args, mesh, operand_types, result_types)` that returns one of these.
+          reduction_factors: as for `SdyShardingRule`, if the rule is a text; the same holds for the following ones.
+          need_replication_factors: the factors that must not be divided.
+          permutation_factors: the factors along which devices exchange values.
+          factor_sizes: the lengths of factors in parentheses.
 
         Returns:
           `partition`.
 
         Raises:
-          TypeError: `partition` is not callable, or `sharding_rule` is something else.
+          TypeError: `partition` is not callable, or `sharding_rule` has another type.
           ValueError: `sharding_rule` is not a rule, or `decode_shardings` is not True.
         """
         check_function("def_partition", "partition", partition)
@@ -187,7 +187,7 @@ def _divided(
     operands: Sequence[Any],
     results: Sequence[Any],
 ) -> tuple[Callable[..., Any], list[Any], list[Any]]:
-    """What the user's partition says, flat."""
+    """The result of the user's partition, flat."""
     whole = NamedSharding(mesh, PartitionSpec())
 
     def shapes(structure: Any, avals: Sequence[Any], shardings: Sequence[Any]) -> Any:
@@ -227,7 +227,7 @@ def _divided(
 
 
 def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
-    return interpreter.interpret(eqn.params["call"], *values)  # the partition is that of the function as it is
+    return interpreter.interpret(eqn.params["call"], *values)  # the partition is valid only for the unchanged function
 
 
 _NONE = "wrap the function in custom_vjp or custom_jvp, outside of custom_partitioning"

@@ -25,17 +25,17 @@ inspect_sharding_p = core.Primitive("inspect_sharding", multiple_results=True)
 def visualize_sharding(
     shape: Sequence[int], sharding: Any, *, use_color: bool = True, picture: str | Path | None = None
 ) -> None:
-    """Show which devices hold which part of an array of one or two axes.
+    """Show the devices that hold each part of an array with one or two axes.
 
     Args:
-      shape: its shape.
-      sharding: how it lies.
-      use_color: whether each part has a color of its own; on a terminal only, and in a picture.
-      picture: the file that a picture is written to, as SVG, in place of the text that is printed if this is None.
+      shape: the shape of the array.
+      sharding: its sharding.
+      use_color: whether each part has its own color; only on a terminal and in a picture.
+      picture: the file for a picture as SVG; by default, text is printed instead.
 
     Raises:
       TypeError: `picture` is not a path.
-      ValueError: there are more axes, or none.
+      ValueError: the array has more axes, or none.
 
     >>> import primax as px
     >>> mesh = px.make_mesh((1,), ("i",))
@@ -79,7 +79,7 @@ def _print(texts: list[list[str]], colored: bool) -> None:
 
 
 def _svg(texts: list[list[str]], shape: tuple[int, ...], colored: bool) -> str:
-    """A picture whose sides are as those of the array, within bounds that keep the texts legible."""
+    """A picture with the proportions of the array, within bounds that keep the texts legible."""
     rows, columns = len(texts), len(texts[0])
     width = max(8 * max(len(text) for row in texts for text in row) + 16, 480 // columns)
     height = min(max(width * columns * shape[0] // (max(shape[1], 1) * rows), 32), 480)
@@ -97,15 +97,15 @@ def _svg(texts: list[list[str]], shape: tuple[int, ...], colored: bool) -> str:
 
 
 def visualize_array_sharding(arr: Any, *, use_color: bool = True, picture: str | Path | None = None) -> None:
-    """Show which devices hold which part of an array, or of a value inside of jit.
+    """Show the devices that hold each part of an array, or of a value inside a program.
 
     Args:
-      arr: the array, of one or two axes.
-      use_color: as that of `visualize_sharding`.
-      picture: as that of `visualize_sharding`.
+      arr: the array, with one or two axes.
+      use_color: as for `visualize_sharding`.
+      picture: as for `visualize_sharding`.
 
     Raises:
-      ValueError: there are more axes, or none.
+      ValueError: the array has more axes, or none.
     """
     shape = core.get_aval(arr).shape
     inspect_array_sharding(
@@ -114,13 +114,13 @@ def visualize_array_sharding(arr: Any, *, use_color: bool = True, picture: str |
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
-    """Call a function with the sharding of an array, or of a value inside of a program.
+    """Call a function with the sharding of an array, or of a value inside a program.
 
-    How a value inside of a program lies is known when that is compiled: `callback` is called then, once.
+    The sharding of a value inside a program is determined at compilation, which calls `callback` once.
 
     Raises:
       TypeError: `callback` is not a function.
-      ValueError: `value` is inside of `shard_map`, where each device has a part of its own.
+      ValueError: `value` is inside `shard_map`, where each device has its own part.
     """
     check_function("inspect_array_sharding", "callback", callback)
     inspect_sharding_p.bind(value, callback=callback)

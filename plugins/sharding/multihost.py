@@ -28,7 +28,7 @@ _AXIS = "processes"
 
 
 def _host_value(function: str, x: Any) -> np.ndarray[Any, Any]:
-    """The value of an array that this process has, in primax's dtype."""
+    """The value of an array in this process, in its dtype in primax."""
     aval = core.get_aval(x)
     if isinstance(x, core.ShapeDtypeStruct):
         raise TypeError(f"{function}: arrays must have values, got {x!r}")
@@ -38,7 +38,7 @@ def _host_value(function: str, x: Any) -> np.ndarray[Any, Any]:
 
 
 def _mesh() -> Mesh:
-    """A mesh of one device of each process."""
+    """A mesh with one device of each process."""
     first: dict[int, Any] = {}
     for device in backend.devices():
         first.setdefault(device.process_index, device)
@@ -48,7 +48,7 @@ def _mesh() -> Mesh:
 
 
 def _stacked(x: np.ndarray[Any, Any]) -> core.Array:
-    """An array over all processes, of which each has its own part along a new first axis."""
+    """An array over all processes, with the part of each along a new first axis."""
     mesh = _mesh()
     part = backend.put_value(x[None], False, mesh.local_devices[0])
     sharding = NamedSharding(mesh, PartitionSpec(_AXIS))
@@ -56,7 +56,7 @@ def _stacked(x: np.ndarray[Any, Any]) -> core.Array:
 
 
 def _gathered(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The arrays of all processes, along a new first axis."""
+    """The arrays of all processes, stacked along a new first axis."""
     return np.asarray(device_put(_stacked(x), NamedSharding(_mesh(), PartitionSpec())))
 
 
@@ -72,7 +72,7 @@ def _digest(*leaves: Any) -> np.ndarray[Any, Any]:
 
 
 def _odd(digest: np.ndarray[Any, Any]) -> list[int]:
-    """The processes whose digest is another than that of process 0."""
+    """The processes whose digest differs from that of process 0."""
     all_digests = _gathered(digest)
     return [process for process, each in enumerate(all_digests) if (each != all_digests[0]).any()]
 
@@ -81,10 +81,10 @@ def sync_global_devices(name: str) -> None:
     """Wait until all processes have called this function.
 
     Args:
-      name: of this place in the program, the same in all processes.
+      name: the name of this place in the program, the same in all processes.
 
     Raises:
-      AssertionError: others have come to a place of another name.
+      AssertionError: another process has reached a place with another name.
       XlaError: another process is lost.
     """
     if not isinstance(name, str):
@@ -103,13 +103,13 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
     Args:
       in_tree: arrays and numbers in any containers, of the same structure, shapes and dtypes in all processes.
-      is_source: whether this process is the one; if None, process 0 is.
+      is_source: whether this process is the source; by default process 0 is.
 
     Returns:
       The same structure of NumPy arrays.
 
     Raises:
-      XlaError: another process is lost, or its arrays are of other types.
+      XlaError: another process is lost, or its arrays have other types.
     """
     function = "broadcast_one_to_all"
     if is_source is None:
@@ -133,14 +133,14 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     Args:
       in_tree: arrays and numbers in any containers, of the same shapes in all processes; or arrays over the devices of
         several processes, whose whole value is returned.
-      tiled: True puts the arrays one after the other along their first axis; False stacks them along a new first axis.
+      tiled: True concatenates the arrays along their first axis; False stacks them along a new first axis.
 
     Returns:
       The same structure of NumPy arrays.
 
     Raises:
       ValueError: `tiled` is False, and an array is over the devices of several processes.
-      XlaError: another process is lost, or its arrays are of other types.
+      XlaError: another process is lost, or its arrays have other types.
     """
     leaves, structure = tree.flatten(in_tree)
     return tree.unflatten(structure, [_gather_leaf(leaf, tiled) for leaf in leaves])
@@ -168,10 +168,10 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
     Args:
       in_tree: arrays and numbers in any containers.
-      fail_message: what the message begins with.
+      fail_message: the beginning of the message.
 
     Raises:
-      AssertionError: they differ from those of process 0, in the processes that the message names.
+      AssertionError: they differ from those of process 0; the message names the processes.
     """
     leaves, structure = tree.flatten(in_tree)
     values = [_host_value("assert_equal", leaf) for leaf in leaves]
@@ -206,15 +206,15 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     """Arrays over all processes, from the part of each process.
 
     Args:
-      local_inputs: arrays in any containers: what the devices of this process have together.
-      global_mesh: a mesh in which the devices of each process are a rectangle.
-      pspecs: how arrays lie along the mesh; one, or a tree of them that is a prefix of `local_inputs`.
+      local_inputs: arrays in any containers: the joint parts of the devices of this process.
+      global_mesh: a mesh in which the devices of each process form a rectangle.
+      pspecs: the specifications of the arrays over the mesh; one, or a tree that is a prefix of `local_inputs`.
 
-    Returns:
-      The same structure. Arrays over several processes are as they were.
+      Returns:
+        The same structure. Arrays over several processes are unchanged.
 
-    Raises:
-      ValueError: a part cannot be divided so, or the mesh has no such rectangle.
+      Raises:
+        ValueError: a part cannot be divided in this way, or the devices form no rectangle.
     """
     function = "host_local_array_to_global_array"
 
@@ -243,14 +243,14 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
     Args:
       global_inputs: arrays in any containers.
-      global_mesh: a mesh in which the devices of each process are a rectangle.
-      pspecs: how arrays are to lie along the mesh; one, or a tree of them that is a prefix of `global_inputs`.
+      global_mesh: a mesh in which the devices of each process form a rectangle.
+      pspecs: the required specifications over the mesh; one, or a tree that is a prefix of `global_inputs`.
 
-    Returns:
-      The same structure. Arrays on devices of this process alone are as they were.
+      Returns:
+        The same structure. Arrays on devices of this process alone are unchanged.
 
-    Raises:
-      ValueError: an array cannot be divided so, or the mesh has no such rectangle.
+      Raises:
+        ValueError: an array cannot be divided in this way, or the devices form no rectangle.
     """
     function = "global_array_to_host_local_array"
 

@@ -1,4 +1,4 @@
-"""How the dimensions of operands and results belong together, in the notation of Shardy's documentation."""
+"""The correspondence of the dimensions of operands and results, in the notation of Shardy's documentation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOKEN = re.compile(rf"\s*(\.\.\.\d*|{BATCHING}\d*|[A-Za-z_]\w*|\(|\)|\S)")
 
 
 class CompoundFactor(tuple[str, ...]):
-    """Several factors that make one dimension, the slowest first.
+    """Several factors of one dimension, the slowest-varying first.
 
     Raises:
       ValueError: there are fewer than two, or one is not a name.
@@ -36,7 +36,7 @@ class ArrayMapping(tuple[Any, ...]):
     """The dimensions of one operand or result: names of factors, and `CompoundFactor`s; the first may be `BATCHING`.
 
     Raises:
-      ValueError: a dimension is something else.
+      ValueError: a dimension has another type.
     """
 
     __slots__ = ()
@@ -52,7 +52,7 @@ class ArrayMapping(tuple[Any, ...]):
 
 
 def _all_of(argument: str, given: Any, kind: type) -> tuple[Any, ...]:
-    """The elements of an argument of `SdyShardingRule`, which must be of one kind."""
+    """The elements of an argument of `SdyShardingRule`, which must all have one type."""
     found = () if isinstance(given, str) else tuple(sequence("SdyShardingRule", argument, given))
     if isinstance(given, str) or not all(isinstance(each, kind) for each in found):
         raise TypeError(f"SdyShardingRule: {argument} must be a sequence of {kind.__name__}, got {given!r}")
@@ -60,19 +60,19 @@ def _all_of(argument: str, given: Any, kind: type) -> tuple[Any, ...]:
 
 
 class SdyShardingRule:
-    """How dimensions belong together: those of one name are divided alike.
+    """The correspondence of dimensions: factors of one name are divided in the same way.
 
     Attributes:
       operand_mappings: an `ArrayMapping` for each operand.
       result_mappings: one for each result.
-      reduction_factors: names of operands that are summed, or the like.
-      need_replication_factors: those that must not be divided.
-      permutation_factors: those along which devices exchange values.
-      factor_sizes: how long the factors within `CompoundFactor`s are.
+      reduction_factors: names in operands over which the operation reduces.
+      need_replication_factors: names that must not be divided.
+      permutation_factors: names along which devices exchange values.
+      factor_sizes: the lengths of the factors in `CompoundFactor`s.
 
     Raises:
-      TypeError: an argument is not as above.
-      ValueError: a name is in no mapping, or one within a `CompoundFactor` has no size.
+      TypeError: an argument has another type.
+      ValueError: a name is in no mapping, or a name in a `CompoundFactor` has no size.
     """
 
     def __init__(
@@ -120,8 +120,8 @@ def parse_rule(text: str, **options: Any) -> SdyShardingRule:
     """A rule from text such as `... (a b) k, k j -> ... a b j`.
 
     Args:
-      text: for each operand and result, with commas between, the names of its dimensions.
-      options: as of `SdyShardingRule`.
+      text: the names of the dimensions of each operand and result, separated by commas.
+      options: as for `SdyShardingRule`.
 
     Raises:
       ValueError: the text is not a rule.
@@ -156,7 +156,7 @@ def _mapping(term: str, text: str) -> ArrayMapping:
 
 
 def rule_attribute(rule: SdyShardingRule, operands: Sequence[Any], results: Sequence[Any]) -> mlir.ir.Attribute:
-    """A rule for operands and results of these shapes as Shardy reads it.
+    """Shardy's form of a rule, for operands and results with these shapes.
 
     Raises:
       ValueError: the shapes do not fit the rule.

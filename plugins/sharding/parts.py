@@ -1,4 +1,4 @@
-"""Types and specifications of wholes and of the parts that one device has."""
+"""Types and specifications of whole values, and of the parts of one device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["check_division", "of_cotangents", "part_aval", "residual_spec", "who
 
 
 def _outer(mesh: Mesh) -> AbstractMesh:
-    """The axes of a mesh as types have them where the whole values are."""
+    """The axes of a mesh as types have them outside of the per-device program."""
     scope = current_scope()
     if scope is not None and scope.abstract.shape_tuple == mesh.shape_tuple:
         return scope.abstract
@@ -29,17 +29,17 @@ def _outer(mesh: Mesh) -> AbstractMesh:
 
 
 def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Sequence[Any]) -> None:
-    """Refuse an array that cannot be divided as told.
+    """Raise an error for an array that cannot be divided as specified.
 
     Args:
-      who: whose argument it is.
+      who: the name of the function, for messages.
       mesh: the mesh.
-      spec: how it has to be divided along `axes`.
+      spec: the specification of the array along `axes`.
       aval: the type of the array.
-      axes: those along which the program is one device's; along others that are explicit it is divided as it is.
+      axes: the axes along which the program is per-device; along other explicit axes the division is unchanged.
 
     Raises:
-      ValueError: it has too few axes, or one is not a multiple of the number of parts.
+      ValueError: the array has too few axes, or the length of one is not a multiple of the number of parts.
     """
     shape = aval.shape
     division = getattr(aval, "division", None)
@@ -71,10 +71,10 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: S
 
 
 def _check_pending(who: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any]) -> None:
-    """Refuse a specification that tells of other sums still to be taken than the type of an array.
+    """Raise an error for a specification whose pending sums differ from those of an array's type.
 
     Raises:
-      ValueError: it does.
+      ValueError: they differ.
     """
     division = getattr(aval, "division", None)
     for name, wanted in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
@@ -87,7 +87,7 @@ def _check_pending(who: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any]
 
 
 def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: Sequence[Any]) -> ShapedArray:
-    """The type of the part that one device has of a value; it stays divided along explicit axes other than `axes`."""
+    """The type of one device's part of a value; it stays divided along explicit axes other than `axes`."""
     division = getattr(aval, "division", None)
     if not spec.axes and division is None:
         return aval
@@ -101,7 +101,7 @@ def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: S
 
 
 def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) -> ShapedArray:
-    """The type of the whole of which each device has a part of the given type."""
+    """The type of the whole value, from the type of each device's part."""
     division = getattr(aval, "division", None)
     if not (spec.axes or aval.vma or division is not None):
         return aval
@@ -120,7 +120,7 @@ def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) 
 
 
 def residual_spec(aval: Any, axes: Sequence[Any], checked: bool) -> PartitionSpec | None:
-    """How the parts of a residual are put together: one after the other along the first axis; None if all are one."""
+    """The specification for residuals: parts are concatenated along the first axis; None if all parts are the same."""
     names = tuple(name for name in axes if name in aval.vma) if checked else tuple(axes)
     division = getattr(aval, "division", None)
     if division is not None and division.is_pending:
@@ -131,12 +131,12 @@ def residual_spec(aval: Any, axes: Sequence[Any], checked: bool) -> PartitionSpe
 
 
 def of_cotangents(spec: PartitionSpec) -> PartitionSpec:
-    """The specification of cotangents of what has this one."""
+    """The specification of cotangents, from that of the values."""
     return spec.update(unreduced=spec.reduced, reduced=spec.unreduced) if spec.unreduced or spec.reduced else spec
 
 
 def with_axis(spec: PartitionSpec, dim: int | None, name: Any = None) -> PartitionSpec:
-    """A specification for arrays with one more axis, divided along `name`."""
+    """A specification for arrays with a new axis, divided along `name`."""
     if dim is None:
         return spec
     parts = [*spec, *[None] * (dim - len(spec))]

@@ -41,18 +41,18 @@ def pmap(
       fun: a function of one element of each argument.
       axis_name: the name of the axis for collectives inside `fun`.
       in_axes: the axis of each positional argument to map over, or None; an int, or a tuple with one per argument.
-      out_axes: where the mapped axis is in results, or None for results that are the same for all; a prefix of them.
+      out_axes: the mapped axis of results, or None for results that are the same for all elements; a prefix of them.
       static_broadcasted_argnums: positions of arguments that are part of the program by value.
-      devices: the devices; if None, the first ones, one for each element of the axis.
+      devices: the devices; by default the first ones, one for each element of the axis.
       backend: the platform of the devices.
       axis_size: the length of the mapped axis, needed if no argument is mapped.
       donate_argnums: positions of arguments whose buffers results may reuse.
 
     Returns:
-      A function of whole arrays, which are divided among the devices, and so are its results.
+      A function of whole arrays. The arguments and results are divided among the devices.
 
     Raises:
-      ValueError: mapped axes differ in length, or there are fewer devices.
+      ValueError: mapped axes differ in length, or there are too few devices.
 
     >>> import primax as px
     >>> px.pmap(lambda x: x + 1.0)(px.numpy.zeros((1, 2))).tolist()
@@ -68,7 +68,7 @@ def pmap(
 
 
 def _positions(argument: str, value: Any) -> tuple[int, ...]:
-    """Positions as plain integers: a subclass of `int` may have no hash."""
+    """Positions as plain integers; an instance of a subclass of `int` may have no hash."""
     return tuple(int.__index__(i) for i in one_or_several("pmap", argument, value, int))
 
 
@@ -120,10 +120,10 @@ def _spec(argument: str, axis: Any, name: Any) -> PartitionSpec:
 
 
 def _size(leaves: list[Any], axes: list[Any], axis_size: int | None) -> int:
-    """How many elements are mapped.
+    """The number of mapped elements.
 
     Raises:
-      ValueError: arguments differ in that, or none tells.
+      ValueError: arguments differ in it, or no argument determines it.
     """
     sizes = set() if axis_size is None else {axis_size}
     for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):

@@ -1,4 +1,4 @@
-"""The rules of `shard_map_p`: a call of the program of one device, derived as such with the mesh in scope."""
+"""The rules of `shard_map_p`: a call of a per-device program, transformed with the mesh in scope."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _scope(params: dict[str, Any]) -> Any:
 def _changed(
     params: dict[str, Any], jaxpr: Closed, ins: Sequence[PartitionSpec], outs: Sequence[Any]
 ) -> dict[str, Any]:
-    """Parameters with another program and other specifications."""
+    """Parameters with a new program and new specifications."""
     return {**params, "jaxpr": jaxpr, "in_specs": tuple(ins), "out_specs": tuple(outs)}
 
 
@@ -101,10 +101,10 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **pa
 def _batch_along_mesh(
     axis: batching.AxisData, args: Any, dims: Any, jaxpr: Closed, params: dict[str, Any]
 ) -> tuple[Any, Any]:
-    """The batch rule where the mapped axis is divided along axes of the mesh: each device maps over its elements.
+    """The batch rule for a mapped axis that axes of the mesh divide: each device maps over its elements.
 
     Raises:
-      ValueError: the axes divide values already, the elements cannot be divided so, or collectives exchange them.
+      ValueError: the axes divide values already, cannot divide the elements, or are axes of collectives.
     """
     mesh, checked = params["mesh"], params["check_vma"]
     require_free("the specifications of shard_map", axis.spmd, mesh, [*params["in_specs"], *params["out_specs"]])
@@ -149,9 +149,9 @@ def _batch_along_mesh(
 
 
 def _stacked(closed: Closed, count: int, axes: Sequence[Any], checked: bool) -> tuple[Closed, list[Any]]:
-    """A program whose results from `count` on, its residuals, can be put together, and how they are.
+    """A program whose results from `count` on, which are residuals, can be concatenated, and their specifications.
 
-    Parts lie one after the other along the first axis, which a scalar gets.
+    Parts are concatenated along the first axis; a scalar gets one.
     """
     jaxpr = closed.jaxpr
     specs = [residual_spec(v.aval, axes, checked) for v in jaxpr.outvars[count:]]
@@ -170,7 +170,7 @@ def _stacked(closed: Closed, count: int, axes: Sequence[Any], checked: bool) -> 
 
 
 def _unstacked(closed: Closed, specs: Sequence[Any]) -> Closed:
-    """A program that takes its first arguments, residuals, as `_stacked` returns them."""
+    """A program that takes its first arguments, which are residuals, in the form of `_stacked`."""
     jaxpr = closed.jaxpr
 
     def make() -> Closed:
@@ -195,7 +195,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple
         known_specs, rest_specs = partition(params["in_specs"], unknown_in)
         known_out_specs, unknown_out_specs = partition(params["out_specs"], split.unknown_out)
         known, stacked = _stacked(split.known, len(known_out_specs), axes, checked)
-        # A residual is an input, a known output, or one of those that were put together.
+        # A residual is an input, a known output, or one of the concatenated ones.
         first_extra = len(known_specs) + len(known_out_specs)
         of_residuals = [stacked[i - first_extra] if i >= first_extra else None for i in split.residuals]
         unknown = _unstacked(split.unknown, of_residuals)
@@ -231,10 +231,10 @@ def _transpose(cts: Any, *args: Any, jaxpr: Closed, **params: Any) -> list[Any]:
 def _summed(
     closed: Closed, rest: int, ct_specs: Sequence[Any], wanted: Sequence[Any], mesh: Mesh, axes: Sequence[Any]
 ) -> Closed:
-    """The transposed program where types tell nothing.
+    """The transposed program if types record no variance.
 
-    The cotangent of a result that all devices have is shared among them, and that of an argument which all have is the
-    sum of theirs.
+    The cotangent of a replicated result is divided by the number of devices, and that of a replicated argument is the
+    sum over devices.
     """
 
     def left_out(spec: PartitionSpec) -> tuple[Any, ...]:
@@ -292,7 +292,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
                 [_lying(module, mesh, spec, aval, partly, axes) for spec, aval in zip(specs, avals, strict=True)]
             )
 
-        # Shardy forgets that a program is one device's where nothing goes into it: calls of Python take this number.
+        # Shardy ignores that a program without inputs is per-device: calls of Python take this number.
         number = np.int32(0)
         op = sdy.ManualComputationOp(
             list(map(mlir.aval_to_ir_type, ctx.avals_out)),
@@ -318,7 +318,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
 
 
 def _lying(module: Any, mesh: Mesh, spec: PartitionSpec, aval: Any, partly: bool, axes: Sequence[Any]) -> Any:
-    """How a value lies around the program; summands along axes that it maps are its own."""
+    """The sharding of a value around the program; summands along the mapped axes belong to the devices."""
     names = mlir.stack_axes(aval)
     ndim = len(mlir.array_in_module(aval).shape)
     if names or spec.unreduced:
@@ -328,7 +328,7 @@ def _lying(module: Any, mesh: Mesh, spec: PartitionSpec, aval: Any, partly: bool
 
 
 def _as_divided(part: Any, whole: Any, axes: Sequence[Any]) -> Any:
-    """The type of a part as the partitioner makes it: with an axis of length 1 for each summand of its own."""
+    """The type of a part in the partitioner's form: with an axis of length 1 for each summand."""
     names = mlir.stack_axes(whole)
     if not names:
         return part

@@ -45,21 +45,21 @@ def shard_map(
       f: takes parts of arrays in any containers, and returns parts.
       mesh: the mesh; None means the mesh in scope.
       in_specs: the specification of each argument: a `PartitionSpec` that names mesh axes, in the structure of the
-        arguments or a prefix of it. Along an axis that it leaves out, all devices get the same value. None means the
-        shardings that the types of the arguments tell, and all axes must be of type `Explicit`.
-      out_specs: the same for the results. Along an axis that it leaves out, all devices must return the same value.
+        arguments or a prefix of it. Along an axis that it omits, all devices get the same value. None means the
+        shardings in the types of the arguments; all axes must then be of type `Explicit`.
+      out_specs: the same for the results. Along an axis that it omits, all devices must return the same value.
       axis_names: the axes along which `f` is a per-device program; XLA divides its work along the others. Empty means
         all axes.
-      check_vma: whether types record the axes along which values vary. If so, `out_specs` is checked, and derivatives
-        communicate only where they must.
+      check_vma: whether types record the axes along which values vary. Then `out_specs` is checked, and derivatives
+        communicate only where necessary.
 
     Returns:
       A function of whole arrays.
 
     Raises:
       TypeError: `f` is not callable, or a specification is not a `PartitionSpec`.
-      ValueError: no mesh is in scope, a specification names no axis of it or one twice, or does not fit an array; a
-        result may differ along an axis that `out_specs` leaves out.
+      ValueError: no mesh is in scope; a specification names an axis twice or one that the mesh does not have, or does
+        not fit an array; a result may differ along an axis that `out_specs` omits.
 
     >>> import primax as px
     >>> mesh = px.make_mesh((1,), ("i",))
@@ -133,7 +133,7 @@ def _stage(
     axes: tuple[Any, ...],
     checked: bool,
 ) -> Program:
-    """The program of one device, with the specifications of its results."""
+    """The per-device program, with the specifications of its results."""
     found: list[Any] = []
 
     def run(*flat: Any) -> list[Any]:
@@ -198,7 +198,7 @@ def _mesh(given: Any) -> Mesh:
 
 
 def _axes(mesh: Mesh, names: Any) -> tuple[Any, ...]:
-    """The axes along which the function is one device's program, in the order of the mesh."""
+    """The axes along which the function is a per-device program, in the order of the mesh."""
     given = {names} if isinstance(names, str) else set(names)
     unknown = given - set(mesh.axis_names)
     if unknown:
@@ -214,10 +214,10 @@ def _axes(mesh: Mesh, names: Any) -> tuple[Any, ...]:
 
 
 def _told(name: str, structure: Any, avals: Sequence[Any], mesh: Mesh, axes: Sequence[Any]) -> Any:
-    """The specifications that the types of arguments tell.
+    """The specifications in the types of arguments.
 
     Raises:
-      TypeError: they cannot, since an axis is not explicit.
+      TypeError: types have none, since an axis is not explicit.
     """
     scope = current_scope()
     along = mesh.abstract_mesh

@@ -116,7 +116,7 @@ def _bessel_i0e(x: Num) -> Num:
 
 
 def _bessel_i1e_jvp(t: Any, out: Any, x: Any) -> Array:
-    # i0e(x) - i1e(x) (sign(x) + 1 / x); where x is 0, the quotient i1e(x) / x is 1/2, and next to it i1e(x) underflows.
+    # i0e(x) - i1e(x) (sign(x) + 1 / x); at x = 0 the quotient i1e(x) / x is 1/2, and near 0 i1e(x) underflows.
     shape, dtype = core.get_aval(x).shape, core.get_aval(x).dtype
     near_zero = lt(abs_p.bind(x), like(x, float(dtypes.finfo(dtype).eps)))
     one, half = (broadcast_in_dim(like(x, number), shape, ()) for number in (1.0, 0.5))

@@ -25,7 +25,7 @@ def erf(x: Any) -> Array:
 
 
 def erfc(x: Any) -> Array:
-    """Elementwise 1 - erf(x), accurate where that is small, for real floating arrays."""
+    """Elementwise 1 - erf(x), accurate for small results, for real floating arrays."""
     return erfc_p.bind(x)
 
 

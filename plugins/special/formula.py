@@ -1,4 +1,4 @@
-"""What lowerings of special functions are written in: values with Python's operators, and loops over them.
+"""The language of lowerings of special functions: values with Python's operators, and loops over them.
 
 A formula is traced when a special function is lowered. It works elementwise on arrays of one shape and one
 floating dtype; Python numbers in it take that dtype.
@@ -153,14 +153,14 @@ def formula(function: Callable[..., Num]) -> Callable[..., list[Any]]:
 
 
 def iterate(step: Callable[..., Sequence[Num]], active: Num, state: Sequence[Num], most: int) -> list[Num]:
-    """Repeat a step elementwise until no element is active any more.
+    """Repeat a step elementwise until no element is active.
 
     Args:
-      step: `(n, *state) -> (active, *state)`, for n = 1, 2, ... of rank 0; says which elements are to go on.
+      step: `(n, *state) -> (active, *state)`, for n = 1, 2, ... of rank 0; it returns which elements continue.
         Elements that are not active keep their state.
-      active: which elements to start with.
-      state: where they start.
-      most: how many steps to take at most.
+      active: the elements that are active initially.
+      state: the initial state.
+      most: the maximal number of steps.
 
     Returns:
       The last state.

@@ -92,13 +92,13 @@ def _betainc(a: Num, b: Num, x: Num) -> Num:
     p, q, y = select(swap, b, a), select(swap, a, b), select(swap, 1 - x, x)
     part = _power(a, b, x) * _fraction(p, q, y, valid) / p
     out = select(swap, 1 - part, part)
-    most = float(np.finfo(core.get_aval(x.value).dtype).max) ** 0.5  # beyond it intermediate results overflow
+    most = float(np.finfo(core.get_aval(x.value).dtype).max) ** 0.5  # larger values overflow in intermediate results
     far_a, far_b = select(a > most, math.inf, a), select(b > most, math.inf, b)
     return select(valid & (out == out), out, _limits(far_a, far_b, x))
 
 
 def _limits(a: Num, b: Num, x: Num) -> Num:
-    """The values where an argument is at the edge of the domain, and NaN outside."""
+    """The values where an argument is on the boundary of the domain, and NaN outside."""
     at_zero = (a == 0) | (b == math.inf)
     at_one = (b == 0) | (a == math.inf)
     one, zero = x.full(1), x.full(0)

@@ -40,7 +40,7 @@ igamma_p = core.Primitive("igamma")
 igammac_p = core.Primitive("igammac")
 random_gamma_grad_p = core.Primitive("random_gamma_grad")
 
-# Beyond these, the uniform expansion is as accurate; below, so many steps are enough.
+# For larger values, the uniform expansion is equally accurate; for smaller ones, this number of steps suffices.
 _LARGE = 1e5
 _LARGE_FOR_SLOPES = 1e6
 _MOST_STEPS = 10_000
@@ -91,7 +91,7 @@ def stirling(a: Any) -> Any:
 
 
 def excess(ratio: Num, mu: Num) -> Num:
-    """ratio - 1 - log(ratio), accurate near 1 too, where mu is ratio - 1."""
+    """ratio - 1 - log(ratio), accurate near 1, for mu = ratio - 1."""
     r = mu / (mu + 2)
     square = r * r
     total = mu.full(1 / 21)
@@ -206,7 +206,7 @@ def _erfc(x: Num) -> Num:
 
 
 def _uniform_sample_slope(a: Num, x: Num) -> Num:
-    """The derivative of a sample x with respect to large a, which keeps P as given by `_uniform`."""
+    """The derivative of a sample x with respect to large a, which leaves P, as computed by `_uniform`, constant."""
     ratio = x / a
     mu = (x - a) / a
     eta = _signed_root(a, x, excess(ratio, mu))
@@ -223,7 +223,7 @@ def _valid(a: Num, x: Num) -> Num:
 
 
 def _tail(a: Num, x: Num) -> tuple[Num, Num, Num]:
-    """Either Q or P, whichever is computed without cancellation; whether it is Q; and whether it holds."""
+    """Q or P, whichever has no cancellation; whether it is Q; and whether it is valid."""
     upper, valid, large = _by_fraction(a, x), _valid(a, x), a > _LARGE
     lower_sum = _series(a, x, valid & ~upper & ~large)
     upper_sum = _fraction(a, x, valid & upper & ~large)
@@ -251,7 +251,7 @@ def _igammac(a: Num, x: Num) -> Num:
 
 
 def _slope_of_tail(a: Num, x: Num) -> tuple[Num, Num]:
-    """The derivative of P with respect to a, divided by x**a exp(-x) / gamma(a + 1); and whether it holds."""
+    """The derivative of P with respect to a, divided by x**a exp(-x) / gamma(a + 1); and whether it is valid."""
     upper, valid, large = _by_fraction(a, x), _valid(a, x), a > _LARGE_FOR_SLOPES
     total, total_slope = _series_with_slope(a, x, valid & ~upper & ~large)
     fraction, fraction_slope = _fraction_with_slope(a, x, valid & upper & ~large)
@@ -272,7 +272,7 @@ def _random_gamma_grad(a: Num, x: Num) -> Num:
 
 
 def times_log(exponent: Any, logarithm: Any) -> Array:
-    """Their product, and 0 for an exponent of 0, of whatever number the logarithm is."""
+    """Their product, and 0 for an exponent of 0, whatever the logarithm."""
     return select_n(eq(exponent, like(exponent, 0.0)), mul(exponent, logarithm), exponent)
 
 

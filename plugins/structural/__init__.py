@@ -1,4 +1,4 @@
-"""Arrays in other shapes, dtypes and arrangements, and the sums that are adjoint to broadcasting."""
+"""Arrays in other shapes, dtypes and arrangements, and the sums that are the transposes of broadcasts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays under other dtypes."""
+"""Conversion of arrays to other dtypes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _NARROW = [
     np.dtype(dtypes.bfloat16),
     np.dtype(np.complex64),
 ]
-# What stands for the same dtype whatever the options say.
+# Names of the same dtype for all values of options.
 _PLAIN: dict[Any, np.dtype[Any]] = {name: d for d in _NARROW for name in (d, d.type, d.name)}
 
 
 def dtype_of(dtype: Any, function: str, argument: str = "dtype") -> Any:
-    """A dtype that a user asked for."""
+    """The dtype for a user's argument."""
     try:
         found = _PLAIN.get(dtype)
     except TypeError:
@@ -48,8 +48,8 @@ def dtype_of(dtype: Any, function: str, argument: str = "dtype") -> Any:
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """Converts an array to a dtype.
 
-    Floats become integers by rounding toward zero, anything becomes boolean by comparison with zero, and
-    complex numbers become real by losing their imaginary part.
+    Floats become integers by rounding toward zero, any numbers become booleans by comparison with zero, and
+    complex numbers become real by dropping their imaginary part.
 
     Args:
       operand: an array or a scalar.
@@ -59,7 +59,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
       An array of the shape of `operand`.
 
     Raises:
-      TypeError: `new_dtype` is not a dtype that arrays may have.
+      TypeError: `new_dtype` is not a dtype of arrays.
       OverflowError: `operand` is a Python int of more than 64 bits, and `new_dtype` an integer dtype.
 
     >>> import primax as px
@@ -91,7 +91,7 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Array:
 
 
 def _wrapped(x: int, dtype: Any) -> np.ndarray:
-    """An int that the default int dtype need not hold in another dtype: integers wrap around, floats round."""
+    """A Python int in a dtype, even if the default int dtype is too small: integers wrap around, floats round."""
     wide = not -(2**63) <= x < 2**64
     if wide and dtypes.is_integer(dtype):
         raise OverflowError(f"convert_element_type: operand must fit 64 bits to become {dtype}, got {x}")
@@ -103,14 +103,14 @@ def _wrapped(x: int, dtype: Any) -> np.ndarray:
         raise OverflowError(text) from None
 
 
-# For each Python scalar the kinds of dtypes that it becomes by NumPy's rules and XLA's alike.
+# For each Python scalar type the kinds of dtypes to which NumPy and XLA convert it in the same way.
 _KINDS = {bool: "biufc", int: "iufc", float: "fc", complex: "c"}
 _NEVER = -1.0
 _limits: dict[tuple[type, Any], float] = {}
 
 
 def host_scalar(x: Any, dtype: Any) -> np.ndarray | Array | None:
-    """A Python scalar as a NumPy scalar, which programs hold as a literal; None if `x` is something else."""
+    """A Python scalar as a NumPy scalar, which programs contain as a literal; None for other values."""
     key = (type(x), dtype)
     limit = _limits.get(key)
     if limit is None:
@@ -124,7 +124,7 @@ def host_scalar(x: Any, dtype: Any) -> np.ndarray | Array | None:
 
 
 def _limit(scalar: type, dtype: Any) -> float:
-    """Up to where numbers of a Python type become scalars of a dtype without overflow."""
+    """The bound up to which numbers of a Python type become scalars of a dtype without overflow."""
     kind = dtype.kind if isinstance(dtype, np.dtype) else ""
     if kind == "V":
         kind = "f" if dtypes.is_floating(dtype) else "i" if dtypes.is_integer(dtype) else ""
@@ -182,15 +182,15 @@ def _convert_lowering(ctx: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> l
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     """Reads the bits of an array as another dtype.
 
-    Where the new dtype is narrower, the result has one more axis, the last, for the parts, the lowest bits
-    first; where it is wider, the last axis of `operand` must hold the parts, and is gone from the result.
+    If the new dtype is narrower, the result has a new last axis for the parts, the lowest bits first. If it is wider,
+    the last axis of `operand` must have the parts, and the result lacks it.
 
     Args:
       operand: an array, not boolean or complex.
       new_dtype: the dtype of the result.
 
     Raises:
-      TypeError: one of two different dtypes is boolean or complex, or the last axis does not hold the parts.
+      TypeError: one of two different dtypes is boolean or complex, or the last axis does not have the parts.
 
     >>> import primax as px
     >>> px.lax.bitcast_convert_type(px.numpy.float32(1), "uint32")

@@ -1,4 +1,4 @@
-"""Arrays from nothing but a shape."""
+"""Arrays from a shape alone."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None, *, shar
     Args:
       shape: its shape; an int for one axis.
       fill_value: a scalar.
-      dtype: its dtype; that of `fill_value` if None.
+      dtype: its dtype; by default that of `fill_value`.
       sharding: the sharding of the array.
 
     Raises:
-      TypeError: `fill_value` is not a scalar, or `shape` not a sequence of non-negative integers.
+      TypeError: `fill_value` is not a scalar, or `shape` is not a sequence of non-negative integers.
 
     >>> import primax as px
     >>> px.lax.full((2,), 7, "float32")
@@ -64,11 +64,11 @@ def full_like(
     """An array of one value, of the shape and dtype of another array.
 
     Args:
-      x: an array, or what has a shape and a dtype.
+      x: an array, or an object with a shape and a dtype.
       fill_value: a scalar.
-      dtype: the dtype of the result, if not that of `x`.
-      shape: the shape of the result, if not that of `x`; an int for one axis.
-      sharding: how it lies on devices; as types tell if None.
+      dtype: the dtype of the result; by default that of `x`.
+      shape: the shape of the result; by default that of `x`; an int for one axis.
+      sharding: the sharding of the result; by default as types determine.
     """
     aval = get_aval(x)
     weak = dtype is None and aval.weak_type
@@ -84,7 +84,7 @@ def empty(shape: Sequence[int] | int, dtype: Any, *, out_sharding: Any = None) -
     Args:
       shape: a sequence of sizes, or one size.
       dtype: its dtype.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
     """
     out = full((shape,) if isinstance(shape, int) else shape, 0, dtype)
     return out if out_sharding is None else resharded("empty", out, out_sharding)
@@ -128,9 +128,9 @@ _zeros: dict[Any, Any] = {}
 
 
 def zero_of(dtype: Any) -> Any:
-    """The zero of a dtype, for rules: a NumPy scalar, which programs hold as a literal.
+    """The zero of a dtype, for rules: a NumPy scalar, which programs contain as a literal.
 
-    Of an extended dtype it is the element that consists of zeros.
+    For an extended dtype it is the element of zeros.
     """
     try:
         found = _zeros.get(dtype)
@@ -161,7 +161,7 @@ def iota(dtype: Any, size: int) -> Array:
 
     Args:
       dtype: an integer, floating or complex dtype.
-      size: how many.
+      size: the number of elements.
 
     >>> import primax as px
     >>> px.lax.iota("int32", 3)
@@ -178,7 +178,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
       dtype: an integer, floating or complex dtype.
       shape: the shape of the result; an int for one axis.
       dimension: the axis along which it counts.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: the dtype is boolean, or the shape has a negative size.

@@ -1,4 +1,4 @@
-"""The sharding rules of the structural primitives: how results are divided where operands are."""
+"""The sharding rules of the structural primitives: the division of results, from that of operands."""
 
 from __future__ import annotations
 

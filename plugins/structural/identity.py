@@ -1,4 +1,4 @@
-"""Functions that return their arguments, and mean something to the programs they stand in."""
+"""Functions that return their arguments unchanged, with effects on compilation or transformations."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _barrier_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def _barrier_nonzero(values: Any) -> list[Any]:
-    """The values behind a barrier; symbolic zeros need none."""
+    """The values behind a barrier; symbolic zeros stay unchanged."""
     passed = iter(optimization_barrier_p.bind(*[x for x in values if type(x) is not ad.Zero]))
     return [x if type(x) is ad.Zero else next(passed) for x in values]
 

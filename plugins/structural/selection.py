@@ -40,8 +40,8 @@ def select_n(which: Any, *cases: Any) -> Array:
     """For each element, the element of the case that `which` selects.
 
     Args:
-      which: an int32 array of the shape of the cases, or a scalar; with at most two cases it may be boolean,
-        and False names the first. A number that names no case gives one of the cases.
+      which: an int32 array of the shape of the cases, or a scalar. For at most two cases it may be boolean;
+        False selects the first. A number without a case selects one of the cases.
       cases: arrays of one shape and dtype.
 
     Raises:
@@ -121,7 +121,7 @@ def _batch(args: Any, dims: Any) -> tuple[Any, Any]:
     if which_dim is None and scalar:
         dim = next(d for d in case_dims if d is not None)
     else:
-        # Where `which` is one number per element of the batch, it is repeated along the axes of the cases.
+        # If `which` has one number per element of the batch, it is repeated along the axes of the cases.
         dim = which_dim if which_dim is not None and not scalar else next((d for d in case_dims if d is not None), 0)
     moved = [batching.to_dim(x, size, d, dim) for x, d in zip(cases, case_dims, strict=True)]
     if scalar:

@@ -1,4 +1,4 @@
-"""Arrays under other shapes: broadcasting, sums over axes, reshaping, permuting and dropping axes, tiling."""
+"""Arrays in other shapes: broadcasts, sums over axes, reshapes, permutations and removal of axes, tiling."""
 
 from __future__ import annotations
 
@@ -64,15 +64,16 @@ def broadcast_in_dim(
     Args:
       operand: an array.
       shape: the shape of the result.
-      broadcast_dimensions: for each axis of `operand` the axis of the result that it becomes, increasing.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      broadcast_dimensions: for each axis of `operand` the corresponding axis of the result, increasing.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+        determine.
 
     Returns:
       An array of the given shape and the dtype of `operand`.
 
     Raises:
-      TypeError: the dimensions are not as many as `operand` has, or do not increase, or an axis has
-        neither length 1 nor that of the axis it becomes.
+      TypeError: the number of dimensions is not the rank of `operand`, they do not increase, or an axis has
+        neither length 1 nor that of the corresponding axis.
 
     >>> import primax as px
     >>> px.lax.broadcast_in_dim(px.numpy.array([1, 2]), (2, 3), (0,))
@@ -106,10 +107,10 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:
-    """An array with new leading axes of length 1, so that it has a given rank.
+    """An array with new leading axes of length 1, up to a given rank.
 
     Raises:
-      ValueError: it has more axes than that.
+      ValueError: the array has more axes.
 
     >>> import primax as px
     >>> px.lax.broadcast_to_rank(px.numpy.ones(3), 2).shape
@@ -181,7 +182,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
 
     Args:
       array: an array.
-      dimensions: where the new axes are in the result; negative ones count from its end.
+      dimensions: the positions of the new axes in the result; negative ones count from its end.
 
     Raises:
       ValueError: an axis is out of range or repeated.
@@ -208,8 +209,9 @@ def reshape(
     Args:
       operand: an array.
       new_sizes: the shape of the result; an int for one axis.
-      dimensions: the order in which the axes of `operand` are read; from the first to the last if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      dimensions: the order in which the axes of `operand` are read; by default from the first to the last.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+        determine.
 
     Raises:
       TypeError: the shapes have different numbers of elements.
@@ -266,7 +268,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 
     Args:
       operand: an array.
-      permutation: for each axis of the result which axis of `operand` it is.
+      permutation: for each axis of the result the corresponding axis of `operand`.
 
     Raises:
       TypeError: `permutation` is not a permutation of the axes.
@@ -302,10 +304,10 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 
     Args:
       operand: an array.
-      reps: for each axis how often.
+      reps: for each axis the number of repetitions.
 
     Raises:
-      TypeError: `reps` has not as many entries as `operand` has axes, or one of them is negative.
+      TypeError: the length of `reps` is not the rank of `operand`, or an entry is negative.
 
     >>> import primax as px
     >>> px.lax.tile(px.numpy.array([1, 2]), (2,))
@@ -322,8 +324,9 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
 
     Args:
       operand: an array of numbers.
-      axes: what is summed over; an axis appears once.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      axes: the axes of the sum, each at most once.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+        determine.
 
     Returns:
       An array of the dtype of `operand` without these axes.
@@ -346,11 +349,11 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
 
 
 def repeat(x: Any, shape: tuple[int, ...]) -> Any:
-    """An operand of an elementwise primitive, repeated to the shape of its result.
+    """An operand of an elementwise primitive, broadcast to the shape of its result.
 
     Args:
       x: a value of that shape, of rank 0, or of that rank with axes of length 1.
-      shape: of the result.
+      shape: the shape of the result.
     """
     before = get_aval(x).shape
     if before == shape:
@@ -359,10 +362,10 @@ def repeat(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def unbroadcast(aval: Any, ct: Any) -> Any:
-    """A cotangent, summed down to a shape that had been broadcast to its own.
+    """A cotangent, summed to the shape of an operand that was broadcast.
 
     Args:
-      aval: of the operand; of rank 0, or with axes of length 1 or missing in front where it was repeated.
+      aval: the type of the operand; of rank 0, or with broadcast axes of length 1 or missing leading axes.
       ct: the cotangent of the broadcast operand, possibly a symbolic zero.
     """
     if type(ct) is ad.Zero:
@@ -415,8 +418,8 @@ def _broadcast_in_dim_transpose(ct: Any, operand: Any, *, shape: Any, broadcast_
 def _broadcast_in_dim_batch(args: Any, dims: Any, *, shape: Any, broadcast_dimensions: Any) -> tuple[Any, Any]:
     (x,), (dim,) = args, dims
     size = get_aval(x).shape[dim]
-    # The batch axis stays behind the axis of the operand that it is behind, so that none need move. A leading one stays
-    # the first: sums over later axes are faster.
+    # The batch axis stays after the same axis of the operand, so no axis moves. A leading one stays the first, since
+    # sums over later axes are faster.
     place = broadcast_dimensions[dim - 1] + 1 if dim else 0
     moved = [d if d < place else d + 1 for d in broadcast_dimensions]
     new_dims = (*moved[:dim], place, *moved[dim:])

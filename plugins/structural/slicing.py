@@ -1,4 +1,4 @@
-"""Parts of arrays, and arrays made of parts, at positions known beforehand."""
+"""Slices of arrays, and arrays joined from parts, at static positions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def slice(
       strides: for each axis the step between indices; 1 everywhere if None.
 
     Raises:
-      TypeError: a sequence has not one entry per axis of `operand`, or the bounds leave the array or cross.
+      TypeError: the length of a sequence is not the rank of `operand`, or the bounds leave the array or cross.
 
     >>> import primax as px
     >>> px.lax.slice(px.numpy.array([0, 1, 2, 3]), (1,), (4,), (2,))
@@ -130,10 +130,10 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     Args:
       operand: an array.
       padding_value: a scalar of its dtype.
-      padding_config: for each axis how many values are put before, after, and between any two elements.
+      padding_config: for each axis the numbers of values before, after, and between any two elements.
 
     Raises:
-      TypeError: dtypes differ, or `padding_config` has not one triple for each axis.
+      TypeError: dtypes differ, or `padding_config` does not have one triple for each axis.
       ValueError: padding between elements is negative, or an axis would have a negative length.
 
     >>> import primax as px
@@ -164,7 +164,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """Concatenates arrays along an axis.
 
     Args:
-      operands: arrays of one dtype and rank, and of one shape but for the axis.
+      operands: arrays of one dtype and rank, and of one shape except along the axis.
       dimension: the axis.
 
     Raises:
@@ -195,7 +195,7 @@ def _has_rows(shape: tuple[int, ...]) -> bool:
 
 
 def _concatenate_rows(x: Any, dimension: int) -> Array:
-    """The rows of an array one after the other: a reshape. As many operands would take the compiler long."""
+    """The concatenated rows of an array, by a reshape; with that many operands, compilation would take long."""
     count, *row = get_aval(x).shape
     axis = canonical_axis(dimension, len(row), "concatenate", "dimension")
     beside = transpose(x, inserted(tuple(range(1, 1 + len(row))), axis, 0))
@@ -203,15 +203,15 @@ def _concatenate_rows(x: Any, dimension: int) -> Array:
 
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
-    """An array cut into parts along an axis.
+    """An array split into parts along an axis.
 
     Args:
       operand: an array.
-      sizes: the lengths of the parts, whose sum is that of the axis.
-      axis: where it is cut.
+      sizes: the lengths of the parts; their sum is the length of the axis.
+      axis: the axis.
 
     Raises:
-      ValueError: `axis` is out of range, or the sizes do not add up.
+      ValueError: `axis` is out of range, or the sum of the sizes is wrong.
 
     >>> import primax as px
     >>> px.lax.split(px.numpy.array([1, 2, 3]), (1, 2))
@@ -385,7 +385,7 @@ def _pad_batch(args: Any, dims: Any, *, padding_config: Any) -> tuple[Any, Any]:
     (x, value), (dim, value_dim) = args, dims
     if value_dim is None:
         return pad_p.bind(x, value, padding_config=inserted(padding_config, dim, (0, 0, 0))), dim
-    # Each element has its own padding value, which takes the place of a constant one.
+    # Each element has its own padding value, which replaces a constant one.
     size = get_aval(value).shape[0]
     if dim is None:
         x, dim = batching.broadcast(x, size, 0), 0

@@ -1,4 +1,4 @@
-"""Arrays put together along a new axis, and taken apart along one."""
+"""Arrays stacked along a new axis, and split along one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
 
     Args:
       operands: a sequence of arrays of one shape and dtype.
-      axis: where the new axis is in the result.
+      axis: the position of the new axis in the result.
 
     Raises:
       TypeError: the shapes or dtypes differ.
@@ -40,7 +40,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """
     together: Any = operands
     if (type(together) is np.ndarray or is_value(together)) and get_aval(together).shape[:1] not in ((), (0,)):
-        # Its rows are stacked already; as many operands as there are rows would keep the compiler busy for long.
+        # The rows are stacked already; with that many operands, compilation would take long.
         count = len(get_aval(operands).shape)
         return transpose(operands, inserted(tuple(range(1, count)), canonical_axis(axis, count, "stack"), 0))
     operands = sequence("stack", "operands", operands)
@@ -50,11 +50,11 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
-    """The arrays that lie along an axis of an array.
+    """The arrays along an axis of an array.
 
     Args:
       x: an array.
-      axis: the axis, which the results do not have.
+      axis: the axis, which the results lack.
 
     Raises:
       ValueError: `axis` is out of range.
@@ -93,7 +93,7 @@ def _stack_transpose(ct: Any, *operands: Any, axis: int) -> list[Any]:
 def _stack_batch(args: Any, dims: Any, *, axis: int) -> tuple[Any, Any]:
     size, dim = next((get_aval(x).shape[d], d) for x, d in zip(args, dims, strict=True) if d is not None)
     moved = [batching.to_dim(x, size, d, dim) for x, d in zip(args, dims, strict=True)]
-    # The new axis goes in front of the mapped one where both would be at one place.
+    # The new axis precedes the mapped one if both have the same position.
     return stack_p.bind(*moved, axis=axis + (dim < axis)), dim + (axis <= dim)
 
 

@@ -1,4 +1,4 @@
-"""Windows that slide over arrays: their reductions, and what selects elements of them."""
+"""Windows that slide over arrays: their reductions, and selections of their elements."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def _division(*avals: Any, **params: Any) -> list[Any]:
-    """Along axes where windows have one element, all operands of that rank are divided alike."""
+    """All operands of that rank are divided in the same way, along axes where windows have one element."""
     arrays = [aval for aval in avals if len(aval.shape) == len(params["window_dimensions"])]
     for aval in arrays:
         whole_along(aval, [i for i, size in enumerate(params["window_dimensions"]) if size != 1])

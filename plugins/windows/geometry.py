@@ -1,4 +1,4 @@
-"""Windows that slide over an array: where they lie, and how many there are.
+"""Windows that slide over an array: their positions and their number.
 
 Along each axis, window `i` holds at its place `k` the element at `i * stride + k * window_dilation` of the array whose
 elements have been moved `base_dilation` apart, and then padded or, where padding is negative, cropped.
@@ -36,15 +36,15 @@ __all__ = [
 ]
 
 Params = dict[str, Any]
-_MOST_ELEMENTS = 2**31  # of a window: XLA's loops over more do not end
+_MOST_ELEMENTS = 2**31  # of a window; XLA's loops over more elements do not end
 
-# What each parameter is along an axis over which no window slides.
+# The value of each parameter along an axis that has no windows.
 PLAIN: Params = {"window_dimensions": 1, "window_strides": 1, "padding": (0, 0)}
 DILATED: Params = {**PLAIN, "base_dilation": 1, "window_dilation": 1}
 
 
 def batched(params: Params, dim: int) -> Params:
-    """The parameters of windows over an array that has another axis, at `dim`."""
+    """The parameters of windows over an array with an additional axis `dim`."""
     return {name: inserted(value, dim, DILATED[name]) for name, value in params.items()}
 
 
@@ -57,10 +57,10 @@ def read_window(
     base_dilation: Any = None,
     window_dilation: Any = None,
 ) -> Params:
-    """What a user says about windows, as parameters of primitives.
+    """A user's arguments for windows, as parameters of primitives.
 
     Raises:
-      TypeError: something is not a sequence of integers, or has not one entry per axis.
+      TypeError: an argument is not a sequence of integers, or its length is not the rank.
       ValueError: there is no such kind of padding.
     """
     ones = (1,) * len(shape)
@@ -73,7 +73,7 @@ def read_window(
     }
     if isinstance(padding, str):
         _check_sizes(function, shape, params)
-        # As in jax: the lengths of axes are those before elements are moved apart.
+        # As in jax, these are the lengths of axes before dilation.
         window = list(map(dilated, params["window_dimensions"], params["window_dilation"]))
         params["padding"] = tuple(padtype_to_pads(shape, window, params["window_strides"], padding))
     else:
@@ -93,10 +93,10 @@ def _check_sizes(function: str, shape: tuple[int, ...], params: Params) -> None:
 
 
 def check_window(function: str, operand: ShapedArray, params: Params) -> tuple[int, ...]:
-    """How many windows there are along each axis.
+    """The number of windows along each axis.
 
     Raises:
-      TypeError: a parameter has not one entry per axis, or a size, stride or dilation is not positive.
+      TypeError: the length of a parameter is not the rank, or a size, stride or dilation is not positive.
     """
     shape = operand.shape
     _check_sizes(function, shape, params)
@@ -120,7 +120,7 @@ def shape_of_windows(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """How many windows there are along each axis, for parameters that are right."""
+    """The number of windows along each axis, for valid parameters."""
     ones = (1,) * len(shape)
     sizes = []
     for size, length, stride, (low, high), base, step in zip(
@@ -148,14 +148,14 @@ def reduce_window_shape_tuple(
 
     Args:
       operand_shape: the shape of the operand.
-      window_dimensions: as for `reduce_window`, as are the others.
+      window_dimensions: as for `reduce_window`, like the others.
       window_strides: the strides.
       padding: pairs, or a name.
-      base_dilation: how far apart elements are moved.
-      window_dilation: how far apart the elements of a window are.
+      base_dilation: the distance of elements after dilation.
+      window_dilation: the distance of the elements of a window.
 
     Raises:
-      TypeError: an argument has not one entry per axis, or a size, stride or dilation is not positive.
+      TypeError: the length of an argument is not the rank, or a size, stride or dilation is not positive.
 
     >>> import primax as px
     >>> px.lax.reduce_window_shape_tuple((5, 4), (2, 2), (1, 2), ((0, 0), (1, 1)))
@@ -168,14 +168,14 @@ def reduce_window_shape_tuple(
 
 
 def padded(x: Any, fill: Any, padding: Any, base_dilation: Any = None, **_: Any) -> Array:
-    """The array over which windows slide, as one without gaps and margins."""
+    """The array over which windows slide, with its gaps and margins filled."""
     steps = base_dilation or (1,) * len(padding)
     config = tuple([(low, high, step - 1) for (low, high), step in zip(padding, steps, strict=True)])
     return pad_p.bind(x, fill, padding_config=config) if any(map(any, config)) else x
 
 
 def unpadded(x: Any, zero: Any, shape: tuple[int, ...], padding: Any, base_dilation: Any = None, **_: Any) -> Array:
-    """What `padded` has made, back in the given shape; `zero` where elements had been cropped."""
+    """The inverse of `padded` for a given shape; `zero` for elements that were cropped."""
     config = tuple([(-low, -high, 0) for low, high in padding])
     x = pad_p.bind(x, zero, padding_config=config) if any(map(any, config)) else x
     if base_dilation is None or all(step == 1 for step in base_dilation):
@@ -195,7 +195,7 @@ def _starts(place: Sequence[int], params: Params) -> list[int]:
 
 
 def views(x: Any, out_shape: Sequence[int], params: Params) -> list[Any]:
-    """For each place of a window what all the windows, of which there are some, hold there; `x` is `padded`."""
+    """For each place of a window, the elements of all windows at that place; `x` is `padded`, and there are windows."""
     strides = params["window_strides"]
     found = []
     for place in places(**params):
@@ -208,7 +208,7 @@ def views(x: Any, out_shape: Sequence[int], params: Params) -> list[Any]:
 
 
 def placed(x: Any, zero: Any, place: Sequence[int], padded_shape: Sequence[int], params: Params) -> Array:
-    """What windows hold at a place, put back there in an array of zeros of the shape that `padded` returns."""
+    """The elements of windows at a place, in an array of zeros with the shape of the result of `padded`."""
     config = []
     for start, count, stride, size in zip(
         _starts(place, params), get_aval(x).shape, params["window_strides"], padded_shape, strict=True
@@ -218,7 +218,7 @@ def placed(x: Any, zero: Any, place: Sequence[int], padded_shape: Sequence[int],
 
 
 def inside(shape: Sequence[int], out_shape: Sequence[int], params: Params) -> list[Any]:
-    """For each place of a window, in which windows there is an element there, as NumPy booleans."""
+    """For each place of a window, the windows that have an element there, as NumPy booleans."""
     ones = (1,) * len(shape)
     along = []
     for size, count, length, stride, (low, _), base, step in zip(

@@ -1,4 +1,4 @@
-"""Reductions of each of the windows that slide over an array."""
+"""Reductions of the windows that slide over an array."""
 
 from __future__ import annotations
 
@@ -68,23 +68,23 @@ def reduce_window(
 
     Args:
       operand: an array, or a tree of arrays of one shape, reduced together.
-      init_value: for each array a scalar of its dtype, with which every window starts, and all there is of a window
-        that lies in the margins.
-      computation: `(x, y) -> z` on scalars, or on trees of them like `operand`. It must be associative. Sums, maxima
-        and minima that start with their identity are known, and compiled as such.
+      init_value: for each array a scalar of its dtype, with which every window starts; it is the result for windows
+        in the margins.
+      computation: `(x, y) -> z` on scalars, or on trees of scalars like `operand`. It must be associative. Sums, maxima
+        and minima that start with their identity are recognized, and compiled as such.
       window_dimensions: for each axis the length of a window.
-      window_strides: for each axis how far one window is from the next; 1 if None.
-      padding: for each axis a pair of how many elements are put before and after, or cropped if negative; or the name
+      window_strides: for each axis the distance between windows; 1 by default.
+      padding: for each axis a pair of the numbers of elements before and after, which crop if negative; or the name
         of a kind of padding, "VALID", "SAME" or "SAME_LOWER", see `padtype_to_pads`.
-      base_dilation: for each axis how far apart elements are moved; 1 if None.
-      window_dilation: for each axis how far apart the elements of a window are; 1 if None.
+      base_dilation: for each axis the distance of elements after dilation; 1 by default.
+      window_dilation: for each axis the distance of the elements of a window; 1 by default.
 
     Returns:
       A tree like `operand` of arrays, with one element per window.
 
     Raises:
-      TypeError: the trees, shapes or dtypes do not match; an argument has not one entry per axis, or a size, stride or
-        dilation is not positive; `computation` closes over traced values.
+      TypeError: the trees, shapes or dtypes do not match; the length of an argument is not the rank, or a size, stride
+        or dilation is not positive; `computation` closes over traced values.
       ValueError: there is no such kind of padding.
 
     >>> import primax as px
@@ -113,7 +113,7 @@ def _is_identity(primitive: core.Primitive, init: Any, dtype: Any) -> bool:
 
 
 def _only_primitive(jaxpr: Any) -> core.Primitive | None:
-    """What reduces windows by a program that is nothing but one known operation of its two inputs."""
+    """The primitive, if a program is only one known operation of its two inputs."""
     if len(jaxpr.eqns) != 1:
         return None
     (eqn,) = jaxpr.eqns
@@ -160,7 +160,7 @@ def _lowering(primitive: core.Primitive, monoid: Monoid, by_axis: bool) -> Calla
 
 
 def _parts(params: Params) -> list[Params]:
-    """Windows along one axis after the other where they overlap along several, which on CPUs takes less work."""
+    """Windows along one axis after the other if they overlap along several, which is less work on CPUs."""
     axes = [d for d, along in enumerate(zip(*params.values(), strict=True)) if along != tuple(DILATED.values())]
     sizes = zip(params["window_dimensions"], params["window_strides"], params["base_dilation"], strict=True)
     if sum(length > stride * base for length, stride, base in sizes) < 2:
@@ -175,7 +175,7 @@ def _parts(params: Params) -> list[Params]:
 
 
 def _sum_transpose(ct: Any, operand: Any, **params: Any) -> list[Any]:
-    """A sum over windows again: strides become gaps, gaps become strides, and the windows reach from the other side."""
+    """The transpose is a sum over windows: strides become gaps, gaps become strides, and the windows are reversed."""
     padding = []
     for size, count, length, stride, (low, _), base, step in zip(
         operand.aval.shape,
@@ -201,7 +201,7 @@ def _sum_transpose(ct: Any, operand: Any, **params: Any) -> list[Any]:
 
 
 def _extremum_jvp(primitive: core.Primitive, select_prim: Any) -> Callable[..., Any]:
-    """The tangent beside the element that is selected: the first, where several are equal."""
+    """The tangent of the selected element: the first, if several are equal."""
 
     def jvp(t: Any, operand: Any, **params: Any) -> Array:
         return select_and_gather_add_p.bind(t, operand, select_prim=select_prim, **params)
@@ -217,7 +217,7 @@ def _general_abstract_eval(*avals: ShapedArray, jaxpr: core.ClosedJaxpr, **param
 
 
 def _folded(values: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> list[Any]:
-    """The same as a tree of elementwise operations on arrays, each of one place of all windows."""
+    """The reduction as a tree of elementwise operations on arrays, each with one place of all windows."""
     count = len(values) // 2
     operands, inits = values[:count], values[count:]
     shape = check_window("reduce_window", get_aval(operands[0]), params)
@@ -229,7 +229,7 @@ def _folded(values: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> list[Any]
     masks = inside(get_aval(operands[0]).shape, shape, params)
     if np.all(masks):
         return combine(starts, fold_along(combine, stacks, (0,)))
-    # What is not inside is left out, so that the initial value counts once in each window.
+    # Elements outside are omitted, so the initial value counts once in each window.
     (_, *outs) = fold_along(_where_present(combine), [np.stack(masks), *stacks], (0,))
     present = np.any(masks, axis=0)
     joined = combine(starts, outs)
@@ -244,7 +244,7 @@ def _stack(xs: Sequence[Any]) -> Array:
 
 
 def _where_present(combine: Combine) -> Combine:
-    """The function of lists that begin with whether the other arrays hold something."""
+    """The function on lists that begin with masks of the valid elements of the other arrays."""
 
     def joined(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
         (p, *a), (q, *b) = xs, ys

@@ -14,7 +14,7 @@ __all__ = ["empty", "window_region"]
 
 
 def empty(ctx: mlir.LoweringRuleContext) -> bool:
-    """Whether an operand or a result has no elements, of which XLA knows little."""
+    """Whether an operand or a result has no elements, for which XLA has little support."""
     return any(0 in aval.shape for aval in (*ctx.avals_in, *ctx.avals_out))
 
 

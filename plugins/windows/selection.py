@@ -1,4 +1,4 @@
-"""Elements that windows select: what lies beside them, and values put back at their places."""
+"""Elements that windows select: the corresponding elements of other arrays, and values added at their positions."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from primax.plugins.windows.region import empty, window_region
 
 __all__ = ["RULES", "select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p"]
 
-# Of each window of operand, the element of tangents beside the one that is selected.
+# For each window of operand, the element of tangents at the position of the selected one.
 select_and_gather_add_p = core.Primitive("select_and_gather_add")
-# The transpose: each element of source, added where its window of operand has selected one.
+# The transpose: each element of source is added at the position that its window of operand has selected.
 select_and_scatter_add_p = core.Primitive("select_and_scatter_add")
-# The same with any two functions: one that selects, and one that combines.
+# The same with any two functions: one selects, and one combines.
 select_and_scatter_p = core.Primitive("select_and_scatter")
 
 _EXTREMA = {ge_p: MAX, le_p: MIN}
@@ -45,16 +45,16 @@ _JOIN = {ge_p: max_p, le_p: min_p}
 
 
 def _prefers(select_prim: Any, x: Any, y: Any) -> Array:
-    """Whether `x`, which comes first, is selected of two elements."""
+    """Whether `x` is selected from two elements, of which it is the first."""
     if dtypes.is_complex(get_aval(x).dtype):
         return eq(_JOIN[select_prim].bind(x, y), x)
     return select_prim.bind(x, y)
 
 
 def _selected(prefers: Callable[..., Any], operand: Any, params: Any) -> tuple[Any, list[Any]]:
-    """For each window at which of its places the selected element is, and the places, counted in order.
+    """For each window the place of the selected element, and all places, numbered in order.
 
-    Margins and gaps are never selected, but where a window lies entirely in them.
+    Margins and gaps are selected only by windows that are entirely in them.
     """
     aval = get_aval(operand)
     name = "select"
@@ -81,7 +81,7 @@ def _at(place: Any, k: int) -> Array:
 
 
 def _scatter_add(source: Any, operand: Any, *, select_prim: Any, **params: Any) -> Array:
-    """What `select_and_scatter_add` does, for windows with dilations too, place by place."""
+    """`select_and_scatter_add`, also for windows with dilations, place by place."""
     shape = get_aval(operand).shape
     zero = zero_of(get_aval(source).dtype)
     zeros = zeros_of(get_aval(source))
@@ -97,7 +97,7 @@ def _scatter_add(source: Any, operand: Any, *, select_prim: Any, **params: Any) 
 
 
 def _gather_add(tangents: Any, operand: Any, *, select_prim: Any, **params: Any) -> Array:
-    """What `select_and_gather_add` does, place by place."""
+    """`select_and_gather_add`, place by place."""
     at, _ = _selected(lambda x, y: _prefers(select_prim, x, y), operand, params)
     zero = zero_of(get_aval(tangents).dtype)
     out, *others = views(padded(tangents, zero, **params), get_aval(at).shape, params)
@@ -157,7 +157,7 @@ def _batch(primitive: core.Primitive) -> Callable[..., Any]:
 
 
 def _pair_program(select_prim: Any, key: Any, value: Any) -> core.ClosedJaxpr:
-    """The selection of one of two elements that have another each beside them."""
+    """The selection of one of two elements, each paired with another value."""
 
     def select(x: Any, t: Any, y: Any, s: Any) -> list[Any]:
         first = _prefers(select_prim, x, y)
@@ -202,7 +202,7 @@ def _check_source(name: str, source: ShapedArray, operand: ShapedArray, params: 
 
 
 def _surrounded(source: Any, operand: Any, *, select_prim: Any, padding: Any, **params: Any) -> Array:
-    """The same without margins, which XLA leaves undefined where a window lies in them."""
+    """The same without margins, since XLA leaves the result undefined for windows in them."""
     aval = get_aval(operand)
     around = padded(operand, _EXTREMA[select_prim].start(aval.dtype), padding)
     plain = ((0, 0),) * aval.ndim
@@ -227,12 +227,12 @@ def _scatter_add_lowering(
     return _scatter_operation(ctx, operand, source, zero, select, ADD.program(key), {"padding": padding, **params})
 
 
-# CPUs go through windows one after the other, which takes several times as long as going through the places of all.
+# CPUs process windows one after the other, which takes several times as long as processing the places of all windows.
 _MANY_PLACES = 64
 
 
 def _by_place(function: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """A lowering for CPUs: by a function that goes place by place, unless there are many."""
+    """A lowering for CPUs by a function that goes place by place, unless there are many places."""
     few = mlir.lower_fun(function, multiple_results=False)
 
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, operand: Any, **params: Any) -> Sequence[mlir.ir.Value]:
@@ -285,7 +285,7 @@ def _scatter_abstract_eval(
 
 
 def _scattered(values: Any, *, select_jaxpr: Any, scatter_jaxpr: Any, **params: Any) -> Array:
-    """What `select_and_scatter` does, place by place of the window, by operations that have all rules."""
+    """`select_and_scatter`, place by place of the window, by operations that have all rules."""
     operand, source, init = values
     aval = get_aval(operand)
     zero = zero_of(aval.dtype)
@@ -346,7 +346,7 @@ def _scatter_lowering(
     if empty(ctx):
         return [mlir.broadcast_scalar(init, ctx.avals_out[0])]
     if not np.any(inside(*shapes, params), axis=0).all():
-        # Some window lies in the margins, and what XLA would do is undefined.
+        # A window is in the margins, for which XLA's result is undefined.
         return _scattered_lowering(
             ctx, operand, source, init, select_jaxpr=select_jaxpr, scatter_jaxpr=scatter_jaxpr, **params
         )
