@@ -1,4 +1,4 @@
-"""What is here is run by `make ecosystem`, in environments that have the packages."""
+"""`make ecosystem` runs these files, in environments that have the packages."""
 
 from __future__ import annotations
 

@@ -1,19 +1,20 @@
-"""Installs packages written for JAX in two environments, with jax and with primax, and compares what they do there.
+"""Installs packages written for JAX in two environments, with jax and with primax, and compares their results.
 
-In a folder of its own it makes an environment with jax, and one with primax that has no jax. Into both go the
-released wheels of the packages, without their dependencies, and what these need beside JAX. For each package it runs
+In a separate folder it makes an environment with jax, and one with primax and without jax. Both get the
+released wheels of the packages, without dependencies, and the requirements of these besides JAX. For each package it
+runs
 
-- the program of this folder of the package's name, in both, and compares the numbers that it prints;
+- the program of this folder with the package's name, in both, and compares the numbers that it prints;
 - a sample of the tests of the package's sdist with jax, and those that pass there with `primax as-jax`.
 
     python tests/ecosystem/run.py optax chex --seconds 180
     python tests/ecosystem/run.py --resume
     python tests/ecosystem/run.py --table
 
-What it finds is kept in the folder as it comes, a file for each package, and written to docs/ecosystem.md. What came
-of the tests with jax is kept too, and taken again as long as the package, jax, the seed and the seconds are the same;
-`--resume` leaves alone what this primax has been tried on already. Limits are of the processor's time, so that what
-else the machine does changes nothing; several processes may share the packages, with `--prepared` from the second on.
+Results are stored in the folder at once, a file for each package, and written to docs/ecosystem.md. The results
+of tests with jax are stored, too, and used again as long as the package, jax, the seed and the seconds are the same;
+`--resume` skips packages that have results with this primax. Limits are of the processor's time, so other programs on
+the machine change nothing. Several processes may share the packages, with `--prepared` from the second on.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ DATA = tomllib.loads((HERE / "packages.toml").read_text(encoding="utf-8"))
 PACKAGES: dict[str, dict[str, Any]] = DATA["package"]
 JAX, PRIMAX = "jax", "primax"
 TOLERANCE = 1e-4
-COLLECTION = 240  # seconds for finding the tests of a package, beside those for running them
+COLLECTION = 240  # seconds to collect the tests of a package, besides those to run them
 PROGRAM = 300  # seconds
-WAITING = 10  # times as long as its limit of the processor's time may a process take by the clock
+WAITING = 10  # the limit of a process by the clock, in multiples of its limit of the processor's time
 
 
 class Environments:
-    """The two environments, and what the packages say and do in them."""
+    """The two environments, and the packages in them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -102,7 +103,7 @@ class Environments:
         return next(path for path in unpacked.iterdir() if path.is_dir())
 
     def command(self, which: str, *arguments: str) -> list[str]:
-        """A command line of Python in one environment, where `import jax` works."""
+        """A command line of Python in one environment in which `import jax` works."""
         words = [self.python(which)]
         if which == PRIMAX:
             words += ["-m", "primax", "as-jax", "--report", str(self.folder / "absent.txt")]
@@ -110,7 +111,7 @@ class Environments:
 
 
 def newest_python() -> str:
-    """An interpreter for the environments: the newest that the packages are known to have wheels for."""
+    """An interpreter for the environments: the newest for which the packages are known to have wheels."""
     for name in ("python3.13", "python3.12"):
         path = shutil.which(name)
         if path and subprocess.run([path, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
@@ -126,12 +127,12 @@ def settings(**more: str) -> dict[str, str]:
 
 
 def limited(seconds: int) -> Callable[[], None]:
-    """What a process calls before it starts, to have that many seconds of the processor's time."""
+    """A function to call in a new process, which limits its processor's time to that many seconds."""
     return lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 10))
 
 
 def outcomes(path: Path) -> dict[str, tuple[str, str]]:
-    """What came of each test, the worst if there are several lines; "started" if it did not come to an end."""
+    """The outcome of each test, the worst if there are several lines; "started" if the test did not end."""
     found: dict[str, tuple[str, str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         entry = json.loads(line)
@@ -143,7 +144,7 @@ def outcomes(path: Path) -> dict[str, tuple[str, str]]:
 
 
 def run_tests(at: Environments, name: str, which: str, seconds: int, seed: int, only: Path | None) -> Path:
-    """Run tests of a package in one environment; the file of outcomes."""
+    """Run tests of a package in one environment; returns the file of outcomes."""
     sources = at.sources(name)
     assert sources is not None
     out = at.folder / "results" / f"{name}-{which}.jsonl"
@@ -169,13 +170,13 @@ def run_tests(at: Environments, name: str, which: str, seconds: int, seed: int, 
             process.wait(WAITING * (seconds + COLLECTION))
         except subprocess.TimeoutExpired:
             file.write("\nstopped: it took too long\n")
-            os.killpg(process.pid, signal.SIGKILL)  # with what the tests have started
+            os.killpg(process.pid, signal.SIGKILL)  # including processes that the tests have started
             process.wait()
     return out
 
 
 def tests_with_jax(at: Environments, name: str, seconds: int, seed: int) -> list[str]:
-    """The tests of a sample that pass with jax, in the order in which they ran; kept for later runs."""
+    """The tests of a sample that pass with jax, in the order in which they ran; stored for later runs."""
     kept = at.folder / "results" / f"{name}-jax-passed.json"
     asked = {"version": at.version(name), "jax": at.version(JAX), "seed": seed, "seconds": seconds}
     if kept.exists():
@@ -198,7 +199,7 @@ def compare_tests(at: Environments, name: str, seconds: int, seed: int) -> dict[
     only = at.folder / "results" / f"{name}-sample.txt"
     only.write_text("\n".join(passed), encoding="utf-8")
     ours = outcomes(run_tests(at, name, PRIMAX, 2 * seconds, seed, only))
-    # What skips itself asks for a release of jax that is newer than that which primax follows.
+    # Tests that skip themselves require a newer release of jax than the one that primax follows.
     reached = [test for test in passed if ours.get(test, ("skipped",))[0] != "skipped"]
     reached = reached if ours else passed
     failed = {
@@ -208,7 +209,7 @@ def compare_tests(at: Environments, name: str, seconds: int, seed: int) -> dict[
 
 
 def compare_program(at: Environments, name: str) -> str:
-    """Run the program of a package in both environments; what is to be said of the numbers that it prints."""
+    """Run the program of a package in both environments; returns a text about the numbers that it prints."""
     program = HERE / "programs" / f"use_{name}.py".replace("-", "_")
     if not program.exists():
         return "none"
@@ -245,7 +246,7 @@ def _close(a: Any, b: Any) -> bool:
 
 
 def fingerprint(at: Environments) -> str:
-    """What tells the primax that is installed from other states of it."""
+    """A text that identifies the state of the installed primax."""
     digest = hashlib.sha256()
     for path in sorted((at.folder / PRIMAX).glob("lib/*/site-packages/primax/**/*.py")):
         digest.update(path.read_bytes())
@@ -253,7 +254,7 @@ def fingerprint(at: Environments) -> str:
 
 
 def page(found: dict[str, dict[str, Any]]) -> str:
-    """The page of documentation."""
+    """The text of the page of documentation."""
     rows = []
     for name in PACKAGES:
         if name not in found:
@@ -299,7 +300,7 @@ def numbers(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def try_package(at: Environments, name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """What comes of one package; an error of the run itself is no result, and goes on to the caller."""
+    """The results of one package; an error of the run itself is not a result, and reaches the caller."""
     program = compare_program(at, name)
     tests = compare_tests(at, name, options.seconds, options.seed)
     return {
@@ -314,7 +315,7 @@ def try_package(at: Environments, name: str, options: argparse.Namespace) -> dic
 
 
 def main() -> None:
-    """Run what the command line says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("names", nargs="*", metavar="PACKAGE", default=[])
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "ecosystem")

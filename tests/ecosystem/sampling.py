@@ -1,8 +1,8 @@
-"""A plugin of pytest: runs tests in an order that a seed tells, until the time is over, and writes what came of each.
+"""A plugin of pytest: runs tests in an order by a seed, until the time is over, and writes the outcome of each.
 
 It reads the variables ECOSYSTEM_OUT (the file of outcomes, a line of JSON for each test), ECOSYSTEM_SECONDS and
-ECOSYSTEM_SEED, and ECOSYSTEM_ONLY, a file of the ids of those tests that are run, all if it is not given. Seconds are
-of the processor's time, so that other work on the machine changes nothing.
+ECOSYSTEM_SEED, and ECOSYSTEM_ONLY, a file of the ids of the tests to run; by default all. Seconds are
+of the processor's time, so other work on the machine changes nothing.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ OUT = Path(os.environ["ECOSYSTEM_OUT"])
 SECONDS = float(os.environ["ECOSYSTEM_SECONDS"])
 ONLY = os.environ.get("ECOSYSTEM_ONLY")
 ONE_TEST = 60  # seconds of the processor's time
-WAITING = 10  # times as long may a test take by the clock
-_deadline = [float("inf")]  # of the run, known once the tests are found
+WAITING = 10  # the limit of a test by the clock, in multiples of the other limit
+_deadline = [float("inf")]  # the end of the run, set after the tests were collected
 
 
 def write(name: str, outcome: str, text: str = "") -> None:
@@ -33,12 +33,12 @@ def write(name: str, outcome: str, text: str = "") -> None:
 
 
 def _with_jax(name: str) -> str:
-    """The name of a test, which may tell the type of an argument, as it is with jax."""
+    """The name of a test with jax; the name may contain the type of an argument."""
     return re.sub(r"<scalar type (\w+)>", r"<class 'jax.numpy.\1'>", name.replace("primax.", "jax."))
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Leave the tests of the sample, in its order."""
+    """Keep the tests of the sample, in its order."""
     _deadline[:] = [time.process_time() + SECONDS]
     write("", "collected", str(len(items)))
     if ONLY is not None:
@@ -59,7 +59,7 @@ def _late(*_: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: Any, nextitem: Any) -> Any:
-    """Stop where the time is over, and interrupt a test that takes too long."""
+    """Stop at the end of the time, and interrupt a test that takes too long."""
     if time.process_time() > _deadline[0]:
         item.session.shouldstop = "the time is over"
     write(item.nodeid, "started")
@@ -75,13 +75,13 @@ def pytest_runtest_protocol(item: Any, nextitem: Any) -> Any:
 
 
 def pytest_collectreport(report: Any) -> None:
-    """Write what cannot be collected."""
+    """Write collection errors."""
     if report.failed:
         write(report.nodeid, "not collected", _last_line(report))
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """Write what came of a test."""
+    """Write the outcome of a test."""
     if report.when == "call" or report.outcome != "passed":
         if report.when == "teardown" and report.outcome == "passed":
             return

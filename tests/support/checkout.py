@@ -1,4 +1,4 @@
-"""Where the sources are, and under what name each of them is installed."""
+"""The source files, and the names under which they are installed."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# A room imports from those before it, never from those after it.
+# A folder imports only from those before it.
 ROOMS = ("core", "interpreters", "extend", "plugins", "api")
 
 _POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]["primax"]
-# The plugins of primax, and those of them that define primitives.
+# The plugins of primax, and those that define primitives.
 PLUGINS = tuple(sorted(_POINTS))
 FAMILIES = tuple(name for name in PLUGINS if _POINTS[name].startswith("primax.plugins."))
 
 
 def relative(path: Path) -> str:
-    """The path as one says it: from the root of the checkout, with forward slashes."""
+    """A path relative to the root of the checkout, with forward slashes."""
     return path.relative_to(ROOT).as_posix()
 
 
 def source_files() -> list[Path]:
-    """Every file that an installed primax has, and nothing that Python left beside it."""
+    """Every file of an installed primax, without files that Python has written beside it."""
     return sorted(
         path
         for room in ROOMS

@@ -1,4 +1,4 @@
-"""Distributions made up for a test, and programs that run where they are installed."""
+"""Distributions made for a test, and programs that run where they are installed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def primax_register(registry):
     registry.define({name}_p, impl=lambda x: x + 1)
 """
 
-# What a program runs to list all plugins; `states` reads it.
+# A program that lists all plugins; `states` reads its output.
 REPORT = """
 for record in host.records():
     print(record.name, record.state, record.reason.replace(sys.path[1], "SITE"), sep="|")
@@ -46,7 +46,7 @@ for record in host.records():
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a program printed, and what it wrote to the other stream."""
+    """The output of a program, and its output on the other stream."""
 
     out: str
     err: str
@@ -57,7 +57,7 @@ class Outcome:
 
     @property
     def warned(self) -> list[str]:
-        """The messages of its plugin warnings."""
+        """The messages of the plugin warnings."""
         mark = "PluginWarning: "
         return [line.partition(mark)[2] for line in self.err.splitlines() if mark in line]
 
@@ -74,7 +74,7 @@ class Site:
         Args:
           distribution: its name.
           version: its version.
-          entry_points: what its `entry_points.txt` holds.
+          entry_points: the contents of its `entry_points.txt`.
           modules: the source of its modules, by name.
         """
         info = self.folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
@@ -90,7 +90,7 @@ class Site:
         Args:
           name: the plugin's name.
           source: the module; by default one that defines a primitive of the same name, which adds one.
-          api: what it states in the group `primax.api`, if anything.
+          api: its entry in the group `primax.api`, if it has one.
           distribution: the distribution's name; by default the plugin's.
         """
         stated = f"[primax.api]\n{name} = {api}\n" if api else ""
@@ -101,11 +101,11 @@ class Site:
         )
 
     def write(self, module: str, source: str) -> None:
-        """Put a module there that no distribution knows of."""
+        """Write a module that belongs to no distribution."""
         (self.folder / f"{module}.py").write_text(textwrap.dedent(source))
 
     def run(self, *program: str, **environment: str) -> Outcome:
-        """Run a program, given in parts, that finds a fresh `host` without families; it must end well."""
+        """Run a program, given in parts, with a new `host` without families; it must succeed."""
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("PRIMAX_")}
         parts = (_HEADER, *program)
         done = subprocess.run(
@@ -121,5 +121,5 @@ class Site:
 
 
 def states(lines: list[str]) -> dict[str, str]:
-    """The state of each plugin, by name, from what `REPORT` printed."""
+    """The state of each plugin, by name, from the output of `REPORT`."""
     return {line.split("|")[0]: line.split("|")[1] for line in lines}

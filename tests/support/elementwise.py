@@ -1,4 +1,4 @@
-"""Elementwise functions at awkward numbers of every dtype, by primax and by jax."""
+"""Elementwise functions of extreme numbers in every dtype, by primax and by jax."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _PARTS = (-np.inf, -7.5, -1.0, -0.5, -0.0, 0.0, 0.3, 1.0, 2.5, 30.0, np.inf, np.
 
 
 def in_32_bits(test: Call) -> Call:
-    """A test in which Python's scalars are of 32 bits, whatever the environment says."""
+    """A test in which Python scalars have 32 bits, whatever the environment."""
 
     @functools.wraps(test)
     def narrow(*args: Any, **kwargs: Any) -> None:
@@ -65,7 +65,7 @@ def in_32_bits(test: Call) -> Call:
 
 
 def awkward(name: str) -> np.ndarray[Any, Any]:
-    """Numbers of a dtype where functions go wrong: zeros of both signs, extremes, infinities, NaN."""
+    """Extreme numbers of a dtype: zeros of both signs, limits, infinities, NaN."""
     dtype = np.dtype(getattr(ml_dtypes, name, name))
     if name == "bool":
         return np.array([False, True])
@@ -80,7 +80,7 @@ def awkward(name: str) -> np.ndarray[Any, Any]:
 
 
 def grid(name: str, arguments: int) -> list[np.ndarray[Any, Any]]:
-    """Arguments that meet each other in all combinations; fewer numbers for more arguments."""
+    """All combinations of numbers as arguments; fewer numbers for more arguments."""
     values = awkward(name)
     if arguments == 1:
         return [values]
@@ -106,7 +106,7 @@ def _accepts(make_jaxpr: Call, call: Call, args: Any) -> bool:
 
 
 def check_same_dtypes_as_jax(calls: Mapping[str, tuple[int, Call]], name: str) -> None:
-    """Each function takes a dtype if and only if jax's does.
+    """Each function accepts a dtype if and only if jax's function does.
 
     Args:
       calls: by name, the number of arguments, and a function of `lax` and of them.
@@ -124,13 +124,13 @@ def check_same_dtypes_as_jax(calls: Mapping[str, tuple[int, Call]], name: str) -
 def check_against_jax_at_awkward_numbers(
     calls: Mapping[str, tuple[int, Call]], name: str, ulps: float = 8, domain: Call | None = None
 ) -> None:
-    """Each function that takes a dtype returns what jax's does: NaN, infinities and signs of zeros included.
+    """Each function that accepts a dtype returns the same as jax's, including NaN, infinities and signs of zeros.
 
     Args:
       calls: by name, the number of arguments, and a function of `lax` and of them.
       name: the dtype.
-      ulps: how many times the dtype's epsilon results may differ by, relative to themselves.
-      domain: `(*args)`, where to compare; everywhere if None.
+      ulps: the allowed relative difference, in multiples of the dtype's epsilon.
+      domain: `(*args)`, where to compare; by default everywhere.
     """
     with ExitStack() as stack:
         jax = _both(name, stack)

@@ -1,4 +1,4 @@
-"""The modules among the examples, loaded as a script of their folder would import them."""
+"""The modules of the examples, loaded as by a script in their folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs over meshes whose axes are explicit, for primax and jax alike: how types tell where their results lie."""
+"""Programs over explicit meshes, for primax and jax, that show the shardings in types."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Case(NamedTuple):
     """A program.
 
     Attributes:
-      name: of the case.
+      name: the name of the case.
       run: takes the package, such as `primax` with `numpy` and `lax`, and the arrays.
-      args: for each argument its shape, dtype and how it is divided.
+      args: the shape, dtype and specification of each argument.
     """
 
     name: str

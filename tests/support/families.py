@@ -1,4 +1,4 @@
-"""What the families of primitives have, as plugins/primax.json must say it: `make surface` writes the file."""
+"""The contents of the families of primitives, for plugins/primax.json; `make surface` writes the file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FILE = ROOT / "plugins" / metadata.FILE
 
 
 def written() -> dict[str, Any]:
-    """What the file says of each family."""
+    """The file's description of each family."""
     return json.loads(FILE.read_text(encoding="utf-8"))["plugins"]
 
 
 def wanted() -> dict[str, Any]:
-    """What it must say: what the families have entered. Whether they are essential, and may wait, it says itself."""
+    """The required contents: the entries of the families. Flags such as `essential` come from the file."""
     host.activate()
     said = written()
     found = {}

@@ -19,10 +19,10 @@ from primax.extend.testing import Sample
 
 @dataclass(frozen=True)
 class Fault:
-    """A toy one of whose rules is replaced by a wrong one, and the check that catches it.
+    """A toy with one wrong rule, and the check that detects it.
 
     Attributes:
-      make: `(p) -> rule`; its name says what is wrong.
+      make: `(p) -> rule`; its name describes the fault.
       toy: the primitive.
       kind: the kind of rule.
       check: the name of the check.
@@ -182,7 +182,7 @@ def a_jvp_that_instantiates_zeros(p):
         if type(t) is ad.Zero:
             return outs, [first, s, ad.Zero.from_primal_value(outs[2])]
         second = 2 * t if type(s) is ad.Zero else s + 2 * t
-        # Wrong: nothing that is active enters the first tangent if it is left out.
+        # Wrong: if the first tangent is left out, no active tangent enters.
         return outs, [first if type(s) is ad.Zero else first + x * t, second, ad.Zero.from_primal_value(outs[2])]
 
     return jvp

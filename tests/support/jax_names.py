@@ -1,4 +1,4 @@
-"""Run as a program, it writes the public names of the jax that is installed to api/porting/names.json."""
+"""As a program, this writes the public names of the installed jax to api/porting/names.json."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).parents[2] / "api" / "porting" / "names.json"
-# Modules that the table speaks of as a whole, or that are jaxlib's.
+# Modules that the table treats as a whole, or that belong to jaxlib.
 WHOLE = (
     "jax.experimental.array_serialization",
     "jax.experimental.colocated_python",
@@ -41,13 +41,13 @@ def _modules(package: types.ModuleType) -> dict[str, types.ModuleType]:
 
 
 def _is_own(module: types.ModuleType, name: str, value: Any) -> bool:
-    """Whether a name is the module's own, rather than what it imports for itself."""
+    """Whether a module defines a name itself, instead of importing it."""
     if name.startswith("_") or name == "annotations" or isinstance(value, types.ModuleType):
         return False
     if name in getattr(module, "__all__", ()):
         return True
     home = getattr(value, "__module__", None)
-    # A module that defines something offers that; one that defines nothing offers what it imports from jax.
+    # A module with definitions offers those; a module without offers its imports from jax.
     defines = any(getattr(each, "__module__", None) == module.__name__ for each in vars(module).values())
     if module.__name__.startswith(("jax.experimental.", "jax.example_libraries.")) and defines:
         return home == module.__name__

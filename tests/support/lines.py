@@ -1,6 +1,6 @@
-"""Links of the documentation to lines of the sources: `[`name`](../path.py#L12)` leads to where `name` is defined.
+"""Links of the documentation to lines of the sources: `[`name`](../path.py#L12)` leads to the definition of `name`.
 
-`make surface` writes the numbers anew.
+`make surface` updates the numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def line_of(path: Path, name: str) -> int:
     """The number of the line that defines a name.
 
     Raises:
-      LookupError: there is none.
+      LookupError: no line defines the name.
     """
     defined = re.compile(rf"^\s*(?:def|class) {name}\b|^{name}\b.* = ")
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -27,7 +27,7 @@ def line_of(path: Path, name: str) -> int:
 
 
 def with_lines(text: str, folder: Path) -> str:
-    """A page with the right numbers in its links."""
+    """A page with the current line numbers in its links."""
 
     def linked(found: re.Match[str]) -> str:
         name, path, _ = found.groups()

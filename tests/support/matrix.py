@@ -15,11 +15,11 @@ from typing import NamedTuple
 from checkout import ROOT
 from packages import copy_of_checkout
 
-MINORS = range(11, 20)  # of Python 3: from the oldest that primax takes to what may come
+MINORS = range(11, 20)  # of Python 3: from the oldest supported version to possible future ones
 
 
 class Row(NamedTuple):
-    """An environment: the Pythons that it may have, the preferred one first, and what it must install."""
+    """An environment: its possible Pythons, the preferred one first, and its requirements."""
 
     minors: tuple[int, ...]
     requirements: tuple[str, ...]
@@ -29,7 +29,7 @@ ROWS = {
     "oldest": Row(
         (*MINORS,),
         (
-            "jaxlib==0.10.0",  # no jax: the oracle is that of jaxlib 0.10.2 or later
+            "jaxlib==0.10.0",  # without jax, since the tests compare only with jax for jaxlib 0.10.2 or later
             "numpy==2.0.*; python_version < '3.13'",
             "numpy==2.1.*; python_version == '3.13'",
             "scipy==1.14.*; python_version < '3.14'",
@@ -42,7 +42,7 @@ ROWS = {
 
 
 def pythons() -> dict[int, str]:
-    """The interpreters of this machine by their minor version: those on the path, else those of pyenv."""
+    """The interpreters of this machine by minor version: those on the path, otherwise those of pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found = {}
     for minor in MINORS:
@@ -55,7 +55,7 @@ def pythons() -> dict[int, str]:
 
 
 def _runs(python: str, minor: int) -> bool:
-    """Whether it is what its name says, and not only a version manager's shim, or a build without the global lock."""
+    """Whether an interpreter has its stated version, and is no shim of a version manager and no free-threaded build."""
     program = (
         "import sys, sysconfig, venv; "
         f"sys.exit(sys.version_info[:2] != (3, {minor}) or bool(sysconfig.get_config_var('Py_GIL_DISABLED')))"
@@ -64,9 +64,9 @@ def _runs(python: str, minor: int) -> bool:
 
 
 def plan(names: list[str], found: dict[int, str]) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
-    """The name, the interpreter and the requirements of each run; where no row takes a Python, it gets the newest.
+    """The name, the interpreter and the requirements of each run; a Python without a row gets the newest releases.
 
-    The interpreter is None where the machine has none that the row may have.
+    The interpreter is None if the machine has none for the row.
     """
     taken = set()
     for name in names:
@@ -79,7 +79,7 @@ def plan(names: list[str], found: dict[int, str]) -> Iterator[tuple[str, str | N
 
 
 def _make(folder: Path, python: str, requirements: tuple[str, ...]) -> Path:
-    """A fresh environment with primax as `pip install .` installs it, and its Python."""
+    """Make a new environment with primax, installed by `pip install .`; returns its Python."""
     subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
     inside = folder / "bin" / "python"
     with tempfile.TemporaryDirectory() as sources:

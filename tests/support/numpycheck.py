@@ -1,4 +1,4 @@
-"""Comparing primax.numpy with jax.numpy: values, dtypes, weak types, and what is refused."""
+"""Comparisons of primax.numpy with jax.numpy: values, dtypes, weak types, and errors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _leaves(tree: Any) -> list[Any]:
 
 
 def agree(ours: Any, theirs: Any, *, weak: bool = True, rtol: float | None = None) -> None:
-    """Assert that two results have one structure, and equal shapes, dtypes, weak types and values."""
+    """Assert that two results have the same structure, shapes, dtypes, weak types and values."""
     if isinstance(theirs, list | tuple):
         assert type(ours) is type(theirs)
         assert len(ours) == len(theirs)
@@ -71,7 +71,7 @@ def agree(ours: Any, theirs: Any, *, weak: bool = True, rtol: float | None = Non
 
 
 def _outcomes(library: Any, jit: Any, calls: dict[str, Callable[..., Any]], arrays: list[Any]) -> Any:
-    """The results of functions of arrays, all in one program, and the errors of those that have none."""
+    """The results of functions of arrays, all in one program, and the errors of functions that fail."""
     errors: dict[str, Exception] = {}
 
     def run(*traced: Any) -> Any:
@@ -89,7 +89,7 @@ def _outcomes(library: Any, jit: Any, calls: dict[str, Callable[..., Any]], arra
 
 
 def with_tuples(tree: Any) -> Any:
-    """What jax returns, with tuples in place of the lists of an older jax."""
+    """A result of jax, with tuples instead of the lists of an older jax."""
     if jax_does("several arrays come in tuples, from meshgrid, broadcast_arrays and atleast_1d"):
         return tree
     return tuple([with_tuples(each) for each in tree]) if isinstance(tree, list | tuple) else tree
@@ -107,18 +107,18 @@ def compare(
     any_weak: Collection[str] = (),
     tuples: Collection[str] = (),
 ) -> None:
-    """Assert that functions of a library and of arrays give the same with primax.numpy and with jax.numpy.
+    """Assert that functions of a library and of arrays give the same results with primax.numpy and with jax.numpy.
 
-    What jax refuses must be refused, what it accepts accepted. One program for all functions saves compiling each.
+    primax must raise an error if and only if jax does. One program for all functions saves compilations.
 
     Args:
       calls: functions of a module and the arrays, by names for messages.
       arrays: NumPy arrays, or scalars.
-      weak: whether weak types are compared.
-      rtol: the tolerance, if not that of the dtype.
+      weak: whether to compare weak types.
+      rtol: the tolerance; by default that of the dtype.
       loose: other tolerances, by name.
-      any_weak: for which functions weak types are not compared.
-      tuples: for which functions a list from an older jax is a tuple.
+      any_weak: the functions for which weak types are not compared.
+      tuples: the functions for which a list from an older jax is a tuple.
     """
     jax = pytest.importorskip("jax")
     jnp = pytest.importorskip("jax.numpy")

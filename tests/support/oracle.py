@@ -1,6 +1,6 @@
-"""The release of jax that tests compare with, and what it does otherwise than the releases before and after it.
+"""The release of jax for comparisons, and the differences between it and other releases.
 
-Where releases differ, primax does what the newest does, but for what it says below.
+Where releases differ, primax follows the newest, apart from the exceptions below.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from importlib import metadata
 
 __all__ = ["CHANGES", "jax_does", "lacking"]
 
-# What jax does, and the release that does it first, of those that the matrix of environments has.
+# Each behavior of jax, and the first release with it among those of the matrix of environments.
 CHANGES = {
     "several arrays come in tuples, from meshgrid, broadcast_arrays and atleast_1d": (0, 12),
     "sinc is zero at infinity": (0, 11),
@@ -17,27 +17,27 @@ CHANGES = {
     "positions that count from the end are allowed with promise_in_bounds": (0, 11),
     "the modulus of a complex number with an infinite part is infinite": (0, 12),
     "the derivative of acosh is NaN where acosh is": (0, 11),
-    # primax has XLA's, which is off by some 1e-7 near 1 and 2.
+    # primax uses XLA's function, whose error is about 1e-7 near 1 and 2.
     "lgamma of 32 and fewer bits has an algorithm of its own": (0, 12),
     "the surface for authors is that of 0.11": (0, 11),
     "gumbel in mode high stays away from zero by half a step squared": (0, 11),
     "the shape of multinomial leaves out the outcomes": (0, 12),
-    # primax scales normal numbers once they are drawn, as a user would; 1 ulp apart.
+    # primax scales normal numbers after drawing them, as a user would; the difference is 1 ulp.
     "initializers scale normal numbers while drawing them": (0, 11),
     "gamma variables and counts may be approximate": (0, 12),
-    # primax computes the third component, as NumPy 2 still does.
+    # primax computes the third component, as NumPy 2 does.
     "cross takes no vectors of length 2": (0, 12),
 }
 
-# Parameters that functions of jax have and some of primax do not.
+# Parameters that functions of jax have and some functions of primax lack.
 _LACKING = {
-    "out_sharding": (),  # everywhere
+    "out_sharding": (),  # in all functions
 }
 _APPROXIMATE = ("beta", "chisquare", "gamma", "loggamma", "poisson")
 
 
 def lacking(function: str) -> list[str]:
-    """The parameters of a function that jax's or primax's does not have."""
+    """The parameters that a function of jax or of primax lacks."""
     names = [name for name, functions in _LACKING.items() if not functions or function in functions]
     if function in _APPROXIMATE and not jax_does("gamma variables and counts may be approximate"):
         names.append("method")
@@ -45,9 +45,9 @@ def lacking(function: str) -> list[str]:
 
 
 def jax_does(change: str) -> bool:
-    """Whether the jax that is installed has a change of the table."""
+    """Whether the installed jax has a behavior in the table."""
     try:
         version = metadata.version("jax")
     except metadata.PackageNotFoundError:
-        return True  # and tests that compare with it are skipped
+        return True  # tests that compare with it are skipped
     return tuple(int(part) for part in version.split(".")[:3] if part.isdigit()) >= CHANGES[change]

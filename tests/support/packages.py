@@ -1,4 +1,4 @@
-"""Packages installed by pip into folders of their own, and programs that run beside them."""
+"""Packages that pip installs into separate folders, and programs that run with them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def write_package(
     api: dict[str, str] | None = None,
     **modules: str,
 ) -> Path:
-    """The sources of a distribution, as its author would have them.
+    """Write the sources of a distribution.
 
     Args:
-      folder: where its folder is made.
+      folder: the parent of its folder.
       distribution: its name.
       version: its version.
       plugins: the entry points in group `primax`.
@@ -41,7 +41,7 @@ def write_package(
       modules: the source of each of its modules.
 
     Returns:
-      Its folder.
+      The folder of the distribution.
     """
     home = folder / distribution
     home.mkdir(parents=True)
@@ -62,14 +62,14 @@ def write_package(
 
 
 def clean_environment(**variables: str) -> dict[str, str]:
-    """This process's environment without what configures Python or primax, and with some variables set."""
+    """This process's environment without variables for Python or primax, and with the given variables."""
     foreign = ("PYTHON", "PRIMAX_", "JAX_", "PYTEST")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return {**inherited, "TF_CPP_MIN_LOG_LEVEL": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", **variables}
 
 
 def run(command: Sequence[str | Path], cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that must end well."""
+    """Run a command that must succeed."""
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
@@ -84,7 +84,7 @@ def run(command: Sequence[str | Path], cwd: Path, **variables: str) -> subproces
 
 
 def require(**versions: int) -> None:
-    """Skip the test where a distribution is not installed, or older than a major version: `require(setuptools=77)`."""
+    """Skip the test if a distribution is missing, or older than a major version: `require(setuptools=77)`."""
     for name, oldest in versions.items():
         try:
             installed = metadata.version(name)
@@ -95,7 +95,7 @@ def require(**versions: int) -> None:
 
 
 def copy_of_checkout(folder: Path) -> Path:
-    """A copy of what primax is built from."""
+    """A copy of the files from which primax is built."""
     copy = folder / "checkout"
     copy.mkdir()
     for room in ROOMS:
@@ -106,7 +106,7 @@ def copy_of_checkout(folder: Path) -> Path:
 
 
 def copy_of_example(package: Path, folder: Path) -> Path:
-    """A copy of an example package, so that building it leaves nothing in the checkout."""
+    """A copy of an example package, so that its build leaves the checkout unchanged."""
     return Path(shutil.copytree(package, folder / package.name, ignore=_LEFT_BEHIND))
 
 
@@ -115,7 +115,7 @@ def copy_of_kepler(folder: Path) -> Path:
 
 
 def install(target: Path, *sources: Path) -> Path:
-    """Let pip build distributions from their sources and install them, and nothing else, into a folder."""
+    """Build distributions from their sources with pip, and install only those into a folder."""
     require(pip=22, setuptools=77)
     options = ("--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", target)
     run([sys.executable, "-m", "pip", "install", *options, *sources], cwd=sources[0].parent)
@@ -123,6 +123,6 @@ def install(target: Path, *sources: Path) -> Path:
 
 
 def run_beside(target: Path, program: str, *arguments: str, cwd: Path | None = None, **variables: str) -> str:
-    """What a program prints that runs in a new process with the folder on its path."""
+    """The output of a program in a new process with the folder on its path."""
     command = [sys.executable, "-c", textwrap.dedent(program), *arguments]
     return run(command, cwd or target.parent, PYTHONPATH=str(target), **variables).stdout

@@ -1,6 +1,6 @@
-"""Modules written for JAX, rewritten as `primax port` does; and the tables of docs/porting.md, made from the data.
+"""Modules written for JAX, rewritten by `primax port`; and the tables of docs/porting.md, made from the data.
 
-Run as a program, it writes the tables into the page.
+As a program, this writes the tables into the page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def ported(source: str) -> str:
 
 
 def load(path: Path, *, port: bool) -> types.ModuleType:
-    """A module from its source, as it is or ported."""
+    """A module from its source, unchanged or ported."""
     source = path.read_text(encoding="utf-8")
     module = types.ModuleType(f"{'ported' if port else 'original'}.{path.stem}")
     exec(compile(ported(source) if port else source, str(path), "exec"), vars(module))
@@ -32,7 +32,7 @@ def load(path: Path, *, port: bool) -> types.ModuleType:
 
 
 def page(text: str) -> str:
-    """The text of docs/porting.md with the tables that the data give."""
+    """The text of docs/porting.md with tables made from the data."""
     tables = {"rooms": _rooms, "names": _names}
     return _TABLE.sub(lambda found: "\n".join([found[1], *tables[found[2]](), ""]), text)
 

@@ -1,4 +1,4 @@
-"""Programs run by several processes that join each other, each with devices of its own."""
+"""Programs run by several processes that join each other, each with its own devices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def join(**options):
 
 
 class Ended(NamedTuple):
-    """How a process ended."""
+    """The end of a process."""
 
     code: int
     out: str
@@ -40,7 +40,7 @@ def free_address() -> str:
 
 
 def run_processes(program: str, count: int, devices: int, timeout: float = 120) -> list[Ended]:
-    """Run a program in so many processes at once; all are killed when the time is over, and the test fails."""
+    """Run a program in several processes at once; at the time limit all are killed, and the test fails."""
     address = free_address()
     text = _BEGIN + textwrap.dedent(program)
     variables = {

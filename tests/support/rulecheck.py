@@ -1,4 +1,4 @@
-"""Checks of rules against what does not use them: finite differences, dot products, loops, NumPy and jax."""
+"""Checks of rules by independent computations: finite differences, dot products, loops, NumPy and jax."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _list(outs: Any) -> list[Any]:
 
 
 def assert_close(got: Any, want: Any, rtol: float | None = None, what: str = "values") -> None:
-    """Two arrays have one shape and dtype and agree to a tolerance, relative to the largest element."""
+    """Two arrays have the same shape and dtype and agree within a tolerance, relative to the largest element."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
     assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, expected {want.dtype}"
@@ -58,13 +58,13 @@ def assert_close(got: Any, want: Any, rtol: float | None = None, what: str = "va
 
 
 def check_jvp(fun: Function, *args: Any, rtol: float = 1e-6, step: float = 1e-5) -> None:
-    """Tangents are what central differences give, in double precision, for all inexact arguments together.
+    """Tangents agree with central differences, in double precision, for all inexact arguments together.
 
     Args:
-      fun: takes arrays, returns one or a list of them. It must be smooth near the arguments.
-      args: where to check; those of integer or boolean type are held fixed.
-      rtol: how far off the tangents may be, relative to the largest.
-      step: of the differences.
+      fun: takes arrays, and returns one or a list of them. It must be smooth near the arguments.
+      args: the point; arguments of integer or boolean type are held fixed.
+      rtol: the tolerance, relative to the largest tangent.
+      step: the step of the differences.
     """
     with px.enable_x64(True):
         args = tuple(map(double, args))
@@ -92,15 +92,15 @@ def check_jvp(fun: Function, *args: Any, rtol: float = 1e-6, step: float = 1e-5)
 
 
 def check_transpose(fun: Function, *args: Any, rtol: float = 1e-9) -> None:
-    """Cotangents pulled back and tangents pushed forward have one dot product, in double precision.
+    """Cotangents pulled back and tangents pushed forward have the same dot product, in double precision.
 
-    It is checked for all inexact arguments together, and for each alone. The dot product conjugates nothing,
-    and real parts are compared: derivatives of real functions of complex numbers are linear no more than so.
+    It is checked for all inexact arguments together, and for each alone. The dot product conjugates nothing, and
+    real parts are compared, because derivatives of real functions of complex numbers are linear only over the reals.
 
     Args:
-      fun: takes arrays, returns one or a list of them; if not linear, its derivative is checked.
-      args: where; those of integer or boolean type are held fixed.
-      rtol: how far apart the products may be.
+      fun: takes arrays, and returns one or a list of them; if it is not linear, its derivative is checked.
+      args: the point; arguments of integer or boolean type are held fixed.
+      rtol: the tolerance of the products.
     """
     with px.enable_x64(True):
         args = tuple(map(double, args))
@@ -152,7 +152,7 @@ def check_grad(fun: Function, *args: Any, order: int = 1, rtol: float = 1e-6, st
 
 
 def _vary(x: Any, k: int) -> Any:
-    """The k-th of several values like `x`: with other elements, but none of another sort."""
+    """The k-th of several values like `x`, with other elements of the same type."""
     x = np.asarray(x)
     if x.ndim:
         return np.roll(x.ravel(), k).reshape(x.shape)
@@ -168,15 +168,15 @@ def check_batch(
     mapped: Sequence[Sequence[int]] | None = None,
     vary: Callable[[Any, int], Any] = _vary,
 ) -> None:
-    """Mapped over any of its arguments, along any of their axes, a function gives what a loop gives.
+    """A function mapped over any of its arguments, along any of their axes, agrees with a loop.
 
     Args:
-      fun: takes arrays, returns one or a list of them.
-      args: for one element.
+      fun: takes arrays, and returns one or a list of them.
+      args: the arguments of one element.
       size: the length of the mapped axis.
-      most: how many choices of axes are tried for each choice of arguments.
-      rtol: how far apart the results may be.
-      mapped: which choices of arguments are tried; all if None.
+      most: the number of choices of axes to try for each choice of arguments.
+      rtol: the tolerance of the results.
+      mapped: the choices of arguments to try; by default all.
       vary: `(arg, k)`, that argument for the k-th element.
     """
     elements = [[np.asarray(vary(x, k)) for x in args] for k in range(size)]
@@ -195,7 +195,7 @@ def check_batch(
 
 
 def check_values(fun: Function, reference: Function, *args: Any, rtol: float | None = None) -> None:
-    """A function computes what a NumPy function does, and its program promises the types it returns."""
+    """A function agrees with a NumPy function, and its program promises the types of its results."""
     outs = _list(fun(*args))
     for i, (out, want) in enumerate(zip(outs, _list(reference(*args)), strict=True)):
         assert_close(out, want, rtol, f"output {i}")
@@ -207,9 +207,9 @@ def check_values(fun: Function, reference: Function, *args: Any, rtol: float | N
 def check_against_jax(
     fun: Function, jax_fun: Function, *args: Any, rtol: float | None = None, weak_type: bool = True
 ) -> None:
-    """A function agrees with its namesake in jax: values, dtypes and weak types; skips if there is no jax.
+    """A function agrees with the function of the same name in jax: values, dtypes and weak types; skips without jax.
 
-    With an argument of 64 bits, both have 64-bit types enabled.
+    If an argument has 64 bits, both enable 64-bit types.
     """
     jax = pytest.importorskip("jax")
     double = any(isinstance(x, np.ndarray | np.generic) and x.dtype.name in _WIDE for x in args)
@@ -230,5 +230,5 @@ _WIDE = frozenset(("int64", "uint64", "float64", "complex128"))
 
 
 def equations(fun: Function, *args: Any) -> list[str]:
-    """The names of the primitives of a function's program, in order, without those of programs inside."""
+    """The names of the primitives of a function's program, in order, without those of inner programs."""
     return [eqn.primitive.name for eqn in px.make_jaxpr(fun)(*args).jaxpr.eqns]

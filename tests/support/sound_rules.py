@@ -1,4 +1,4 @@
-"""Small primitives all of whose rules are right, and a registry to put wrong ones in."""
+"""Small primitives with correct rules, and a registry for wrong ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Y = np.array([[1.4, 0.35, -0.8], [-0.55, 0.9, 1.3]])
 
 @dataclass(frozen=True)
 class Toy:
-    """How to make the rules of a primitive, and samples of it."""
+    """A primitive's rules, and samples of it."""
 
     name: str
     make: Callable[[core.Primitive], Rules]
@@ -31,7 +31,7 @@ class Toy:
 
 @contextmanager
 def registered(toy: Toy, unsupported: dict[str, str] | None = None, **replaced: Any) -> Iterator[core.Primitive]:
-    """The toy's primitive, with some rules replaced (None for left out), until the block ends."""
+    """The toy's primitive, with some rules replaced (or left out, for None), until the block ends."""
     p = core.Primitive(toy.name, multiple_results=toy.multiple_results)
     registry = core.Registry("toys", {})
     rules = {**toy.make(p), **replaced}
@@ -44,7 +44,7 @@ def registered(toy: Toy, unsupported: dict[str, str] | None = None, **replaced: 
 
 
 def inexact(*avals: core.ShapedArray) -> None:
-    """Refuse what is not of one inexact dtype and one shape."""
+    """Raise an error unless the operands have one inexact dtype and one shape."""
     for aval in avals:
         if not core.dtypes.is_inexact(aval.dtype) or aval.dtype != avals[0].dtype or aval.shape != avals[0].shape:
             raise TypeError(f"expected arrays of one shape and inexact dtype, got {avals}")

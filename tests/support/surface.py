@@ -1,6 +1,6 @@
-"""The surface of primax.extend as it is: every public name of every public module, its kind and its signature.
+"""The surface of primax.extend: every public name of every public module, its kind and its signature.
 
-`make surface` records it anew, in tests/extend/surface.txt; the difference belongs in the changelog.
+`make surface` records it in tests/extend/surface.txt; differences belong in the changelog.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import primax.extend
 
 RECORD = Path(__file__).parents[1] / "extend" / "surface.txt"
 
-# Their folders hold parts, which are used through the package's own names.
+# Their folders have parts, which are used through the package's names.
 _PACKAGES = ("primax.extend.core.", "primax.extend.drawing.", "primax.extend.testing.", "primax.extend.commands")
 _PARTS = ("primax.extend.core.primitives",)
 
 
 def public_modules() -> list[str]:
-    """The modules of primax.extend that its promise is about, by name."""
+    """The modules of primax.extend that are part of the surface, by name."""
     found = pkgutil.walk_packages(primax.extend.__path__, "primax.extend.")
     names = [module.name for module in found]
     return ["primax.extend", *(name for name in names if name in _PARTS or not name.startswith(_PACKAGES))]
@@ -64,7 +64,7 @@ def _kind(value: Any) -> str:
 
 
 def _signature(value: Any) -> str:
-    """The names of parameters, and which have defaults; types and values of defaults may change."""
+    """The names of parameters, and which of them have defaults; types and default values may change."""
     function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
     if not callable(function) or not _is_ours(function):
         return ""
@@ -80,7 +80,7 @@ def _signature(value: Any) -> str:
 
 
 def _is_ours(function: Any) -> bool:
-    """Whether primax decides on the signature: not on those of enums, exceptions, jaxlib and typing."""
+    """Whether primax defines the signature; those of enums, exceptions, jaxlib and typing are excluded."""
     if inspect.isclass(function) and issubclass(function, BaseException | enum.Enum):
         return False
     return str(getattr(function, "__module__", None)).startswith("primax.")

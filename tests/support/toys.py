@@ -1,4 +1,4 @@
-"""A few primitives with the rules that tests of the kernel need, and programs made of them."""
+"""A few primitives with rules for tests of the kernel, and programs with them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ call_p.def_effectful_abstract_eval(lambda *avals, jaxpr, **params: (jaxpr.out_av
 
 @dataclass(frozen=True)
 class Shout(Effect):
-    """Something is said aloud."""
+    """An effect of toys."""
 
 
 register_effect(Shout)
@@ -58,7 +58,7 @@ shout_p.def_impl(lambda *args: [])
 
 
 def powers(n: int) -> Callable[[Any], list[Any]]:
-    """A function of `n` equations in a row."""
+    """A function of `n` successive equations."""
 
     def fun(x: Any) -> list[Any]:
         for _ in range(n):
@@ -88,7 +88,7 @@ def two_results() -> Jaxpr:
 
 
 def nested(depth: int) -> ClosedJaxpr:
-    """A program that calls a program that calls a program, down to a sine."""
+    """A program that calls a program that calls a program, and so on, down to a sine."""
     closed = trace_to_jaxpr(lambda x: [sin_p.bind(x)], [F32])
     for _ in range(depth):
         closed = trace_to_jaxpr(lambda x, inner=closed: call_p.bind(x, jaxpr=inner), [F32])
@@ -98,7 +98,7 @@ def nested(depth: int) -> ClosedJaxpr:
 def grows_linearly(prepare: Callable[[int], Any], run: Callable[[Any], Any]) -> bool:
     """Whether `run` costs less than 5 times as much per equation on a program 16 times as large.
 
-    Quadratic cost would be 16 times as much; caches of a busy machine alone make it up to 3.
+    Quadratic cost would be 16 times as much; caches of a busy machine alone account for up to 3.
     """
 
     def cost(n: int, repeats: int) -> float:
