@@ -135,12 +135,22 @@ def _half(x: Any) -> Array:
     return arithmetic.mul_p.bind(x, like(x, 0.5))
 
 
+def _same_power(x: Any, y: Any) -> Array:
+    """Where two numbers are equal, or complex ones whose powers are zero, which have no phase."""
+    same = comparison.eq_p.bind(x, y)
+    if not dtypes.is_complex(get_aval(x).dtype):
+        return same
+    x, y = arithmetic.real_p.bind(x), arithmetic.real_p.bind(y)
+    lowest = comparison.eq_p.bind(arithmetic.max_p.bind(x, y), like(x, -math.inf))
+    return bitwise.or_p.bind(same, lowest)
+
+
 def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: float) -> Function:
     @jit
     def log_of_sum(x: Any, y: Any) -> Array:
         difference = arithmetic.sub_p.bind(x, y)
         # Equal infinities differ by NaN, and so do their derivatives, unless they are kept out of what follows.
-        undefined = bitwise.and_p.bind(comparison.ne_p.bind(difference, difference), comparison.eq_p.bind(x, y))
+        undefined = bitwise.and_p.bind(comparison.ne_p.bind(difference, difference), _same_power(x, y))
         difference = choose(undefined, like(difference, 0), difference)
         real = arithmetic.real_p.bind(difference) if dtypes.is_complex(get_aval(x).dtype) else difference
         # One of two equal numbers is the larger one, so that derivatives of every order are right there too.

@@ -158,6 +158,12 @@ def _hlo_shardings(mesh: Any, specs: Any, avals: Sequence[Any]) -> tuple[Any, ..
     )
 
 
+def _class_of(structure: Any) -> Any:
+    """The class of the outermost node of a structure, or None where it is a leaf."""
+    node = structure.node_data()
+    return None if node is None else node[0]
+
+
 def deserialize(blob: bytes) -> Exported:
     """Read an exported function.
 
@@ -186,8 +192,7 @@ def deserialize(blob: bytes) -> Exported:
             )
         structures.append(structure)
     in_tree, out_tree = structures
-    root = in_tree.node_data()
-    if root is None or root[0] is not tuple or [child.node_data()[0] for child in in_tree.children()] != [tuple, dict]:
+    if _class_of(in_tree) is not tuple or [_class_of(child) for child in in_tree.children()] != [tuple, dict]:
         raise ValueError(
             f"deserialize: in_tree in the header of data must be a structure (args, kwargs), got {in_tree}"
         )

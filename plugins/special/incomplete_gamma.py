@@ -251,13 +251,17 @@ def _igammac(a: Num, x: Num) -> Num:
 
 
 def _slope_of_tail(a: Num, x: Num) -> tuple[Num, Num]:
-    """The derivative of P with respect to a, divided by x**a exp(-x) / gamma(a + 1); and whether it is valid."""
-    upper, valid, large = _by_fraction(a, x), _valid(a, x), a > _LARGE_FOR_SLOPES
+    """The derivative of P with respect to a, divided by x**a exp(-x) / gamma(a + 1); and whether it is valid.
+
+    It is valid at a = 0 too, where the derivative from above is that of 1 - a E1(x).
+    """
+    valid = _valid(a, x) | ((a == 0) & (x > 0) & (x < math.inf))
+    upper, large = _by_fraction(a, x), a > _LARGE_FOR_SLOPES
     total, total_slope = _series_with_slope(a, x, valid & ~upper & ~large)
     fraction, fraction_slope = _fraction_with_slope(a, x, valid & upper & ~large)
-    log = x.log()
-    below = total_slope + total * (log - Num(digamma((a + 1).value)))
-    above = a * (fraction_slope + fraction * (log - Num(digamma(a.value))))
+    log = x.log() - Num(digamma((a + 1).value))
+    below = total_slope + total * log
+    above = a * (fraction_slope + fraction * log) + fraction
     return select(large, -_uniform_sample_slope(a, x) * a / x, select(upper, -above, below)), valid
 
 

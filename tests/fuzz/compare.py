@@ -138,7 +138,13 @@ def _values(mine: np.ndarray, other: np.ndarray, at: tuple[Any, ...], slack: flo
     where = tuple(int(i) for i in np.argwhere(~ok)[0])
     count = f"{int((~ok).sum())} of {ok.size} differ, at {where} " if ok.ndim else ""
     sort = "nan" if mine.dtype.kind in "fcV" and _special(mine, other) else "value"
-    return Difference(sort, f"{count}primax: {mine[where]!r}, jax: {other[where]!r}", at)
+    return Difference(sort, f"{count}primax: {_element(mine, where)}, jax: {_element(other, where)}", at)
+
+
+def _element(values: np.ndarray, where: tuple[int, ...]) -> str:
+    """An element of an array with its dtype, which NumPy leaves out of narrow ones."""
+    shown = repr(values[where])
+    return shown if "(" in shown else f"np.{values.dtype.name}({shown})"
 
 
 def _special(mine: np.ndarray, other: np.ndarray) -> bool:
@@ -186,18 +192,26 @@ def at_leaf(value: Any, at: tuple[Any, ...]) -> Any:
     return value
 
 
+def is_numeric(dtype: np.dtype) -> bool:
+    """Whether a dtype is of numbers or booleans, of NumPy or of ml_dtypes."""
+    return dtype.kind in "biufc" or dtype.type.__module__ == "ml_dtypes"
+
+
 def judged_right(mine: Any, other: Any, reference: Any) -> bool:
-    """Whether primax's values are no farther from the reference than jax's, but for a few roundings."""
-    mine, other, reference = np.asarray(mine), np.asarray(other), np.asarray(reference)
-    if mine.shape != reference.shape or reference.dtype.kind not in "biufc":
+    """Whether primax's values are no farther from the reference than jax's, but for a few roundings.
+
+    Where jax has no values, `other` is None.
+    """
+    mine, reference = np.asarray(mine), np.asarray(reference)
+    if mine.shape != reference.shape or not is_numeric(reference.dtype):
         return False
     bound = max(tolerance(mine.dtype), 0.0)
-    a, b, r = wide(mine), wide(other), wide(reference)
+    a, r = wide(mine), wide(reference)
     with np.errstate(all="ignore"):
         r = (
             wide(reference.astype(mine.dtype)) if mine.dtype.kind in "fcV" else r
         )  # what overflows the dtype is infinite
-        away = np.abs(b - r)
+        away = np.zeros(()) if other is None else np.abs(wide(np.asarray(other)) - r)
         theirs = np.where(np.isfinite(away), away, 0).max(initial=0.0)
         scale = np.abs(np.where(np.isfinite(r), r, 0)).max(initial=0.0)
         near = np.abs(a - r) <= 4 * theirs + bound * scale

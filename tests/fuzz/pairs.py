@@ -21,9 +21,9 @@ INNER = {"as_jax", "core", "extend", "interpreters", "plugins", "porting", "__ma
 NOT_CALLED = frozenset(
     "Array numpy.ndarray stages.Compiled stages.Lowered stages.Traced stages.ArgInfo stages.CompilerOptions "
     "stages.Wrapped sharding.Sharding checking_leaks experimental.checkify.Error "
-    "experimental.checkify.ErrorCategory experimental.random.StatefulPRNG export.Exported "
-    "profiler.ProfileData profiler.ProfileEvent profiler.ProfileOptions profiler.ProfilePlane profiler.ProfileLine "
-    "nn.initializers.Initializer "
+    "experimental.checkify.ErrorCategory experimental.sparse.JAXSparse experimental.random.StatefulPRNG "
+    "export.Exported profiler.ProfileData profiler.ProfileEvent profiler.ProfileOptions profiler.ProfilePlane "
+    "profiler.ProfileLine nn.initializers.Initializer "
     "tree_util.PyTreeDef tree_util.KeyPath dtypes.extended dtypes.prng_key custom_derivatives.SymbolicZero "
     "custom_derivatives.CustomVJPPrimal numpy.character numpy.complexfloating numpy.flexible numpy.floating "
     "numpy.generic numpy.inexact numpy.integer numpy.number numpy.object_ numpy.signedinteger "

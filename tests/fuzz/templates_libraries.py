@@ -238,7 +238,6 @@ def sparse_arrays(d: Draw, f: str) -> str:
     if name in made:
         return f"{m}.todense({made[name]})"
     texts = {
-        "JAXSparse": f"isinstance({mat}, {f})",
         "bcoo_dot_general_sampled": f"{f}({x}[0], {y}[0].T, A([[0, 1], [2, {d.one(0, 2)}]], 'int32'), dimension_numbers=(((1,), (0,)), ((), ())))",
         "bcsr_extract": f"{f}({rows}.indices, {rows}.indptr, {y}[0])",
         "bcoo_multiply_dense": f"{f}({mat}, {d.one(y, v, 2.0)})",

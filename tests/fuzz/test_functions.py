@@ -16,7 +16,7 @@ jax = pytest.importorskip("jax")
 from fuzz.compare import Difference, difference  # noqa: E402
 from fuzz.differences import MEANT, is_meant  # noqa: E402
 from fuzz.differences.entry import Meant  # noqa: E402
-from fuzz.functions import ENOUGH, TRIES, Functions, SteadyFunctions, program  # noqa: E402
+from fuzz.functions import ENOUGH, TRIES, Functions, SteadyFunctions, attempt, compare, program  # noqa: E402
 from fuzz.pairs import pairs  # noqa: E402
 from fuzz.runner import Job, run  # noqa: E402
 
@@ -153,3 +153,20 @@ def test_values_apart_by_more_than_an_entry_says_are_no_difference_that_is_meant
     meant = Meant("numpy.sin", "value", "Rounding.", within=1e-6)
     found = [Difference("value", f"primax: np.float32({x}), jax: np.float32(0.0)") for x in ("9.5e-07", "1.1e-06")]
     assert [meant.holds("numpy.sin", "m.numpy.sin(1)", x) for x in found] == [True, False]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int4", "bfloat16", "float32", "bool"])
+def test_values_that_jax_does_not_compute_are_those_of_numpy(dtype):
+    def judged(call):
+        text = call.format(f"array([0, 1, 1], '{dtype}')")
+        value, error = attempt(text, px)
+        assert error is None
+        return compare(text, value, None, None, TypeError("not in jax"))
+
+    assert judged("m.numpy.insert({}, [0, 2], 1)") is None
+    assert judged("m.numpy.roll({}, int(getattr(m, '__name__', '') == 'primax'))").sort == "jax raises"
+
+
+def test_an_element_is_named_with_its_dtype():
+    mine, other = (np.array([0, x], "bfloat16") for x in (0, np.nan))
+    assert "primax: np.bfloat16(0), jax: np.bfloat16(nan)" in difference(mine, other).message

@@ -295,6 +295,7 @@ def changed(data: bytes, change: Any) -> bytes:
         (lambda h: h["program"].update(name=3), "must have an entry 'name' of type str"),
         (lambda h: h["program"].update(vjp=3), "must have an entry 'vjp' of type dict"),
         (lambda h: h.update(in_tree="*"), r"must be a structure \(args, kwargs\)"),
+        (lambda h: h.update(in_tree=["tuple", [["tuple", []], "*"]]), r"must be a structure \(args, kwargs\)"),
         (lambda h: h.update(out_tree=["list", ["*", "*"]]), "one leaf for each of 1 types, got 2"),
         (lambda h: h.update(out_tree=["dict", ["*"], [[]]]), "must have structures of trees"),
         (lambda h: h.update(out_tree=["node", ["*"], "nobody's", ""]), "which this process has not registered"),

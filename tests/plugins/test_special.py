@@ -149,6 +149,17 @@ def test_edges_of_the_incomplete_gamma_functions():
     np.testing.assert_array_equal(px.lax.igammac(a, x), 1 - lower)
 
 
+def test_derivatives_of_the_incomplete_gamma_function_at_zero_are_limits():
+    special = pytest.importorskip("scipy.special")
+    x = np.float32([1e-30, 0.1, 1, 2, 20, 80])
+    for a in np.float32([0, 1e-38, 1e-20]):
+        np.testing.assert_allclose(px.lax.igamma_grad_a(a, x), -special.exp1(x), rtol=1e-5)
+    np.testing.assert_array_equal(px.lax.random_gamma_grad(np.float32(0), x), INF)
+    at = np.float32([[0, 0], [0, -1], [0, NAN]])
+    np.testing.assert_array_equal(px.lax.igamma_grad_a(*at.T), NAN)
+    assert float(px.lax.igamma_grad_a(0.0, INF)) == 0
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_the_incomplete_beta_function_is_that_of_scipy(dtype):
     special = pytest.importorskip("scipy.special")

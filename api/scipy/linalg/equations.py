@@ -62,14 +62,18 @@ def _cholesky(function: str, a: Any, lower: bool) -> Array:
     return cholesky_p.bind(a) if lower else adjoint(cholesky_p.bind(adjoint(a)))
 
 
-@one_program("lower overwrite_a check_finite")
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
     """Cholesky decompositions for `cho_solve`: a pair of `cholesky(a, lower)` and `lower`.
 
     Args:
       a, lower, overwrite_a, check_finite: as of `cholesky`.
     """
-    return _cholesky("cho_factor", a, lower), lower
+    return _cho_factor(a, lower), lower
+
+
+@one_program(static=1)
+def _cho_factor(a: Any, lower: bool) -> Array:
+    return _cholesky("cho_factor", a, lower)
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:

@@ -223,6 +223,17 @@ def test_ldexp_agrees_with_jax() -> None:
     compare(named(["ldexp"]), np.float32(1.5), np.arange(-120, 120, 7))
 
 
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_powers_of_complex_numbers_that_are_zero_have_a_sum_of_zero(name: str) -> None:
+    function, low = getattr(pnp, name), -np.inf
+    phases = np.array([0, -1e-30, 1, 3], np.float32)
+    x = np.array([complex(low, phase) for phase in phases], np.complex64)
+    assert np.all(np.real(function(x[:, None], x)) == low)
+    pair = np.array([x[1], 3 - 1j], np.complex64)
+    np.testing.assert_array_equal(function.reduce(pair), pair[1])
+    assert np.isnan(function(complex(np.inf, 1), complex(np.inf, 2)))
+
+
 def test_logaddexp_of_complex_numbers_stays_on_the_principal_branch() -> None:
     calls = {"natural": lambda m, z: m.logaddexp(z, 0.0), "binary": lambda m, z: m.logaddexp2(z, 1.0)}
     compare(calls, np.array([3 - 5j, -1 + 2j, 1 + 9j, 2 - 30j], np.complex64), rtol=1e-5)

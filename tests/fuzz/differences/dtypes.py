@@ -18,6 +18,13 @@ DTYPES: tuple[Meant, ...] = (
         message="primax: float64, of jax: float32",
     ),
     Meant(
+        r"experimental\.sparse\.bc(oo|sr)_(fromdense|extract)",
+        "dtype",
+        "A sparse array of booleans stores booleans, as of every other dtype; jax stores sums of them.",
+        text=r"'bool'|True|False",
+        message=r"primax: bool, of jax: int",
+    ),
+    Meant(
         r"custom_derivatives\.zero_from_primal",
         "type",
         "Zeros that stand for no array have a name of their own.",
@@ -106,7 +113,7 @@ DTYPES: tuple[Meant, ...] = (
         r"scipy\.stats\.norm\.(isf|ppf)",
         "dtype",
         "The dtype is that of the arguments, not the default one.",
-        message="primax: float32, of jax: float64",
+        message="primax: (b?float16, of jax: float(32|64)|float32, of jax: float64)",
     ),
     Meant(
         r"numpy\.\w+\.at",
@@ -168,8 +175,8 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"experimental\.multihost_utils\.\w+",
         "dtype",
-        "Numbers of Python have the default width here, too.",
-        message=r"primax: (float|int)32, of jax: (float|int)64",
+        "Numbers of Python and arrays of NumPy have the width that is enabled, here too.",
+        message=r"primax: (u?int32|float32|complex64), of jax: (u?int64|float64|complex128)",
     ),
     Meant(
         r"tree_util\.treedef_is_leaf",
@@ -178,10 +185,10 @@ DTYPES: tuple[Meant, ...] = (
         text=r"structure\((None|\(\))\)",
     ),
     Meant(
-        r"nn\.log(sum|mean)exp",
+        r"nn\.(log(sum|mean)exp|(log_)?softmax)",
         "dtype",
-        "Booleans become float32 whether there is a `where` or not.",
-        text=r"'bool'",
+        "Booleans and integers of fewer than 64 bits become float32 whether there is a `where` or not.",
+        text=r"'(bool|u?int(2|4|8|16|32))'|True|False",
         message="primax: float32, of jax: float64",
     ),
     Meant(

@@ -36,6 +36,12 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message=r"empty array\nprimax: Array\(\[\]",
     ),
     Meant(
+        r"numpy\.put",
+        "jax raises",
+        "An array of rank 0 has one element to put, as in NumPy.",
+        message=r"Cannot broadcast to shape with fewer dimensions: arr_shape=\(1,\) shape=\(\)",
+    ),
+    Meant(
         r"numpy\.polyval",
         "jax raises",
         "The program has an equation for each coefficient, whatever unroll says.",

@@ -74,6 +74,18 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"p must be of shape",
     ),
     Meant(
+        r"random\.(choice|permutation)",
+        "primax raises",
+        "A number of elements is an integer, as in NumPy; jax drops what follows the point.",
+        message=r"must be an integer or an array with an axis",
+    ),
+    Meant(
+        r"numpy\.(asarray|array|astype)|Array\.astype",
+        "primax raises",
+        "Whether to copy is said by a bool or None; jax takes the truth of any value.",
+        message=r"copy must be a bool or None, got (?!True|False|np\.)",
+    ),
+    Meant(
         r"random\.choice",
         "primax raises",
         "The mode is checked; jax looks at it only where it makes a difference.",
