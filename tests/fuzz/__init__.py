@@ -1,1 +1,1 @@
-"""Random calls, programs, objects and files, which look for wrong answers and crashes; README.md tells how to run."""
+"""Random calls, programs, objects and files that look for wrong results and crashes; see README.md."""

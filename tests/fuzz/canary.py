@@ -1,4 +1,4 @@
-"""Whether the process is as it was: a jitted function is right and on its fast path, and no state has changed."""
+"""Checks of the process: a jitted function is correct and on its fast path, and no state has changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPEED = 20
 
 
 class Canary:
-    """Looks at the state of the process, now and after each case."""
+    """Checks the state of the process, now and after each case."""
 
     def __init__(self) -> None:
         self.misses = 0
@@ -53,7 +53,7 @@ class Canary:
         }
 
     def sings(self) -> str:
-        """What is wrong, in a few words; nothing if all is as it was."""
+        """A short description of the fault; empty if nothing has changed."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             before = self.misses
@@ -73,7 +73,7 @@ class Canary:
         return ""
 
     def restore(self) -> None:
-        """Put the options back, where they can be."""
+        """Restore the options, as far as possible."""
         for name, value in self.state["options"].items():
             if getattr(px.config, name) != value:
                 px.config.update(name, value)

@@ -1,4 +1,4 @@
-"""How a result of primax differs from jax's: in structure, kind, shape, dtype, weak type or value."""
+"""The difference between results of primax and jax: in structure, kind, shape, dtype, weak type or value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 import primax as px
 
-# Relative tolerance by the dtype of a result; a narrower input than the result's counts (see `tolerance`).
+# The relative tolerance by the dtype of a result; a narrower dtype of the input has precedence (see `tolerance`).
 TOLERANCES = {
     "float64": 1e-9,
     "complex128": 1e-9,
@@ -21,12 +21,12 @@ TOLERANCES = {
     "float16": 4e-3,
     "bfloat16": 3e-2,
 }
-NARROW = 0.3  # floats of 8 bits and less
+NARROW = 0.3  # floats of 8 bits or fewer
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs: a sort of difference, and in words; `at` leads to the leaf in nested tuples and so on."""
+    """A difference: its sort, and a sentence; `at` is the path of the leaf in nested tuples and other containers."""
 
     sort: str
     message: str
@@ -34,7 +34,7 @@ class Difference:
 
 
 def tolerance(dtype: np.dtype) -> float:
-    """How far values of a dtype may be apart, relative to their size."""
+    """The allowed difference between values of a dtype, relative to their size."""
     if dtype.kind not in "fcV" and dtype.name not in TOLERANCES:
         return 0.0
     return TOLERANCES.get(dtype.name, NARROW)
@@ -52,7 +52,7 @@ def difference(mine: Any, other: Any, at: tuple[Any, ...] = (), slack: float = 1
         if list(mine) != list(other):
             return Difference("structure", f"primax has keys {list(mine)}, jax {list(other)}", at)
         return _first((mine[key], other[key], (*at, key)) for key in mine)
-    if hasattr(mine, "_fields"):  # which may be no sequence for its users
+    if hasattr(mine, "_fields"):  # it may not be a sequence for its users
         return _first(((getattr(mine, name), getattr(other, name), (*at, name)) for name in mine._fields), slack)
     if isinstance(mine, tuple | list):
         if len(mine) != len(other):
@@ -91,7 +91,7 @@ def _others(mine: Any, other: Any, at: tuple[Any, ...]) -> Difference | None:
     elif isinstance(mine, px.tree_util.PyTreeDef):
         equal = str(mine) == str(other)
     else:
-        return None  # functions, programs and the like: of one type, and no more is asked
+        return None  # functions, programs and similar objects: only their types are compared
     return None if equal else Difference("value", f"primax: {_short(mine)}, jax: {_short(other)}", at)
 
 
@@ -116,7 +116,7 @@ def _arrays(mine: Any, other: Any, at: tuple[Any, ...], slack: float) -> Differe
 
 
 def _numpy(mine: Any, other: Any, at: tuple[Any, ...], slack: float) -> Difference | None:
-    if type(other).__name__ == "TypedNdArray":  # jax's wrapper of what comes back as it was
+    if type(other).__name__ == "TypedNdArray":  # jax's wrapper of values that were returned unchanged
         other = np.asarray(other)
     if type(mine) is not type(other):
         return Difference(
@@ -125,7 +125,7 @@ def _numpy(mine: Any, other: Any, at: tuple[Any, ...], slack: float) -> Differen
     for name in ("shape", "dtype"):
         if getattr(mine, name) != getattr(other, name):
             return Difference(name, f"{name} of primax: {getattr(mine, name)}, of jax: {getattr(other, name)}", at)
-    if np.asarray(mine).dtype == object:  # devices, of which each package has its own
+    if np.asarray(mine).dtype == object:  # devices; each package has its own
         ours, theirs = _short(np.asarray(mine).tolist()), _short(np.asarray(other).tolist())
         return None if ours == theirs else Difference("value", f"primax: {ours}, jax: {theirs}", at)
     return _values(np.asarray(mine), np.asarray(other), at, slack)
@@ -157,7 +157,7 @@ def wide(values: np.ndarray) -> np.ndarray:
 
 
 def close(mine: np.ndarray, other: np.ndarray, bound: float) -> np.ndarray:
-    """Where two arrays of one shape are as near as `bound` relative to their size; NaN is near NaN."""
+    """Where two arrays of one shape differ by at most `bound` relative to their size; NaN agrees with NaN."""
     if mine.dtype.kind not in "fcV" and not bound:
         return np.asarray(mine == other)
     if mine.dtype.kind == "V" and mine.dtype.names is not None:
@@ -170,7 +170,7 @@ def close(mine: np.ndarray, other: np.ndarray, bound: float) -> np.ndarray:
 
 def _close_complex(a: np.ndarray, b: np.ndarray, bound: float) -> np.ndarray:
     size = np.abs(b)
-    both_nan = np.isnan(a) & np.isnan(b)  # which part of a complex NaN is NaN is nobody's promise
+    both_nan = np.isnan(a) & np.isnan(b)  # which part of a complex NaN is NaN is not specified
     return both_nan | (_close_real(a.real, b.real, bound, size) & _close_real(a.imag, b.imag, bound, size))
 
 
@@ -186,7 +186,7 @@ Judge = Callable[[], Any]
 
 
 def at_leaf(value: Any, at: tuple[Any, ...]) -> Any:
-    """The leaf of a nested result that a difference speaks of."""
+    """The leaf of a nested result at the path of a difference."""
     for step in at:
         value = getattr(value, step) if hasattr(type(value), "_fields") else value[step]
     return value
@@ -198,9 +198,9 @@ def is_numeric(dtype: np.dtype) -> bool:
 
 
 def judged_right(mine: Any, other: Any, reference: Any) -> bool:
-    """Whether primax's values are no farther from the reference than jax's, but for a few roundings.
+    """Whether primax's values are no farther from the reference than jax's, apart from a few roundings.
 
-    Where jax has no values, `other` is None.
+    If jax has no values, `other` is None.
     """
     mine, reference = np.asarray(mine), np.asarray(reference)
     if mine.shape != reference.shape or not is_numeric(reference.dtype):
@@ -210,7 +210,7 @@ def judged_right(mine: Any, other: Any, reference: Any) -> bool:
     with np.errstate(all="ignore"):
         r = (
             wide(reference.astype(mine.dtype)) if mine.dtype.kind in "fcV" else r
-        )  # what overflows the dtype is infinite
+        )  # values that overflow the dtype are infinite
         away = np.zeros(()) if other is None else np.abs(wide(np.asarray(other)) - r)
         theirs = np.where(np.isfinite(away), away, 0).max(initial=0.0)
         scale = np.abs(np.where(np.isfinite(r), r, 0)).max(initial=0.0)

@@ -1,4 +1,4 @@
-"""The arguments of one call, drawn so that they fit each other more often than not."""
+"""The arguments of a call, drawn so that they usually fit each other."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ KINDS = ["float"] * 10 + ["int"] * 4 + ["bool", "complex", "complex", "narrow"]
 
 
 class Draw:
-    """Text for arguments. The shape and the dtype of the first array are those of most later ones.
+    """Draws the text of arguments. Most arrays have the shape and the dtype of the first one.
 
     Args:
       rng: the generator.
-      matrices: whether arrays are matrices, square ones above all.
-      kinds: what dtypes to draw from: "float", "int", "bool", "complex", "narrow".
-      style: what numbers arrays hold (see `fuzz.values.Values`); drawn where None.
-      shapes: what shapes to draw from.
-      alike: how often arrays have the shape and the dtype of the first whatever else might fit.
+      matrices: whether arrays are matrices, mostly square ones.
+      kinds: the kinds of dtypes to draw from: "float", "int", "bool", "complex", "narrow".
+      style: the numbers in arrays (see `fuzz.values.Values`); drawn if None.
+      shapes: the shapes to draw from.
+      alike: the probability that an array has the shape and the dtype of the first in any case.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Draw:
     # Chance.
 
     def chance(self, probability: float) -> bool:
-        """Whether something of this probability happens."""
+        """Whether an event of this probability happens."""
         return self.rng.random() < probability
 
     def one(self, *choices: Any) -> str:
@@ -86,7 +86,7 @@ class Draw:
         return self.rng.choice(forms)
 
     def other_shape(self) -> Shape:
-        """A shape that broadcasts with the first, as a rule."""
+        """A shape that usually broadcasts with the first."""
         shape = self.shape
         if self.matrices or self.chance(0.5):
             return shape
@@ -104,11 +104,11 @@ class Draw:
 
     @property
     def ndim(self) -> int:
-        """How many axes the first array has."""
+        """The number of axes of the first array."""
         return len(self.shape)
 
     def axis(self) -> str:
-        """An axis, negative ones too; out of range sometimes."""
+        """An axis, possibly negative, and sometimes out of range."""
         if self.chance(0.04):
             return self.one(self.ndim, -self.ndim - 1, "None", "True", "1.0")
         return str(self.rng.randrange(-self.ndim, self.ndim)) if self.ndim else self.one(0, -1)
@@ -122,7 +122,7 @@ class Draw:
     # Arrays.
 
     def array(self, shape: Shape | None = None, dtype: str | None = None, style: str | None = None) -> str:
-        """An array: most often of the package, sometimes of NumPy, or a scalar of Python or NumPy, or a list."""
+        """An array: usually of the package, sometimes of NumPy, or a scalar of Python or NumPy, or a list."""
         if shape is None and dtype is None and self.chance(self.alike):
             return self.of(self.shape, None, style)
         shape = self.other_shape() if shape is None else shape
@@ -139,11 +139,11 @@ class Draw:
         return self.values.data(shape, dtype, style)
 
     def first(self) -> str:
-        """The array that fixes the shape."""
+        """The array that determines the shape."""
         return self.array(self.shape, self.dtype)
 
     def of(self, shape: Shape, dtype: str | None = None, style: str | None = None) -> str:
-        """An array of the package, of this shape, of the call's dtype unless one is given."""
+        """An array of the package with this shape, and with the call's dtype unless another is given."""
         return f"A({self.values.data(shape, dtype or self.dtype, style)})"
 
     def floats(self, shape: Shape | None = None, style: str | None = None) -> str:
@@ -152,7 +152,7 @@ class Draw:
         return self.of(self.shape if shape is None else shape, dtype, style)
 
     def indices(self, size: int, shape: Shape, out_of_range: float = 0.15) -> str:
-        """An array of integers that index an axis, some out of range."""
+        """An array of integers that index an axis; some are out of range."""
         dtype = self.rng.choice(["int32"] * 5 + ["int8", "uint8", "int64", "uint32", "int16"])
         bound = max(size, 1)
         low = 0 if dtype.startswith("u") else -bound
@@ -172,7 +172,7 @@ class Draw:
         return self.of(self.shape if shape is None else shape, "bool")
 
     def index(self) -> str:
-        """What stands between the brackets: integers, slices, arrays, None, an ellipsis."""
+        """An index: integers, slices, arrays, None, an ellipsis."""
         if self.chance(0.1):
             return self.mask()
         parts = []
@@ -207,7 +207,7 @@ class Draw:
         return self.one("m.numpy.sin", "m.numpy.exp", "lambda x: x * x", "m.nn.relu", "lambda x: x + 1", "m.numpy.tanh")
 
     def scalar_function(self) -> str:
-        """A differentiable function of one array, with a number for a result."""
+        """A differentiable function of one array that returns a number."""
         return self.one(
             "lambda x: (m.numpy.sin(x) * x).sum()",
             "lambda x: m.numpy.prod(x)",

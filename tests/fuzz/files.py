@@ -1,4 +1,4 @@
-"""Changed files with right checksums: exported functions, and entries of the compilation cache."""
+"""Modified files with correct checksums: exported functions, and entries of the compilation cache."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from primax.plugins.export.file import _MAGIC
 
 IMPORTS = "import primax as px, primax.numpy as pnp\nfrom fuzz.files import cached, with_bytes, with_header"
 SECONDS = 60
-# How a call may end; the last says that the program is for another platform, whose name the header has.
+# The possible ends of a call; at the last one the program is for another platform, which the header names.
 _REFUSALS = ("ValueError", "TypeError", "primax.errors.XlaError", "jaxlib", "primax.core.errors.MissingRuleError")
-# What a file of data does not do as it is read.
+# Events that must not happen while a file of data is read.
 EVENTS = ("exec", "compile", "subprocess", "os.system", "os.exec", "os.posix_spawn", "pickle", "marshal", "ctypes")
 
 _JSON = [
@@ -91,7 +91,7 @@ def header_of(data: bytes) -> str:
 
 
 def with_header(text: str) -> bytes:
-    """The exported function with another header."""
+    """The exported function with a modified header."""
     data, start = exported()[:-32], len(_MAGIC) + 12
     rest = data[start + len(header_of(data).encode()) :]
     new = text.encode(errors="surrogatepass")
@@ -99,7 +99,7 @@ def with_header(text: str) -> bytes:
 
 
 def with_bytes(*changes: tuple[int, int, bytes]) -> bytes:
-    """The exported function with other bytes in some places."""
+    """The exported function with modified bytes."""
     data = bytearray(exported()[:-32])
     for start, stop, new in changes:
         data[start:stop] = new
@@ -107,12 +107,12 @@ def with_bytes(*changes: tuple[int, int, bytes]) -> bytes:
 
 
 def sealed(body: bytes) -> bytes:
-    """With the checksum that belongs to it."""
+    """A body with its checksum."""
     return body + hashlib.sha256(body).digest()
 
 
 def cached(seed: int) -> list[float]:
-    """What a program returns whose entry in the cache has been changed."""
+    """The results of a program whose entry in the cache was modified."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         px.config.update("compilation_cache_dir", folder)
@@ -134,17 +134,17 @@ def cached(seed: int) -> list[float]:
 
 @dataclass(frozen=True)
 class File(Case):
-    """A changed file.
+    """A modified file.
 
     Args:
-      apart: whether the program runs in a process of its own, since the compiler may crash, which is not a finding.
+      apart: whether the program runs in a separate process, because the compiler may crash, which is not a finding.
     """
 
     apart: bool = False
 
 
 class Files(Kind):
-    """Reads changed files."""
+    """Reads modified files."""
 
     name = "files"
     word_sizes = (32,)
@@ -156,7 +156,7 @@ class Files(Kind):
         self.events: list[str] = []
 
     def cases(self, rng: random.Random, only: str) -> Iterator[Case]:
-        # All that reading needs is imported first, what looks for a generator that there is not too.
+        # All modules for reading are imported first, including those for missing generators.
         px.export.deserialize(exported())
         with suppress(ValueError):
             px.export.deserialize(with_header(header_of(exported()).replace("threefry2x32", "none")))
@@ -191,7 +191,7 @@ class Files(Kind):
         namespace: dict[str, Any] = {}
         exec("\n".join(lines), namespace)
         code = compile(call, "<case>", "eval")
-        data = exported()  # made before anyone listens
+        data = exported()  # made before the events are recorded
         error = None
         self.events, self.watching = [], True
         try:
@@ -232,13 +232,13 @@ class Files(Kind):
 
 
 def error_of(trace: str) -> str:
-    """The first line of the error that ended a process, whose message may have more; else the last line."""
+    """The first line of the error that ended a process; otherwise the last line."""
     lines = trace.strip().splitlines() or [""]
     return next((line for line in reversed(lines) if re.match(r"[A-Za-z_][\w.]*(:|$)", line)), lines[-1])
 
 
 def _changed_header(rng: random.Random) -> str:
-    """The header with a few of its parts replaced, or left out."""
+    """The header with a few of its parts replaced or removed."""
     header = json.loads(header_of(exported()))
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         places = list(_places(header))

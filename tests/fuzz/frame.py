@@ -1,4 +1,4 @@
-"""What a kind of fuzzing is: it makes cases out of a random generator, and a case that goes wrong is a finding."""
+"""The base of all kinds of fuzzing: a kind makes cases from a random generator, and a failed case is a finding."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OF_ORACLE = re.compile(
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to try.
+    """One test case.
 
     Args:
-      name: what is tried, such as the name of a function; `--only` chooses by it.
+      name: the subject of the case, such as the name of a function; `--only` selects by it.
       program: at most 8 lines of Python that repeat the case when pasted into an interpreter. A crash or a hang of the
         process is reported with this program, so it is made before the case runs.
     """
@@ -31,14 +31,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Finding:
-    """A case that went wrong.
+    """A failed case.
 
     Args:
-      name: what was tried.
-      message: what differs from what, in one or two lines.
+      name: the subject of the case.
+      message: the difference, in one or two lines.
       program: the program that repeats it, of at most 8 lines.
-      sort: a word that tells defects of one name apart ("value", "dtype", "crash"); only the first of the findings with
-        equal name and sort is printed.
+      sort: a word that distinguishes defects of one name ("value", "dtype", "crash"); only the first finding with
+        a name and sort is printed.
     """
 
     name: str
@@ -48,32 +48,32 @@ class Finding:
 
 
 def as_oracle(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function with which primax is compared: a process that dies or hangs in here tells nothing of primax."""
+    """Call a function of a reference; if the process dies or hangs in this call, that is no finding."""
     return function(*args)
 
 
 class Kind:
-    """A kind of fuzzing. A worker process makes one object of it, iterates over `cases` and gives each to `run`.
+    """A kind of fuzzing. A worker process makes one object of it, iterates over `cases` and passes each to `run`.
 
-    A worker ends after `lifetime` cases, so that what it compiled is freed, and a new one continues with another seed.
-    `run` may count what it reached in `reached`; the counts of all workers come together in `report`.
+    A worker ends after `lifetime` cases, which frees its compiled programs, and a new one continues with another seed.
+    `run` may count events in `reached`; `report` gets the counts of all workers.
     """
 
     name: ClassVar[str]
     word_sizes: ClassVar[tuple[int, ...]] = (32, 64)
-    seconds_per_case: ClassVar[float] = 120.0  # a case that takes longer hangs
+    seconds_per_case: ClassVar[float] = 120.0  # a case that takes longer counts as hanging
     lifetime: ClassVar[int] = 3000
-    share: ClassVar[float] = 1.0  # of the time, as a multiple of what most kinds have
+    share: ClassVar[float] = 1.0  # the fraction of the time, as a multiple of that of most kinds
 
     def __init__(self) -> None:
         self.reached: Counter[str] = Counter()
 
     def cases(self, rng: random.Random, only: str) -> Iterator[Case]:
-        """Make cases of names that contain `only` (all do where it is empty); a job ends where there are no more."""
+        """Make cases whose names contain `only` (all if it is empty); a job ends after the last one."""
         raise NotImplementedError
 
     def run(self, case: Case) -> Finding | None:
-        """Run a case. An exception out of this method is a finding too."""
+        """Run a case. An exception from this method is a finding, too."""
         raise NotImplementedError
 
     @classmethod
@@ -86,5 +86,5 @@ class Kind:
 
     @classmethod
     def report(cls, reached: Counter[str]) -> list[str]:
-        """What to print at the end of a run, given all counts of all workers."""
+        """The lines to print at the end of a run, from all counts of all workers."""
         return []

@@ -1,4 +1,4 @@
-"""Random calls of every public function that primax and jax both have, compared; NumPy and SciPy judge."""
+"""Random calls of every public function of both primax and jax, compared; NumPy and SciPy decide about differences."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ NOT_LOADED = (
     "experimental.compute_on experimental.sparse experimental.custom_partitioning experimental.scheduling_groups "
     "example_libraries.stax example_libraries.optimizers"
 ).split()
-ENOUGH = 5  # calls of each function that must succeed in both
-TRIES = 3  # of a function in turn, until a call succeeds
-MANY = 20  # functions are named in a report
+ENOUGH = 5  # calls of each function that must succeed in both packages
+TRIES = 3  # attempts for each function in turn, until a call succeeds
+MANY = 20  # the most functions that a report names
 
 
 @dataclass
 class Call:
-    """A call: the text of each argument by parameter, and the drawing that the arguments fit."""
+    """A call: the text of each argument by parameter, and the drawing of its arguments."""
 
     pair: Pair
     draw: Draw
@@ -80,7 +80,7 @@ class Call:
 
 @dataclass(frozen=True)
 class CallCase(Case):
-    """A call of a function of both."""
+    """A call of a function of both packages."""
 
     text: str = ""
     call: Call | None = None
@@ -102,19 +102,19 @@ def program(text: str) -> str:
 
 
 def evaluate(text: str, module: Any, array: Any) -> Any:
-    """The value of a call in primax, jax, or what else has their names."""
+    """The value of a call in primax, jax, or another module with the same names."""
     scope = {"m": module, "A": array, "np": np, "array": np.array, "nan": np.nan, "inf": np.inf}
     code = compile(text, "<call>", "eval")
     return eval(code, scope) if module is px else as_oracle(eval, code, scope)
 
 
 def array_of(module: Any) -> Any:
-    """What makes an array of a package out of nested lists and a dtype."""
+    """A function that makes an array of a package from nested lists and a dtype."""
     return lambda values, dtype: module.numpy.asarray(np.array(values, dtype))
 
 
 def widened(values: Any, dtype: str) -> np.ndarray:
-    """A NumPy array, of twice the precision if it is of narrow floats."""
+    """A NumPy array, with doubled precision for narrow floats."""
     array = np.array(values, dtype)
     kind = kind_of(dtype)
     return (
@@ -123,16 +123,16 @@ def widened(values: Any, dtype: str) -> np.ndarray:
 
 
 def as_floats(values: Any, dtype: str) -> np.ndarray:
-    """A NumPy array of 64-bit floats, unless it is complex."""
+    """A NumPy array of 64-bit floats, or unchanged if it is complex."""
     array = widened(values, dtype)
     return array if kind_of(dtype) == "complex" else array.astype(np.float64)
 
 
 class Functions(Kind):
-    """Each function in turn, and again where a call fails, so that enough calls of every one succeed."""
+    """Each function in turn, and again after a failure, so that enough calls of each succeed."""
 
     name = "functions"
-    lifetime = 2400  # each function once, with what is tried again
+    lifetime = 2400  # each function once, with repetitions
     share = 3.0
     varies = True
 
@@ -142,14 +142,14 @@ class Functions(Kind):
         np.seterr(all="ignore")
         self.good: dict[str, list[Call]] = {}
         self.runs = 0
-        self.succeeded = False  # the last call, in both
+        self.succeeded = False  # whether the last call succeeded in both
 
     def cases(self, rng: random.Random, only: str) -> Iterator[CallCase]:
         chosen = [pair for pair in pairs() if re.search(only, pair.path)]
         if not chosen:
             raise ValueError(f"functions: only must match a part of the path of a function, got {only!r}")
         while True:
-            # A new function adds calls of its own, and leaves those of others as they are.
+            # A new function adds its own calls, and does not change those of others.
             salt = rng.random()
             own = {pair.path: random.Random(f"{salt}/{pair.path}") for pair in chosen}
             for pair in sorted(chosen, key=lambda pair: own[pair.path].random()):
@@ -178,7 +178,7 @@ class Functions(Kind):
     def run(self, case: Case) -> Finding | None:
         assert isinstance(case, CallCase)
         self.runs += 1
-        if self.runs % 300 == 0:  # what was compiled fills the memory
+        if self.runs % 300 == 0:  # compiled programs fill the memory
             px.clear_caches()
             jax.clear_caches()
         mine, my_error = attempt(case.text, px)
@@ -203,13 +203,13 @@ class Functions(Kind):
 
 
 class SteadyFunctions(Functions):
-    """Calls that do not depend on what earlier ones returned, so that the same seed makes the same calls for ever."""
+    """Calls that do not depend on earlier results, so the same seed always makes the same calls."""
 
     varies = False
 
 
 class RareFunctions(Functions):
-    """Each function until enough calls of it have succeeded, or many have failed."""
+    """Each function until enough calls have succeeded, or many have failed."""
 
     lifetime = 100_000
 
@@ -232,7 +232,7 @@ class RareFunctions(Functions):
 
 
 def draw_call(pair: Pair, rng: random.Random, reached: bool = True) -> Call:
-    """A call with fresh arguments: all that are required, and some of the others."""
+    """A call with new arguments: all required ones, and some of the others."""
     call = Call(pair, drawing(pair, rng, reached))
     if pair.module == "Array":
         call.arguments["self"] = call.draw.of(call.draw.shape)
@@ -266,7 +266,7 @@ def add_argument(call: Call, parameter: Parameter) -> None:
 
 
 def vary(call: Call, rng: random.Random) -> Call:
-    """A call that succeeded, with one or two arguments drawn anew, or left out, or added."""
+    """A call that succeeded, with one or two arguments drawn again, removed, or added."""
     new = Call(call.pair, call.draw, dict(call.arguments), call.by_keyword)
     new.draw.rng = rng
     if rng.random() < 0.3:
@@ -283,7 +283,7 @@ def vary(call: Call, rng: random.Random) -> Call:
 
 
 def attempt(text: str, module: Any) -> tuple[Any, Exception | None]:
-    """The value of a call, computed to its end, or the error."""
+    """The value of a call, computed to the end, or the error."""
     try:
         value = evaluate(text, module, array_of(module))
         return module.block_until_ready(value), None
@@ -294,7 +294,7 @@ def attempt(text: str, module: Any) -> tuple[Any, Exception | None]:
 def compare(
     text: str, mine: Any, my_error: Exception | None, other: Any, other_error: Exception | None
 ) -> Difference | None:
-    """The difference of two outcomes that no judge settles for primax."""
+    """The difference of two outcomes, unless a reference confirms primax."""
     if my_error is not None and other_error is not None:
         return None
     if my_error is not None:
@@ -316,13 +316,13 @@ def compare(
             reference = at_leaf(judge(text), found.at)
             if judged_right(leaf, other_leaf, reference):
                 return None
-        except Exception:  # a judge without this function, or of other arguments, says nothing
+        except Exception:  # a reference without this function, or with other arguments, decides nothing
             continue
     return found
 
 
 def numpy_has(found: Difference, text: str, mine: Any, other: Any) -> bool:
-    """Whether NumPy or SciPy has the shape, the dtype, or the kind of dtype of primax and not of jax."""
+    """Whether NumPy or SciPy has the shape, the dtype, or the kind of dtype of primax, and not that of jax."""
     aspects: list[Callable[[Any], Any]] = [np.shape]
     if found.sort == "dtype":
         aspects = [lambda x: x.dtype.kind, lambda x: x.dtype]
@@ -335,7 +335,7 @@ def numpy_has(found: Difference, text: str, mine: Any, other: Any) -> bool:
 
 
 def numpy_refuses(text: str) -> bool:
-    """Whether NumPy or SciPy has the function and raises."""
+    """Whether NumPy or SciPy has the function and raises an error."""
     try:
         numpy_says(text)
     except (AttributeError, NameError):
@@ -346,7 +346,7 @@ def numpy_refuses(text: str) -> bool:
 
 
 def agrees(judge: Callable[[str], Any], text: str, mine: Any) -> bool:
-    """Whether a judge has the value of primax, of the same shapes."""
+    """Whether a reference has the value of primax, with the same shapes."""
     try:
         reference = judge(text)
     except Exception:
@@ -355,7 +355,7 @@ def agrees(judge: Callable[[str], Any], text: str, mine: Any) -> bool:
 
 
 def same_values(mine: Any, reference: Any) -> bool:
-    """Whether nested results have equal shapes, and values that are near."""
+    """Whether nested results have equal shapes, and close values."""
     if isinstance(mine, tuple | list):
         same_length = isinstance(reference, tuple | list) and len(mine) == len(reference)
         return same_length and all(map(same_values, mine, reference))
@@ -365,12 +365,12 @@ def same_values(mine: Any, reference: Any) -> bool:
 
 
 def numpy_says(text: str) -> Any:
-    """NumPy's or SciPy's value of a call, in 64 bits; densities are of floats, of which none wraps around."""
+    """The value of a call by NumPy or SciPy, in 64 bits; densities are computed in floats, which do not wrap around."""
     return evaluate(text, SCIENTIFIC, as_floats if "m.scipy.stats." in text else widened)
 
 
 def wide_jax_says(text: str) -> Any:
-    """jax's value of a call in 64 bits."""
+    """The value of a call by jax in 64 bits."""
     with jax.enable_x64(True):
         return evaluate(text, jax, lambda values, dtype: jax.numpy.asarray(widened(values, dtype)))
 

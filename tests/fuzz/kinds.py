@@ -1,4 +1,4 @@
-"""The kinds of fuzzing, by the names that `--kind` takes: each a module and a class in it."""
+"""The kinds of fuzzing, by their names for `--kind`: each has a module and a class in it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ KINDS: dict[str, str] = {
 
 
 def load(place: str) -> type[Kind]:
-    """The class that a place such as "fuzz.functions:Functions" names."""
+    """The class at a place such as "fuzz.functions:Functions"."""
     module, name = place.split(":")
     return getattr(importlib.import_module(module), name)

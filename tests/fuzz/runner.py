@@ -29,18 +29,18 @@ SECONDS_TO_TELL = 20.0  # at which frames a process hangs
 
 @dataclass(frozen=True)
 class Job:
-    """What one worker after another does: a kind at a word size, with seeds of its own."""
+    """The task of successive workers: a kind at a word size, with its own seeds."""
 
     place: str
     word_size: int
     seed: str
     only: str = ""
-    cases: int | None = None  # without end where None
+    cases: int | None = None  # None for no limit
 
 
 @dataclass
 class Outcome:
-    """What a run found: findings that differ in name or sort, with how often each came, and what each job reached."""
+    """The result of a run: findings with different names or sorts, the count of each, and the counts of each job."""
 
     findings: dict[tuple[str, str], Finding] = field(default_factory=dict)
     times: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def cases(self) -> Counter[str]:
-        """How many cases the jobs of each place have run."""
+        """The number of cases that the jobs of each place have run."""
         counts: Counter[str] = Counter()
         for job, count in self.cases_of.items():
             counts[job.place] += count
@@ -57,29 +57,29 @@ class Outcome:
 
     @property
     def reached(self) -> dict[str, Counter[str]]:
-        """What the jobs of each place have reached, of both word sizes together."""
+        """The counts of the jobs of each place, for both word sizes together."""
         counts: dict[str, Counter[str]] = {}
         for job, reached in self.reached_by.items():
             counts.setdefault(job.place, Counter()).update(reached)
         return counts
 
     def add(self, finding: Finding) -> bool:
-        """Enter a finding; whether it is new."""
+        """Add a finding; returns whether it is new."""
         key = (finding.name, finding.sort)
         self.times[key] += 1
         return self.findings.setdefault(key, finding) is finding
 
 
 class Worker:
-    """A child process, and the case that it is at."""
+    """A child process, and its current case."""
 
     def __init__(self, job: Job, generation: int, count: int, messages: queue.Queue[tuple[Worker, Any]]) -> None:
         self.job, self.generation = job, generation
-        self.case: tuple[str, str] | None = None  # the last that was begun
+        self.case: tuple[str, str] | None = None  # the last case that was begun
         self.between = True
         self.ended = False
         self.deadline = time.monotonic() + SECONDS_TO_START
-        self.waited = 0.0  # for a processor, at the last message
+        self.waited = 0.0  # seconds of waiting for a processor, at the last message
         self.errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
         receive, send = os.pipe()
         arguments = [job.place, f"{job.seed}/{generation}", job.only, str(count), str(send)]
@@ -101,14 +101,14 @@ class Worker:
         messages.put((self, None))
 
     def starved(self) -> float:
-        """How many seconds the main thread has waited for a processor so far, where the system tells."""
+        """The seconds for which the main thread has waited for a processor, if the system reports them."""
         try:
             return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[1]) / 1e9
         except (OSError, IndexError, ValueError):
             return 0.0
 
     def is_late(self) -> bool:
-        """Whether the deadline is over; it moves on by as long as the worker had no processor."""
+        """Whether the deadline has passed; it is extended by the time without a processor."""
         now, waited = time.monotonic(), self.starved()
         if self.deadline < now and waited > self.waited + 1:
             self.deadline, self.waited = now + waited - self.waited, waited
@@ -129,9 +129,9 @@ class Worker:
 
 
 def environment(word_size: int) -> dict[str, str]:
-    """The variables of a worker: quick compilation unless XLA_FLAGS is set, and one word size for primax and jax.
+    """The variables of a worker: quick compilation unless XLA_FLAGS is set, and the same word size for primax and jax.
 
-    Compiled programs are not kept, since hardly any is met again.
+    Compiled programs are not stored, since few occur again.
     """
     wide = str(int(word_size == 64))
     return {
@@ -147,7 +147,7 @@ def environment(word_size: int) -> dict[str, str]:
 
 
 class Run:
-    """Some jobs, run side by side until time is over or each has run its cases."""
+    """Jobs that run in parallel until the time is over or each has run its cases."""
 
     def __init__(self, jobs: Sequence[Job], seconds: float | None, tell: Callable[[Finding], None]) -> None:
         self.jobs, self.tell = jobs, tell
@@ -216,14 +216,14 @@ class Run:
             self.tell(finding)
 
     def _bury(self, worker: Worker, hangs: bool) -> None:
-        """A worker is at its end, or hangs: say so if it should not be, and start the next one."""
+        """Handle a worker that has ended or hangs: report it if this is a fault, and start the next one."""
         self.workers.remove(worker)
         if not hangs:
             worker.process.wait()
         code = worker.process.returncode
         last = worker.stop(asked=hangs)
         if not worker.ended:
-            # A computation may bring the process down after the call that began it has returned.
+            # A computation may end the process after the call that started it has returned.
             if worker.case is None or (worker.between and not (code is not None and code < 0)):
                 raise RuntimeError(f"a worker of {worker.job.place} failed between two cases, {_status(code)}:\n{last}")
             name, program = worker.case
@@ -245,15 +245,15 @@ def _status(code: int | None) -> str:
 def run(
     jobs: Sequence[Job], *, seconds: float | None = None, tell: Callable[[Finding], None] = lambda _: None
 ) -> Outcome:
-    """Run jobs side by side, each in worker processes of its own.
+    """Run jobs in parallel, each in its own worker processes.
 
     Args:
-      jobs: what to run.
-      seconds: when to stop; where None, each job must say how many cases it runs.
-      tell: called with each new finding, as it comes.
+      jobs: the jobs.
+      seconds: the time limit; if None, each job must have a number of cases.
+      tell: called with each new finding at once.
 
     Returns:
-      All that was found and reached.
+      All findings and counts.
     """
     if seconds is None and any(job.cases is None for job in jobs):
         raise ValueError("run: seconds must be given, or a number of cases for each job")

@@ -1,4 +1,4 @@
-"""Changed files: the changes are as they are told, and some of them are read."""
+"""Modified files: the modifications are as intended, and some of the files are read."""
 
 from __future__ import annotations
 

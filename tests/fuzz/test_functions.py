@@ -1,4 +1,4 @@
-"""Random calls of public functions: a few hundred that never change, and, slowly, enough of each function."""
+"""Random calls of public functions: a few hundred that never change, and, as a slow test, enough of each function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How calls with hostile objects are judged, and some of them."""
+"""The classification of errors of calls with hostile objects, and some calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers are watched: what they find is told, with the program, and a worker that dies or hangs is a finding."""
+"""The runner: findings are reported with their programs, and a worker that dies or hangs is a finding."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_case_that_kills_the_process_is_a_finding_with_the_last_lines(outcome)
 
 def test_cases_and_what_they_reach_are_counted_over_all_workers(outcome):
     assert outcome.cases[TOY] == 60
-    assert set(outcome.reached[TOY]) == {"0", "1", "2"}  # the fourth kills each worker, before it can tell
+    assert set(outcome.reached[TOY]) == {"0", "1", "2"}  # the fourth case kills each worker before it can report
 
 
 def test_cases_are_counted_for_each_word_size():

@@ -1,4 +1,4 @@
-"""Kinds of fuzzing that do wrong on purpose, for the tests of the runner."""
+"""Kinds of fuzzing with deliberate faults, for the tests of the runner."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fuzz.frame import Case, Finding, Kind, as_oracle
 
 
 class Toy(Kind):
-    """Cases with a number for a name, of which every tenth goes wrong in one way or another."""
+    """Cases with numbers as names, of which every tenth fails in one of several ways."""
 
     seconds_per_case = 2.0
     lifetime = 25

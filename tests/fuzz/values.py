@@ -67,19 +67,19 @@ def literal(value: Any) -> str:
 
 
 class Values:
-    """Draws text for values out of a random generator.
+    """Draws the text of values from a random generator.
 
     Args:
       rng: the generator.
-      style: what numbers arrays hold: "plain", "unit" (between 0 and 1), "positive", "special" (with NaN, infinities,
-        signed zeros and bounds of integers), "small" (whole numbers between 0 and 3).
+      style: the numbers in arrays: "plain", "unit" (between 0 and 1), "positive", "special" (with NaN, infinities,
+        signed zeros and limits of integers), "small" (whole numbers between 0 and 3).
     """
 
     def __init__(self, rng: random.Random, style: str = "plain") -> None:
         self.rng, self.style = rng, style
 
     def number(self, dtype: str, style: str | None = None) -> Any:
-        """A Python number that the dtype holds, nearly."""
+        """A Python number that the dtype can nearly represent."""
         kind, style = kind_of(dtype), style or self.style
         if kind == "bool":
             return self.rng.random() < 0.5
@@ -124,7 +124,7 @@ class Values:
     def data(self, shape: Shape, dtype: str, style: str | None = None) -> str:
         """The arguments of `A` and `array`: values, and the dtype."""
         text = self.nested(shape, dtype, style)
-        if 0 in shape[:-1]:  # nested lists cannot say what lies behind an axis of size 0
+        if 0 in shape[:-1]:  # nested lists cannot represent the axes after an axis of size 0
             text = f"np.zeros({shape})"
         return f"{text}, {dtype!r}"
 

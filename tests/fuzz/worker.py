@@ -1,4 +1,4 @@
-"""A child process that runs cases of one kind, and tells over a pipe which case it begins and what came of it."""
+"""A child process that runs cases of one kind, and reports over a pipe each case that it begins, and its result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fuzz.kinds import load
 
 
 def run_case(kind: Kind, case: Case) -> Finding | None:
-    """What the case finds; a kind that raises has found something too."""
+    """The finding of a case; an exception of the kind is a finding, too."""
     try:
         return kind.run(case)
     except Exception as error:

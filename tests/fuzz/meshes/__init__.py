@@ -1,1 +1,1 @@
-"""Random meshes, shardings and programs over eight devices of the CPU, compared with jax over as many."""
+"""Random meshes, shardings and programs over eight CPU devices, compared with jax on the same number."""

@@ -1,4 +1,4 @@
-"""The body of a program over a mesh as it grows: values, along which axes each varies, and the lines that make them."""
+"""The growing body of a program over a mesh: values, the axes along which each varies, and the lines that make them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Body:
         self.lines: list[str] = []
 
     def parameter(self, shape: tuple[int, ...], vary: Iterable[str] = ()) -> Value:
-        """A parameter, which no line makes."""
+        """A parameter, which no line defines."""
         return self._named("xyzw"[len(self.values)], shape, frozenset(vary), FLOAT)
 
     def add(self, text: str, shape: Iterable[int], vary: Axes = frozenset(), dtype: str = FLOAT) -> Value:
@@ -53,7 +53,7 @@ class Body:
         return self.values[-1]
 
     def floating(self, least: int = 0) -> Value | None:
-        """A value of floats of at least so many axes, a late one rather than an early one."""
+        """A value of floats with at least so many axes, preferably a late one."""
         fitting = [v for v in self.values if v.dtype == FLOAT and v.ndim >= least and math.prod(v.shape) <= 4096]
         if not fitting:
             return None
@@ -69,12 +69,12 @@ class Body:
         return self.rng.choice(names) if names else None
 
     def names_of(self, among: Iterable[str]) -> tuple[str, ...]:
-        """Some axes of the mesh, one at least where there is one."""
+        """Some axes of the mesh, at least one if there is any."""
         names = sorted(among)
         return tuple(self.rng.sample(names, self.rng.randint(1, len(names)))) if names else ()
 
     def size(self, names: Iterable[str]) -> int:
-        """How many devices there are along some axes."""
+        """The number of devices along some axes."""
         return math.prod(self.axes[name] for name in names)
 
 

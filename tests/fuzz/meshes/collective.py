@@ -7,7 +7,7 @@ from fuzz.meshes.local import Line
 
 
 def total(b: Body, v: Value) -> Value | None:
-    """psum and the like: the result is the same along the axes."""
+    """psum and similar functions: the result is the same along the axes."""
     names = b.names_of(v.vary if b.rng.random() < 0.9 else b.axes)
     if not names:
         return None
@@ -57,7 +57,7 @@ def scattered(b: Body, v: Value) -> Value | None:
 
 
 def exchanged(b: Body, v: Value) -> Value | None:
-    """all_to_all: parts for all."""
+    """all_to_all: each device sends a part to each other."""
     name = b.name_of(v.vary)
     axes = [axis for axis in range(v.ndim) if name is not None and v.shape[axis] % b.axes[name] == 0]
     if not axes:
@@ -70,7 +70,7 @@ def exchanged(b: Body, v: Value) -> Value | None:
 
 
 def permuted(b: Body, v: Value) -> Value | None:
-    """ppermute, with devices that receive nothing too."""
+    """ppermute, also with devices that receive nothing."""
     name = b.name_of(v.vary)
     if name is None:
         return None
@@ -84,13 +84,13 @@ def permuted(b: Body, v: Value) -> Value | None:
 
 
 def cast(b: Body, v: Value) -> Value | None:
-    """pcast: what is the same counts as varying."""
+    """pcast: an invarying value becomes varying."""
     names = b.names_of(set(b.axes) - v.vary)
     return names and b.add(f"lax.pcast({v.name}, {written(names)}, to='varying')", v.shape, v.vary | set(names))
 
 
 def place(b: Body, v: Value) -> Value | None:
-    """What depends on where a device stands."""
+    """A value that depends on the index of the device."""
     names = b.names_of(b.axes)
     index = f"lax.axis_index({written(names)})"
     vary = v.vary | set(names)
@@ -112,7 +112,7 @@ def place(b: Body, v: Value) -> Value | None:
 
 
 def derivative(b: Body, v: Value) -> Value | None:
-    """Derivatives inside, of what communicates or varies along more axes than the argument."""
+    """Derivatives inside the program, of functions that communicate or vary along more axes than the argument."""
     name = b.name_of(v.vary)
     others = [w for w in b.values if w.shape == v.shape and w.dtype == v.dtype]
     w = b.rng.choice(others)
@@ -123,7 +123,7 @@ def derivative(b: Body, v: Value) -> Value | None:
 
 
 def mapped(b: Body, v: Value) -> Value | None:
-    """Collectives over a mapped axis and over one of the mesh."""
+    """Collectives over a mapped axis and over an axis of the mesh."""
     name = b.name_of(v.vary)
     if name is None or not v.ndim:
         return None

@@ -1,4 +1,4 @@
-"""Programs over meshes, made at random."""
+"""Random programs over meshes."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ Spec = tuple[tuple[str, ...], ...]
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """Lines that bind `result`, what they are made of, and whether they must be refused."""
+    """Lines that bind `result`, their elements, and whether they must be refused."""
 
     name: str
     lines: tuple[str, ...]
     refused: bool = False
-    placed: bool = False  # whether the program says how each result lies
+    placed: bool = False  # whether the program determines the sharding of each result
 
     @property
     def text(self) -> str:
-        """The program as it prints, with what comes before in primax."""
+        """The text of the program, with the preceding lines for primax."""
         return "\n".join((HEADER, COUNT, *self.lines, "print(result)"))
 
 
 def mesh_of(rng: random.Random) -> dict[str, int]:
-    """The axes of a mesh of eight devices at most."""
+    """The axes of a mesh of at most eight devices."""
     return dict(zip("abc", rng.choice(MESHES), strict=False))
 
 
 def mesh_line(axes: dict[str, int], kind: str = "Auto") -> str:
-    """The statement that makes a mesh, of axes of a type."""
+    """The statement that makes a mesh, with axes of a type."""
     sizes, names = tuple(axes.values()), tuple(axes)
     return f"{SPREAD}; mesh = px.make_mesh({sizes}, {names}, axis_types=(px.sharding.AxisType.{kind},) * {len(names)})"
 
 
 def a_spec(rng: random.Random, axes: Sequence[str], ndim: int) -> Spec:
-    """Which axes of a mesh divide the axes of an array: any subset, each at most once."""
+    """The axes of a mesh that divide the axes of an array: any subset, each at most once."""
     left = [name for name in axes if rng.random() < 0.75]
     rng.shuffle(left)
     parts: list[tuple[str, ...]] = [()] * ndim
@@ -59,7 +59,7 @@ def a_spec(rng: random.Random, axes: Sequence[str], ndim: int) -> Spec:
 
 
 def spec_text(spec: Spec, rng: random.Random) -> str:
-    """A specification as users write it, without the None at the end now and then."""
+    """A specification as users write it, sometimes without the None at the end."""
     entries = [None if not names else names[0] if len(names) == 1 else names for names in spec]
     while entries and entries[-1] is None and rng.random() < 0.5:
         entries.pop()
@@ -67,7 +67,7 @@ def spec_text(spec: Spec, rng: random.Random) -> str:
 
 
 def whole_shape(shape: Sequence[int], spec: Spec, axes: dict[str, int]) -> tuple[int, ...]:
-    """The shape of an array whose parts have a shape."""
+    """The shape of an array, from the shape of its parts."""
     sizes = list(shape)
     for axis, names in enumerate(spec):
         for name in names:
@@ -76,7 +76,7 @@ def whole_shape(shape: Sequence[int], spec: Spec, axes: dict[str, int]) -> tuple
 
 
 def grow(body: Body, kinds: Sequence[tuple[Line, float]], count: int) -> None:
-    """Lines of some kinds."""
+    """Add lines of some kinds."""
     lines, weights = [line for line, _ in kinds], [weight for _, weight in kinds]
     for _ in range(20):
         value = body.floating()
@@ -86,7 +86,7 @@ def grow(body: Body, kinds: Sequence[tuple[Line, float]], count: int) -> None:
 
 
 def results_of(body: Body) -> list[Value]:
-    """What the function returns: its last value, and others now and then."""
+    """The results of the function: its last value, and sometimes others."""
     chosen = [body.values[-1]]
     if body.rng.random() < 0.4:
         chosen.append(body.rng.choice(body.values))
@@ -140,7 +140,7 @@ def transformed(rng: random.Random, count: int) -> tuple[str, str]:
 
 
 def ended(rng: random.Random, lines: list[str], count: int, name: str, refused: bool = False) -> Program:
-    """A program whose g is called, compiled, or transformed."""
+    """A program that calls, compiles, or transforms g."""
     choice = rng.random()
     if choice < 0.25:
         return Program(name, (*lines, "result = g(*args)"), refused, placed=True)
@@ -151,7 +151,7 @@ def ended(rng: random.Random, lines: list[str], count: int, name: str, refused: 
 
 
 def of_shard_map(rng: random.Random) -> Program:
-    """A function as the program of each device, whose results lie as the types say they may."""
+    """A function as a per-device program, whose results have specifications that the types allow."""
     axes = mesh_of(rng)
     manual = dict(axes)
     if len(axes) > 1 and rng.random() < 0.12:
@@ -178,13 +178,13 @@ def of_shard_map(rng: random.Random) -> Program:
     places = [f"px.NamedSharding(mesh, {s})" if not wrong and rng.random() < 0.3 else None for s in in_texts]
     lines = [mesh_line(axes), function_line(body, len(shapes), results), made, arguments_line(rng, shapes, places)]
     name = "meshes.shard_map" + (".partly" if len(manual) < len(axes) else "") + (".unchecked" if "vma" in rest else "")
-    if len(manual) < len(axes):  # jax compiles such programs only
+    if len(manual) < len(axes):  # jax can only compile such programs
         lines[2] += "; g = px.jit(g)"
     return ended(rng, lines, len(shapes), name + (".wrong" if wrong else ""), wrong)
 
 
 def a_spec_of(rng: random.Random, value: Value, ndim: int, axes: dict[str, int]) -> Spec:
-    """A specification with all axes along which a value may differ, and seldom with others."""
+    """A specification with all axes along which a value may differ, and rarely others."""
     names = [*value.vary, *(name for name in axes if name not in value.vary and rng.random() < 0.1)]
     names.sort()
     rng.shuffle(names)
@@ -196,7 +196,7 @@ def a_spec_of(rng: random.Random, value: Value, ndim: int, axes: dict[str, int])
 
 
 def spoil(rng: random.Random, shapes: list[tuple[int, ...]], specs: list[Spec], out_specs: list[Spec]) -> bool:
-    """Make a program wrong; whether it could be done."""
+    """Make a program invalid; returns whether it was possible."""
     way = rng.choice(["leave out", "unknown", "odd", "twice", "long"])
     divided = [k for k, spec in enumerate(specs) if any(spec)]
     if way == "leave out" and any(out_specs[0]):
@@ -210,14 +210,14 @@ def spoil(rng: random.Random, shapes: list[tuple[int, ...]], specs: list[Spec], 
     elif way == "odd" and divided:
         k = divided[0]
         shapes[k] = tuple(n + 1 if names else n for n, names in zip(shapes[k], specs[k], strict=True))
-        return False  # a part may be of one device
+        return False  # a part may belong to one device
     else:
         return False
     return True
 
 
 def a_sharding(rng: random.Random, axes: dict[str, int], shape: tuple[int, ...]) -> str:
-    """A sharding over the mesh by which a shape divides."""
+    """A sharding over the mesh that can divide a shape."""
     spec = a_spec(rng, list(axes), len(shape))
     fitting: list[tuple[str, ...]] = []
     for n, names in zip(shape, spec, strict=True):
@@ -229,7 +229,7 @@ def a_sharding(rng: random.Random, axes: dict[str, int], shape: tuple[int, ...])
 
 
 def of_jit(rng: random.Random) -> Program:
-    """A function of whole arrays that lie over a mesh, compiled or not, with constraints inside."""
+    """A function of whole arrays over a mesh, compiled or not, with constraints inside."""
     axes = mesh_of(rng)
     body = Body(rng, {})
     shapes = []
@@ -261,14 +261,14 @@ def of_jit(rng: random.Random) -> Program:
 
 
 def resharded(body: Body, axes: dict[str, int]) -> None:
-    """A line that divides the last value in another way."""
+    """A line that reshards the last value."""
     value = body.values[-1]
     spec = a_sharding(body.rng, axes, value.shape).removeprefix("px.NamedSharding(mesh, ").removesuffix(")")
     body.add(f"px.reshard({value.name}, {spec})", value.shape, dtype=value.dtype)
 
 
 def of_explicit(rng: random.Random) -> Program:
-    """A function of whole arrays whose types tell how they are divided, and so how results are."""
+    """A function of whole arrays on an explicit mesh, whose types determine the shardings of results."""
     axes = mesh_of(rng)
     body = Body(rng, {})
     shapes = []
@@ -289,7 +289,7 @@ def of_explicit(rng: random.Random) -> Program:
 
 
 def of_pmap(rng: random.Random) -> Program:
-    """A function that is mapped over devices."""
+    """A function mapped over devices."""
     size = rng.choice([8, 4, 2, 1])
     body = Body(rng, {"i": size})
     shapes, in_axes = [], []

@@ -18,8 +18,8 @@ from fuzz.meshes.generate import Program, random_program
 from fuzz.programs.judge import INTERNAL, gap, kind_of, line, plain, short, tree_of
 
 DEVICES = 8
-BOUND = 2e-4  # relative to the greatest number: sums over devices are in any order, and halves are rounded to
-# What jax has no derivative, batch rule or program of.
+BOUND = 2e-4  # relative to the greatest number: sums over devices have any order, and halves are rounded
+# Operations for which jax has no derivative, batch rule or program.
 UNKNOWN_TO_JAX = ("not implemented", "not supported", "NotImplementedError")
 
 
@@ -31,7 +31,7 @@ class MeshCase(Case):
 
 
 class Meshes(Kind):
-    """shard_map, jit with shardings and pmap over random meshes: values, types, and how results lie."""
+    """shard_map, jit with shardings and pmap over random meshes: values, types, and shardings of results."""
 
     name = "meshes"
     lifetime = 250
@@ -65,7 +65,7 @@ class Meshes(Kind):
 
 
 def execute(code: Any, lib: Any) -> Any:
-    """What a program binds to `result`, or the exception that it raises."""
+    """The value that a program binds to `result`, or the exception that it raises."""
     scope = {"px": lib, "pnp": lib.numpy, "lax": lib.lax, "np": np}
     try:
         exec(code, scope) if lib is px else as_oracle(exec, code, scope)
@@ -75,9 +75,9 @@ def execute(code: Any, lib: Any) -> Any:
 
 
 def difference(made: Program, found: Any, wanted: Any) -> tuple[str, str] | None:
-    """A word and a sentence for how a result differs from jax's.
+    """A word and a sentence for the difference between a result and that of jax.
 
-    A program that fails with one message on both, as one that asks NumPy's array for `at`, tells of neither.
+    A program that fails with the same message on both, such as one that uses `at` of a NumPy array, has none.
     """
     if isinstance(found, INTERNAL) and (type(found), str(found)) != (type(wanted), str(wanted)):
         theirs = line(wanted) if isinstance(wanted, Exception) else "a result"
@@ -100,7 +100,7 @@ def difference(made: Program, found: Any, wanted: Any) -> tuple[str, str] | None
 
 
 def is_ill_conditioned(made: Program, found: Any, wanted: Any) -> bool:
-    """Whether changes of the arguments by their rounding change what jax computes as much as primax differs."""
+    """Whether changes of the arguments by roundings change jax's result as much as primax differs."""
     gaps = _gaps(found, px, wanted)
     for factor in (1 + 2**-23, 1 - 3 * 2**-23, 1 + 17 * 2**-23):
         changed = [line.replace("np.sin(1.7", f"{factor!r} * np.sin(1.7") for line in made.lines]
@@ -113,7 +113,7 @@ def is_ill_conditioned(made: Program, found: Any, wanted: Any) -> bool:
 
 
 def _gaps(found: Any, lib: Any, wanted: Any) -> list[float]:
-    """How far each array is from that of jax; integers and numbers without a tangent are as near as may be."""
+    """The distance of each array from that of jax; integers and numbers without tangents have the least one."""
     pairs = zip(lib.tree.leaves(found), jax.tree.leaves(wanted), strict=True)
     inexact = [(x, y) for x, y in pairs if getattr(y, "dtype", None) != jax.dtypes.float0]
     return [gap(plain(x, lib), plain(y, jax)) for x, y in inexact]

@@ -1,4 +1,4 @@
-"""Lines that compute without communicating, in a device's part or in a whole array."""
+"""Lines that compute without communication, on a device's part or on a whole array."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ REDUCTIONS = (
 
 
 def elementwise(b: Body, v: Value) -> Value:
-    """A function of each element, or what is one in the end."""
+    """An elementwise function."""
     return b.add(b.rng.choice(ELEMENTWISE).format(v.name), v.shape, v.vary)
 
 
@@ -70,7 +70,7 @@ def along(b: Body, v: Value) -> Value | None:
 
 
 def reduced(b: Body, v: Value) -> Value | None:
-    """A sum or the like along an axis, by a loop too."""
+    """A sum or similar reduction along an axis, sometimes by a loop."""
     if not v.ndim:
         return None
     axis = b.axis(v)
@@ -110,7 +110,7 @@ def reshaped(b: Body, v: Value) -> Value | None:
 
 
 def joined(b: Body, v: Value) -> Value | None:
-    """Values of one shape one after another."""
+    """Concatenated values of one shape."""
     if not v.ndim or v.shape[0] > 16:
         return None
     w = b.rng.choice([w for w in b.values if w.shape == v.shape])
@@ -125,7 +125,7 @@ def random_numbers(b: Body, v: Value) -> Value:
 
 
 def positions(b: Body, v: Value) -> Value | None:
-    """Where the greatest element is along an axis."""
+    """The positions of the greatest elements along an axis."""
     if not v.ndim:
         return None
     axis = b.axis(v)
@@ -134,7 +134,7 @@ def positions(b: Body, v: Value) -> Value | None:
 
 
 def size(shape: tuple[int, ...]) -> int:
-    """How many elements an array has."""
+    """The number of elements of an array."""
     return 1 if not shape else shape[0] * size(shape[1:])
 
 

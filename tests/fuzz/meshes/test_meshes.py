@@ -1,4 +1,4 @@
-"""Random programs over meshes give what they give in jax; wrong results and wrong places are found."""
+"""Random programs over meshes give the same results as in jax; wrong results and wrong shardings are detected."""
 
 from __future__ import annotations
 

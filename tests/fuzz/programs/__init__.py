@@ -1,1 +1,1 @@
-"""Random programs: how they are made, printed, compared with jax, and made smaller."""
+"""Random programs: generation, printing, comparison with jax, and shrinking."""

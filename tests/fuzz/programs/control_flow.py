@@ -9,7 +9,7 @@ from fuzz.programs.transformations import random_type
 
 
 def results(body: Body) -> Type:
-    """The type of what a function in control flow returns."""
+    """The result type of a function in control flow."""
     if body.random.random() < 0.6:
         return random_type(body)
     return Tuple((random_type(body, deep=False), random_type(body)))

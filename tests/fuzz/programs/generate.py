@@ -1,4 +1,4 @@
-"""Programs made at random, which run with primax and with jax."""
+"""Random programs, which run with primax and with jax."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVERYTHING += [(kind, weight, True) for kind, weight in (*FLOW, (apply, 3.5), *S
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A block without parameters, whose steps bind arguments and call a transformed function, and a name for it."""
+    """A block without parameters, whose steps bind arguments and call a transformed function, and the block's name."""
 
     name: str
     block: Block
@@ -32,7 +32,7 @@ def arguments(body: Body, type: Type) -> str:
 
 
 def argument_type(body: Body, type: Type) -> Type:
-    """The type of an argument for a parameter: a Python scalar now and then."""
+    """The type of an argument for a parameter; sometimes a Python scalar."""
     if isinstance(type, Array) and type.shape == () and body.random.random() < 0.25:
         defaults = {"float32", "int32", "bool"} if not body.context.x64 else {"float64", "int64", "bool"}
         if type.dtype in defaults:

@@ -1,4 +1,4 @@
-"""Runs the source of a program with primax and with jax, and tells how they differ."""
+"""Runs the source of a program with primax and with jax, and determines the difference."""
 
 from __future__ import annotations
 
@@ -22,33 +22,35 @@ from fuzz.programs.text import Array, Block, Step, function, source
 
 EPS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "complex64": 2.0**-24}
 INTERNAL = (AssertionError, AttributeError, KeyError, NameError, RecursionError, UnboundLocalError, SystemError)
-# Weak types of derivatives with respect to Python scalars are not compared. jax writes each promotion of a scalar down
-# as a conversion, whose derivative converts, too: a cotangent is weak if there was one on the way, so that the one of
-# `grad(sin)(2.0)` is weak, and that of `vjp(sin, 2.0)[1](np.float32(1))` is not. primax writes none, and makes the
-# cotangent of a value weak where the value is; a tangent is weak where it is computed from weak ones.
+# Weak types of derivatives with respect to Python scalars are not compared. jax represents each promotion of a scalar
+# by
+# a conversion, whose derivative converts, too. A cotangent is weak if it passed through one: that of
+# `grad(sin)(2.0)` is weak, and that of `vjp(sin, 2.0)[1](np.float32(1))` is not. primax has no such conversions, and
+# makes
+# the cotangent of a value weak if the value is; a tangent is weak if it is computed from weak ones.
 DERIVATIVE = re.compile(r"\.(grad|value_and_grad|vjp|jacrev|hessian|linear_transpose|jvp|linearize|jacfwd)\(")
-# A carry has one type, that with which it begins, unless that is weak: then the one that the step returns. In jax the
-# result is of weak type if what the step returns is, however it began.
+# A carry has one type, that of its initial value, or, if that is weak, the type that the step returns. In jax the
+# result is weakly typed if the step's result is, whatever the initial value.
 LOOP = re.compile(r"\.(while_loop|fori_loop|scan)\(")
-# Where a mapped value chooses among branches, and one sums over the mapped axis, jax's derivatives are not those of its
-# values: elements that chose another branch get no cotangent from the sum. Finite differences say what primax says.
+# If a mapped value selects branches, and a branch sums over the mapped axis, jax's derivatives are wrong:
+# elements that selected another branch get no cotangent from the sum. Finite differences agree with primax.
 BRANCH = re.compile(r"\.(cond|switch)\(")
 EXCHANGE = re.compile(r"\.(psum|pmean|pmax|pmin|all_gather|ppermute|psum_scatter|all_to_all)\(")
-# In jax, what NumPy computes of its own array and a Python number that a rule was given is wider than the array, unless
-# the program is compiled: then jax refuses what the rule returns, as primax does in both.
+# In jax, if NumPy computes with its own array and a Python number that is the argument of a rule, the result is wider
+# than the array, unless the program is compiled: then jax refuses the result of the rule, as primax does in both cases.
 RULE_OF_OTHER_TYPES = re.compile(r"^custom_jvp: .* must return tangents of the types of its primal outputs")
 
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """How two runs of a program differ: a word for the sort of difference, and a sentence."""
+    """The difference between two runs of a program: a word for its sort, and a sentence."""
 
     sort: str
     message: str
 
 
 def execute(code: Any, lib: Any) -> Any:
-    """What the source of a program binds to `result`, or the exception that it raises."""
+    """The value that the source of a program binds to `result`, or the exception that it raises."""
     scope = {"px": lib, "pnp": lib.numpy, "np": np}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -70,10 +72,10 @@ def plain(leaf: Any, lib: Any) -> np.ndarray:
 
 
 def kind_of(leaf: Any, lib: Any) -> tuple[Any, ...]:
-    """What is to be equal apart from the numbers.
+    """The properties that must be equal, apart from the numbers.
 
-    jax may give NumPy's arrays, or floats with a dtype, for arrays. What jax gives for a comparison of weak types is a
-    bool of weak type, which means nothing: bools have the lowest type anyway. In primax fewer are weak.
+    jax may return NumPy arrays, or floats with a dtype, instead of arrays. Its comparisons of weak types return
+    weakly typed bools, which has no meaning: bools have the lowest type in any case. primax returns fewer weak ones.
     """
     if not hasattr(leaf, "dtype"):
         return ("bool", (), False) if isinstance(leaf, bool) else (type(leaf).__name__,)
@@ -85,12 +87,12 @@ def kind_of(leaf: Any, lib: Any) -> tuple[Any, ...]:
 
 
 def is_literal(leaf: Any) -> bool:
-    """Whether a result of jax is no array of its own but one of NumPy, or what stands for that in its programs."""
+    """Whether a result of jax is a NumPy array, or a substitute for one in its programs."""
     return isinstance(leaf, np.ndarray | np.generic) or type(leaf).__name__ == "TypedNdArray"
 
 
 def came_in(block: Block, kind: tuple[Any, ...]) -> bool:
-    """Whether an array of NumPy of this dtype and shape is an argument of a program."""
+    """Whether a NumPy array of this dtype and shape is an argument of a program."""
     arrays = [step.type for step in block.steps if "input" in step.tags and not step.text.startswith("pnp")]
     return any(isinstance(type, Array) and (type.dtype, type.shape) == kind[:2] for type in arrays)
 
@@ -102,7 +104,7 @@ def precision(text: str) -> float:
 
 
 def gap(found: np.ndarray, wanted: np.ndarray) -> float:
-    """How far arrays are from each other, in units of the largest number; infinite where only one is finite."""
+    """The distance of two arrays, in units of the largest number; infinite where only one is finite."""
     if found.dtype.kind in "bu" or wanted.dtype.kind in "bu":
         return float(np.any(found != wanted)) * 1e9
     finite = np.isfinite(wanted)
@@ -121,7 +123,7 @@ def tree_of(value: Any, lib: Any) -> str:
 
 
 def perturbed(block: Block, factor: float) -> Block:
-    """The program with all arguments that are no integers changed a little."""
+    """The program with small changes of all arguments that are not integers."""
 
     def change(step: Step) -> Step:
         if "input" not in step.tags or not any(word in step.type.dtype for word in ("float", "complex")):
@@ -135,12 +137,12 @@ def perturbed(block: Block, factor: float) -> Block:
 
 
 def judge(block: Block, compiled: bool | None = None) -> tuple[str, Difference | None]:
-    """Whether jax runs the program ("compared" or "refused"), and how primax differs.
+    """Whether jax runs the program ("compared" or "refused"), and the difference of primax.
 
     Args:
       block: the program.
-      compiled: whether primax is compared with itself, too, compiling the program as a whole; by default, a program in
-        four is.
+      compiled: whether to compare primax also with itself, with the program compiled as a whole; by default for one
+        program in four.
     """
     text = source(block)
     code = compile(text, "<program>", "exec")
@@ -163,13 +165,13 @@ def judge(block: Block, compiled: bool | None = None) -> tuple[str, Difference |
 
 
 def refused_compiled(block: Block) -> bool:
-    """Whether jax refuses a custom rule of the program if it compiles the program as a whole."""
+    """Whether jax refuses a custom rule of the program when it compiles the program as a whole."""
     refusal = run_compiled(*as_function(block), jax)
     return isinstance(refusal, TypeError) and str(refusal).startswith("Custom JVP rule must produce")
 
 
 def as_function(block: Block) -> tuple[Block, list[Step]]:
-    """A program as a function of its arguments, and these."""
+    """A program as a function of its arguments, and the arguments."""
     inputs = [step for step in block.steps if "input" in step.tags]
     steps = tuple(step for step in block.steps if "input" not in step.tags)
     params = tuple((step.name, step.type) for step in inputs)
@@ -181,7 +183,7 @@ def line(error: Exception) -> str:
 
 
 def difference(block: Block, text: str, found: Any, wanted: Any) -> Difference | None:
-    """How the result of primax differs from that of jax."""
+    """The difference between the results of primax and jax."""
     if tree_of(found, px) != tree_of(wanted, jax):
         return Difference("tree", f"primax: {tree_of(found, px)}, jax: {tree_of(wanted, jax)}")
     found, wanted = px.tree.leaves(found), jax.tree.leaves(wanted)
@@ -200,11 +202,11 @@ def difference(block: Block, text: str, found: Any, wanted: Any) -> Difference |
 
 
 def difference_of_types(block: Block, text: str, pairs: list[tuple[Any, Any]]) -> Difference | None:
-    """The first of the kinds of results that differ, unless they may."""
+    """The first difference in the kinds of results that is not allowed."""
     if not pairs:
         return None
     if all(x[:2] == y[:2] and x[-1] == "NumPy" and came_in(block, x) for x, y in pairs):
-        return None  # an argument that was passed through as it came
+        return None  # an argument that was returned unchanged
     weak = all(x[:-1] == y[:-1] and len(x) == 3 for x, y in pairs)
     if weak and DERIVATIVE.search(text) and any(getattr(step.type, "weak", False) for step in block.steps):
         return None
@@ -214,10 +216,10 @@ def difference_of_types(block: Block, text: str, pairs: list[tuple[Any, Any]]) -
 
 
 def difference_of_jit(block: Block, text: str, eager: Any) -> Difference | None:
-    """How the program, compiled as a function of its arguments, differs from what it gave equation by equation."""
+    """The difference between the program, compiled as a function of its arguments, and its eager results."""
     called, inputs = as_function(block)
     whole = run_compiled(called, inputs, px)
-    if isinstance(whole, Exception):  # a bound or a predicate may have to be known: then jax raises, too
+    if isinstance(whole, Exception):  # a bound or a predicate may have to be known; then jax raises an error, too
         if isinstance(run_compiled(called, inputs, jax), Exception):
             return None
         return Difference(f"jit raised {type(whole).__name__}", f"eager gives a result, jit raises {line(whole)}")
@@ -227,7 +229,7 @@ def difference_of_jit(block: Block, text: str, eager: Any) -> Difference | None:
 
 
 def run_compiled(called: Block, inputs: list[Step], lib: Any) -> Any:
-    """What a program gives, compiled as a function of its arguments, or the exception that it raises."""
+    """The result of a program, compiled as a function of its arguments, or the exception that it raises."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -23,7 +23,7 @@ def depth(line: str) -> int:
 
 
 def compact(lines: list[str]) -> list[str]:
-    """The same lines of Python, in which functions of plain statements take one line each."""
+    """The same lines of Python, with functions of simple statements on one line each."""
     packed: list[str] = []
     for line in lines:
         body = line.lstrip()
@@ -45,16 +45,16 @@ def repeated(block: Block) -> str:
 
 @dataclass(frozen=True)
 class ProgramCase(Case):
-    """A random program, by its block and the seed that it depends on."""
+    """A random program: its block and its seed."""
 
     block: Block
 
 
 class Programs(Kind):
-    """Transformations, control flow and custom rules in each other: value, dtype, weak type, and whether both raise.
+    """Nested transformations, control flow and custom rules: value, dtype, weak type, and whether both raise errors.
 
-    Where jax raises, nothing is asked of primax but that no internal error comes out: it has derivatives of collectives
-    and of custom batch rules that jax does not have.
+    If jax raises an error, primax must only raise no internal error: primax has derivatives of collectives
+    and of custom batch rules that jax lacks.
     """
 
     name = "programs"
@@ -86,6 +86,6 @@ class Programs(Kind):
 
 
 def same(difference: Difference, block: Block) -> bool:
-    """Whether a program differs as another did."""
+    """Whether a program has the same difference as another."""
     found = judge(block, difference.sort.startswith("jit"))[1]
     return found is not None and found.sort == difference.sort

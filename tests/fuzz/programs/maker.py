@@ -1,4 +1,4 @@
-"""What random programs grow in: a function with the values in its reach."""
+"""The environment in which random programs grow: a function with the values that it can use."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ ORDER = ["bool", "uint8", "int8", "int32", "int64", *FLOATS, "complex64", "compl
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """Where a function stands.
+    """The surroundings of a function.
 
-    `float` is its usual dtype, `mixed` whether there are others; `reverse` and `forward` tell that it is differentiated
-    so, `axes` are the names and sizes of mapped axes. `closing` tells whether custom rules may see values of functions
-    around them, `deep` how often a function holds others, `transformations` which there are (all where none is named).
+    `float` is its usual dtype; `mixed` is whether there are others. `reverse` and `forward` are whether it is
+    differentiated
+    in these modes; `axes` are the names and sizes of mapped axes. `closing` is whether custom rules may use values of
+    enclosing functions, `deep` the nesting of functions, and `transformations` the allowed ones (all if empty).
     """
 
     float: str = "float32"
@@ -37,7 +38,7 @@ class Context:
 
 
 def result_type(*types: Array) -> tuple[str, bool]:
-    """The dtype of arrays of several types added, and whether it is weak."""
+    """The dtype of the sum of arrays of several types, and whether it is weak."""
     structs = [px.ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak) for t in types]
     dtype, weak = px.dtypes.result_type(*structs, return_weak_type=True)
     return str(np.dtype(dtype)), bool(weak)
@@ -60,7 +61,7 @@ def differentiable(type: Type) -> bool:
 
 
 class Body:
-    """A function as it grows: what it sees of functions around it, its parameters, and its steps."""
+    """A growing function: the values of enclosing functions, its parameters, and its steps."""
 
     def __init__(
         self, maker: Maker, context: Context, depth: int, outer: Sequence[tuple[str, Type]], params: Sequence[Type]
@@ -86,7 +87,7 @@ class Body:
         simpler: Sequence[str] = (),
         tags: Sequence[str] = (),
     ) -> str:
-        """A step, and steps that take its result apart."""
+        """Add a step, and steps that split its result."""
         name = self.maker.name()
         self.steps.append(Step(name, type, text, operands, tuple(functions), tuple(simpler), tuple(tags)))
         self.types[name] = type
@@ -101,7 +102,7 @@ class Body:
                 self.add(f"$0[{k}]" if isinstance(type, Tuple) else f"$0['{'abcdefgh'[k]}']", item, name)
 
     def pick(self, fits: Callable[[Type], bool] = is_float, computed: bool = False) -> str | None:
-        """A value, mostly one of the last ones; one that was computed here, if there is any and it is to be."""
+        """A value, usually one of the last ones; if `computed`, one that was computed here, if there is any."""
         own = [name for name in self.own if fits(self.types[name])]
         if computed:
             own = [name for name in own if name not in self.given][-3:] or own
@@ -113,14 +114,14 @@ class Body:
         return self.random.choice(own[-4:] if self.random.random() < 0.7 else own)
 
     def picked(self, fits: Callable[[Type], bool] = is_float) -> tuple[str, Any]:
-        """A value and its type; raises `LookupError` where there is none."""
+        """A value and its type; raises `LookupError` if there is none."""
         name = self.pick(fits)
         if name is None:
             raise LookupError
         return name, self.types[name]
 
     def fit(self, type: Type) -> str:
-        """A value of exactly this type, made from what there is."""
+        """A value of exactly this type, made from existing values."""
         if not isinstance(type, Array):
             names = [self.fit(item) for item in type.items]
             return self.add(container(type, [f"${k}" for k in range(len(names))]), type, *names)
@@ -150,7 +151,7 @@ class Body:
         return self.add(f"px.random.split($0, {type.shape})", type, key)
 
     def reshape(self, name: str, shape: tuple[int, ...]) -> str:
-        """A value of this shape and the same dtype, which depends on the other."""
+        """A value of this shape and the same dtype, computed from another."""
         x = self.types[name]
         assert isinstance(x, Array)
         if x.shape == shape:
@@ -175,7 +176,7 @@ class Body:
         return spread
 
     def convert(self, name: str, type: Array) -> str:
-        """A value of the dtype of a type, from one of its shape."""
+        """A value of the dtype of a type, from one of the same shape."""
         x = self.types[name]
         assert isinstance(x, Array)
         if x == type or (x.dtype == type.dtype and self.random.random() < 0.5):
@@ -203,14 +204,14 @@ class Body:
         depth: int | None = None,
         bounded: bool = False,
     ) -> Block:
-        """A function of parameters of some types, which may see what this one sees.
+        """A function of parameters of some types, which may use the values of this one.
 
         Args:
           params: the types of its parameters.
           wanted: the type of its result; None for any.
-          size: how many random steps it has at least.
-          closed: whether it sees the values of this function.
-          bounded: whether float results stay small however often it is applied.
+          size: the least number of random steps.
+          closed: whether it uses the values of this function.
+          bounded: whether float results stay small in repeated applications.
         """
         outer = list(self.types.items()) if closed else []
         depth = self.depth - 1 if depth is None else depth
@@ -233,7 +234,7 @@ class Body:
         return name
 
     def grow(self, count: int) -> None:
-        """Add about so many random steps, the last of which often holds functions."""
+        """Add about so many random steps, the last of which often contains functions."""
         deep = self.depth > 0 and self.random.random() < self.context.deep
         for k in range(count + deep):
             kind = self.maker.kind(self, deep and k == count)
@@ -253,7 +254,7 @@ def strong(type: Array, shape: tuple[int, ...] | None = None) -> Array:
 
 
 def constant(type: Array, seed: int) -> str:
-    """The source of an array of a type, whose elements differ."""
+    """The source of an array of a type with different elements."""
     shape, dtype, size = type.shape, type.dtype, type.size
     if dtype == "key":
         return f"px.random.key({seed})" if shape == () else f"px.random.split(px.random.key({seed}), {shape})"
@@ -279,9 +280,9 @@ class Maker:
     """Makes programs.
 
     Args:
-      seed: what they depend on.
-      context: where their functions stand.
-      kinds: functions that add a step to a body, with how often each is to be chosen and whether it holds functions.
+      seed: the seed.
+      context: the surroundings of their functions.
+      kinds: functions that add a step to a body, with their frequencies, and whether the steps contain functions.
     """
 
     def __init__(
@@ -297,6 +298,6 @@ class Maker:
         return f"v{self.names}"
 
     def kind(self, body: Body, holds: bool) -> Callable[[Body], None]:
-        """What adds the next step to a body: something that holds functions if it is to."""
+        """A function that adds the next step to a body; the step contains functions if `holds`."""
         choices = [entry for entry in self.kinds if entry[2] == holds] or self.kinds
         return self.random.choices(choices, [weight for _, weight, _ in choices])[0][0]

@@ -1,4 +1,4 @@
-"""Steps of random programs that hold no functions: operations on arrays, and draws with keys."""
+"""Steps of random programs without functions: operations on arrays, and random numbers from keys."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def unary(body: Body) -> None:
 
 
 def two(body: Body, fits: Callable[[Type], bool] = is_float) -> tuple[str, str, Array, Array, tuple[int, ...]]:
-    """Two values that broadcast, their types, and the shape that they have together."""
+    """Two values that broadcast, their types, and their common shape."""
     x, a = body.picked(fits)
     for _ in range(6):
         y, b = body.picked(fits)
@@ -263,7 +263,7 @@ def stack(body: Body) -> None:
 
 
 def index(body: Body) -> str:
-    """A scalar integer that depends on a value, out of range now and then."""
+    """A scalar integer that depends on a value, sometimes out of range."""
     x, a = body.picked(lambda t: is_number(t) and "complex" not in t.dtype and t.dtype != "bool" and t.size > 0)
     if a.whole and a.shape == () and body.random.random() < 0.5:
         return x
@@ -318,7 +318,7 @@ def draw(body: Body) -> None:
 
 
 def keys(body: Body) -> None:
-    """A new key, of a number of the program now and then."""
+    """A new key, sometimes from a number of the program."""
     if body.random.random() < 0.5:
         body.add("px.random.key($0)", Array((), "key"), index(body))
     else:
@@ -331,7 +331,7 @@ def stopped(body: Body) -> None:
 
 
 def barred(body: Body) -> None:
-    """Operations that compute nothing, or outside of the program."""
+    """Operations that compute nothing, or run outside of the program."""
     x, a = body.picked()
     texts = ["px.lax.optimization_barrier($0)", "px.ad_checkpoint.checkpoint_name($0, 'a')"]
     if not (body.context.reverse or body.context.forward) and body.context.mixed:
@@ -360,7 +360,7 @@ def collective(body: Body) -> None:
     turn = [(i, (i + 1) % size) for i in range(size)]
     texts += [(f"px.lax.ppermute($0, '{name}', {turn})", strong(a))]
     if a.shape and a.shape[0] == size:
-        # Mapped in any case: of what is not, jax has a result of too many axes.
+        # Mapped in any case: for unmapped values, jax's result has too many axes.
         mapped = f"pnp.where(px.lax.axis_index('{name}') >= 0, $0, $0)"
         texts += [(f"px.lax.all_to_all({mapped}, '{name}', 0, 0)", strong(a))]
         texts += [(f"px.lax.psum_scatter($0, '{name}')", strong(a, a.shape[1:]))]

@@ -1,4 +1,4 @@
-"""Makes a program smaller for as long as it still shows what it showed."""
+"""Shrinks a program as long as it still shows the same fault."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def full(type: Type) -> str:
 
 
 def closing(text: str, start: int) -> int:
-    """Where the parenthesis closes that opens before `start`."""
+    """The position at which the parenthesis before `start` closes."""
     depth = 1
     for at in range(start, len(text)):
         depth += (text[at] in "([{") - (text[at] in ")]}")
@@ -34,7 +34,7 @@ def closing(text: str, start: int) -> int:
 
 
 def first_argument(text: str) -> str:
-    """The first of some arguments; a lambda's parameters are no arguments."""
+    """The first of some arguments; the parameters of a lambda do not count."""
     depth, names = 0, text.startswith("lambda")
     for at, char in enumerate(text):
         depth += (char in "([{") - (char in ")]}")
@@ -46,7 +46,7 @@ def first_argument(text: str) -> str:
 
 
 def shorter_texts(step: Step) -> Iterator[str]:
-    """Sources with less in them that may have the same type."""
+    """Shorter sources that may have the same type."""
     yield from step.simpler
     for match in OPTIONS.finditer(step.text):
         yield step.text[: match.start()] + step.text[match.end() :]
@@ -101,7 +101,7 @@ def parts(block: Block) -> Iterator[Block]:
 
 
 def shrink(block: Block, holds: Callable[[Block], bool], seconds: float = 25.0) -> Block:
-    """The smallest program that was found in some time for which something still holds."""
+    """The smallest program, found within a time, that still satisfies a condition."""
     end = time.monotonic() + seconds
     again = True
     while again and time.monotonic() < end:
@@ -117,5 +117,5 @@ def shrink(block: Block, holds: Callable[[Block], bool], seconds: float = 25.0) 
 
 
 def weight(block: Block) -> int:
-    """How much there is in a program."""
+    """A measure of the size of a program."""
     return sum(6 + len(step.text) for step in block.all_steps()) + len(leaves(block.type))

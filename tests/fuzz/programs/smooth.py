@@ -1,4 +1,4 @@
-"""Random functions of arrays in double precision that have derivatives, for tests of laws of derivatives."""
+"""Random differentiable functions of arrays in double precision, for tests of laws of derivatives."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def smooth(
     outputs: Sequence[Shape] = (),
     bounded: bool = False,
 ) -> Smooth:
-    """A random function that holds functions, `depth` of them in each other.
+    """A random function with functions inside, `depth` levels of them.
 
     Args:
-      seed: what it depends on.
+      seed: the seed.
       context: STRAIGHT, or one of NESTED.
-      inputs: the shapes of its arguments; one or two random ones where none are given.
-      outputs: the shapes of its results, likewise.
-      bounded: whether the results stay small however often it is applied.
+      inputs: the shapes of its arguments; by default one or two random ones.
+      outputs: the shapes of its results; by default one or two random ones.
+      bounded: whether the results stay small in repeated applications.
     """
     kinds = [*_SIMPLE, (apply, 3.0, True), *(_FLOW if context is not STRAIGHT else [])]
     maker = Maker(seed, context, kinds)

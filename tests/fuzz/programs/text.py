@@ -75,9 +75,9 @@ def container(type: Tuple | Dict, items: list[str]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One value: an expression in which `$0` is an operand, `$f0` a function, and `$F0` the name of a function.
+    """A value: an expression in which `$0` is an operand, `$f0` a function, and `$F0` the name of a function.
 
-    `simpler` has other texts for a value of the same type, with less in them. `tags` tell what it is made of.
+    `simpler` are shorter texts for a value of the same type. `tags` describe its elements.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """A function: steps on its parameters and on values of functions around it, and what it returns."""
+    """A function: steps on its parameters and on values of enclosing functions, and its result."""
 
     params: tuple[tuple[str, Type], ...]
     steps: tuple[Step, ...]
@@ -113,14 +113,14 @@ PLACE = re.compile(r"\$([fF]?)(\d+)")
 
 
 def operand_uses(step: Step) -> Iterator[str]:
-    """The operands of a step, as often as its text has them."""
+    """The operands of a step, repeated for each use in its text."""
     for function, index in PLACE.findall(step.text):
         if not function:
             yield step.operands[int(index)]
 
 
 def free_names(block: Block) -> set[str]:
-    """The names of values around a block that it uses."""
+    """The names of outer values that a block uses."""
     used, own = {block.result}, {name for name, _ in block.names()}
     for step in block.steps:
         used.update(operand_uses(step))
@@ -143,7 +143,7 @@ def without_unused(block: Block) -> Block:
 
 
 class Printer:
-    """Prints blocks: values that are used once stand where they are used, others get short names."""
+    """Prints blocks: a value that is used once is printed at its use, other values get short names."""
 
     def __init__(self) -> None:
         letters = "abcdefghijklmnopqrstuvwxyz"
@@ -188,7 +188,7 @@ class Printer:
         return PLACE.sub(place, step.text)
 
     def function(self, block: Block, names: dict[str, str], lines: list[str]) -> str:
-        """The expression of a function; a definition goes before, if it needs one."""
+        """The expression of a function; a definition precedes it if necessary."""
         params = {name: next(self.free) for name, _ in block.params}
         inner, result = self.body(block, names | params)
         if not inner:
@@ -200,7 +200,7 @@ class Printer:
 
 
 def bare(text: str) -> str:
-    """An expression without parentheses around the whole of it, unless it is a tuple's."""
+    """An expression without parentheses around the whole, unless it is a tuple."""
     if not text.startswith("(") or not text.endswith(")"):
         return text
     depth = 0

@@ -1,4 +1,4 @@
-"""Functions of random programs and what transforms them: derivatives, maps, calls and custom rules, in each other."""
+"""Functions of random programs and their nested transformations: derivatives, maps, calls and custom rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ODD_SHAPES: list[tuple[int, ...]] = [(0,), (1,), (0, 3), (3, 1), (2, 1, 3), (2, 
 
 @dataclasses.dataclass(frozen=True)
 class Fun:
-    """The source of a function, with `$f0` for functions in it and `$0` for values that it sees; its types."""
+    """The source of a function and its types, with `$f0` for inner functions and `$0` for outer values."""
 
     text: str
     functions: tuple[Block, ...]
@@ -33,7 +33,7 @@ class Fun:
         )
 
     def with_function(self, block: Block) -> tuple[Fun, str]:
-        """The same with one more function, and how its text is called."""
+        """The same with an additional function, and the text that calls it."""
         return dataclasses.replace(self, functions=(*self.functions, block)), f"$F{len(self.functions)}"
 
     def with_operand(self, name: str) -> tuple[Fun, str]:
@@ -41,21 +41,21 @@ class Fun:
 
 
 def call(text: str, arguments: str) -> str:
-    """The source of a call of a function of which `text` is the source."""
+    """The source of a call of a function, from the source of the function."""
     if text.startswith("$f"):
         return f"$F{text[2:]}({arguments})"
     return f"({text})({arguments})" if text.startswith("lambda") else f"{text}({arguments})"
 
 
 def repeated(fun: Fun, text: str, params: Sequence[Type] | None = None, out: Type | None = None) -> Fun:
-    """The function with another text, in which `F` stands for its text now."""
+    """The function with another text, in which `F` stands for the present one."""
     if fun.text.startswith("$f"):
         return fun.change(re.sub(r"\bF\b", "$F" + fun.text[2:], text), params, out)
     return fun.change(f"(lambda F: {text})({fun.text})", params, out)
 
 
 def random_type(body: Body, floating: bool = False, deep: bool = True) -> Type:
-    """A type of an array, or of a tuple or dict of some."""
+    """A type of an array, or of a tuple or dict of arrays."""
     choose, context = body.random, body.context
     if deep and choose.random() < 0.15:
         items = tuple(random_type(body, floating, False) for _ in range(choose.choice([1, 2])))
@@ -72,7 +72,7 @@ def random_type(body: Body, floating: bool = False, deep: bool = True) -> Type:
 
 
 def leaf_of(type: Type, fits: Callable[[Array], bool]) -> tuple[str, Array] | None:
-    """How a leaf of a value is reached, and its type."""
+    """The path of a leaf in a value, and the type of the leaf."""
     if isinstance(type, Array):
         return ("", type) if fits(type) else None
     for k, item in enumerate(type.items):
@@ -83,7 +83,7 @@ def leaf_of(type: Type, fits: Callable[[Array], bool]) -> tuple[str, Array] | No
 
 
 def scalar(body: Body, fun: Fun) -> Fun | None:
-    """The function with a number as result, of one leaf of the result."""
+    """The function with a number as its result, computed from one leaf of the result."""
     if isinstance(fun.out, Array) and fun.out.floating and fun.out.shape == ():
         return fun
     found = leaf_of(fun.out, lambda a: a.floating)
@@ -99,7 +99,7 @@ def scalar(body: Body, fun: Fun) -> Fun | None:
 
 
 def of_differentiable(fun: Fun) -> tuple[Fun, list[int], str]:
-    """A function of the parameters that have derivatives, which sees the others as `X`, and where they are in `X`."""
+    """A function of the differentiable parameters, with the others as `X`, and their positions in `X`."""
     places = [i for i, param in enumerate(fun.params) if differentiable(param)]
     if len(places) == len(fun.params):
         return fun, places, "*X"
@@ -117,7 +117,7 @@ def jit(body: Body, fun: Fun, spec: None) -> Fun:
 
 
 def program(body: Body, fun: Fun, spec: None) -> Fun | None:
-    """The function traced to a program, which is called."""
+    """A call of the program to which the function is traced."""
     if not isinstance(fun.out, Array) or not all(isinstance(param, Array) for param in fun.params):
         return None
     return fun.change(f"lambda *X: px.extend.core.jaxpr_as_fun(px.make_jaxpr({fun.text})(*X))(*X)[0]")
@@ -266,15 +266,15 @@ def total_of(tangents: str, condition: str = "") -> str:
 
 
 def slope(body: Body, fun: Fun, out: Type) -> tuple[Fun, str]:
-    """A function of the parameters of another, to be multiplied by tangents or cotangents."""
+    """A function of the parameters of another, as a factor for tangents or cotangents."""
     block = body.block(fun.params, out, size=1, depth=0, closed=body.context.closing)
     return fun.with_function(block)
 
 
 def linked(fun: Fun, places: list[int]) -> Fun:
-    """The function, whose result is computed from all differentiable arguments.
+    """The function, with a result that depends on all differentiable arguments.
 
-    A rule may claim a derivative with respect to any of them. Where the result is not computed from a mapped argument,
+    A rule may define a derivative with respect to any of them. If the result does not depend on a mapped argument,
     jax sums cotangents over the mapped axis before it calls the rule, and a loop does not.
     """
     arguments = f"[{', '.join(f'X[{i}]' for i in places)}]"
@@ -315,7 +315,7 @@ def custom_jvp(body: Body, fun: Fun, spec: None) -> Fun | None:
 
 
 def with_number(body: Body, fun: Fun) -> tuple[Fun, str]:
-    """The same function, and an argument for a rule that is not differentiated."""
+    """The same function, and an undifferentiated argument for a rule."""
     number = body.pick(lambda t: is_float(t) and t.shape == ()) if body.context.closing else None
     return fun.with_operand(number) if number and body.random.random() < 0.5 else (fun, "2")
 
@@ -363,7 +363,7 @@ def custom_vmap(body: Body, fun: Fun, spec: None) -> Fun | None:
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A transformation: what makes a function of a function, how often, and what it tells the function's body."""
+    """A transformation: a function that applies it, its frequency, and its information for the function's body."""
 
     make: Callable[..., Fun | None]
     weight: float
@@ -393,7 +393,7 @@ KINDS: dict[str, Kind] = {
 
 
 def transformed(body: Body, count: int, *, closed: bool = True, names: Sequence[str] = ()) -> tuple[Fun, list[str]]:
-    """A random function in about `count` transformations, and their names from the outside."""
+    """A random function with about `count` transformations, and their names from the outermost."""
     choose, context = body.random, body.context
     chain, specs = [], []
     for at in range(count):
