@@ -87,6 +87,7 @@ class ModuleContext:
       parts: the operations divided in this way.
       typed: whether other values may be divided among devices according to their types.
       source: the place of the equation that is being lowered.
+      path: the prefix of the names of operations in profiles and dumps, such as `jit(f)/while/body/`.
     """
 
     def __init__(self, shared: SharedContext, module: Any, platform: str, root: Jaxpr, partitions: int = 1) -> None:
@@ -114,6 +115,7 @@ class ModuleContext:
         self.functions: dict[Any, Any] = {}
         self.checked = False
         self.source: Any = None
+        self.path = ""
         self._uses: dict[Jaxpr, int] | None = None
 
     def uses(self, jaxpr: Jaxpr) -> int:
@@ -340,19 +342,22 @@ def jaxpr_subcomp(
     source = None
     scope = ""
     attributes: Any = ()
-    location = plain = unknown
+    plain = unknown
+    named = _jaxlib.ir.Location.name
+    path = module.path
     extended = holds_extended(jaxpr)
     summing = meshes_exist() and _holds_summands(jaxpr)
     for eqn in jaxpr.eqns:
         if eqn.source_info is not source:
             source = eqn.source_info
-            location = unknown if source is None else location_of(getattr(source, "traceback", source))
-            plain, scope = location, scope_of(source)
+            plain = unknown if source is None else location_of(getattr(source, "traceback", source))
+            scope = scope_of(source)
             attributes = attributes_of(source)
-        if scope:
-            location = _jaxlib.ir.Location.name(f"{scope}/{eqn.primitive}", plain)
+            module.path = f"{path}{scope}/" if scope else path
+        params = eqn.params
+        name = f"{eqn.primitive}({params['name']})" if "name" in params else eqn.primitive.name
         invars = eqn.invars
-        with location:
+        with named(module.path + name, plain):
             values = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in invars]
             ctx = LoweringRuleContext(
                 module,
@@ -366,15 +371,13 @@ def jaxpr_subcomp(
             if ordered:
                 ctx.tokens_in = TokenSet({effect: tokens[effect] for effect in ordered})
             module.source = source
-            if extended and _is_by_elements(ctx, eqn.params):
-                outs = inline_jaxpr(ctx, over_elements(eqn.primitive, eqn.params, ctx.avals_in, ctx.avals_out), values)
-            elif summing and _is_on_summands(ctx, eqn.params):
-                rule = linearity_of(eqn.primitive, eqn.params)
-                outs = import_module("primax.interpreters.summands").on_summands(
-                    ctx, values, eqn.params, lower_eqn, rule
-                )
+            if extended and _is_by_elements(ctx, params):
+                outs = inline_jaxpr(ctx, over_elements(eqn.primitive, params, ctx.avals_in, ctx.avals_out), values)
+            elif summing and _is_on_summands(ctx, params):
+                rule = linearity_of(eqn.primitive, params)
+                outs = import_module("primax.interpreters.summands").on_summands(ctx, values, params, lower_eqn, rule)
             else:
-                outs = lower_eqn(ctx, values, eqn.params)
+                outs = lower_eqn(ctx, values, params)
             if ordered:
                 if ctx.tokens_out is None:
                     raise _wrong(ctx, eqn.primitive, "has ordered effects and must call ctx.set_tokens_out")
@@ -384,6 +387,7 @@ def jaxpr_subcomp(
         if module.typed:
             outs = as_typed(module, eqn, outs)
         env.update(zip(eqn.outvars, outs, strict=True))
+    module.path = path
     results = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
     return results, tokens
 
@@ -449,6 +453,7 @@ def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) ->
     function = _jaxlib.func.FuncOp(name, (in_types, out_types), visibility="private", ip=module.body)
     module.symbols.insert(function)
     module.depth += 1
+    path, module.path = module.path, ""  # XLA puts the name of the call before it
     with deeper(), ir.InsertionPoint(function.add_entry_block()):
         arguments = list(function.arguments)
         tokens = dict(zip(ordered, arguments, strict=False))
@@ -456,6 +461,7 @@ def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) ->
         outs, tokens = jaxpr_subcomp(module, closed.jaxpr, tokens, consts, arguments[len(ordered) :])
         _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])
     module.depth -= 1
+    module.path = path
     module.functions[closed] = function
     return function
 
@@ -480,10 +486,22 @@ def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: S
     return results[len(ordered) :]
 
 
-def inline_jaxpr(ctx: LoweringRuleContext, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
-    """Build the IR of a closed jaxpr inline."""
+def inline_jaxpr(ctx: LoweringRuleContext, closed: ClosedJaxpr, args: Sequence[Any], part: str = "") -> list[Any]:
+    """Build the IR of a closed jaxpr inline.
+
+    Args:
+      ctx: the context of the rule.
+      closed: the program.
+      args: IR values of its inputs.
+      part: the part of the equation, such as `while/body`, for the names of its operations in profiles.
+    """
     consts = ir_constants_of(closed)
-    outs, tokens = jaxpr_subcomp(ctx.module_context, closed.jaxpr, ctx.tokens_in, consts, args)
+    module = ctx.module_context
+    path = module.path
+    if part:
+        module.path = f"{path}{part}/"
+    outs, tokens = jaxpr_subcomp(module, closed.jaxpr, ctx.tokens_in, consts, args)
+    module.path = path
     if ctx.tokens_in:
         ctx.set_tokens_out({effect: tokens[effect] for effect in ctx.tokens_in})
     return outs

@@ -220,26 +220,27 @@ def _lowering(ctx: mlir.LoweringRuleContext, index: Any, *args: Any, branches: P
     hlo, ir = mlir.hlo, mlir.ir
     known = _known(index)
     if known is not None:
-        outs, tokens = _branch(ctx, branches[min(max(known, 0), len(branches) - 1)], args)
+        outs, tokens = _branch(ctx, branches, min(max(known, 0), len(branches) - 1), args)
         if ctx.tokens_in:
             ctx.set_tokens_out(tokens)
         return outs
     ordered = list(ctx.tokens_in or ())
     types = [*(ctx.tokens_in[effect].type for effect in ordered), *map(mlir.aval_to_ir_type, ctx.avals_out)]
     case = hlo.CaseOp(types, index=index, num_branches=len(branches))
-    for region, branch in zip(case.regions, branches, strict=True):
+    for i, region in enumerate(case.regions):
         with ir.InsertionPoint(region.blocks.append()):
-            outs, tokens = _branch(ctx, branch, args)
+            outs, tokens = _branch(ctx, branches, i, args)
             hlo.return_([*(tokens[effect] for effect in ordered), *outs])
     if ordered:
         ctx.set_tokens_out(dict(zip(ordered, case.results, strict=False)))
     return list(case.results)[len(ordered) :]
 
 
-def _branch(ctx: mlir.LoweringRuleContext, branch: core.ClosedJaxpr, args: Any) -> tuple[list[Any], dict[Any, Any]]:
+def _branch(ctx: mlir.LoweringRuleContext, branches: Programs, i: int, args: Any) -> tuple[list[Any], dict[Any, Any]]:
     """The results of a branch, built inline, and the tokens after it."""
+    branch = branches[i]
     inner = ctx.replace(avals_in=branch.in_avals, avals_out=branch.out_avals)
-    outs = mlir.inline_jaxpr(inner, branch, args)
+    outs = mlir.inline_jaxpr(inner, branch, args, f"cond/branch_{i}_fun")
     return outs, {**(ctx.tokens_in or {}), **(inner.tokens_out or {})}
 
 

@@ -83,7 +83,7 @@ class _Scan:
         inner = self.ctx.replace(
             avals_in=self.jaxpr.in_avals, avals_out=self.jaxpr.out_avals, tokens_in=current or None
         )
-        outs = mlir.inline_jaxpr(inner, self.jaxpr, [*state[self.consts], *carry, *slices])
+        outs = mlir.inline_jaxpr(inner, self.jaxpr, [*state[self.consts], *carry, *slices], "scan/body")
         current.update(inner.tokens_out or {})
         ys = [
             self._update(array, y, mlir.array_in_module(aval), at)

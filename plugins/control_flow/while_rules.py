@@ -290,22 +290,24 @@ def _lowering(
     types = [x.type for x in state]
     loop = hlo.WhileOp(types, state)
 
-    def inside(arguments: Sequence[Any], closed: Closed, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def inside(
+        part: str, arguments: Sequence[Any], closed: Closed, operands: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
         current = dict(zip(ordered, arguments, strict=False))
         inner = ctx.replace(avals_in=closed.in_avals, avals_out=closed.out_avals, tokens_in=current)
-        outs = mlir.inline_jaxpr(inner, closed, operands)
+        outs = mlir.inline_jaxpr(inner, closed, operands, f"while/{part}")
         current.update(inner.tokens_out or {})
         return [current[effect] for effect in ordered], outs
 
     with ir.InsertionPoint(loop.regions[0].blocks.append(*types)) as point:
         arguments = list(point.block.arguments)
         cond_consts, _, carry = sections(arguments[len(ordered) :], cond_nconsts, body_nconsts)
-        _, (pred,) = inside(arguments, cond_jaxpr, [*cond_consts, *carry])
+        _, (pred,) = inside("cond", arguments, cond_jaxpr, [*cond_consts, *carry])
         hlo.return_([pred])
     with ir.InsertionPoint(loop.regions[1].blocks.append(*types)) as point:
         arguments = list(point.block.arguments)
         cond_consts, consts, carry = sections(arguments[len(ordered) :], cond_nconsts, body_nconsts)
-        new_tokens, new = inside(arguments, body_jaxpr, [*consts, *carry])
+        new_tokens, new = inside("body", arguments, body_jaxpr, [*consts, *carry])
         hlo.return_([*new_tokens, *cond_consts, *consts, *new])
     results = list(loop.results)
     if ordered:

@@ -89,7 +89,7 @@ def _lowering(
     """The recomputation starts from copies behind a barrier; otherwise XLA would merge it with the original."""
     if differentiated and prevent_cse and args:
         args = mlir.hlo.OptimizationBarrierOp(args).results
-    return mlir.inline_jaxpr(ctx, jaxpr, args)
+    return mlir.inline_jaxpr(ctx, jaxpr, args, "checkpoint")
 
 
 def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:

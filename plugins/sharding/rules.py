@@ -279,7 +279,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
     before, module.manual = around, (mesh, already | frozenset(axes))
     try:
         if mesh.size_along(axes) == 1:
-            return mlir.inline_jaxpr(ctx, jaxpr, args)
+            return mlir.inline_jaxpr(ctx, jaxpr, args, "shard_map")
         if module.partitions == 1:
             raise ValueError(
                 f"shard_map: the program must be built for {mesh.size} devices, as {mesh!r} has, got one device"
@@ -307,7 +307,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
         *given, module.anchor = block.arguments
         with ir.InsertionPoint(block):
             given = [_reshaped(x, aval) for x, aval in zip(given, jaxpr.in_avals, strict=True)]
-            outs = mlir.inline_jaxpr(ctx, jaxpr, given)
+            outs = mlir.inline_jaxpr(ctx, jaxpr, given, "shard_map")
             pairs = zip(jaxpr.out_avals, ctx.avals_out, strict=True)
             outs = [_reshaped(x, _as_divided(*pair, axes)) for x, pair in zip(outs, pairs, strict=True)]
             sdy.return_(outs)

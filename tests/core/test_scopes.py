@@ -6,6 +6,7 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
+from primax.core.config import compilation_cache_dir
 from primax.core.thread import thread
 from primax.extend import core
 from primax.extend.source_info_util import scope_of
@@ -94,8 +95,38 @@ def test_the_functions_of_a_program_begin_without_scopes():
 
 def test_stablehlo_and_optimized_programs_have_the_names():
     lowered = px.jit(f).lower(1.0)
-    assert '"outer/inner/cos"' in lowered.as_text(debug_info=True)
-    assert 'op_name="outer/inner/cos"' in lowered.compile().as_text()
+    assert '"jit(f)/outer/inner/cos"' in lowered.as_text(debug_info=True)
+    with compilation_cache_dir(None):  # programs from the cache keep the names that they were compiled with
+        assert 'op_name="jit(f)/outer/inner/cos"' in lowered.compile().as_text()
+
+
+def test_operations_are_named_by_the_way_to_them():
+    @px.jit
+    def inner(x):
+        return pnp.tan(x)
+
+    def outer(x):
+        with px.named_scope("loop"):
+            x = px.lax.while_loop(lambda x: x < 9.0, lambda x: pnp.sinh(x), x)
+        x, _ = px.lax.scan(lambda c, _: (pnp.cosh(c), None), x, None, length=3)
+        x = px.lax.cond(x > 0, pnp.arcsinh, lambda x: inner(x), x)
+        return px.checkpoint(pnp.exp)(x)
+
+    text = px.jit(outer).lower(1.0).as_text(debug_info=True)
+    for name in (
+        "loop/while",
+        "loop/while/cond/lt",
+        "loop/while/body/sinh",
+        "scan/body/cosh",
+        "cond/branch_0_fun/jit(inner)",
+        "cond/branch_1_fun/asinh",
+        "checkpoint/exp",
+    ):
+        assert f'"jit(outer)/{name}"' in text
+    assert '"tan"' in text  # in a function of its own: XLA puts the name of the call before it
+    with compilation_cache_dir(None):
+        compiled = px.jit(lambda x: inner(x) * 2).lower(1.0).compile().as_text()
+    assert 'op_name="jit(<lambda>)/jit(inner)/tan"' in compiled
 
 
 def test_messages_say_in_which_scope():

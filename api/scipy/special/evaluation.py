@@ -25,7 +25,7 @@ def compiled(function: Function) -> Function:
       function: the function, which may have derivatives of its own. It is called `_name`, and the call `name`.
     """
     function.__name__ = function.__name__.removeprefix("_")
-    return jit(function)  # type: ignore[return-value]
+    return jit(function)
 
 
 def evaluated(name: str, program: Callable[..., Any], *args: Any) -> Any:
