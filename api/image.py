@@ -248,7 +248,7 @@ def scale_and_translate(
       shape: the shape of the result, as long as that of `image`.
       spatial_dims: the axes that are scaled and moved; along the others the result is as long as the image.
       scale: one number for each of these axes, which may be differentiated.
-      translation: likewise.
+      translation: one number for each of these axes, which may be differentiated.
       method: as for `resize`, but for NEAREST.
       antialias: as for `resize`.
       precision: as for `resize`.

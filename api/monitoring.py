@@ -51,7 +51,7 @@ def register_event_listener(callback: Listener) -> None:
     """Call a function at every `record_event`.
 
     Raises:
-      TypeError: it is not callable; of the other functions likewise.
+      TypeError: the listener is not callable; the same for the other functions.
     """
     _register("register_event_listener", events, callback)
 
@@ -81,7 +81,7 @@ def unregister_event_listener(callback: Listener) -> None:
     """Stop calling a function at `record_event`.
 
     Raises:
-      ValueError: it was not registered; of the other functions likewise.
+      ValueError: the listener was not registered; the same for the other functions.
     """
     _unregister("unregister_event_listener", events, callback)
 

@@ -97,7 +97,7 @@ def annotate_function(func: Callable[..., Any], name: str | None = None, **metad
     """Annotate the calls of a function in traces with its name.
 
     Args:
-      func: what is called.
+      func: the function.
       name: what traces call it, if not its own name.
       metadata: what each call is shown with.
 
@@ -122,7 +122,7 @@ class ProfileSession:
       log_dir: the folder that it is written to, for TensorBoard or XProf; None if it is only returned.
       create_perfetto_link: must be False; open the written trace at perfetto's page by hand.
       create_perfetto_trace: whether `perfetto_trace.json.gz`, for that page, is written beside the trace.
-      profiler_options: what is traced, a `ProfileOptions`.
+      profiler_options: the options of the trace, a `ProfileOptions`.
 
     Raises:
       TypeError: `log_dir` is not a path, or `profiler_options` are none.

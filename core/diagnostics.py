@@ -98,7 +98,7 @@ def missing_text(
 
 
 def _remedies(kind: str, variable: str, signature: str, have: list[str]) -> list[str]:
-    """What an author can do about a missing rule."""
+    """The remedies for a missing rule, for authors."""
     lines = []
     if kind in _GIVE:
         lines.append(f"  Give it:    {_GIVE[kind].format(p=variable)}, or in its plugin's primax_register")

@@ -52,7 +52,7 @@ class Entry(NamedTuple):
         or the argument `what` of `Registry.enter`.
       name: its name, such as the primitive's name.
       kind: the kind of rule; empty for other things.
-      provenance: where a rule, an operator and the like comes from; None for other things.
+      provenance: the origin of a rule, an operator or a similar entry; None for other entries.
       home: the module of the class that it is about, or of the `Table` that it is in, if there is one.
       outranked: whether it has no effect, since the user has put another plugin above this one that replaces the same;
         `provenance` is that of the other's.
@@ -462,10 +462,10 @@ class Registry:
           what: it is, in one word.
           key: its name or class.
           held: the table.
-          override: whether what is there is to be replaced.
+          override: whether to replace an existing entry.
 
         Raises:
-          RefusedError: it exists already, and the plugin does not say `override`, or has no consent.
+          RefusedError: there is an entry already, and `override` is False or the plugin has no consent.
         """
         if isinstance(held, Withheld):
             held.let_go(key)

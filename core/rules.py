@@ -25,7 +25,7 @@ class Provenance(NamedTuple):
     """Where a rule comes from.
 
     Attributes:
-      plugin: who entered it; the module of the rule, if no plugin did.
+      plugin: the plugin that entered it, or else the module of the rule.
       file: where the rule is written.
       line: the line there.
       origin: `"given"`, `"overridden"`, or `"derived from"` something.
@@ -324,7 +324,7 @@ class _Asking:
 
 
 def let_go(table: RuleTable, key: Any) -> None:
-    """Put rules back that are withheld, and tell the host whom to load now."""
+    """Put back withheld rules, and name to the host the plugins to load."""
     if table.withheld:
         with lock:
             primitive = _primitive(key)
@@ -346,13 +346,13 @@ def is_form(key: Any) -> bool:
 
 
 def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[str, Any]) -> Any:
-    """What is given as a rule; if it is a derivation, the rule that comes of it and of the others.
+    """A rule; if it is a derivation, the rule that it makes from the others.
 
     Args:
-      where: what is called, for messages.
+      where: the name of the called function, for messages.
       rule: a rule or a derivation.
-      primitive: whose rule it is.
-      kind: of rule.
+      primitive: the primitive of the rule.
+      kind: the kind of the rule.
       given: rules and derivations that are given along with it, by kind.
 
     Raises:
@@ -370,7 +370,7 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
 
 
 def location(rule: Any) -> tuple[str, int]:
-    """Where a rule was written, or its main part, or where it was asked for if it says so."""
+    """The place of a rule or of its main part, or of the request for it if the rule records that."""
     if hasattr(rule, "asked_at"):
         return rule.asked_at  # type: ignore[no-any-return]
     rule = written(rule)
@@ -395,22 +395,23 @@ def _nothing_to_load() -> bool:
 
 
 class _Loader:
-    """Set by the plugin host.
+    """Functions that the plugin host sets.
 
     Attributes:
-      load: activates all plugins that may have rules for what has been imported; says whether that changed anything.
+      load: activates all plugins that may have rules for imported modules; returns whether anything has changed.
       load_all: activates all plugins.
-      suppliers: lines for a message about who could supply what a primitive lacks.
-      primitives: how many primitives have been made, and other reasons to look again which plugins are wanted.
-      refusal: why the plugin that is registering just now may not replace what a plugin owns; empty if it may, or none
-        is.
-      wanted: tells which plugins need not wait any more, since somebody asks for what they give.
-      settle: lets the family of a primitive register first, whose rules somebody is about to give.
-      discover: learns which plugins there are.
-      settle_name: lets a family that waits register first, if it has a primitive of a name.
-      asked: tells what somebody looks for in a table that is none of rules, or that somebody reads all of it; whether a
-        plugin that waits has it, and need not wait any more.
-      entered: tells that something was entered in such a table, which a plugin that waits may replace.
+      suppliers: returns lines for a message, about the plugins that could supply a primitive's missing rules.
+      primitives: the number of primitives that were made, and of other events after which plugins must be checked
+        again.
+      refusal: returns the reason why the plugin that is being registered may not replace an entry; empty if it may, or
+        if no plugin is being registered.
+      wanted: reports plugins that need not wait any more, because one of their entries is needed.
+      settle: registers the family of a primitive, before rules are added to the primitive.
+      discover: finds the installed plugins.
+      settle_name: registers a waiting family, if it has a primitive of a name.
+      asked: reports a look-up of a name in a table other than those of rules, or a loop over the table; returns whether
+        a waiting plugin has such an entry.
+      entered: reports a new entry in such a table, which a waiting plugin may replace.
     """
 
     def __init__(self) -> None:

@@ -33,16 +33,16 @@ _NOTHING: frozenset[Any] = frozenset()
 
 
 class _Hooks:
-    """Set by the families of the collectives and of resharding.
+    """Functions that the families of collectives and of resharding set.
 
     Attributes:
-      divided: `(value, division)` to the value in that division along explicit axes; None for whole.
-      forgotten: `(value)` to the value as one of which the type does not tell how it is divided.
-      pvary: `(value, axes)` to the value as one that may vary along them too.
-      pvary_p: its primitive.
-      recast: `(value, unreduced, reduced)` to the value with these sums still to be taken along mapped axes.
-      lay_out: `(function, bind, args, out_sharding)` to what `extend.sharding.with_out_sharding` returns.
-      reductions: by name, such as `sum`, `(value, axes)` to what all devices along the axes have of it together.
+      divided: `(value, division)` to the value with that division along explicit axes; None for a whole value.
+      forgotten: `(value)` to the value with a type without a division.
+      pvary: `(value, axes)` to the value, which may then vary along these axes, too.
+      pvary_p: the primitive of `pvary`.
+      recast: `(value, unreduced, reduced)` to the value with these pending sums along mapped axes.
+      lay_out: `(function, bind, args, out_sharding)` to the result of `extend.sharding.with_out_sharding`.
+      reductions: by name, such as `sum`, `(value, axes)` to the value, reduced over all devices along the axes.
     """
 
     divided: Callable[[Any, Any], Any]

@@ -291,13 +291,13 @@ def first_call(
       args: its arguments, flat.
       look: checks the results if `debug_nans` or `debug_infs` requires it.
       out_tree: the structure of the dispatched function's result.
-      site: where to run, if that does not follow from the program and its arguments.
+      site: the site on which to run; by default determined by the program and its arguments.
       donated: for each argument whether the program may reuse its buffer.
-      keep_unused: whether it takes arguments it does not use.
-      overrides: options of XLA to compile it with.
+      keep_unused: whether the program takes arguments that it does not use.
+      overrides: options of XLA for the compilation.
 
     Returns:
-      The results, and what jaxlib needs to compute them by itself, or None.
+      The results, and the data with which jaxlib can run the program by itself, or None.
 
     Raises:
       UnexpectedTracerError: an argument is a tracer whose transformation has ended.
@@ -316,7 +316,7 @@ def first_call(
         look(outs)
     if note is not None:
         note(outs)
-    # Whoever names one device may pass arrays of others, which jaxlib would not move.
+    # A site on a named device accepts arrays of other devices, which jaxlib would not move.
     left = watched or note is not None or (site is not None and where.mesh is None)
     return outs, None if left else fast_path(executable, out_tree(outs), args)
 
@@ -325,9 +325,9 @@ _LARGE = 2**32
 
 
 def _with_large_ones_put(closed: ClosedJaxpr, args: Sequence[Any], where: Site) -> Sequence[Any]:
-    """Arguments, of which those of many bytes that the program uses are on its device.
+    """Arguments, with large ones that the program uses placed on its device.
 
-    What memory cannot hold is refused so before XLA compiles a program for it, during which some releases crash.
+    Values that exceed the memory then raise an error before XLA compiles the program; some releases crash during that.
     """
     large = [type(x) is np.ndarray and x.nbytes > _LARGE for x in args]
     if where.mesh is not None or not any(large):
@@ -348,9 +348,9 @@ def leaves_tree(outs: Sequence[Any]) -> Any:
 
 
 def _reads_alike(args: Sequence[Any]) -> bool:
-    """Whether jaxlib, which goes by the flags of jax once that is imported, reads these arguments as primax does.
+    """Whether jaxlib reads these arguments like primax; if jax is imported, jaxlib follows the flags of jax.
 
-    The flags are part of the dispatcher's key, so that the answer holds as long as they do not change.
+    The flags are part of the dispatcher's key, so the answer is valid until they change.
     """
     if all(type(x) is Array or type(x) is ExtendedArray for x in args):
         return True
@@ -390,14 +390,14 @@ class EvalTrace(Trace):
         """The results of a primitive with an impl rule, or of another primitive at its first use with these parameters.
 
         Args:
-          primitive: what to compute.
+          primitive: the primitive.
           args: its arguments.
           params: its parameters.
-          key: what distinguishes these.
+          key: the key of the parameters.
 
         Raises:
-          MissingRuleError: it has no impl rule, and its plugin says that there is none.
-          RuleError: its rule returned what it must not.
+          MissingRuleError: it has no impl rule, and its plugin declares the rule unsupported.
+          RuleError: its rule returned an invalid result.
         """
         impl = rules.impl_rules.get_or_load(primitive)
         if impl is None:
@@ -504,7 +504,7 @@ def _dispatched(primitive: Any, params: dict[str, Any], key: Any) -> Any:
 
 
 class CompileTimeTrace(Trace):
-    """Computes what has no tracers among its arguments, and leaves the rest to the transformation around."""
+    """Computes operations without tracers among the arguments, and leaves others to the enclosing transformation."""
 
     __slots__ = ()
 

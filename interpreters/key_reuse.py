@@ -31,7 +31,7 @@ def register_key_use(primitive: Any, *, uses_up: bool) -> None:
     """Declare that a primitive consumes a key, to make numbers or other keys.
 
     Args:
-      primitive: what is applied to the key.
+      primitive: the primitive that takes the key.
       uses_up: whether no other operation may use the key.
     """
     _users[primitive] = uses_up
@@ -99,7 +99,7 @@ class JoinedUse(KeyUse):
 
 
 def _origins(use: Any) -> Iterator[Origin]:
-    """The origins of keys, and of what they were made of."""
+    """The origins of keys, and of the keys from which they were made."""
     if isinstance(use, KeyUse):
         yield use.origin
     if isinstance(use, JoinedUse):

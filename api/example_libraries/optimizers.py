@@ -365,7 +365,7 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> tuple[Any, Any
     Args:
       step_size: a number, or a function of the number of the step.
       gamma: how much of the mean square stays.
-      eps: what is added to it.
+      eps: a number added to it.
 
     Source: T. Tieleman and G. Hinton, Coursera lecture 6.5 (2012).
     """
@@ -386,7 +386,7 @@ def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum
     Args:
       step_size: a number, or a function of the number of the step.
       gamma: how much of the mean square stays.
-      eps: what is added to it.
+      eps: a number added to it.
       momentum: how much of the velocity stays.
     """
     schedule = make_schedule(step_size)
@@ -411,7 +411,7 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> tup
       step_size: a number, or a function of the number of the step.
       b1: how much of the mean of gradients stays.
       b2: how much of the mean of their squares stays.
-      eps: what is added to the root of the latter.
+      eps: a number added to the root of the latter.
 
     Source: D. Kingma and J. Ba, "Adam: a method for stochastic optimization" (2014).
 
@@ -448,7 +448,7 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> t
       step_size: a number, or a function of the number of the step.
       b1: how much of the mean of gradients stays.
       b2: how much of the norm stays.
-      eps: what is added to it.
+      eps: a number added to it.
 
     Source: D. Kingma and J. Ba, "Adam: a method for stochastic optimization" (2014), section 7.1.
     """

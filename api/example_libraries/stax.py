@@ -160,7 +160,7 @@ def _convolution(
     shape_of: Callable[..., Any],
     convolve: Callable[..., Any],
 ) -> Layer:
-    """A layer of kernels and a bias, with the functions that tell the shape of its result and compute it."""
+    """A layer of kernels and a bias, with the functions for the shape and the value of its result."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     W_init = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
 
@@ -250,7 +250,7 @@ def BatchNorm(
 
     Args:
       axis: these axes.
-      epsilon: what is added to the variance.
+      epsilon: a number added to the variance.
       center: whether they are moved.
       scale: whether they are scaled.
       beta_init: initializer of the translations.
@@ -415,7 +415,7 @@ def Dropout(rate: Any, mode: str = "train") -> Layer:
 
     Args:
       rate: how likely an input is kept, as in JAX.
-      mode: "train"; in any other mode all inputs stay as they are.
+      mode: "train"; in any other mode inputs are unchanged.
 
     Its `apply_fun` needs a key, `rng`, in training.
     """

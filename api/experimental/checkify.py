@@ -34,7 +34,7 @@ from primax.plugins.checkify.errors import (
 )
 from primax.plugins.checkify.rules import Checker, checkify
 
-ErrorCategory: TypeAlias = type[JaxException]  # what the sets of checks hold
+ErrorCategory: TypeAlias = type[JaxException]  # the elements of sets of checks
 
 __all__ = [
     "Checker",

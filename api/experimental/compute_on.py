@@ -31,7 +31,7 @@ def compute_on(
       compiler_options: taken and not used: options are those of the whole program; see `primax.jit`.
 
     Returns:
-      The function, if there is one; otherwise what is used by `with`, or as a decorator.
+      The function, if there is one; otherwise an object for `with`, or a decorator.
 
     Raises:
       ValueError: the type of computation is unknown.

@@ -31,7 +31,7 @@ def create_device_mesh(
       mesh_shape: the shape of the array.
       devices: the devices, as many as it has elements; all there are if None.
       contiguous_submeshes: of no effect; it is about how TPUs are wired.
-      allow_split_physical_axes: likewise.
+      allow_split_physical_axes: ignored, too.
 
     Raises:
       ValueError: there are more or fewer devices than elements.

@@ -62,7 +62,7 @@ def ragged_dot(
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.
       group_offset: None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Returns:
       An array of shape (m, n); rows that are in no group are zero.
@@ -111,7 +111,7 @@ def ragged_dot_general(
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.
       group_offset: None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Returns:
       An array as `dot_general` returns it, with a leading dimension of groups if the ragged one is contracted.

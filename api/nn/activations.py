@@ -55,7 +55,7 @@ __all__ = [
     "tanh",
 ]
 
-# Klambauer et al., "Self-normalizing neural networks" (2017): with these, mean 0 and variance 1 stay as they are.
+# Klambauer et al., "Self-normalizing neural networks" (2017): these constants preserve mean 0 and variance 1.
 _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 

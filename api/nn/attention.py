@@ -21,7 +21,7 @@ from primax.plugins.structural import stop_gradient
 
 __all__ = ["dot_product_attention"]
 
-# What is masked gets this share of the most negative number: its exponential is 0, and differences do not overflow.
+# Masked positions get this fraction of the most negative number: its exponential is 0, and differences do not overflow.
 _NEVER = -0.7
 
 
@@ -49,7 +49,7 @@ def dot_product_attention(
       query: an array of shape (B, T, N, H).
       key: an array of shape (B, S, K, H).
       value: an array of that shape.
-      bias: what is added to the scaled products; it broadcasts to (B, N, T, S).
+      bias: an array added to the scaled products; it broadcasts to (B, N, T, S).
       mask: a boolean array that broadcasts to (B, N, T, S); where it is false, a key does not count.
       scale: the factor of the products, 1 / sqrt(H) if None.
       is_causal: whether a query sees only keys at its own position and before.

@@ -87,7 +87,7 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
       key: not used.
       shape: the shape.
       dtype: the dtype, the default floating one if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
     """
     return creation.zeros(shape, dtype, out_sharding=out_sharding)
 
@@ -99,7 +99,7 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
       key: not used.
       shape: the shape.
       dtype: the dtype, the default floating one if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
     """
     return creation.ones(shape, dtype, out_sharding=out_sharding)
 
@@ -287,7 +287,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     orthonormal.
 
     Args:
-      scale: what the matrix is multiplied by.
+      scale: a factor of the matrix.
       column_axis: the axis that counts columns; all others together count rows.
       dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
 
@@ -319,7 +319,7 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
     Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
 
     Args:
-      scale: what the matrix is multiplied by.
+      scale: a factor of the matrix.
       column_axis: the axis of the matrix that counts columns.
       dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
 

@@ -36,7 +36,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1, out_
       num_classes: the length of the vectors.
       dtype: the dtype of the result, the default floating dtype if None.
       axis: where the axis of the vectors is in the result.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       ValueError: `axis` is out of range, or `num_classes` negative.

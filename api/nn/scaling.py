@@ -25,9 +25,9 @@ class BlockScaleConfig:
     Attributes:
       mode: "mxfp8", "mxfp4" or "nvfp4".
       block_size: the number of elements that share a scale.
-      data_type: what the numbers become.
-      scale_type: what the scales are.
-      global_scale: what all scales are multiplied by, of shape (1,); None but for "nvfp4".
+      data_type: the dtype of the numbers.
+      scale_type: the dtype of the scales.
+      global_scale: a factor of all scales, of shape (1,); None except for "nvfp4".
       infer_only: whether there is no derivative.
     """
 

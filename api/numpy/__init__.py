@@ -151,7 +151,7 @@ for _module in (
 
 
 def __getattr__(name: str) -> Any:
-    """Import submodules when they are first used; say of NumPy's names that no plugin supplies them yet."""
+    """Import submodules at their first use; the error for other names of NumPy is that no plugin supplies them yet."""
     if name in _SUBMODULES:
         return import_module(f"primax.numpy.{name}")
     if name in _FUNCTIONS:

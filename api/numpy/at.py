@@ -109,7 +109,8 @@ class Reference:
           indices_are_sorted, unique_indices, mode, wrap_negative_indices: see the class.
           fill_value: what is read with mode 'fill'; by default NaN, or the smallest signed or greatest unsigned
             integer, or True.
-          out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+          out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+            determine.
 
         >>> import primax as px
         >>> px.numpy.arange(3.0).at[px.numpy.array([1, 7])].get(mode="fill")
@@ -171,7 +172,7 @@ class Reference:
         return _write(self, scatter_max_p, values, **options)
 
     def apply(self, func: Callable[[Any], Any], **options: Unpack[Options]) -> Array:
-        """A copy where a function is applied to elements: `func.at(x, index)`, as often as they are named.
+        """A copy where a function is applied to elements: `func.at(x, index)`, once for each index that names them.
 
         Args:
           func: a function of one element that returns one of the same dtype.
@@ -295,7 +296,7 @@ def _is_contiguous(index: Index) -> bool:
 
 
 def _within(index: Index, mode: GatherScatterMode, wrap: bool) -> list[int] | None:
-    """The first positions along all axes, moved inside if the mode says so; None if one of them is not inside."""
+    """The first positions along all axes, moved inside if the mode requires it; None if one of them is not inside."""
     starts = []
     for entry, size in zip(index.axes, index.shape, strict=True):
         if type(entry) is not int:

@@ -51,7 +51,7 @@ def einsum(
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
       _dot_general: what multiplies pairs, a function with the parameters of `lax.dot_general`; that itself if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       ValueError: the subscripts are malformed or do not fit the arrays.
@@ -117,7 +117,7 @@ class EinsumPathInfo:
       path: the pairs of positions.
       scale_list: for each step, the number of axes in it.
       size_list: for each step, the number of elements of its result.
-      steps: of each step the subscripts of its operands and result, and what is then left.
+      steps: for each step the subscripts of its operands and result, and the remaining ones.
       naive_scale: the number of axes in one multiplication of all operands.
       naive_cost: the number of operations of that multiplication.
       opt_cost: the number of operations of the steps.

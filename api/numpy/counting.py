@@ -36,7 +36,7 @@ def bincount(
       minlength: the least length of the result, where `length` is None.
       length: the length of the result; numbers from it on are left out. Without it, it is decided by the largest of
         `x`, which under `jit` is impossible.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `x` are not integers.
@@ -177,7 +177,7 @@ def histogram(
       range: the first and the last edge; see `histogram_bin_edges`.
       weights: what each element counts, an array of the shape of `a`; 1 if None.
       density: whether to divide by the widths of the bins and by the sum, so that the integral is 1.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Returns:
       The counts of the bins, and the edges. A bin includes its left edge, and the last bin includes both edges.
@@ -244,7 +244,7 @@ def histogram2d(
       density: whether to divide by the areas and by the sum.
 
     Returns:
-      What is in each rectangle, and the edges along both axes.
+      The content of each rectangle, and the edges along both axes.
     """
     shapes = [aval_of("histogram2d", v, name).shape for v, name in ((x, "x"), (y, "y"))]
     if shapes[0] != shapes[1] or len(shapes[0]) != 1:
@@ -268,7 +268,7 @@ def histogramdd(
       density: whether to divide by the volumes and by the sum.
 
     Returns:
-      What is in each box, and a list of the edges along each axis.
+      The content of each box, and a list of the edges along each axis.
 
     Raises:
       ValueError: `bins`, `range` or `weights` are of another length.

@@ -41,7 +41,7 @@ def cov(
       y: further variables, in the form of `m`.
       rowvar: False if variables are columns and observations rows.
       bias: whether to divide by the number of observations instead of by one less.
-      ddof: what is subtracted from the number of observations to get the divisor; overrides `bias`.
+      ddof: a number subtracted from the number of observations to get the divisor; overrides `bias`.
       fweights: how often each observation was made, an array of integers of rank 1.
       aweights: the weight of each observation, an array of rank 1.
       dtype: the dtype of the result; at least the default float dtype if None.

@@ -125,7 +125,7 @@ def asarray(
       copy: True to have a copy in any case, False to refuse to copy an array or a buffer; other values have no memory
         that the result could share.
       device: where the result is; uncommitted on the default device if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `a` is not such a value, `dtype` not a dtype that arrays may have, or `copy` neither a bool nor None.
@@ -158,7 +158,7 @@ def array(
       order: None, "K", "C" or "F"; without effect, since arrays have no memory order.
       ndmin: the least rank of the result; axes of length 1 are added in front.
       device: where the result is; uncommitted on the default device if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `object` is not such a value, `dtype` not a dtype that arrays may have, or `copy` not a bool.
@@ -241,7 +241,7 @@ def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Array:
     if hasattr(type(a), "__jax_array__"):
         return _convert_to_array(function, unwrap(a), dtype, copy)
     if isinstance(a, ShapeDtypeStruct):
-        backend.on_host(a)  # says that it has no value
+        backend.on_host(a)  # raises the error that it has no value
     try:
         get_aval(a)
     except TypeError:
@@ -331,7 +331,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
       fill_value: a number, or an array whose shape broadcasts to `shape`.
       dtype: the dtype; that of `fill_value` if None.
       device: where the result is; uncommitted on the default device if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype for arrays.
@@ -386,7 +386,7 @@ def full_like(
       dtype: the dtype, if not that of `a`.
       shape: the shape, if not that of `a`.
       device: where the result is; uncommitted on the default device if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
     """
     if out_sharding is not None:
         return resharded("full_like", full_like(a, fill_value, dtype, shape, device=device), out_sharding)
@@ -470,7 +470,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
       shape: a sequence of sizes, or one size.
       dtype: the dtype; the default float dtype if None.
       device: where the result is; uncommitted on the default device if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype that arrays may have.
@@ -491,7 +491,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
       shape: a sequence of sizes, or one size.
       dtype: the dtype; the default float dtype if None.
       device: where the result is; uncommitted on the default device if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype that arrays may have.

@@ -87,7 +87,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     Args:
       arr: an array.
       obj: the positions: a number, a slice, or a sequence of numbers.
-      values: what is put in, an array that broadcasts to what is needed.
+      values: the values to insert, an array that broadcasts to the required shape.
       axis: the axis; None to ravel the array first.
 
     Raises:
@@ -142,7 +142,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
       a: an array of rank 2, or of a higher one and with axes of one length.
       val: a number, or an array whose raveled elements are taken in turn.
       wrap: False.
-      inplace: must be False, which says that the array itself is not changed.
+      inplace: must be False, since the array itself cannot change.
 
     Raises:
       NotImplementedError: `inplace` is True, or `wrap`.
@@ -222,7 +222,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     """Bytes made of the bits along an axis, eight each; zeros fill up the last one.
 
     Args:
-      a: an array of a boolean or integer dtype; what is not zero is a bit that is set.
+      a: an array of a boolean or integer dtype; nonzero elements are bits that are set.
       axis: the axis; None to ravel the array first.
       bitorder: whether the first bit is the highest, "big", or the lowest, "little".
 

@@ -50,7 +50,7 @@ FFT, IFFT, RFFT, IRFFT = FftType
 # XLA transforms that many axes at once.
 _MOST_AXES = 3
 
-# By which power of the number of points a transform is divided; its inverse by what is missing to one.
+# The power of the number of points that divides a transform; the inverse is divided by the remaining power up to one.
 _POWERS = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 _OPPOSITES = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 

@@ -149,7 +149,7 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: floa
     @jit
     def log_of_sum(x: Any, y: Any) -> Array:
         difference = arithmetic.sub_p.bind(x, y)
-        # Equal infinities differ by NaN, and so do their derivatives, unless they are kept out of what follows.
+        # The difference of equal infinities is NaN, and so are its derivatives, unless later operations exclude them.
         undefined = bitwise.and_p.bind(comparison.ne_p.bind(difference, difference), _same_power(x, y))
         difference = choose(undefined, like(difference, 0), difference)
         real = arithmetic.real_p.bind(difference) if dtypes.is_complex(get_aval(x).dtype) else difference
@@ -281,7 +281,7 @@ def bitwise_count(x: Any, /) -> Array:
 
 
 class _Layout:
-    """Where the exponent of a floating dtype is, and what is added to it."""
+    """The position of the exponent in a floating dtype, and its bias."""
 
     def __init__(self, dtype: Any) -> None:
         limits = dtypes.finfo(dtype)

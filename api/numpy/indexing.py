@@ -138,7 +138,7 @@ def read(
       x: an array.
       index: resolved for its shape.
       mode: how integers out of range are read.
-      fill_value: what is read with `FILL_OR_DROP`.
+      fill_value: the value for windows out of range with `FILL_OR_DROP`.
       unique: a promise that no elements are read twice.
       in_order: a promise that integers are in order.
       wrap: whether negative integers count from the end.

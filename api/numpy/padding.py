@@ -35,7 +35,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
       array: an array.
       pad_width: the numbers of elements to add: one number, a pair (before, after) for all axes, a sequence of one such
         pair for each axis, or a dict from axes to numbers or pairs.
-      mode: what is put there:
+      mode: the values of the padding:
         "constant": `constant_values`, in the form of `pad_width`; 0 if not given;
         "edge": the element at the edge;
         "reflect": the elements from the edge inwards, without that at the edge; "symmetric": with it. Both take

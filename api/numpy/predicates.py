@@ -208,7 +208,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 def _tolerance(name: str, x: Any, compared: Any) -> Any:
-    """A tolerance in the real dtype of what is compared."""
+    """A tolerance in the real dtype of the compared numbers."""
     dtype = dtypes.to_floating_dtype(get_aval(compared).dtype)
     return strong(convert(x, aval_of("isclose", x, name), dtype))
 

@@ -297,7 +297,7 @@ def _refuse_ranks(function: str, shapes: list[tuple[int, ...]]) -> None:
 
 
 def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]:
-    """Operands of one shape; scalars stay as they are if others are not, unless `scalars` is False.
+    """Operands of one shape; scalars are unchanged if others are not scalars, unless `scalars` is False.
 
     Raises:
       TypeError: their shapes do not broadcast.

@@ -70,7 +70,7 @@ def arange(
       step: the distance between them, 1 if it is None.
       dtype: the dtype of the result; that to which the arguments promote if None.
       device: where the result is; uncommitted on the default device if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Returns:
       An array of shape (ceil((stop - start) / step),).
@@ -138,7 +138,7 @@ def _interpolated(
 
 
 def _ending(out: Any, stop: Any, axis: int) -> Array:
-    """Points of which the last is `stop` itself, which compilers miss by a rounding."""
+    """Points with exactly `stop` as the last one, which compilers miss by a rounding."""
     shape = list(get_aval(out).shape)
     others, shape[axis] = slice_in_dim(out, 0, -1, axis=axis), 1
     return concatenate([others, broadcast_to_shape(stop, tuple(shape))], axis)

@@ -1,4 +1,4 @@
-"""Sums, products, extrema, means and the like over axes."""
+"""Sums, products, extrema, means and similar reductions over axes."""
 
 from __future__ import annotations
 

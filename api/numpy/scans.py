@@ -116,8 +116,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
       a: an array of rank 1 or more.
       n: how often differences are taken.
       axis: the axis.
-      prepend: what is put before `a` first: an array, or a number for one element.
-      append: what is put after it, likewise.
+      prepend: values to put before `a` first: an array, or a number for one element.
+      append: values to put after it, in the same form.
 
     Raises:
       ValueError: n is negative; or not 0, and `a` of rank 0 or the axis out of range.
@@ -160,8 +160,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 
     Args:
       ary: an array of numbers.
-      to_end: what is put after the differences.
-      to_begin: what is put before them.
+      to_end: values to put after the differences.
+      to_begin: values to put before them.
 
     Raises:
       TypeError: `ary` is boolean.

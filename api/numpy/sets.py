@@ -114,7 +114,7 @@ def unique(
       equal_nan: whether NaN counts as equal to itself.
       size: the number of elements to return; further ones are dropped, missing ones filled. None means all, which is
         impossible under `jit`.
-      fill_value: what the result is filled with; the smallest element if None.
+      fill_value: the value of the remaining elements of the result; the smallest element if None.
       sorted: the result is in order in any case.
 
     Returns:
@@ -250,7 +250,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     Args:
       ar1, ar2: arrays.
       size: the number of elements to return; see `unique`.
-      fill_value: what the result is filled with; the smallest element if None.
+      fill_value: the value of the remaining elements of the result; the smallest element if None.
 
     >>> import primax as px
     >>> px.numpy.union1d(px.numpy.array([1, 2]), px.numpy.array([5, 2]))
@@ -391,7 +391,7 @@ def setdiff1d(
       ar1, ar2: arrays.
       assume_unique: that the elements of `ar1` are distinct; then they keep their order.
       size: the number of elements to return; see `unique`.
-      fill_value: what the result is filled with; 0 if None.
+      fill_value: the value of the remaining elements of the result; 0 if None.
 
     >>> import primax as px
     >>> px.numpy.setdiff1d(px.numpy.array([3, 2, 1]), px.numpy.array([2]))

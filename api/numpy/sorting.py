@@ -422,9 +422,9 @@ def isin(
       element: an array or a number.
       test_elements: the others, an array or a number.
       assume_unique: without effect.
-      invert: whether to say instead which are not among them.
+      invert: whether to mark the elements that are not among them instead.
       method: "compare_all" to compare every pair of elements, "binary_search" or "sort" to sort the others first;
-        "auto" to take what is cheaper.
+        "auto" to choose the cheaper one.
 
     Raises:
       ValueError: `method` is unknown.

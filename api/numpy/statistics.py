@@ -124,7 +124,7 @@ def var(
       axis: an axis, a sequence of axes, or None for all.
       dtype: the dtype of the result; that of the real part of `a` if None, but floating for integers.
       out: None.
-      ddof: what is subtracted from the number of elements to get the divisor.
+      ddof: a number subtracted from the number of elements to get the divisor.
       keepdims: whether the axes stay, with length 1.
       where: a boolean array that broadcasts with `a`; elements where it is false do not count.
       mean: the mean, with the axes kept, if it is known already.

@@ -244,7 +244,7 @@ def put_along_axis(
       arr: an array.
       indices: the positions, an array of integers of the same rank; other axes than `axis` broadcast to those of
         `arr`. Negative ones count from the end.
-      values: what is put there, of a shape that broadcasts to that of `indices`.
+      values: the values to put there, of a shape that broadcasts to that of `indices`.
       axis: the axis; None to put into the raveled array.
       inplace: False.
       mode: what to do with positions out of range, as for `x.at[...].set`; 'drop' by default.
@@ -288,7 +288,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     Args:
       a: an array.
       ind: their positions, integers.
-      v: what is put there; repeated if there are fewer values than positions.
+      v: the values to put there; repeated if there are fewer values than positions.
       mode: what to do with positions out of range: 'wrap' goes around, 'clip' takes the nearest, which is 0 for
         negative ones; by default the nearest is taken once negative ones have been counted from the end.
       inplace: False.

@@ -96,7 +96,7 @@ class ufunc(partial):  # type: ignore[type-arg]
           func: a function of arrays that works element by element.
           nin: the number of arguments.
           nout: the number of results.
-          name: what it is called, if not by the name of `func`.
+          name: the name of the ufunc; by default that of `func`.
           nargs: how many arguments to tell; `nin` if None, since there is no argument `out`.
           identity: what changes nothing as an argument.
           call: does what `func` does, better.
@@ -173,7 +173,7 @@ class ufunc(partial):  # type: ignore[type-arg]
           dtype: the dtype of the result; that of the function's result if None.
           out: None.
           keepdims: whether the axis stays, with length 1.
-          initial: what is combined with the first element.
+          initial: the value that is combined with the first element.
           where: a boolean array that broadcasts with `a`; elements where it is false do not count.
 
         Raises:

@@ -26,7 +26,7 @@ def find(path: str) -> ModuleType | Array:
     parent = find(module)
     try:
         return getattr(parent, name)
-    except (AttributeError, ImportError):  # modules of primax raise either for what they do not have
+    except (AttributeError, ImportError):  # modules of primax raise either error for absent names
         submodule = _submodule(path)
     if submodule is None:
         raise LookupError(path)

@@ -22,7 +22,7 @@ _RELEASE = table().release
 
 
 def _version_names(module: str) -> dict[str, Any]:
-    """The names by which JAX says its release, where a module has them."""
+    """The names of JAX's release, in modules that have them."""
     info = tuple(map(int, _RELEASE.split(".")))
     names = {"__version__": _RELEASE, "__version_info__": info}
     if module == "jax":

@@ -37,7 +37,7 @@ class Rewritten:
     """The result of rewriting a source.
 
     Attributes:
-      text: the source as it is now.
+      text: the present source.
       absent: the names without a counterpart.
       notes: what was seen and left: names of JAX in strings.
     """
@@ -300,7 +300,7 @@ class _Rewriter:
             self.notes.append(Remark(node.lineno, name, "it is the release of primax, and not of JAX, from now on"))
 
     def options(self, tree: ast.Module, uses: list[Use]) -> None:
-        """Tell of options that primax does not have: attributes of `jax.config`, and names that its methods take."""
+        """Report options that primax does not have: attributes of `jax.config`, and names in calls of its methods."""
         ways = {id(use.node): use.path for use in uses}
         for use in uses:
             name = use.path.removeprefix("jax.config.").partition(".")[0]
@@ -318,7 +318,7 @@ class _Rewriter:
             self.absent.append(Remark(node.lineno, f"jax.config.{name}", text))
 
     def _root_path(self, use: Use) -> str:
-        """What the first name of a path means."""
+        """The meaning of the first name of a path."""
         depth = 0
         node = use.node
         while isinstance(node, ast.Attribute):
@@ -345,7 +345,7 @@ class _Rewriter:
         return None if leaf is None else (leaf, name)
 
     def strings(self, tree: ast.Module) -> None:
-        """Note the strings that have code for JAX and are left as they are."""
+        """Report the strings with code for JAX, which are unchanged."""
         for node in ast.walk(tree):
             if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or node.lineno in self.read:
                 continue

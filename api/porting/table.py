@@ -24,7 +24,7 @@ class Module:
       why: why primax has no such module.
       names: names whose counterparts have other paths, and these paths.
       stand_ins: names with another counterpart in the stand-in for JAX, and its path.
-      notes: what to know of names that have a counterpart.
+      notes: remarks on names that have a counterpart.
       absent: names without a counterpart, and what to do.
       later: names that primax does not have yet.
       inert: names without a counterpart that may be imported all the same: they raise where they are used.

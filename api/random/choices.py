@@ -62,7 +62,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
       x: an array, or an integer n for the numbers 0, 1, ..., n - 1.
       axis: the axis along which elements are moved.
       independent: whether each line along the axis gets an order of its own.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `key` is not a key, or `x` is neither an array nor an integer.
@@ -132,7 +132,7 @@ def choice(
     Args:
       key: a random key.
       a: an array, or an integer n for the numbers 0, 1, ..., n - 1.
-      shape: of what is chosen; it takes the place of the axis in the shape of `a`.
+      shape: the shape of the choices; it replaces the axis in the shape of `a`.
       replace: whether an element may be chosen more than once.
       p: the probabilities of the elements along the axis; equal ones if None.
       axis: the axis along which to choose.
@@ -217,9 +217,9 @@ def categorical(
       axis: the axis of categories.
       shape: the shape of the result, that of `logits` without the axis, perhaps with further axes in front; without
         further axes if None.
-      replace: whether what is drawn along the further axes may be equal.
+      replace: whether choices along the further axes may be equal.
       mode: as in `gumbel`.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Returns:
       Positions along the axis.

@@ -75,7 +75,7 @@ def _saturated(x: Any, lowest: int, highest: int, dtype: Any) -> Array:
 
 @sampler
 def _small_integers(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Integers of a dtype too narrow for what is computed on the way."""
+    """Integers of a dtype that is too narrow for the intermediate results."""
     lowest, highest = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
     low, high = (_saturated(x, lowest, end, _INT32) for x, end in ((minval, highest), (maxval, highest + 1)))
     return cast(integers_between(key, low, high, shape, _INT32), dtype)
@@ -93,7 +93,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
       minval: the least number; broadcast to `shape`.
       maxval: the upper end; broadcast to `shape`.
       dtype: the dtype of the result, an integer dtype; the default one if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, `dtype` not an integer dtype, or an end is not a real
@@ -137,7 +137,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
       p: the probability of True, a float or an array of a float dtype.
       shape: the shape of the result; that of `p` if None.
       mode: "low", or "high" to draw twice as many bits, so that small probabilities are precise.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `p` not of a float dtype.
@@ -172,7 +172,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
       key: a random key.
       shape: the shape of the result.
       dtype: its dtype, of signed numbers; the default integer dtype if None.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `dtype` not one of numbers.

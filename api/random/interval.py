@@ -37,8 +37,8 @@ def uniform(
       shape: the shape of the result.
       dtype: its dtype, a float dtype; the default one if None.
       minval: the least number, which may be drawn; broadcast to `shape`.
-      maxval: the upper end, which is not drawn but for rounding; broadcast to `shape`.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      maxval: the upper end, which is excluded except for rounding; broadcast to `shape`.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or an end is not a real array or number.

@@ -70,7 +70,7 @@ def multivariate_normal(
         matrices, broadcast if None.
       dtype: its dtype, a float dtype; the common one of the parameters if None.
       method: how the root of `cov` is found: "cholesky", which is fastest, "eigh", or "svd".
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array.
@@ -121,7 +121,7 @@ def orthogonal(
       dtype: its dtype, a float or complex dtype; the default float dtype if None.
       m: the number of columns, `n` if None. Where it is smaller the columns are orthonormal, where it is greater the
         rows.
-      out_sharding: how the result is divided along explicit axes of the mesh in scope; as types tell if None.
+      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `n` or `m` no number of rows or columns.

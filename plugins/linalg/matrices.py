@@ -1,4 +1,4 @@
-"""Algebra of stacks of matrices, bound directly: what the derivatives of factorizations are written in."""
+"""Algebra of stacks of matrices, bound directly; the derivatives of factorizations use it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Run by Python at startup in child processes of `primax as-jax`.
 
-Nothing but the standard library is imported until somebody asks for jax: most programs never do.
+Only the standard library is imported until the program imports jax: most programs never do.
 """
 
 from __future__ import annotations

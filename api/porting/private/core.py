@@ -47,7 +47,7 @@ class Trace(core.Trace, metaclass=_AnyTrace):
         return bool(self.alive)
 
     def invalidate(self) -> None:
-        """Say that the transformation is done."""
+        """End the transformation."""
         self.end()
 
     def requires_low(self) -> bool:
