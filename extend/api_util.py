@@ -68,7 +68,7 @@ __all__ = [
 
 @transformation_with_aux2
 def flatten_fun(f: Callable[..., Any], store: Any, in_tree: Any, *leaves: Any) -> list[Any]:
-    """A function of `(args, kwargs)` as one of leaves; the second result is the structure of what it returns.
+    """A function of `(args, kwargs)` as a function of leaves; the second result is the structure of its result.
 
     Args:
       fun: the function, wrapped by `linear_util.wrap_init`.
@@ -102,7 +102,7 @@ def debug_info(
     """The debug information of a function called with these arguments, for error messages.
 
     Args:
-      traced_for: who traces it, such as `"jit"`.
+      traced_for: the name of the transformation, such as `"jit"`.
       fun: the function.
       args: its positional arguments.
       kwargs: its keyword arguments.

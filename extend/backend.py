@@ -189,8 +189,8 @@ def register_backend_factory(
     """`register_platform` under JAX's name.
 
     Args:
-      name: what the client calls itself.
-      factory: returns it.
+      name: the platform name of its client.
+      factory: returns the client.
       priority: computations run on the platform of the highest priority.
       fail_quietly: True; a client that cannot be made is left out with a warning.
       experimental: not used.

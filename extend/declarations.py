@@ -156,7 +156,7 @@ def _positions(where: str, name: str, value: Any, rules: Mapping[str, Any]) -> t
 
 
 def _count_of_arguments(rules: Mapping[str, Any]) -> int | None:
-    """How many arguments the impl or the type rule takes; None if that cannot be told."""
+    """The number of arguments of the impl or the type rule; None if it cannot be determined."""
     names = _parameter_names(rules)
     for kind in ("impl", "abstract_eval", "effectful_abstract_eval"):
         counts = None if isinstance(rules.get(kind), Derivation) else _positional(rules.get(kind), names)
@@ -166,7 +166,7 @@ def _count_of_arguments(rules: Mapping[str, Any]) -> int | None:
 
 
 def _signature(rule: Any) -> list[inspect.Parameter] | None:
-    """The parameters of a function; None if it does not tell, or is none."""
+    """The parameters of a function; None if they cannot be determined, or the value is not a function."""
     if not callable(rule) or isinstance(rule, Derivation):
         return None
     try:
@@ -186,7 +186,7 @@ def _parameter_names(rules: Mapping[str, Any]) -> set[str]:
 
 
 def _positional(rule: Any, names: Container[str] = ()) -> tuple[int, int | None] | None:
-    """How many arguments a function needs by position, and takes at most (None: any); None if it does not tell.
+    """The least and the greatest number (None: any) of positional arguments of a function; None if they are unknown.
 
     Args:
       rule: the function.
@@ -259,7 +259,7 @@ _OF_PARAMETERS = ("impl", "abstract_eval", "effectful_abstract_eval", "jvp", "tr
 
 
 def _check_parameters(where: str, rules: Mapping[str, Any]) -> None:
-    """All rules are called with the parameters of a bind: what one of them needs, the others must take."""
+    """All rules are called with the parameters of a bind: if one rule needs a parameter, the others must accept it."""
     named = [(kind, rules[kind]) for kind in _OF_PARAMETERS if kind in rules]
     lowering = rules.get("lowering")
     named += [("lowering", each) for each in (lowering.values() if isinstance(lowering, Mapping) else (lowering,))]
@@ -275,7 +275,7 @@ def _check_parameters(where: str, rules: Mapping[str, Any]) -> None:
 
 
 def _keywords(rule: Any) -> tuple[set[str], set[str] | None] | None:
-    """The parameters that a rule needs by name, and those that it takes (None: any); None if it does not tell."""
+    """The parameters that a rule needs by name, and those that it accepts (None: any); None if they are unknown."""
     parameters = _signature(rule)
     if parameters is None:
         return None
@@ -286,7 +286,7 @@ def _keywords(rule: Any) -> tuple[set[str], set[str] | None] | None:
 
 
 def _fits(one: tuple[int, int | None], other: tuple[int, int | None]) -> bool:
-    """Whether what a function needs at least is not more than another takes at most."""
+    """Whether one function's least number of arguments is at most another's greatest."""
     return other[1] is None or one[0] <= other[1]
 
 

@@ -78,7 +78,7 @@ def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
 
 
 class _Decomposer(Interpreter):
-    """Applies what may be left, and goes through everything else."""
+    """Applies the primitives that are kept, and decomposes all others."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names

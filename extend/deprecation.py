@@ -23,9 +23,9 @@ class Deprecation:
 
     Attributes:
       name: the deprecated name or argument, as `package.module.name` or `package.module.name(argument)`.
-      replacement: what to use instead, likewise.
+      replacement: the replacement, in the same form.
       since: the version that first warns.
-      removed_in: the version that it is gone in.
+      removed_in: the version without it.
     """
 
     name: str
@@ -70,9 +70,9 @@ def deprecated(name: str, replacement: str, *, since: str, removed_in: str) -> D
 
     Args:
       name: the deprecated name or argument, as `package.module.name` or `package.module.name(argument)`.
-      replacement: what to use instead, likewise.
+      replacement: the replacement, in the same form.
       since: the version that first warns.
-      removed_in: the version that it is gone in, at least one minor release later.
+      removed_in: the version without it, at least one minor release later.
 
     Returns:
       The object that warns: its `function` decorates a function, its `warn` is called where an argument is passed, and

@@ -269,7 +269,7 @@ def _lowering_from(primitive: Any, impl: Rule) -> Rule:
         with program.explained("lowering"):
             return lower_fun(program.on(params))(ctx, *args)
 
-    return physical_lowering(rule)  # what the impl does with keys is staged, as everything is
+    return physical_lowering(rule)  # keys in the impl are staged, like all values
 
 
 def _compiled(primitive: Any, lowering: Any) -> Rule:

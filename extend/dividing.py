@@ -108,8 +108,8 @@ def dropped_axes(name: str, mark: str = "") -> Callable[..., Any]:
     """The sharding rule of operations that remove the dimensions in a parameter.
 
     Args:
-      name: of the parameter.
-      mark: how the results of devices become one; empty if XLA alone knows it.
+      name: the name of the parameter.
+      mark: the reduction over devices; empty if only XLA can compute it.
     """
 
     def rule(x: ShapedArray, **params: Any) -> Any:
@@ -217,7 +217,7 @@ def _merged(axes: Sequence[tuple[Any, ...]], lengths: Sequence[int]) -> tuple[An
 
 
 def _split(names: Sequence[Any], lengths: Sequence[int], sizes: Any) -> list[tuple[Any, ...]] | None:
-    """For each of the dimensions that one is split in, its axes: the first takes what it can; None if some are left."""
+    """For each part of a split dimension its axes: the first part takes as many as it can; None if some are left."""
     left = list(names)
     found: list[tuple[Any, ...]] = []
     for length in lengths:

@@ -150,7 +150,7 @@ def row(
     """The rules of one elementwise primitive.
 
     Args:
-      primitive: what the row defines.
+      primitive: the primitive of the row.
       accepts: the dtypes of its arguments: one set for a primitive of one argument, otherwise a sequence of sets.
       lowering: a StableHLO or CHLO operation, or a rule.
       jvp: for each argument `(tangent, *primals)` to its term of the derivative, or None for none; a single

@@ -160,7 +160,7 @@ def ffi_call(
 
     def call(*args: Any, **attributes: Any) -> Any:
         if ffi_call_p.plugin is None:
-            host.activate_plugin("callbacks")  # which waits until somebody imports it, and nobody has to
+            host.activate_plugin("callbacks")  # it would otherwise wait until it is imported
         avals = [get_aval(x) for x in args]
         ins = _reversed_layouts("input_layouts", input_layouts, avals)
         outs = _reversed_layouts("output_layouts", layouts, results)

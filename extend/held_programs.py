@@ -163,8 +163,8 @@ class SplitEquation:
     Args:
       eqn: the equation.
       unknown_in: for each operand whether it is unknown.
-      unknown_out: for each result.
-      residuals: the types of what the known equation computes for the rest beside its results.
+      unknown_out: for each result whether it is unknown.
+      residuals: the types of the values that the known equation computes for the rest, besides its results.
 
     Attributes:
       known_in: the operands that are known.

@@ -29,7 +29,7 @@ def replay(eqn: JaxprEqn, values: Sequence[Any]) -> list[Any]:
     New equations get the line of this equation.
 
     Args:
-      eqn: the equation; its parameters are used as they are.
+      eqn: the equation; its parameters are used unchanged.
       values: one value for each operand.
 
     Returns:

@@ -61,7 +61,7 @@ class WrappedFun:
       f_transformed: the function with all transformations applied.
       transforms: each transformation with its static arguments, the outermost first.
       params: keyword arguments given in advance.
-      debug_info: what messages say of it.
+      debug_info: its description in messages.
     """
 
     __slots__ = ("debug_info", "f", "f_transformed", "params", "transforms")
@@ -115,7 +115,7 @@ def wrap_init(
     Args:
       f: the function.
       params: keyword arguments to call it with.
-      debug_info: what messages say of it.
+      debug_info: its description in messages.
 
     >>> from primax.extend import linear_util as lu
     >>> lu.wrap_init(pow, {"mod": 5}).call_wrapped(2, 3)
@@ -191,7 +191,7 @@ def _run(gen: Callable[..., Any], f: Callable[..., Any], args: Any, kwargs: Any)
 
 
 def merge_linear_aux(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[bool, Any]:
-    """Tells which of two wrapped functions was called, by their second results.
+    """Find out which of two wrapped functions was called, by their second results.
 
     Returns:
       Whether it was the first, and its second result.
@@ -217,7 +217,7 @@ def cache(call: Callable[..., Any]) -> Callable[..., Any]:
       call: `(fun, *args)`, where `fun` was made by `wrap_init` and the arguments have hashes.
 
     Returns:
-      The same function. What it remembers lives as long as the function that is wrapped, and goes when a rule changes.
+      The function with a cache. Its entries live as long as the wrapped function, and are dropped when a rule changes.
     """
     kept: WeakKeyDictionary[Any, Cache] = WeakKeyDictionary()
 

@@ -88,11 +88,11 @@ class DotAlgorithm(NamedTuple):
     """The components of an algorithm for products. They must match a `DotAlgorithmPreset`.
 
     Attributes:
-      lhs_precision_type: the dtype that elements of the first operand are rounded to.
-      rhs_precision_type: likewise of the second.
+      lhs_precision_type: the dtype to which elements of the first operand are rounded.
+      rhs_precision_type: the same for the second operand.
       accumulation_type: the dtype of sums.
       lhs_component_count: 1, as in all presets.
-      rhs_component_count: likewise.
+      rhs_component_count: 1, too.
       num_primitive_operations: the number of products that replace one.
       allow_imprecise_accumulation: whether sums may be less precise than their dtype.
     """

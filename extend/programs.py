@@ -29,7 +29,7 @@ class Program:
     """The result of tracing one signature of a function.
 
     Attributes:
-      closed: the program; its constants are what the function closed over.
+      closed: the program; its constants are the values that the function closed over.
       out_tree: the structure of its results.
       in_tree: the structure of its dynamic arguments.
       ins: for each input its sharding, or None; None if no sharding is prescribed.

@@ -19,7 +19,7 @@ from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["Replay", "varying"]
 
-# Primitives whose rules keep the programs that they hold: these say how two elements are combined.
+# Primitives whose rules keep their inner programs, which combine two elements.
 _COMBINING = frozenset(("reduce", "reduce_window", "scatter-apply", "select_and_scatter"))
 
 
@@ -119,7 +119,7 @@ class Replay:
         return self(closed, values)
 
     def _checkpoint(self, eqn: JaxprEqn, values: list[Any]) -> Sequence[Any]:
-        """What a policy would save is computed again: it is told of primitives of primax."""
+        """Values that a policy would save are recomputed, since policies are for primitives of primax."""
         run = self.jax.checkpoint(self._function(eqn.params["jaxpr"]), prevent_cse=eqn.params["prevent_cse"])
         return run(*values)  # type: ignore[no-any-return]
 

@@ -307,7 +307,7 @@ def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 class _ContextOfJax:
-    """The MLIR context that jax builds in, as rules of primax ask for it."""
+    """jax's MLIR context, with the attributes that rules of primax use."""
 
     def __init__(self, context: Any) -> None:
         self.context = context
@@ -321,7 +321,7 @@ def _file_of(code: Any) -> str:
 
 
 def _module_of(ctx: Any, closed: ClosedJaxpr) -> ModuleContext:
-    """The module that jax is building, as rules of primax ask for it."""
+    """The module that jax is building, with the attributes that rules of primax use."""
     theirs = ctx.module_context
     platform = (ctx.platforms or theirs.platforms)[0]
     module: Any = ModuleContext(_ContextOfJax(theirs.context), theirs.module, platform, closed.jaxpr)  # type: ignore[arg-type]

@@ -89,7 +89,7 @@ def register_platform(name: str, make_client: Callable[[], Any], *, priority: in
     """Make an XLA platform available.
 
     Args:
-      name: the name of the platform, as in `devices(name)`.
+      name: the platform name of its client, as in `devices(name)`.
       make_client: returns its client; called once, at the first request for one of its devices.
       priority: computations run on the platform of the highest priority whose client can be created, unless the
         variable `PRIMAX_PLATFORM` or one of the options `platforms` and `default_device` names another. The priority of

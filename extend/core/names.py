@@ -90,7 +90,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: s
     """A value that must be known while the program is traced.
 
     Args:
-      force: what to make of it, such as `int`; None leaves it as it is.
+      force: a conversion, such as `int`; None returns the value unchanged.
       value: a value, or a tracer that may have one.
       context: the sentence that the message begins with.
 

@@ -15,7 +15,7 @@ __all__ = ["Box", "Edge", "Graph", "Node", "build"]
 
 # Programs of loops run many times: what goes in does not flow straight through them.
 _LOOPS = frozenset(("scan", "while"))
-# Parameters that the type of the result tells already.
+# Parameters that the type of the result contains already.
 _TOLD_BY_TYPES = frozenset(("dtype", "name", "new_dtype", "new_sizes", "shape"))
 _MOST_LITERALS = 6
 _MOST_PARAMETERS = 3
@@ -27,12 +27,12 @@ class Node:
     """Something with a place in the picture.
 
     Attributes:
-      id: what edges call it.
+      id: the name for edges.
       kind: "input", "constant", "equation", "result", "output" or "more".
       title: its first line.
       lines: the lines beneath.
-      plugin: the plugin that its primitive comes from, if it is an equation.
-      note: what is shown beside the pointer.
+      plugin: the plugin of its primitive, if it is an equation.
+      note: the text that is shown beside the pointer.
     """
 
     id: str
@@ -246,7 +246,7 @@ def _operands(eqn: JaxprEqn, texts: Mapping[Var, str]) -> str:
 
 
 def _parameters(eqn: JaxprEqn) -> list[str]:
-    """The parameters that say most: those beyond the defaults, and no programs."""
+    """The most informative parameters: those that differ from their defaults, without programs."""
     printed = shown_params(eqn)
     params = printed.params if isinstance(printed, PrintedCall) else printed
     shown = []

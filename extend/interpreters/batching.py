@@ -143,7 +143,7 @@ def _broadcast_together(primitive: Any, args: Any, dims: Any, params: Any) -> An
 
 
 def _length(avals: Any, dims: Any, ranks: Any, rank: int, axis: int) -> int:
-    """The length of an axis of the result: that of the operands of its rank, of which some may repeat it."""
+    """The length of an axis of the result: that of the operands of its rank, apart from broadcast ones."""
     length = 1
     for aval, d, r in zip(avals, dims, ranks, strict=True):
         if r == rank and length == 1:

@@ -200,9 +200,9 @@ def core_call_lowering(
     """Call a program as a function of the module: the lowering rule of primitives that hold one as `call_jaxpr`.
 
     Args:
-      ctx: what the rule was called with.
+      ctx: the lowering context.
       args: IR values.
-      name: what the function is called.
+      name: the name of the function.
       backend: jax's choice of a platform; unused.
       call_jaxpr: the program, without constvars if it is open.
     """

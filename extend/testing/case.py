@@ -268,7 +268,7 @@ class Case:
         try:
             self.native.base = Program(self.bind, self.native.args, x64=self.native.x64)
         except Exception:
-            return not self.has("impl")  # checks fail with what the compiler says, unless they can do without
+            return not self.has("impl")  # checks fail with the compiler's error, unless they can do without the program
         return True
 
     @cached_property
