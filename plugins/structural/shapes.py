@@ -64,7 +64,8 @@ def broadcast_in_dim(
     Args:
       operand: an array.
       shape: the shape of the result.
-      broadcast_dimensions: for each axis of `operand` the corresponding axis of the result, increasing.
+      broadcast_dimensions: for each axis of `operand` the corresponding axis of the result. If they do not increase,
+        `operand` is transposed first, because those of the primitive increase.
       out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
         determine.
 
@@ -72,8 +73,8 @@ def broadcast_in_dim(
       An array of the given shape and the dtype of `operand`.
 
     Raises:
-      TypeError: the number of dimensions is not the rank of `operand`, they do not increase, or an axis has
-        neither length 1 nor that of the corresponding axis.
+      TypeError: the number of dimensions is not the rank of `operand`, they are not different axes of `shape`, or an
+        axis has neither length 1 nor that of the corresponding axis.
 
     >>> import primax as px
     >>> px.lax.broadcast_in_dim(px.numpy.array([1, 2]), (2, 3), (0,))
@@ -91,6 +92,10 @@ def broadcast_in_dim(
     dims = integers(broadcast_dimensions, "broadcast_in_dim", "broadcast_dimensions")
     if is_value(operand) and operand.aval.shape == shape and dims == tuple(range(len(shape))):
         return operand
+    increasing = tuple(sorted(dims))
+    if increasing != dims and len(set(dims)) == len(dims) == len(get_aval(operand).shape):
+        operand = transpose(operand, tuple([dims.index(dim) for dim in increasing]))
+        dims = increasing
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
 
 
