@@ -19,8 +19,8 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> A
 
     Args:
       x: a floating or complex array.
-      coeffs: its coefficients, that of the highest power first: numbers, or arrays of the dtype of `x` that are scalars
-        or have its shape. Without any the polynomial is 0.
+      coeffs: its coefficients, the constant first: numbers, or arrays of the dtype of `x` that are scalars or have its
+        shape. Without any the polynomial is 0.
       unroll: not used; the rule is written out.
 
     Raises:
@@ -28,13 +28,13 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> A
 
     >>> import primax as px
     >>> float(px.lax.polynomial(2.0, [1.0, 0.0, 3.0]))
-    7.0
+    13.0
     """
     numbers = sequence("polynomial", "coeffs", coeffs)
     if not numbers:
         return full_like(x, 0)
-    first, *rest = [like(x, c) if isinstance(c, int | float | complex) else c for c in numbers]
+    *rest, first = [like(x, c) if isinstance(c, int | float | complex) else c for c in numbers]
     out = first if get_aval(first).shape else full_like(x, first)
-    for c in rest:
+    for c in reversed(rest):
         out = add_p.bind(mul_p.bind(out, x), c)
     return out
