@@ -22,10 +22,7 @@ _AXES = {"x": 0, "y": 1, "z": 2}
 
 def _read(function: str, name: str, value: Any, *endings: tuple[int, ...]) -> Array:
     """A floating array whose last axes have certain lengths, and perhaps one axis before them."""
-    if isinstance(value, list | tuple):
-        value = pnp.array(value)
-    (x,) = promote(function, value, to=dtypes.to_inexact_dtype)
-    x = pnp.asarray(x)
+    x = _floats(function, value)
     if dtypes.is_complex(x.dtype):
         raise TypeError(f"{function}: {name} must be real, got {x.dtype}")
     for ending in endings:
@@ -33,6 +30,15 @@ def _read(function: str, name: str, value: Any, *endings: tuple[int, ...]) -> Ar
             return x
     wanted = " or ".join(f"{ending} or (n, {', '.join(map(str, ending))})" for ending in endings)
     raise ValueError(f"{function}: {name} must have the shape {wanted}, got {x.shape}")
+
+
+def _floats(function: str, value: Any) -> Array:
+    """Numbers, an array or a list of them, as an array of a floating dtype of its own, which is not weak."""
+    if isinstance(value, list | tuple):
+        value = pnp.array(value)
+    (x,) = promote(function, value, to=dtypes.to_inexact_dtype)
+    x = pnp.asarray(x)
+    return pnp.asarray(x, dtype=x.dtype)
 
 
 def _norm(x: Any) -> Array:
@@ -404,11 +410,11 @@ class Slerp(NamedTuple):
         """A function of the time.
 
         Args:
-          times: increasing, of shape (n,), n > 1.
+          times: increasing, of shape (n,), n > 1; an array or a list.
           rotations: as many.
 
         Raises:
-          TypeError: `rotations` is no `Rotation`, `times` is not an array.
+          TypeError: `rotations` is no `Rotation`, `times` are no numbers.
           ValueError: there is one rotation alone, or more or fewer times than rotations.
 
         Source: K. Shoemake, "Animating rotation with quaternion curves" (1985).
@@ -424,7 +430,7 @@ class Slerp(NamedTuple):
             raise TypeError(f"Slerp.init: rotations must be a Rotation, got {rotations!r}")
         if rotations.single or len(rotations) < 2:
             raise ValueError("Slerp.init: rotations must be two or more, got one")
-        times = pnp.asarray(*promote("Slerp.init", times, to=dtypes.to_inexact_dtype))
+        times = _floats("Slerp.init", times)
         if times.shape != (len(rotations),):
             raise ValueError(f"Slerp.init: times must have the shape ({len(rotations)},), got {times.shape}")
         earlier, later = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
@@ -435,9 +441,9 @@ class Slerp(NamedTuple):
         """The rotations at times; before the first and after the last they go on at the same speed.
 
         Args:
-          times: a number, or of shape (n,).
+          times: a number, or of shape (n,); an array or a list.
         """
-        times = pnp.asarray(*promote("Slerp", times, to=dtypes.to_inexact_dtype))
+        times = _floats("Slerp", times)
         if times.ndim > 1:
             raise ValueError(f"Slerp: times must be a number or of rank 1, got {times.shape}")
         place = pnp.clip(pnp.searchsorted(self.times, times, side="right") - 1, 0, self.timedelta.shape[0] - 1)

@@ -109,6 +109,19 @@ def test_rotations_between_others_are_those_of_scipy():
         same(px.jit(lambda s, t: s(t).as_matrix())(between, at), scipy_between(at).as_matrix())
 
 
+def test_times_may_be_lists():
+    ends = Rotation.from_euler("zx", [[0.0, 0.0], [1.0, 0.5], [0.0, 2.0]])
+    want = Slerp.init(pnp.array([0.0, 1.0, 3.0]), ends)(pnp.array([0.5, 2.0])).as_quat()
+    np.testing.assert_array_equal(Slerp.init([0, 1, 3], ends)([0.5, 2.0]).as_quat(), want)
+
+
+def test_numbers_do_not_make_rotations_weak():
+    turned = Rotation.from_euler("z", 90, degrees=True)
+    assert not any(x.weak_type for x in (turned.as_quat(), turned.as_matrix(), turned.as_rotvec(), turned.magnitude()))
+    ends = Rotation.from_euler("z", [0.0, 1.0])
+    assert not Slerp.init([0, 1], ends)(0.5).as_quat().weak_type
+
+
 def test_rotations_have_derivatives_at_the_identity_too():
     with px.enable_x64(True):
         for vector in (np.zeros(3), np.array([0.3, -0.2, 1.0]), np.array([1e-5, 0.0, 0.0])):
