@@ -14,6 +14,7 @@ from primax.numpy import (
     creation,
     division,
     indexing,
+    joining,
     linear,
     namespace,
     rearranging,
@@ -169,17 +170,38 @@ def _view(x: Any, dtype: Any = None) -> Array:
     wanted = read_dtype(dtype, "view")
     if x.dtype == wanted:
         return x
-    if not x.ndim and dtypes.itemsize_bits(x.dtype) != dtypes.itemsize_bits(wanted):
+    old_bits, new_bits = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(wanted)
+    if not x.ndim and old_bits != new_bits:
         raise ValueError(f"view: dtype must be as wide as that of an array of rank 0, got {wanted} for {x.dtype}")
-    out = structural.bitcast_convert_type(
-        x if dtypes.itemsize_bits(x.dtype) >= dtypes.itemsize_bits(wanted) else _paired(x, wanted), wanted
-    )
-    return out.reshape((*out.shape[:-2], -1)) if out.ndim > x.ndim else out
+    if old_bits < new_bits and x.shape[-1] * old_bits % new_bits:
+        raise ValueError(
+            f"view: the last axis of the array must hold whole elements of dtype, of {new_bits} bits each, "
+            f"got {wanted} for {x.shape[-1]} elements of {old_bits} bits"
+        )
+    if not x.ndim:
+        return _bits_as(x.reshape((1,)), wanted).reshape(())
+    return _bits_as(x, wanted)
 
 
-def _paired(x: Any, dtype: Any) -> Array:
-    parts = dtypes.itemsize_bits(dtype) // dtypes.itemsize_bits(x.dtype)
-    return x.reshape((*x.shape[:-1], x.shape[-1] // parts, parts))
+def _bits_as(x: Any, dtype: Any) -> Array:
+    """The bits of rows of elements as rows of another dtype. Booleans are bytes, complex numbers pairs of floats."""
+    if x.dtype == dtype:
+        return x
+    if dtypes.is_bool(x.dtype):
+        return _bits_as(x.astype(np.uint8), dtype)
+    if dtypes.is_bool(dtype):
+        return _bits_as(x, np.dtype(np.uint8)) != 0
+    if dtypes.is_complex(x.dtype):
+        return _bits_as(joining.stack([x.real, x.imag], -1).reshape((*x.shape[:-1], -1)), dtype)
+    if dtypes.is_complex(dtype):
+        floats = _bits_as(x, dtypes.finfo(dtype).dtype)
+        pairs = floats.reshape((*floats.shape[:-1], -1, 2))
+        return arithmetic.complex_p.bind(pairs[..., 0], pairs[..., 1])
+    old_bits, new_bits = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
+    if new_bits > old_bits:
+        x = x.reshape((*x.shape[:-1], -1, new_bits // old_bits))
+    out = structural.bitcast_convert_type(x, dtype)
+    return out.reshape((*out.shape[:-2], -1)) if new_bits < old_bits else out
 
 
 def _byteswap(x: Any) -> Array:

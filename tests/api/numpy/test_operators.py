@@ -94,13 +94,38 @@ def test_unary_operators_methods_and_properties_agree_with_jax(dtype: str) -> No
         "cumsum": lambda m, x: (x.cumsum(), x.cumprod(0)),
         "clip": lambda m, x: x.clip(1, 2),
         "dot": lambda m, x: (x.dot(x.T), x @ x[0]),
-        "view": lambda m, x: x.view("int8") if x.dtype != bool else x,
+        "view": lambda m, x: x.view("int8"),
         "sizes": lambda m, x: (x.nbytes, x.itemsize, x.size, x.ndim, x.shape, len(x)),
         "powers": lambda m, x: [x**n for n in (0, 1, 2, 3)],
     }
     if dtype == "complex64":
-        del calls["argmax"], calls["clip"], calls["view"]
+        del calls["argmax"], calls["clip"]
     compare(calls, sample(dtype), weak=False)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("new", ["bool", "int8", "uint16", "float32", "int32", "complex64"])
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "complex64"])
+def test_views_read_the_bytes_of_every_dtype(dtype: str, new: str, jitted: bool) -> None:
+    x = np.array([[1, 0, 1, 1, 0, 1, 0, 0], [0, 1, 0, 0, 1, 1, 1, 0]], dtype)
+    if new == "bool":
+        want = x if dtype == "bool" else x.view(np.uint8) != 0
+    else:
+        want = x.view(new)
+    view = px.jit(lambda x: x.view(new)) if jitted else lambda x: x.view(new)
+    out = np.asarray(view(pnp.asarray(x)))
+    assert out.dtype == want.dtype
+    assert out.tobytes() == want.tobytes()
+    assert out.shape == want.shape
+
+
+def test_views_of_scalars_and_of_parts_of_elements() -> None:
+    assert pnp.int8(2).view(bool).tolist() is True
+    assert pnp.bool_(True).view("uint8").tolist() == 1
+    with pytest.raises(ValueError, match="as wide as that of an array of rank 0, got int32 for bool"):
+        pnp.bool_(True).view("int32")
+    with pytest.raises(ValueError, match="of 32 bits each, got int32 for 3 elements of 8 bits"):
+        pnp.ones(3, "int8").view("int32")
 
 
 def test_integers_have_no_negative_powers() -> None:
