@@ -444,6 +444,19 @@ def test_a_case_without_a_tangent_is_zero() -> None:
     assert tangent.tolist() == [1, 0]
 
 
+def test_broadcast_in_dim_permutes_axes():
+    x = np.arange(3, dtype=np.int32).reshape(3, 1)
+    want = np.broadcast_to(x.T[:, :, None], (2, 3, 4))
+
+    def broadcast(x):
+        return S.broadcast_in_dim(x, (2, 3, 4), (1, 0))
+
+    np.testing.assert_array_equal(broadcast(x), want)
+    np.testing.assert_array_equal(px.jit(broadcast)(x), want)
+    np.testing.assert_array_equal(px.vmap(broadcast)(x[None]), want[None])
+    assert px.grad(lambda x: broadcast(x).sum())(x.astype(np.float32)).tolist() == [[8], [8], [8]]
+
+
 # Errors: the function, the argument, and both numbers
 
 
@@ -451,8 +464,10 @@ F32 = np.ones((2, 3), np.float32)
 ERRORS = [
     (TypeError, r"broadcast_in_dim: broadcast_dimensions must have one entry per axis.*1 in \(0,\)",
      lambda: S.broadcast_in_dim(F32, (2, 3), (0,))),
-    (TypeError, r"broadcast_in_dim: broadcast_dimensions must increase.*\(1, 0\)",
-     lambda: S.broadcast_in_dim(F32, (2, 3), (1, 0))),
+    (TypeError, r"broadcast_in_dim: broadcast_dimensions must increase.*\(1, 1\)",
+     lambda: S.broadcast_in_dim(F32, (2, 3), (1, 1))),
+    (TypeError, r"broadcast_in_dim: broadcast_dimensions must increase within the 2 axes.*\(2, 0\)",
+     lambda: S.broadcast_in_dim(F32, (2, 3), (2, 0))),
     (TypeError, r"broadcast_in_dim: axes of operand.*3 in axis 1 of f32\[2,3\] and 4 in axis 1",
      lambda: S.broadcast_in_dim(F32, (2, 4), (0, 1))),
     (TypeError, r"broadcast_in_dim: shape must consist of non-negative integers, got \(2, -3\)",
