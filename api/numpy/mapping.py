@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from primax.extend.api_util import check_function, sequence, wraps
 from primax.extend.arguments import canonical_axis, listed
-from primax.extend.core import Array, get_aval, tree
+from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import batching
-from primax.numpy.creation import asarray
+from primax.numpy.creation import asarray, read_dtype, read_shape
 from primax.numpy.promotion import aval_of
+from primax.numpy.ranges import counted
 from primax.numpy.shaping import expand_dims, moveaxis, squeeze
-from primax.plugins.structural import broadcast_shapes
+from primax.plugins.structural import broadcast_shapes, zeros_of
 
-__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
+__all__ = ["apply_along_axis", "apply_over_axes", "fromfunction", "vectorize"]
 
 _NAME = r"\w+"
 _ARGUMENT = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
@@ -203,3 +205,30 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
         elif out.ndim != rank:
             raise ValueError(f"apply_over_axes: func must keep the rank {rank} or drop one axis, got {out.ndim}")
     return out
+
+
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """Apply a function to the position of each element of an array with a given shape.
+
+    Args:
+      function: takes one number per axis, and is mapped over all positions by `vmap`.
+      shape: the shape.
+      dtype: the dtype of the positions.
+      kwargs: keyword arguments of the function, the same for all positions.
+
+    Returns:
+      The results of the function, an array or a pytree of arrays, with the axes of the shape in front.
+
+    >>> import primax as px
+    >>> px.numpy.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
+    Array([[ 0,  1,  2],
+           [10, 11, 12]], dtype=int32)
+    """
+    check_function("fromfunction", "function", function)
+    shape = read_shape(shape, "fromfunction")
+    dtype = read_dtype(dtype, "fromfunction")
+    zeros_of(ShapedArray((1,) * len(shape), dtype))  # refuses more axes than arrays may have
+    mapped: Callable[..., Any] = partial(function, **kwargs)
+    for axis, size in reversed(list(enumerate(shape))):
+        mapped = _mapped(mapped, [0 if other == axis else None for other in range(len(shape))], size)
+    return mapped(*(counted(size, 0, 1, dtype) for size in shape))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import among, check_function, of_call, read_size, sequence
+from primax.extend.api_util import among, of_call, read_size, sequence
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
@@ -23,7 +22,7 @@ from primax.plugins.calls import jit
 from primax.plugins.resharding import resharded
 from primax.plugins.structural import broadcast_in_dim_p, concatenate, concatenate_p, iota_p, slice_in_dim
 
-__all__ = ["arange", "fromfunction", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
+__all__ = ["arange", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
 
 
 def _known(function: str, argument: str, x: Any) -> Any:
@@ -326,23 +325,3 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> tuple[A
         return constant(0, (0,), dtype)
     parts = [reshaped(x, (1, *shape)) for x in found]
     return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
-
-
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
-    """Apply a function to the positions of the elements of an array with a given shape.
-
-    Args:
-      function: takes one array per axis, all of the shape.
-      shape: the shape.
-      dtype: the dtype of the positions.
-      kwargs: keyword arguments of the function.
-    """
-    check_function("fromfunction", "function", function)
-    shape = read_shape(shape, "fromfunction")
-    dtype = read_dtype(dtype, "fromfunction")
-    # One axis after the other, so that a shape of too many is refused at the first.
-    positions = [
-        broadcast_in_dim_p.bind(counted(size, 0, 1, dtype), shape=shape, broadcast_dimensions=(axis,))
-        for axis, size in enumerate(shape)
-    ]
-    return function(*positions, **kwargs)
