@@ -15,7 +15,7 @@ from primax.numpy.division import power, remainder
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import aval_of, promote
+from primax.numpy.promotion import aval_of, broadcast_to_shape, joint_shape, promote
 from primax.numpy.ranges import counted
 from primax.numpy.rows import concrete
 from primax.numpy.scans import cumsum, diff
@@ -61,15 +61,32 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     return out
 
 
-def _aligned(a1: Any, a2: Any) -> list[Any]:
-    size = max(get_aval(x).shape[0] for x in (a1, a2))
-    return [_grown(x, size - get_aval(x).shape[0], 0) for x in (a1, a2)]
+def _aligned(function: str, a1: Any, a2: Any) -> list[Any]:
+    """Polynomials with as many coefficients, along the first axis; the shorter broadcasts to the end of the longer."""
+    a1, a2 = (x if get_aval(x).shape else reshaped(x, (1,)) for x in promote(function, a1, a2))
+    shapes = [get_aval(x).shape for x in (a1, a2)]
+    size = max(shape[0] for shape in shapes)
+    if len(shapes[0]) == len(shapes[1]) == 1:
+        return [_grown(x, size - shape[0], 0) for x, shape in zip((a1, a2), shapes, strict=True)]
+    aligned = []
+    for x, shape, other in zip((a1, a2), shapes, shapes[::-1], strict=True):
+        if shape[0] < size:
+            end = (shape[0], *other[1:])
+            if joint_shape([shape, end]) != end:
+                raise ValueError(
+                    f"{function}: the shorter coefficients must broadcast to the last {shape[0]} of the longer, "
+                    f"got shapes {shapes[0]} and {shapes[1]}"
+                )
+            x = _grown(broadcast_to_shape(x, end), size - shape[0], 0)
+        aligned.append(x)
+    return aligned
 
 
 def _grown(x: Any, before: int, after: int) -> Array:
     if not before and not after:
         return x
-    return pad_p.bind(x, get_aval(x).dtype.type(0), padding_config=((before, after, 0),))
+    rest = ((0, 0, 0),) * (len(get_aval(x).shape) - 1)
+    return pad_p.bind(x, get_aval(x).dtype.type(0), padding_config=((before, after, 0), *rest))
 
 
 @one_program("")
@@ -77,15 +94,19 @@ def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials.
 
     Args:
-      a1, a2: their coefficients, arrays of rank 1.
+      a1, a2: their coefficients, arrays of rank 1. Of arrays of higher rank, the coefficients are along the first
+        axis, and the shorter array broadcasts to the last rows of the longer.
+
+    Raises:
+      ValueError: the shorter does not broadcast so.
     """
-    return add(*_aligned(*_coefficients("polyadd", a1, a2)))
+    return add(*_aligned("polyadd", a1, a2))
 
 
 @one_program("")
 def polysub(a1: Any, a2: Any) -> Array:
     """The difference of two polynomials. The arguments are those of `polyadd`."""
-    return subtract(*_aligned(*_coefficients("polysub", a1, a2)))
+    return subtract(*_aligned("polysub", a1, a2))
 
 
 def _leading_zeros(function: str, p: Any) -> int:
