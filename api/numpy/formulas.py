@@ -378,7 +378,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Ar
 
     Args:
       x: an array or a number.
-      condlist: boolean arrays of the shape of x, or one.
+      condlist: a list of boolean arrays of the shape of x, or of bools. Of an array it is the rows.
       funclist: for each condition a function of x, or a number; one more is the default, which is otherwise 0.
       args: further arguments of the functions.
       kw: further arguments of the functions.
@@ -386,11 +386,15 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Ar
     Raises:
       ValueError: there are neither as many functions as conditions, nor one more.
     """
-    conditions = list(condlist) if isinstance(condlist, list | tuple) else [condlist]
+    if isinstance(condlist, list | tuple) or aval_of("piecewise", condlist, "condlist").shape:
+        conditions = list(condlist)
+    else:
+        conditions = [condlist]
     functions = sequence("piecewise", "funclist", funclist)
     if len(functions) not in (len(conditions), len(conditions) + 1):
         raise ValueError(
-            f"piecewise: funclist must have {len(conditions)} or {len(conditions) + 1} entries, got {len(functions)}"
+            f"piecewise: funclist must have {len(conditions)} or {len(conditions) + 1} entries, as condlist has "
+            f"{len(conditions)}, got {len(functions)}; put one condition in a list"
         )
     dtype = aval_of("piecewise", x).dtype
     values = [f(x, *args, **kw) if callable(f) else f for f in functions]

@@ -248,6 +248,22 @@ def test_of_several_conditions_that_hold_the_last_counts_as_in_numpy() -> None:
         np.testing.assert_array_equal(pnp.piecewise(x, conditions, functions), np.piecewise(x, conditions, functions))
 
 
+def test_rows_of_an_array_are_the_conditions_of_piecewise() -> None:
+    x = np.arange(-4, 5)
+    rows = np.stack([x < 0, x > 2])
+    for array in (rows, pnp.asarray(rows)):
+        assert pnp.piecewise(x, array, [1, lambda x: x]).tolist() == [1, 1, 1, 1, 0, 0, 0, 3, 4]
+        assert pnp.piecewise(x, array, [1, 2, lambda x: 2 * x]).tolist() == [1, 1, 1, 1, 0, 2, 4, 2, 2]
+    functions = [lambda x: x * 0, lambda x: x * 10, lambda x: x * 100]
+    assert pnp.piecewise(x, np.array([False, True, False]), functions).tolist() == (10 * x).tolist()
+    assert (
+        px.jit(lambda c: pnp.piecewise(x, c, functions))(np.array([False, False, True])).tolist() == (100 * x).tolist()
+    )
+    assert int(pnp.piecewise(3, True, [1])) == 1
+    with pytest.raises(ValueError, match="must have 9 or 10 entries, as condlist has 9, got 2; put one condition in a"):
+        pnp.piecewise(x, x < 0, [1, 2])
+
+
 SPECIAL = np.float32([0.0, -0.0, 1.0, 2.0, -1.0, -2.5, np.inf, -np.inf, np.nan])
 PAIRS = [x.ravel() for x in np.meshgrid(SPECIAL, SPECIAL)]
 
@@ -353,3 +369,29 @@ def test_complex_exponentials_of_infinities_are_zero_and_change_no_sum():
     assert pnp.exp2(np.complex64(complex(-np.inf, 1))) == 0
     np.testing.assert_allclose(pnp.logaddexp2(np.complex64(-np.inf), x), x, rtol=1e-6)
     np.testing.assert_allclose(np.exp2(pnp.logaddexp2.reduce(x).real), abs((2.0**x).sum()), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name, sign", [("polyadd", 1), ("polysub", -1)])
+def test_the_shorter_of_stacked_polynomials_is_added_to_the_last_rows(name: str, sign: int) -> None:
+    long = np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    for short in (np.float32([[10, 20]]), np.float32([[1, 2], [3, 4]]), np.float32([5]), np.float32([5, 6])):
+        want = long.copy()
+        want[-len(short) :] += sign * short
+        np.testing.assert_array_equal(getattr(pnp, name)(long, short), want)
+        np.testing.assert_array_equal(getattr(pnp, name)(short, long), sign * want)
+    with pytest.raises(
+        ValueError, match=rf"{name}: the shorter coefficients .* last 2 of the longer, got .*\(3,\) and"
+    ):
+        getattr(pnp, name)(np.ones(3, np.float32), long[:2])
+
+
+def test_functions_of_positions_are_mapped_over_them() -> None:
+    np.testing.assert_array_equal(pnp.fromfunction(lambda i: (i + 1) * pnp.arange(3), (2,)), [[0, 1, 2], [0, 2, 4]])
+    shapes = []
+    out = pnp.fromfunction(lambda i, j: shapes.append(i.shape) or {"sum": i + j, "five": 5}, (2, 3), dtype=int)
+    assert shapes == [()]
+    assert out["sum"].tolist() == [[0, 1, 2], [1, 2, 3]]
+    assert out["five"].tolist() == [[5, 5, 5], [5, 5, 5]]
+    assert pnp.fromfunction(lambda i, by: i * by.sum(), (3,), by=pnp.ones(2)).tolist() == [0, 2, 4]
+    assert px.jit(lambda: pnp.fromfunction(pnp.multiply, (2, 3)))().tolist() == [[0, 0, 0], [0, 1, 2]]
+    assert pnp.fromfunction(lambda i, j: i, (2, 0)).shape == (2, 0)
