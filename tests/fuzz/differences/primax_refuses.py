@@ -126,7 +126,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         r"nn\.initializers\.variance_scaling", "primax raises", "Arguments are checked when the initializer is made."
     ),
     Meant(
-        r"numpy\.(polyadd|polysub|polyder|polymul|polyint|polydiv|roots|polyval|poly)",
+        r"numpy\.(polyder|polymul|polyint|polydiv|roots|polyval|poly)",
         "primax raises",
         "Polynomials have coefficients of rank 1; jax computes something of other ranks.",
         message=r"rank 1|a vector",
