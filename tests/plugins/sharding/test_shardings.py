@@ -301,6 +301,23 @@ def test_constraints_tell_how_values_lie_inside_of_programs(mesh):
     np.testing.assert_array_equal(px.jit(lambda x: px.lax.with_sharding_constraint(x, free))(put(mesh, "x")), H)
 
 
+@pytest.mark.parametrize("place", [np.array([0]), np.array([5]), 3, np.array([6, 1])], ids=str)
+@pytest.mark.parametrize("name", ["set", "add", "multiply", "max"])
+def test_updates_of_values_divided_inside_of_programs_change_one_place(mesh, name, place):
+    @px.jit
+    def update(x, i):
+        x = px.lax.with_sharding_constraint(x, NamedSharding(mesh, P("x")))
+        x = getattr(x.at[i], name)(-7.0)
+        return px.lax.with_sharding_constraint(x, NamedSharding(mesh, P()))
+
+    changes = {"set": lambda x: -7, "add": lambda x: x - 7, "multiply": lambda x: -7 * x, "max": lambda x: x}
+    for whole in (H, H[:, 0]):
+        want = whole.copy()
+        want[place] = changes[name](want[place])
+        np.testing.assert_array_equal(update(px.device_put(whole, NamedSharding(mesh, P())), place), want)
+        np.testing.assert_array_equal(update(whole, place), want)
+
+
 def test_a_mesh_in_scope_gives_specifications_their_devices(mesh):
     assert px.get_mesh().empty
     assert px.get_abstract_mesh().empty
