@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
-__all__ = ["Author", "author", "is_surface"]
+__all__ = ["Author", "author", "is_surface", "warn_caller"]
 
 _SURFACE = ("primax.core", "primax.interpreters", "primax.extend")
 _HELPERS = frozenset(("_collections_abc", "collections.abc", "contextlib", "functools"))
@@ -49,3 +50,8 @@ def author(inside: tuple[str, ...] = _SURFACE) -> Author:
     code = frame.f_code
     module = frame.f_globals.get("__name__", "")
     return Author(module, code.co_filename, frame.f_lineno, level, code.co_name == "<module>")
+
+
+def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn the innermost line outside primax."""
+    warnings.warn(text, category, stacklevel=author(inside=("primax.",)).level)

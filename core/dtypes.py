@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, overload
 
@@ -16,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from primax.core.arguments import numpy_dtype
+from primax.core.author import warn_caller
 from primax.core.config import enable_x64, numpy_dtype_promotion
 from primax.core.diagnostics import of_call
 from primax.core.element_types import (
@@ -156,14 +156,13 @@ def array_dtype(dtype: np.dtype[Any]) -> Any:
     return found
 
 
-def check_user_dtype(dtype: Any, argument: str, function: str, *, stacklevel: int = 3) -> Any:
+def check_user_dtype(dtype: Any, argument: str, function: str) -> Any:
     """Return the canonical form of a dtype from a user.
 
     Args:
         dtype: a dtype, its name, or a scalar type; `int`, `float` and `complex` mean the default width.
         argument: the name of the argument, for errors.
         function: the name of the function that takes it, for errors.
-        stacklevel: the frame that the warning names; the default is the caller of the function that calls this one.
 
     Raises:
         TypeError: `dtype` is not a dtype of arrays.
@@ -183,11 +182,9 @@ def check_user_dtype(dtype: Any, argument: str, function: str, *, stacklevel: in
         raise TypeError(f"{function}: {argument} must be a bool, number or extended dtype, got {dtype!r}")
     canonical = canonicalize_dtype(asked)
     if canonical != asked:
-        warnings.warn(
+        warn_caller(
             f"{function}: {argument} {asked.name} is not available, and {canonical.name} is used; "
-            "to have 64-bit dtypes, set enable_x64 (environment variable PRIMAX_ENABLE_X64)",
-            UserWarning,
-            stacklevel=stacklevel,
+            "to have 64-bit dtypes, set enable_x64 (environment variable PRIMAX_ENABLE_X64)"
         )
     return canonical
 

@@ -21,6 +21,7 @@ from primax.core.arguments import (
     sequence,
     wraps,
 )
+from primax.core.author import warn_caller
 from primax.core.avals import ShapeDtypeStruct
 from primax.core.debug_info import DebugInfo, source_of
 from primax.core.diagnostics import of_call
@@ -62,6 +63,7 @@ __all__ = [
     "sequence",
     "shaped_abstractify",
     "split_arguments",
+    "warn_caller",
     "wraps",
 ]
 

@@ -14,12 +14,12 @@ import platform
 import stat
 import tempfile
 import time
-import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from primax.core import _jaxlib, config, log
+from primax.core.author import warn_caller
 from primax.interpreters.modules import Lowered
 from primax.interpreters.platforms import platform_of
 
@@ -207,6 +207,6 @@ def clear(folder: str) -> int:
 def _warn(folder: str, what: str, always: bool = False) -> None:
     """Report a problem: as a warning if the user chose this folder or the file may be forged, else in the log."""
     if always or folder != config.compilation_cache_dir.default:
-        warnings.warn(f"compilation cache: {what}. primax continues without it", UserWarning, stacklevel=3)
+        warn_caller(f"compilation cache: {what}. primax continues without it")
     else:
         log.debug("compilation cache: %s", what)

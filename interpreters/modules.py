@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from primax.core import _jaxlib
+from primax.core.author import warn_caller
 from primax.core.config import check_rules
 from primax.core.diagnostics import encodable
 from primax.core.effects import ordered_effects
@@ -233,8 +233,4 @@ def _mark_donated(
         else:
             useless.append(aval.str_short())
     if useless:
-        warnings.warn(
-            f"{name}: donated arguments of types [{', '.join(useless)}] match no result and are not reused",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_caller(f"{name}: donated arguments of types [{', '.join(useless)}] match no result and are not reused")

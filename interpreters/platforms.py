@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from primax.core import _jaxlib, config, fork, journal, mesh
 from primax.core.arguments import check_function, integer
+from primax.core.author import warn_caller
 from primax.core.errors import XlaError
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _first_that_works() -> str:
 
 def warn_of(name: str, error: Exception) -> None:
     """Warn that the client of a platform cannot be created."""
-    warnings.warn(f"platform {name!r} cannot be used: {error}. primax goes on without it", stacklevel=3)
+    warn_caller(f"platform {name!r} cannot be used: {error}. primax goes on without it")
 
 
 def client(platform: str | None = None) -> Any:

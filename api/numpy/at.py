@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, TypedDict, Unpack
 
+from primax.extend.api_util import warn_caller
 from primax.extend.arguments import index_dtype
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.numpy.brackets import Index, read_entries, resolve
@@ -270,11 +270,10 @@ def converted(values: Any, aval: ShapedArray, function: str = "x.at[...]") -> An
     if own.dtype == aval.dtype and own.weak_type is aval.weak_type:
         return values
     if own.dtype != aval.dtype and dtypes.result_type(aval, values) != dtypes.canonicalize_dtype(aval.dtype):
-        warnings.warn(
+        warn_caller(
             f"{function}: values must be of a dtype that promotes to that of the array, got {own.dtype} for "
             f"{aval.dtype}; they are converted, which will be an error in the future",
             FutureWarning,
-            stacklevel=4,
         )
     return convert(values, own, aval.dtype, aval.weak_type)
 

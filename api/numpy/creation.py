@@ -59,7 +59,7 @@ def _is_cheap(shape: tuple[int, ...]) -> bool:
 
 def read_dtype(dtype: Any, function: str) -> Any:
     """A dtype that a user asked for."""
-    return dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=4)
+    return dtypes.check_user_dtype(dtype, "dtype", function)
 
 
 def read_shape(shape: Any, function: str) -> tuple[int, ...]:

@@ -184,7 +184,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
     if dtype is None:
         dtype = dtypes.default_int_dtype()
     else:
-        dtype = dtypes.check_user_dtype(dtype, "dtype", "rademacher", stacklevel=3)
+        dtype = dtypes.check_user_dtype(dtype, "dtype", "rademacher")
         if not dtypes.is_numeric(dtype) or dtypes.is_unsigned_integer(dtype):
             raise TypeError(f"rademacher: dtype must be one of signed numbers, got {dtype}")
     return signs(key, shape, dtype)

@@ -48,7 +48,7 @@ def inexact_dtype(function: str, dtype: Any) -> np.dtype[Any] | Array:
 def _dtype_of_kind(function: str, dtype: Any, accepts: Callable[[Any], bool], kind: str) -> np.dtype[Any] | Array:
     if dtype is None:
         return dtypes.default_float_dtype()
-    found = dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=5)
+    found = dtypes.check_user_dtype(dtype, "dtype", function)
     if not accepts(found):
         raise ValueError(f"{function}: dtype must be {kind}, got {found}")
     return found
@@ -63,7 +63,7 @@ def integer_dtype(function: str, dtype: Any, error: type[Exception] = ValueError
     """
     if dtype is None:
         return dtypes.default_int_dtype()
-    found = dtypes.check_user_dtype(dtype, "dtype", function, stacklevel=4)
+    found = dtypes.check_user_dtype(dtype, "dtype", function)
     if not dtypes.is_integer(found):
         raise error(f"{function}: dtype must be an integer dtype, got {found}")
     return found

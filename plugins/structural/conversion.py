@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primax.extend import backend, core
+from primax.extend.api_util import warn_caller
 from primax.extend.arguments import is_value
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
@@ -42,7 +42,7 @@ def dtype_of(dtype: Any, function: str, argument: str = "dtype") -> Any:
         found = _PLAIN.get(dtype)
     except TypeError:
         found = None
-    return dtypes.check_user_dtype(dtype, argument, function, stacklevel=4) if found is None else found
+    return dtypes.check_user_dtype(dtype, argument, function) if found is None else found
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
@@ -76,10 +76,9 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Array:
         if aval.dtype == dtype and aval.weak_type is weak_type:
             return operand
         if dtypes.is_complex(aval.dtype) and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
-            warnings.warn(
+            warn_caller(
                 "convert_element_type: complex numbers lose their imaginary part in a real dtype",
                 np.exceptions.ComplexWarning,
-                stacklevel=3,
             )
     elif isinstance(operand, int) and not -(2**31) <= operand < 2**31:
         operand = _wrapped(operand, dtype)
