@@ -18,7 +18,7 @@ __all__ = ["check_grads", "check_jvp", "check_vjp"]
 _STEP = 1e-4
 _STEP_OF_32_BITS = 1e-3  # in differences over a smaller step of values near 10, rounding alone is 1 %
 _MOST_ORDERS = 16  # each doubles the work
-# What a value, and what a derivative by differences, may be off, relative to what is expected and in any case.
+# The tolerances of values and of derivatives by differences: relative to the expected value, and absolute.
 _VALUES = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6, "float64": 1e-15, "complex128": 1e-15}
 _GRADIENTS = {
     "float16": 1e-2,
@@ -127,13 +127,14 @@ def check_jvp(
     """Compare a JVP with central differences, in one random direction.
 
     Args:
-      f: a function of arrays in any containers, with results likewise.
-      f_jvp: of tuples of arguments and of tangents what `px.jvp` returns, such as `partial(px.jvp, f)`.
+      f: a function of arrays in any containers, which returns the same.
+      f_jvp: a function of a tuple of arguments and a tuple of tangents, with the results of `px.jvp`, such as
+        `partial(px.jvp, f)`.
       args: the arguments.
-      atol: what a tangent may be off in any case; a number, a dictionary by dtype, or None for a number by dtype.
-      rtol: likewise, relative to what is expected.
+      atol: the absolute tolerance of tangents; a number, a dictionary by dtype, or None for a number by dtype.
+      rtol: the tolerance relative to the expected value, in the same form.
       eps: the step.
-      err_msg: what messages begin with.
+      err_msg: the beginning of messages.
 
     Raises:
       AssertionError: the values or the tangents differ.
@@ -170,13 +171,13 @@ def check_vjp(
     """Compare a VJP with central differences, in one random direction and for one random cotangent.
 
     Args:
-      f: a function of arrays in any containers, with results likewise.
-      f_vjp: of the arguments what `px.vjp` returns, such as `partial(px.vjp, f)`.
+      f: a function of arrays in any containers, which returns the same.
+      f_vjp: a function of the arguments with the results of `px.vjp`, such as `partial(px.vjp, f)`.
       args: the arguments.
-      atol: what the product of cotangent and tangent may be off; as for `check_jvp`.
-      rtol: likewise, relative to what is expected.
+      atol: the absolute tolerance of the product of cotangent and tangent; as for `check_jvp`.
+      rtol: the tolerance relative to the expected value.
       eps: the step.
-      err_msg: what messages begin with.
+      err_msg: the beginning of messages.
 
     Raises:
       AssertionError: the values or the products differ.
@@ -220,12 +221,12 @@ def check_grads(
     """Compare derivatives with central differences, in random directions.
 
     Args:
-      f: a function of arrays in any containers, with results likewise.
+      f: a function of arrays in any containers, which returns the same.
       args: the arguments.
       order: up to which order; derivatives of second order are compared with differences of those of first order.
       modes: "fwd" for `px.jvp`, "rev" for `px.vjp`; higher orders mix them.
-      atol: what a derivative may be off in any case; a number, a dictionary by dtype, or None for a number by dtype.
-      rtol: likewise, relative to what is expected.
+      atol: the absolute tolerance of derivatives; a number, a dictionary by dtype, or None for a number by dtype.
+      rtol: the tolerance relative to the expected value, in the same form.
       eps: the step; if None, 1e-4, or 1e-3 if the arguments have 32 bits or fewer.
 
     Raises:

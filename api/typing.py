@@ -19,7 +19,8 @@ class SupportsDType(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
 
 
-# What a function of arrays takes for one: an array, an array or a scalar of NumPy's, a number of Python's.
+# The values that functions of arrays accept: arrays, NumPy arrays and scalars, Python numbers.
 ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-# What is taken for a dtype: its name, a scalar type such as `float` or `px.numpy.float32`, a dtype, what has one.
+# The values that are accepted as dtypes: a name, a scalar type such as `float` or `px.numpy.float32`, a dtype, an
+# object with one.
 DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType

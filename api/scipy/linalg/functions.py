@@ -193,7 +193,7 @@ def _by_superdiagonals(t: Any, on_diagonal: Any, above: Callable[[Any, Any, Any]
 
     Args:
       t: upper triangular matrices.
-      on_diagonal: what the function is on the diagonal.
+      on_diagonal: the function on the diagonal.
       above: from what is known of the function, and what stands in the row and in the column of each element on the
         diagonals of `t`, to the elements of the next diagonal, wherever else they are not used.
     """

@@ -45,7 +45,7 @@ def qdwh(
 
     Raises:
       NotImplementedError: `dynamic_shape` is given.
-      TypeError: `x` is not a matrix, or of a dtype that LAPACK does not know.
+      TypeError: `x` is not a matrix, or has a dtype that LAPACK does not support.
       ValueError: there are more columns than rows.
     """
     aval = get_aval(x)

@@ -148,7 +148,7 @@ def companion(a: Any) -> Array:
 
 
 def _under(first: Any, rest: Any) -> Array:
-    """Matrices of which the first row is given, and the others are the same in all."""
+    """Matrices with a given first row, whose other rows are the same in all."""
     row = first[..., None, :]
     below = broadcast_to_shape(rest, (*get_aval(first).shape[:-1], *rest.shape))
     return concatenate([row, below], axis=-2)

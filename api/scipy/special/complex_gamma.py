@@ -110,7 +110,7 @@ _complex_program = compiled(_loggamma)
 
 @one_program("")
 def loggamma(x: Any) -> Array:
-    """The principal branch of the logarithm of the gamma function, which is continuous but for negative numbers.
+    """The principal branch of the logarithm of the gamma function, which is continuous except at negative numbers.
 
     Args:
       x: arrays or numbers, which may be complex; of real ones the result is real, NaN below 0.

@@ -34,7 +34,7 @@ def evaluated(name: str, program: Callable[..., Any], *args: Any) -> Any:
     Args:
       name: of the function, for messages.
       program: a function of arrays of one floating dtype and shape.
-      args: what the user gave.
+      args: the user's arguments.
 
     Raises:
       TypeError: an operand is not an array, or complex; the shapes do not broadcast.

@@ -67,7 +67,7 @@ def gammasgn(x: Any) -> Array:
     (x,) = real("gammasgn", x)
     whole = floor(x)
     sign = where(whole % 2 == 0, 1.0, -1.0)
-    at_zero = 1 / x  # which says the sign of a zero
+    at_zero = 1 / x  # keeps the sign of a zero
     below = where(whole == x, where(x == 0, where(at_zero > 0, 1.0, -1.0), np.nan), sign)
     return where(x > 0, 1.0, where(x == x, below, np.nan)).astype(get_aval(x).dtype)
 
@@ -118,7 +118,7 @@ def _complex_gamma(z: Any) -> Array:
     t = w + 7.5
     exponent = (w + 0.5) * log(t) - t + log(sqrt(2 * pi) * total)
     value = exp(where(left, 0, exponent))
-    # What is real stays real where it overflows: the product of zero and infinity is NaN.
+    # Real values stay real on overflow: the product of zero and infinity is NaN.
     right = where((y == 0) & (real_part(value) == np.inf), _as_complex(real_part(value)), value)
     usual = left & ~pole
     sine, growth = sine_and_growth(where(usual, x, 0.5), where(usual, y, 0.0))

@@ -136,7 +136,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: None = None, n_max:
       theta: polar angles from 0 to pi.
       phi: azimuths.
       diff_n: None; differentiate with `px.grad`.
-      n_max: the largest degree, which a compiled function must be told; larger ones count as this one.
+      n_max: the largest degree, required in compiled functions; larger degrees are replaced by this one.
 
     Returns:
       Complex numbers, of the shape to which all broadcast.

@@ -102,7 +102,7 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Array:
 
 
 def _by_series(function: Any, primals: tuple[Any, ...], which: int) -> Callable[..., Any]:
-    """The derivative with respect to one parameter, by the sums of which the function is made."""
+    """The derivative with respect to one parameter, by the sums that define the function."""
 
     def of_one(value: Any) -> Array:
         return function(*primals[:which], value, *primals[which + 1 :])

@@ -29,12 +29,12 @@ Function = Callable[..., Any]
 
 
 class _Distribution:
-    """What both kinds have in common: how arguments are read, and which of them are valid.
+    """The common part of both kinds: conversion and validation of arguments.
 
     Args:
-      name: in messages.
+      name: the name in messages.
       shapes: the names of the parameters besides location and scale, in one string.
-      valid: tells of these parameters whether they are valid, elementwise; all are above zero if None.
+      valid: returns elementwise whether these parameters are valid; by default whether all are above zero.
       support: the two ends of the standard distribution, of these parameters.
       given: functions of the standard distribution by name.
     """
@@ -124,7 +124,7 @@ class Continuous(_Distribution):
         return (x - loc) / scale, shapes, scale
 
     def _value(self, method: str, args: Any, kwargs: Any, below: float, above: float) -> Array:
-        """What a method gives, from what is known below and above the support."""
+        """The result of a method, with the known values below and above the support."""
         z, shapes, scale = self._standardized(method, args, kwargs)
         low, high = self._support(*shapes)
         inside = 0.0 if low == -np.inf else low + 1 if high == np.inf else (low + high) / 2
@@ -173,7 +173,7 @@ class Continuous(_Distribution):
 
 
 def _known(x: Any, is_below: Any, below: float, is_above: Any, above: float, out: Any) -> Array:
-    """What is known below and above the support, and NaN for NaN; otherwise a result."""
+    """The known values below and above the support, and NaN for NaN; otherwise a result."""
     return where(is_below, below, where(is_above, above, where(x == x, out, np.nan)))
 
 
@@ -182,7 +182,7 @@ def _rest_of(function: Function) -> Function:
 
 
 def _log_of(function: Function, rest: Function) -> Function:
-    """The logarithm of a probability, accurate near 1 too, where `rest` is what is missing to 1."""
+    """The logarithm of a probability, also accurate near 1, where `rest` is 1 minus the probability."""
 
     def logarithm(*args: Any) -> Array:
         p = function(*args)

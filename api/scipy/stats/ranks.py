@@ -168,7 +168,7 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
     Args:
       a: an array.
       axis: an axis; None for all elements.
-      ddof: what is subtracted from the number of elements in the variance.
+      ddof: a number subtracted from the number of elements in the variance.
       nan_policy: "propagate", or "omit" to leave NaN out.
       keepdims: whether the axis stays, with length 1.
 
