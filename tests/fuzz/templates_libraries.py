@@ -229,12 +229,33 @@ def sparse_arrays(d: Draw, f: str) -> str:
         "bcsr_fromdense": rows,
         "random_bcoo": f"{f}(m.random.key({d.one(0, 7)}), (3, 4), nse={d.one(0.3, 4, 0)}, n_dense={d.one(0, 1)}, dtype='float32')",
         "sparsify": f"{f}(lambda s: {d.one('2 * s.T', 's[1:] - s[:2]', 'm.numpy.tanh(s) * s', 's @ s.T', 's.sum(0)')})({flat})",
-        "empty": f"{f}({d.one((2, 3), (4,))}, nse={d.one(0, 2)})",
-        "eye": f"{f}({d.one(3, 2)}, {d.one('None', 4)}, {d.one(0, 1, -1)})",
         **dict.fromkeys(("bcsr_sum_duplicates", "bcsr_todense"), f"{f}({rows})"),
         **dict.fromkeys(("bcoo_sort_indices", "bcoo_sum_duplicates", "bcoo_todense", "todense"), f"{f}({mat})"),
     }
+    matrix = f"A({values[0]}, 'float32')"
+    thin, wide = f"A({[[row[0], row[1]] for row in values[1]]}, 'float32')", f"A({values[1]}, 'float32').T"
+    nse = d.one("", ", nse=9", ", nse=12")
+    coo, csr = f"{m}.coo_fromdense({matrix}{nse})", f"{m}.csr_fromdense({matrix}{nse})"
+    arrays = "A([1.0, 2.0, 3.0], 'float32'), A([0, 2, 1], 'int32')"
+    made |= {
+        "COO": f"{f}(({arrays}, A([1, {d.one(1, 0)}, 3], 'int32')), shape=(3, 4))",
+        "CSR": f"{f}(({arrays}, A([0, 1, {d.one(1, 2, 3)}, 3], 'int32')), shape=(3, 4))",
+        "CSC": f"{f}(({arrays}, A([0, {d.one(0, 1)}, 2, 2, 3], 'int32')), shape=(3, 4))",
+        "empty": f"{f}({d.one((2, 3), (4, 1))}, {d.one('', 'sparse_format=' + repr(d.one('coo', 'csr', 'csc')), 'nse=2')})",
+        "eye": f"{f}({d.one(3, 2)}, {d.one('None', 4)}, {d.one(0, 1, -1)}, sparse_format={d.one('coo', 'csr', 'csc', 'bcoo')!r})",
+    }
     name = f.rpartition(".")[2]
+    kind, _, operation = name.partition("_")
+    if kind in ("coo", "csr"):
+        mat, transposed = (coo if kind == "coo" else csr), d.one(True, False)
+        vector = f"A({values[1][0][:3] if transposed else values[1][0]}, 'float32')"
+        operand = vector if operation == "matvec" else (thin if transposed else wide)
+        calls = {
+            "fromdense": f"{m}.todense({f}({matrix}{nse}, index_dtype={d.one('int32', 'int16')!r}))",
+            "todense": f"{f}({mat})",
+            **dict.fromkeys(("matvec", "matmat"), f"{f}({mat}, {operand}, transpose={transposed})"),
+        }
+        return calls[operation]
     if name in made:
         return f"{m}.todense({made[name]})"
     texts = {

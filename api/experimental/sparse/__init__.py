@@ -15,8 +15,31 @@ from primax.experimental.sparse.compressed import (
     bcsr_sum_duplicates,
     bcsr_todense,
 )
+from primax.experimental.sparse.coo import (
+    COO,
+    coo_fromdense,
+    coo_fromdense_p,
+    coo_matmat,
+    coo_matmat_p,
+    coo_matvec,
+    coo_matvec_p,
+    coo_todense,
+    coo_todense_p,
+)
 from primax.experimental.sparse.coordinates import JAXSparse, SparseEfficiencyError, SparseEfficiencyWarning
 from primax.experimental.sparse.create import empty, eye, random_bcoo, todense
+from primax.experimental.sparse.csr import (
+    CSC,
+    CSR,
+    csr_fromdense,
+    csr_fromdense_p,
+    csr_matmat,
+    csr_matmat_p,
+    csr_matvec,
+    csr_matvec_p,
+    csr_todense,
+    csr_todense_p,
+)
 from primax.experimental.sparse.derivatives import grad, jacfwd, jacobian, jacrev, value_and_grad
 from primax.experimental.sparse.products import (
     bcoo_dot_general,
@@ -45,6 +68,9 @@ from primax.experimental.sparse.transform import sparsify
 __all__ = [
     "BCOO",
     "BCSR",
+    "COO",
+    "CSC",
+    "CSR",
     "JAXSparse",
     "SparseEfficiencyError",
     "SparseEfficiencyWarning",
@@ -74,6 +100,22 @@ __all__ = [
     "bcsr_fromdense",
     "bcsr_sum_duplicates",
     "bcsr_todense",
+    "coo_fromdense",
+    "coo_fromdense_p",
+    "coo_matmat",
+    "coo_matmat_p",
+    "coo_matvec",
+    "coo_matvec_p",
+    "coo_todense",
+    "coo_todense_p",
+    "csr_fromdense",
+    "csr_fromdense_p",
+    "csr_matmat",
+    "csr_matmat_p",
+    "csr_matvec",
+    "csr_matvec_p",
+    "csr_todense",
+    "csr_todense_p",
     "empty",
     "eye",
     "grad",
@@ -87,10 +129,9 @@ __all__ = [
 ]
 
 _ABSENT = frozenset(
-    "COO CSC CSR CuSparseEfficiencyWarning SparseTracer load_npz save_npz sparsify_raw "
+    "CuSparseEfficiencyWarning SparseTracer load_npz save_npz sparsify_raw "
     "todense_p bcoo_conv_general_dilated bcoo_gather".split()
 )
-_PREFIXES = ("coo_", "csr_")
 
 
 def __getattr__(name: str) -> Any:
@@ -100,9 +141,8 @@ def __getattr__(name: str) -> Any:
       ImportError: the name is one of JAX's; `from ... import` would hide what an AttributeError says.
       AttributeError: it is none.
     """
-    if name in _ABSENT or name.startswith(_PREFIXES) or (name.startswith(("bcoo_", "bcsr_")) and name.endswith("_p")):
+    if name in _ABSENT or (name.startswith(("bcoo_", "bcsr_")) and name.endswith("_p")):
         raise ImportError(
-            f"primax.experimental.sparse.{name} is not there: sparse arrays are BCOO and BCSR arrays here, with "
-            "functions of their own; docs/sparse.md tells more, and docs/porting.md why"
+            f"primax.experimental.sparse.{name} is not there; docs/sparse.md tells what is, and docs/porting.md why"
         )
     raise AttributeError(f"module 'primax.experimental.sparse' has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,14 @@ from primax.experimental.sparse.coordinates import (
     check_index_dtype,
     check_sparse,
     known_shape,
+    over_batch,
+    refused,
     shape_of,
     with_full_batch,
 )
-from primax.experimental.sparse.rows import over_batch, scattered, taken, within
 from primax.extend.api_util import numpy_dtype, sequence
 from primax.extend.core import Array
+from primax.plugins.sparse import row_numbers, row_starts, taken, within
 
 __all__ = [
     "BCSR",
@@ -36,13 +38,6 @@ __all__ = [
     "bcsr_todense",
     "compressed",
 ]
-
-
-def _refused(operation: str) -> Callable[..., Any]:
-    def refuse(self: JAXSparse, *others: Any) -> Any:
-        raise NotImplementedError(f"{operation}: {self!r} has no such operation; use .to_bcoo(), or .todense()")
-
-    return refuse
 
 
 @tree_util.register_pytree_node_class
@@ -182,10 +177,6 @@ class BCSR(JAXSparse):
         columns, starts = (pnp.broadcast_to(x, (*batch, x.shape[-1])) for x in (self.indices, self.indptr))
         return BCOO((self.data, over_batch(_pairs, self.n_batch)(columns, starts)), shape=self.shape, **flags)
 
-    def todense(self) -> Array:
-        """The dense array."""
-        return self.to_bcoo().todense()
-
     def block_until_ready(self) -> BCSR:
         """Wait until the arrays are computed, and return this one."""
         for x in (self.data, self.indices, self.indptr):
@@ -223,16 +214,8 @@ class BCSR(JAXSparse):
     def __rmatmul__(self, other: Any) -> Any:
         return products.matmul(other, self)
 
-    __add__ = __radd__ = _refused("add")
-    __sub__ = __rsub__ = _refused("subtract")
-    __mul__ = __rmul__ = _refused("multiply")
-    __truediv__ = __rtruediv__ = _refused("divide")
-    __pow__ = _refused("power")
-    __neg__ = _refused("negative")
-    __abs__ = _refused("absolute")
-    __getitem__ = _refused("BCSR.__getitem__")
-    __eq__ = _refused("equal")
-    __ne__ = _refused("not_equal")
+    __eq__ = refused("equal")
+    __ne__ = refused("not_equal")
 
     def __bool__(self) -> bool:
         raise TypeError(f"the truth of {self!r} is not defined; use .todense()")
@@ -255,9 +238,7 @@ class BCSR(JAXSparse):
 
 def _pairs(columns: Any, starts: Any) -> Any:
     """The indices, of shape (nse, 2), of elements with these columns, whose rows start there."""
-    ones = pnp.ones(max(len(starts) - 1, 0), columns.dtype)
-    rows = pnp.cumsum(scattered((len(columns),), starts[1:, None], ones), dtype=columns.dtype)
-    return pnp.stack([rows, columns], axis=1)
+    return pnp.stack([row_numbers(starts, len(columns)).astype(columns.dtype), columns], axis=1)
 
 
 def _check_matrix(function: str, argument: str, mat: Coordinates) -> None:
@@ -306,11 +287,7 @@ def compressed(mat: BCOO) -> BCSR:
     data, indices = with_full_batch(mat)
     rows = mat.sparse_shape[0]
 
-    def starts(places: Any) -> Any:
-        counts = scattered((rows,), places[:, :1], pnp.ones(len(places), places.dtype))
-        return pnp.concatenate([pnp.zeros(1, places.dtype), pnp.cumsum(counts, dtype=places.dtype)])
-
-    parts = data, indices[..., 1], over_batch(starts, mat.n_batch)(indices)
+    parts = data, indices[..., 1], over_batch(lambda places: row_starts(places[:, 0], rows), mat.n_batch)(indices)
     return BCSR(parts, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, TypeVar
 
 from primax import numpy as pnp
 from primax.extend.api_util import integer, sequence
-from primax.extend.core import dtypes
+from primax.extend.core import Array, dtypes
+from primax.interpreters.vectorize import vmap
 
 __all__ = [
     "Coordinates",
@@ -23,6 +24,8 @@ __all__ = [
     "is_single",
     "known_shape",
     "operand",
+    "over_batch",
+    "refused",
     "shape_of",
     "with_full_batch",
 ]
@@ -38,14 +41,35 @@ class SparseEfficiencyWarning(UserWarning):
     """A layout stores more than the one before."""
 
 
+def refused(operation: str) -> Callable[..., Any]:
+    """A method that says that sparse arrays of a class lack an operation."""
+
+    def refuse(self: JAXSparse, *others: Any, **options: Any) -> Any:
+        raise NotImplementedError(f"{operation}: {self!r} has no such operation; use .to_bcoo(), or .todense()")
+
+    return refuse
+
+
 class JAXSparse:
-    """The base of sparse arrays: what they have in common with arrays."""
+    """The base of sparse arrays: what they have in common with arrays.
+
+    Args:
+      args: the arrays, which the class keeps.
+      shape: the shape.
+
+    Raises:
+      TypeError: `shape` is not a sequence of integers.
+      ValueError: a size is negative.
+    """
 
     __slots__ = ("shape",)
     __hash__ = None  # type: ignore[assignment]
     __array_ufunc__ = None  # arrays of NumPy leave operators to sparse arrays
 
     shape: tuple[int, ...]
+
+    def __init__(self, args: Any, *, shape: Sequence[int]) -> None:
+        self.shape = shape_of(type(self).__name__, "shape", shape)
 
     def to_bcoo(self) -> Any:
         """The same array as a BCOO array.
@@ -54,6 +78,11 @@ class JAXSparse:
           NotImplementedError: the class does not say how.
         """
         raise NotImplementedError(f"{type(self).__name__}.to_bcoo: the class must define it")
+
+    def todense(self) -> Array:
+        """The dense array."""
+        out: Array = self.to_bcoo().todense()
+        return out
 
     @property
     def ndim(self) -> int:
@@ -69,6 +98,17 @@ class JAXSparse:
         if not self.shape:
             raise TypeError(f"len() of {self!r}, which has no dimensions")
         return self.shape[0]
+
+    __add__ = __radd__ = refused("add")
+    __sub__ = __rsub__ = refused("subtract")
+    __mul__ = __rmul__ = refused("multiply")
+    __truediv__ = __rtruediv__ = refused("divide")
+    __matmul__ = __rmatmul__ = refused("matmul")
+    __pow__ = refused("power")
+    __neg__ = refused("negative")
+    __pos__ = refused("positive")
+    __abs__ = refused("absolute")
+    __getitem__ = refused("__getitem__")
 
 
 class Coordinates(JAXSparse):
@@ -294,6 +334,13 @@ def _check_parts(mat: Coordinates) -> None:
             raise ValueError(
                 f"{name}: {part} must have batch dimensions of {mat.batch_shape}, or of 1, got {value.shape[:n]}"
             )
+
+
+def over_batch(function: Callable[..., Any], n_batch: int) -> Callable[..., Any]:
+    """A function of one element of the batch as one of all."""
+    for _ in range(n_batch):
+        function = vmap(function)
+    return function
 
 
 def with_full_batch(mat: Coordinates) -> tuple[Any, Any]:

@@ -12,12 +12,17 @@ from primax import numpy as pnp
 from primax import random
 from primax.experimental.sparse.arrays import BCOO, bcoo_fromdense
 from primax.experimental.sparse.compressed import BCSR, compressed
-from primax.experimental.sparse.coordinates import as_array, check_index_dtype, shape_of
-from primax.experimental.sparse.rows import over_batch, rows_of
+from primax.experimental.sparse.coo import COO
+from primax.experimental.sparse.coordinates import JAXSparse, as_array, check_index_dtype, over_batch, shape_of
+from primax.experimental.sparse.csr import CSC, CSR
+from primax.experimental.sparse.matrices import diagonal
 from primax.extend.api_util import among, check_function, integer, numpy_dtype, real_number
 from primax.extend.core import Array
+from primax.plugins.sparse import rows_of
 
 __all__ = ["empty", "eye", "random_bcoo", "todense"]
+
+_MATRICES: dict[str, type[COO | CSR | CSC]] = {"coo": COO, "csr": CSR, "csc": CSC}
 
 
 def empty(
@@ -29,21 +34,21 @@ def empty(
     nse: int = 0,
     n_batch: int = 0,
     n_dense: int = 0,
-) -> BCOO | BCSR:
+) -> BCOO | BCSR | COO | CSR | CSC:
     """A sparse array of zeros.
 
     Args:
       shape: the shape.
       dtype: the dtype; that of `primax.numpy.zeros` if None.
       index_dtype: the dtype of the indices.
-      sparse_format: "bcoo" or "bcsr".
-      nse: how many elements can be stored.
-      n_batch: how many leading dimensions are batch dimensions.
-      n_dense: how many trailing dimensions are dense.
+      sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
+      nse: how many elements can be stored; 0 for the last three.
+      n_batch: how many leading dimensions are batch dimensions; 0 for the last three.
+      n_dense: how many trailing dimensions are dense; 0 for the last three.
 
     Raises:
-      ValueError: a number is out of range.
-      NotImplementedError: there is no such format.
+      TypeError: the format has no such argument.
+      ValueError: a number is out of range, or there is no such format.
     """
     sizes = shape_of("empty", "shape", shape)
     _check_format("empty", sparse_format)
@@ -53,6 +58,9 @@ def empty(
             f"empty: n_batch, n_dense and nse must be at least 0, and n_batch + n_dense at most {len(sizes)}, got {n}, "
             f"{dense} and {nse}"
         )
+    if sparse_format in _MATRICES:
+        _check_plain("empty", sparse_format, nse=nse, n_batch=n, n_dense=dense)
+        return _MATRICES[sparse_format]._empty(sizes, dtype=dtype, index_dtype=index_dtype)
     kind = numpy_dtype("empty", "index_dtype", index_dtype)
     middle = sizes[n : len(sizes) - dense]
     check_index_dtype("empty", "index_dtype", kind, middle)
@@ -71,7 +79,7 @@ def eye(
     *,
     n_batch: int = 0,
     n_dense: int = 0,
-) -> BCOO | BCSR:
+) -> BCOO | BCSR | COO | CSR | CSC:
     """A sparse matrix with ones on a diagonal.
 
     Args:
@@ -80,36 +88,37 @@ def eye(
       k: which diagonal: above the main one if positive, below it if negative.
       dtype: the dtype; that of `primax.numpy.eye` if None.
       index_dtype: the dtype of the indices.
-      sparse_format: "bcoo" or "bcsr".
-      n_batch: how many leading dimensions are batch dimensions.
-      n_dense: how many trailing dimensions are dense.
+      sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
+      n_batch: how many leading dimensions are batch dimensions; 0 for the last three.
+      n_dense: how many trailing dimensions are dense; 0 for the last three.
 
     Raises:
-      TypeError: a size is not an integer.
-      ValueError: a number is out of range.
-      NotImplementedError: there is no such format.
+      TypeError: a size is not an integer, or the format has no such argument.
+      ValueError: a number is out of range, or there is no such format.
     """
     _check_format("eye", sparse_format)
-    rows = integer("eye", "N", N)
-    columns = rows if M is None else integer("eye", "M", M)
-    place = min(max(integer("eye", "k", k), -rows), columns)
+    columns = N if M is None else M
     n, dense = integer("eye", "n_batch", n_batch), integer("eye", "n_dense", n_dense)
-    if min(rows, columns) < 0:
-        raise ValueError(f"eye: N and M must be at least 0, got {rows} and {columns}")
-    kind = numpy_dtype("eye", "index_dtype", index_dtype)
-    check_index_dtype("eye", "index_dtype", kind, (rows, columns))
-    count = max(min(rows + min(place, 0), columns - max(place, 0)), 0)
-    steps = pnp.arange(count, dtype=kind)
-    indices = pnp.stack([steps + max(-place, 0), steps + max(place, 0)], axis=1)
-    mat = BCOO((pnp.ones(count, dtype), indices), shape=(rows, columns), indices_sorted=True, unique_indices=True)
+    if sparse_format in _MATRICES:
+        _check_plain("eye", sparse_format, n_batch=n, n_dense=dense)
+        return _MATRICES[sparse_format]._eye(N, columns, k, dtype=dtype, index_dtype=index_dtype)
+    sizes, data, row, col = diagonal("eye", N, columns, k, dtype, index_dtype)
+    mat = BCOO((data, pnp.stack([row, col], axis=1)), shape=sizes, indices_sorted=True, unique_indices=True)
     if n or dense:
-        mat = bcoo_fromdense(mat.todense(), n_batch=n, n_dense=dense, index_dtype=kind)
+        mat = bcoo_fromdense(mat.todense(), n_batch=n, n_dense=dense, index_dtype=index_dtype)
     return _as_format(mat, sparse_format)
 
 
 def _check_format(function: str, sparse_format: Any) -> None:
-    if not among(sparse_format, ("bcoo", "bcsr")):
-        raise NotImplementedError(f'{function}: sparse_format must be "bcoo" or "bcsr", got {sparse_format!r}')
+    formats = ("bcoo", "bcsr", *_MATRICES)
+    if not among(sparse_format, formats):
+        raise ValueError(f"{function}: sparse_format must be one of {', '.join(formats)}, got {sparse_format!r}")
+
+
+def _check_plain(function: str, sparse_format: str, **numbers: int) -> None:
+    for name, number in numbers.items():
+        if number:
+            raise TypeError(f'{function}: {name} must be 0 for sparse_format "{sparse_format}", got {number}')
 
 
 def _as_format(mat: BCOO, sparse_format: str) -> BCOO | BCSR:
@@ -193,7 +202,7 @@ def todense(arr: Any) -> Array:
     Raises:
       TypeError: it is none.
     """
-    if isinstance(arr, (BCOO, BCSR)):
+    if isinstance(arr, JAXSparse):
         return arr.todense()
     out: Array = as_array("todense", "arr", arr)
     return out

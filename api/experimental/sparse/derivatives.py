@@ -33,10 +33,9 @@ def _with_data(tree: Any, data: Any) -> Any:
 
 def _like(mat: Any, data: Any) -> Any:
     before = data.shape[: data.ndim - mat.data.ndim]
-    (_, *others), _ = mat.tree_flatten()
-    flags = {"indices_sorted": mat.indices_sorted, "unique_indices": mat.unique_indices}
+    (_, *others), aux = mat.tree_flatten()
     parts = [pnp.broadcast_to(x, before + x.shape) if before else x for x in others]
-    return type(mat)((data, *parts), shape=before + mat.shape, **flags)
+    return type(mat).tree_unflatten(aux, (data, *parts))
 
 
 def _transformed(

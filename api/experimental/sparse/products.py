@@ -17,15 +17,16 @@ from primax.experimental.sparse.coordinates import (
     check_sparse,
     is_single,
     operand,
+    over_batch,
     with_full_batch,
 )
-from primax.experimental.sparse.rows import cleared, over_batch, scattered, taken, within
 from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim
 from primax.experimental.sparse.storage import bcoo_todense, capped
 from primax.extend.api_util import numpy_dtype, sequence
 from primax.extend.core import Array
 from primax.interpreters.vectorize import vmap
 from primax.lax import dot_general
+from primax.plugins.sparse import cleared, contracted, taken, within
 
 __all__ = [
     "added",
@@ -181,9 +182,9 @@ def _numbers(name: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> tuple[tup
                 f"{name}: {kind} dimensions must have the same sizes in lhs and rhs, got {sizes[0]} and {sizes[1]} for "
                 f"shapes {lhs.shape} and {rhs.shape}"
             )
-    for side, contracted, batch in (("lhs", out[0], out[2]), ("rhs", out[1], out[3])):
-        if set(contracted) & set(batch):
-            raise ValueError(f"{name}: {side} must contract no batch dimension, got {contracted} and {batch}")
+    for side, axes, batch in (("lhs", out[0], out[2]), ("rhs", out[1], out[3])):
+        if set(axes) & set(batch):
+            raise ValueError(f"{name}: {side} must contract no batch dimension, got {axes} and {batch}")
     return out
 
 
@@ -256,49 +257,44 @@ def _of_dense(mat: Coordinates, x: Any, mc: Any, xc: Any, mb: Any, xb: Any, dtyp
     _check_dot(mat, mc, mb)
     n, k = mat.n_batch, mat.n_sparse
     partner = dict(zip([*mc, *mb], [*xc, *xb], strict=True))
-    contracted = [axis for axis in range(n, n + k) if axis in mc]
-    free = [axis - n for axis in range(n, n + k) if axis not in mc]
+    summed = [axis for axis in range(n, n + k) if axis in mc]
+    kept = [axis - n for axis in range(n, n + k) if axis not in mc]
     mapped = [axis for axis in range(n) if axis in partner]
     others = [axis for axis in range(x.ndim) if axis not in partner.values()]
-    x = x.transpose(*(partner[axis] for axis in [*mapped, *contracted]), *others).astype(dtype)
-    sizes = [mat.sparse_shape[i] for i in free]
+    x = x.transpose(*(partner[axis] for axis in [*mapped, *summed]), *others).astype(dtype)
 
     def of_one(data: Any, indices: Any, rest: Any) -> Any:
+        data = data.astype(dtype)
+        if kept:
+            return contracted(data, indices, rest, mat.sparse_shape, [axis - n for axis in summed], kept)
         rows, valid = within(indices, mat.sparse_shape)
-        data = cleared(data, valid).astype(dtype)
-        if contracted:
-            rest = taken(rest, rows[:, np.array([axis - n for axis in contracted])])
-            if not free:
-                return pnp.tensordot(data, rest, axes=((0,), (0,)), precision=precision)
-        elif not free:
-            return pnp.tensordot(pnp.sum(data, axis=0, dtype=dtype), rest, axes=0)
-        else:
-            rest = rest[None]
-        blocks = data.reshape(data.shape + (1,) * len(others)) * pnp.expand_dims(rest, tuple(range(1, data.ndim)))
-        return scattered(sizes, rows[:, np.array(free)], blocks)
+        data = cleared(data, valid)
+        if summed:
+            return pnp.tensordot(data, taken(rest, rows), axes=((0,), (0,)), precision=precision)
+        return pnp.tensordot(pnp.sum(data, axis=0, dtype=dtype), rest, axes=0)
 
     function = of_one
     for axis in reversed(range(n)):
         function = vmap(function, in_axes=(0, 0, 0 if axis in mapped else None))
     out = function(*with_full_batch(mat), x)
-    summed = [axis for axis in mapped if axis in mc]
-    out = pnp.sum(out, axis=tuple(summed), dtype=dtype) if summed else out
-    left = [axis for axis in range(n) if axis not in summed]
+    gone = [axis for axis in mapped if axis in mc]
+    out = pnp.sum(out, axis=tuple(gone), dtype=dtype) if gone else out
+    left = [axis for axis in range(n) if axis not in gone]
     first = [left.index(axis) for axis in mb]
     return out.transpose(*first, *(axis for axis in range(out.ndim) if axis not in first))
 
 
 def _of_sparse(lhs: _T, rhs: Coordinates, lc: Any, rc: Any, lb: Any, rb: Any, dtype: Any) -> _T:
-    for mat, contracted, batch in ((lhs, lc, lb), (rhs, rc, rb)):
-        _check_dot(mat, contracted, batch)
+    for mat, axes, batch in ((lhs, lc, lb), (rhs, rc, rb)):
+        _check_dot(mat, axes, batch)
         if mat.n_dense:
             raise NotImplementedError(
                 f"bcoo_dot_general: two sparse operands must have no dense dimensions, got {mat!r}; use "
                 "update_layout(n_dense=0) first"
             )
-        if any(axis < mat.n_batch for axis in contracted):
+        if any(axis < mat.n_batch for axis in axes):
             raise NotImplementedError(
-                f"bcoo_dot_general: contracting dimensions {tuple(contracted)} of two sparse operands must be sparse "
+                f"bcoo_dot_general: contracting dimensions {tuple(axes)} of two sparse operands must be sparse "
                 f"in {mat!r}; use update_layout(n_batch=) first"
             )
     n, m = lhs.n_batch, rhs.n_batch

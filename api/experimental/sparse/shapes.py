@@ -15,11 +15,12 @@ from primax.experimental.sparse.coordinates import (
     axes_of,
     check_none,
     check_sparse,
+    over_batch,
     shape_of,
     with_full_batch,
 )
-from primax.experimental.sparse.rows import cleared, over_batch, rows_of, within
 from primax.extend.api_util import integer, sequence
+from primax.plugins.sparse import cleared, rows_of, within
 
 __all__ = [
     "bcoo_broadcast_in_dim",

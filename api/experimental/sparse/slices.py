@@ -9,12 +9,19 @@ import numpy as np
 
 from primax import lax
 from primax import numpy as pnp
-from primax.experimental.sparse.coordinates import Coordinates, axes_of, check_sparse, shape_of, with_full_batch
-from primax.experimental.sparse.rows import cleared, over_batch, within
+from primax.experimental.sparse.coordinates import (
+    Coordinates,
+    axes_of,
+    check_sparse,
+    over_batch,
+    shape_of,
+    with_full_batch,
+)
 from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_squeeze
 from primax.experimental.sparse.storage import capped
 from primax.extend.api_util import sequence
 from primax.extend.core import dtypes
+from primax.plugins.sparse import cleared, within
 
 __all__ = ["bcoo_dynamic_slice", "bcoo_rev", "bcoo_slice", "indexed"]
 

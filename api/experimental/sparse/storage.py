@@ -17,11 +17,12 @@ from primax.experimental.sparse.coordinates import (
     as_array,
     check_index_dtype,
     check_sparse,
+    over_batch,
     with_full_batch,
 )
-from primax.experimental.sparse.rows import cleared, over_batch, rows_of, scattered, taken, within
 from primax.extend.api_util import integer, numpy_dtype
 from primax.extend.core import Array, Tracer
+from primax.plugins.sparse import cleared, positions, rows_of, scattered, taken, within
 
 __all__ = [
     "bcoo_extract",
@@ -31,6 +32,7 @@ __all__ = [
     "bcoo_update_layout",
     "capped",
     "parts_of_dense",
+    "stored_count",
     "with_unique_indices",
     "without_duplicates",
 ]
@@ -52,19 +54,20 @@ def parts_of_dense(function: str, mat: Any, nse: Any, n_batch: Any, n_dense: Any
     mask = mat != 0
     if n_dense:
         mask = pnp.any(mask, axis=tuple(range(-n_dense, 0)))
-    nse = _count(function, nse, pnp.sum(mask, axis=tuple(range(n_batch, mask.ndim))))
+    nse = stored_count(function, nse, pnp.sum(mask, axis=tuple(range(n_batch, mask.ndim))))
     sizes = mask.shape[n_batch:]
     total = prod(sizes)
 
     def of_one(x: Any, nonzero: Any) -> tuple[Any, Any]:
-        flat = pnp.nonzero(nonzero.reshape(-1), size=nse, fill_value=total)[0]
+        flat, _ = positions(nonzero.reshape(-1), nse)
         data = taken(x.reshape(total, *x.shape[len(sizes) :]), flat[:, None])
         return data, rows_of(flat, sizes, kind)
 
     return over_batch(of_one, n_batch)(mat, mask)
 
 
-def _count(function: str, nse: Any, counts: Any) -> int:
+def stored_count(function: str, nse: Any, counts: Any) -> int:
+    """How many elements are stored: `nse`, or if it is None, as many as there are, which must be known."""
     if nse is not None:
         nse = integer(function, "nse", nse)
         if nse < 0:
@@ -189,7 +192,7 @@ def without_duplicates(function: str, mat: _T, nse: Any, remove_zeros: Any) -> _
         return cleared(data[order], valid), rows, pnp.where(valid, pnp.cumsum(first) - 1, len(rows)), pnp.sum(first)
 
     data, rows, places, counts = over_batch(sort, mat.n_batch)(*with_full_batch(mat))
-    size = _count(function, nse, counts)
+    size = stored_count(function, nse, counts)
 
     def gather(data: Any, rows: Any, places: Any) -> tuple[Any, Any]:
         summed = scattered((size,), places[:, None], data)

@@ -1,0 +1,218 @@
+"""CSR and CSC arrays: matrices whose elements are stored row after row, or column after column, and their products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from primax import numpy as pnp
+from primax import tree_util
+from primax.experimental.sparse.coordinates import as_array
+from primax.experimental.sparse.matrices import Matrix, check_matrix, diagonal, no_elements
+from primax.experimental.sparse.storage import stored_count
+from primax.extend.api_util import numpy_dtype
+from primax.extend.core import Array
+from primax.plugins.sparse import CSC as _BY_COLUMNS
+from primax.plugins.sparse import CSR as _BY_ROWS
+from primax.plugins.sparse import csr_fromdense_p, csr_matmat_p, csr_matvec_p, csr_todense_p, row_starts
+
+__all__ = [
+    "CSC",
+    "CSR",
+    "csr_fromdense",
+    "csr_fromdense_p",
+    "csr_matmat",
+    "csr_matmat_p",
+    "csr_matvec",
+    "csr_matvec_p",
+    "csr_todense",
+    "csr_todense_p",
+]
+
+
+@tree_util.register_pytree_node_class
+class CSR(Matrix):
+    """A sparse matrix: elements row after row, and their columns. A pytree.
+
+    Args:
+      args: (data, indices, indptr): the elements, and integers: `indices`, their columns, of the same shape (nse,), and
+        `indptr`, where each row starts and the last ends, of shape (rows + 1,). What comes after the last row counts
+        for nothing.
+      shape: the numbers of rows and columns.
+
+    Raises:
+      TypeError: an argument is not an array, or the indices are no integers, or of two dtypes.
+      ValueError: the shapes do not fit.
+
+    >>> import primax.numpy as pnp
+    >>> from primax.experimental.sparse import CSR
+    >>> mat = CSR.fromdense(pnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> mat, mat.indices.tolist(), mat.indptr.tolist()
+    (CSR(float32[2, 2], nse=2), [1, 0], [0, 1, 2])
+    >>> (mat @ pnp.array([1.0, 10.0])).tolist()
+    [20.0, 3.0]
+    """
+
+    __slots__ = ("indices", "indptr")
+
+    _layout = _BY_ROWS
+    indices: Any
+    indptr: Any
+
+    @classmethod
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+        """Make it of a dense matrix; see `csr_fromdense`."""
+        return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+    @classmethod
+    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> CSR:
+        sizes, data, indices = no_elements("CSR._empty", shape, dtype, index_dtype)
+        return cls((data, indices, pnp.zeros(sizes[0] + 1, indices.dtype)), shape=sizes)
+
+    @classmethod
+    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> CSR:
+        sizes, data, rows, columns = diagonal("CSR._eye", N, M, k, dtype, index_dtype)
+        return cls((data, columns, row_starts(rows, sizes[0])), shape=sizes)
+
+    def todense(self) -> Array:
+        """The dense matrix; see `csr_todense`."""
+        return csr_todense(self)
+
+    def _transposed(self) -> CSC:
+        return CSC(self._bufs, shape=self.shape[::-1])
+
+    def _times(self, x: Any) -> Array:
+        return csr_matvec(self, x) if x.ndim == 1 else csr_matmat(self, x)
+
+
+@tree_util.register_pytree_node_class
+class CSC(Matrix):
+    """A sparse matrix: elements column after column, and their rows. A pytree.
+
+    Args:
+      args: (data, indices, indptr): the elements, and integers: `indices`, their rows, of the same shape (nse,), and
+        `indptr`, where each column starts and the last ends, of shape (columns + 1,). What comes after the last column
+        counts for nothing.
+      shape: the numbers of rows and columns.
+
+    Raises:
+      TypeError: an argument is not an array, or the indices are no integers, or of two dtypes.
+      ValueError: the shapes do not fit.
+
+    >>> import primax.numpy as pnp
+    >>> from primax.experimental.sparse import CSC
+    >>> mat = CSC.fromdense(pnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> mat, mat.data.tolist(), mat.T
+    (CSC(float32[2, 2], nse=2), [3.0, 2.0], CSR(float32[2, 2], nse=2))
+    >>> (mat @ pnp.array([1.0, 10.0])).tolist()
+    [20.0, 3.0]
+    """
+
+    __slots__ = ("indices", "indptr")
+
+    _layout = _BY_COLUMNS
+    indices: Any
+    indptr: Any
+
+    @classmethod
+    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
+        """Make it of a dense matrix; see `csr_fromdense`, whose `nse` and `index_dtype` it takes."""
+        dense = as_array("CSC.fromdense", "mat", mat)
+        if dense.ndim != 2:
+            raise ValueError(f"CSC.fromdense: mat must have two dimensions, got {dense.ndim} of shape {dense.shape}")
+        return csr_fromdense(dense.T, nse=nse, index_dtype=index_dtype)._transposed()
+
+    @classmethod
+    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> CSC:
+        sizes, data, indices = no_elements("CSC._empty", shape, dtype, index_dtype)
+        return cls((data, indices, pnp.zeros(sizes[1] + 1, indices.dtype)), shape=sizes)
+
+    @classmethod
+    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> CSC:
+        sizes, data, rows, columns = diagonal("CSC._eye", N, M, k, dtype, index_dtype)
+        return cls((data, rows, row_starts(columns, sizes[1])), shape=sizes)
+
+    def todense(self) -> Array:
+        """The dense matrix; see `csr_todense`."""
+        return csr_todense(self._transposed()).T
+
+    def _transposed(self) -> CSR:
+        return CSR(self._bufs, shape=self.shape[::-1])
+
+    def _times(self, x: Any) -> Array:
+        rows = self._transposed()
+        return csr_matvec(rows, x, transpose=True) if x.ndim == 1 else csr_matmat(rows, x, transpose=True)
+
+
+def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+    """A CSR array of the elements of a dense matrix that are not 0.
+
+    Args:
+      mat: an array of two dimensions.
+      nse: how many elements are stored, with zeros after the last row for those that there are not, and without those
+        past it; as many as there are if None, which a compiled function cannot know.
+      index_dtype: the dtype of the indices.
+
+    Raises:
+      TypeError: `mat` is not an array, `nse` no integer, or `index_dtype` none of integers.
+      ValueError: `mat` has other dimensions, `index_dtype` does not hold their sizes, or `nse` is negative, or None
+        where `mat` is traced.
+
+    >>> import primax.numpy as pnp
+    >>> from primax.experimental.sparse import csr_fromdense
+    >>> csr_fromdense(pnp.array([[0, 2], [3, 0]])).indptr.tolist()
+    [0, 1, 2]
+    """
+    dense = as_array("csr_fromdense", "mat", mat)
+    count = stored_count("csr_fromdense", nse, None if nse is not None else pnp.sum(dense != 0))
+    kind = numpy_dtype("csr_fromdense", "index_dtype", index_dtype)
+    return CSR(csr_fromdense_p.bind(dense, nse=count, index_dtype=kind), shape=dense.shape)
+
+
+def csr_todense(mat: CSR) -> Array:
+    """The dense matrix; elements with the same indices add up.
+
+    Args:
+      mat: a CSR array.
+
+    Raises:
+      TypeError: it is none.
+    """
+    check_matrix("csr_todense", CSR, mat)
+    return csr_todense_p.bind(*mat._bufs, shape=mat.shape)
+
+
+def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Array:
+    """The product of a CSR array and a dense vector.
+
+    Args:
+      mat: a CSR array.
+      v: a vector of the dtype of `mat`.
+      transpose: whether the transpose of `mat` is multiplied.
+
+    Raises:
+      TypeError: `mat` is no CSR array, or `v` not an array of its dtype.
+      ValueError: `v` has another shape.
+    """
+    check_matrix("csr_matvec", CSR, mat)
+    vector = as_array("csr_matvec", "v", v)
+    return csr_matvec_p.bind(*mat._bufs, vector, shape=mat.shape, transpose=bool(transpose))
+
+
+def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Array:
+    """The product of a CSR array and a dense matrix.
+
+    Args:
+      mat: a CSR array.
+      B: a matrix of the dtype of `mat`.
+      transpose: whether the transpose of `mat` is multiplied.
+
+    Raises:
+      TypeError: `mat` is no CSR array, or `B` not an array of its dtype.
+      ValueError: `B` has another shape.
+    """
+    check_matrix("csr_matmat", CSR, mat)
+    columns = as_array("csr_matmat", "B", B)
+    return csr_matmat_p.bind(*mat._bufs, columns, shape=mat.shape, transpose=bool(transpose))
