@@ -56,17 +56,17 @@ _DROP = GatherScatterMode.FILL_OR_DROP
 
 
 def within(indices: Any, sizes: Sequence[int]) -> tuple[Any, Any]:
-    """Rows of indices counted from the front, and which of them are in range in all dimensions."""
+    """Rows of indices counted from the front, and which of them are in range in all dimensions; also of batches."""
     positive = _from_the_front(indices, sizes)
     aval = get_aval(positive)
     if not len(sizes):
-        return positive, full(aval.shape[:1], True, np.bool_)
+        return positive, full(aval.shape[:-1], True, np.bool_)
     inside = bitwise_and(ge(positive, aval.dtype.type(0)), lt(positive, _for_each_row(sizes, aval)))
-    return positive, reduce_and(inside, (1,))
+    return positive, reduce_and(inside, (aval.ndim - 1,))
 
 
 def _for_each_row(sizes: Sequence[int], aval: ShapedArray) -> Any:
-    return broadcast_in_dim_p.bind(np.array(sizes, aval.dtype), shape=aval.shape, broadcast_dimensions=(1,))
+    return broadcast_in_dim_p.bind(np.array(sizes, aval.dtype), shape=aval.shape, broadcast_dimensions=(aval.ndim - 1,))
 
 
 def _from_the_front(indices: Any, sizes: Sequence[int]) -> Any:
