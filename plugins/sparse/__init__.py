@@ -16,7 +16,7 @@ from primax.plugins.sparse.elements import (
     taken,
     within,
 )
-from primax.plugins.sparse.layouts import COO, CSC, CSR, COOInfo, Layout, check_indices
+from primax.plugins.sparse.layouts import BY_COLUMNS, BY_COORDINATES, BY_ROWS, COOInfo, Layout, check_indices
 from primax.plugins.sparse.matrices import (
     coo_fromdense_p,
     coo_matmat_p,
@@ -29,9 +29,9 @@ from primax.plugins.sparse.matrices import (
 )
 
 __all__ = [
-    "COO",
-    "CSC",
-    "CSR",
+    "BY_COLUMNS",
+    "BY_COORDINATES",
+    "BY_ROWS",
     "COOInfo",
     "Layout",
     "check_indices",

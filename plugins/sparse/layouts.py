@@ -10,7 +10,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.plugins.sparse.elements import row_numbers
 from primax.plugins.structural import concatenate, reshape
 
-__all__ = ["COO", "CSC", "CSR", "COOInfo", "Layout", "check_indices"]
+__all__ = ["BY_COLUMNS", "BY_COORDINATES", "BY_ROWS", "COOInfo", "Layout", "check_indices"]
 
 
 class COOInfo(NamedTuple):
@@ -88,21 +88,21 @@ def _pairs(row: Any, col: Any) -> Any:
     return concatenate([reshape(x, (*get_aval(x).shape, 1)) for x in (row, col)], 1)
 
 
-COO = Layout(
+BY_COORDINATES = Layout(
     "coo",
     ("row", "col"),
     lambda params: params["spinfo"].shape,
     _pairs,
     lambda nse, shape: (nse, nse),
 )
-CSR = Layout(
+BY_ROWS = Layout(
     "csr",
     ("indices", "indptr"),
     lambda params: params["shape"],
     lambda indices, indptr: _pairs(row_numbers(indptr, get_aval(indices).shape[0]), indices),
     lambda nse, shape: (nse, shape[0] + 1),
 )
-CSC = Layout(
+BY_COLUMNS = Layout(
     "csc",
     ("indices", "indptr"),
     lambda params: params["shape"],

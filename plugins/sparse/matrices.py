@@ -14,7 +14,7 @@ from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import mul
 from primax.plugins.comparison import lt, ne
 from primax.plugins.sparse.elements import cleared, contracted, positions, row_starts, rows_of, scattered, taken
-from primax.plugins.sparse.layouts import COO, CSR, Layout, check_indices
+from primax.plugins.sparse.layouts import BY_COORDINATES, BY_ROWS, Layout, check_indices
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     convert_element_type,
@@ -78,7 +78,7 @@ def _fromdense_rules(primitive: core.Primitive, layout: Layout) -> Rules:
             raise ValueError(f"{name}: mat must have two dimensions, got {mat.str_short()}")
         if nse < 0:
             raise ValueError(f"{name}: nse must be at least 0, got {nse}")
-        check_indices(name, "index_dtype", index_dtype, (*mat.shape, nse) if layout is CSR else mat.shape)
+        check_indices(name, "index_dtype", index_dtype, (*mat.shape, nse) if layout is BY_ROWS else mat.shape)
         lengths = layout.lengths(nse, mat.shape)
         return [ShapedArray((nse,), mat.dtype), *(ShapedArray((n,), np.dtype(index_dtype)) for n in lengths)]
 
@@ -90,7 +90,7 @@ def _fromdense_rules(primitive: core.Primitive, layout: Layout) -> Rules:
         rows = rows_of(places, shape, index_dtype)
         # As in jax: what is stored without need is a zero at the first place.
         row, col = (cleared(_column(rows, i), used) for i in (0, 1))
-        return [data, row, col] if layout is COO else [data, col, row_starts(_column(rows, 0), shape[0])]
+        return [data, row, col] if layout is BY_COORDINATES else [data, col, row_starts(_column(rows, 0), shape[0])]
 
     def jvp(primals: Any, tangents: Any, *, nse: int, index_dtype: Any) -> tuple[Any, Any]:
         (mat,), (t,) = primals, tangents
@@ -201,12 +201,12 @@ def _single(rows: Any, i: int) -> Any:
 
 
 RULES: Table = {
-    coo_fromdense_p: _fromdense_rules(coo_fromdense_p, COO),
-    coo_todense_p: _todense_rules(coo_todense_p, COO),
-    coo_matvec_p: _product_rules(coo_matvec_p, COO, 1),
-    coo_matmat_p: _product_rules(coo_matmat_p, COO, 2),
-    csr_fromdense_p: _fromdense_rules(csr_fromdense_p, CSR),
-    csr_todense_p: _todense_rules(csr_todense_p, CSR),
-    csr_matvec_p: _product_rules(csr_matvec_p, CSR, 1),
-    csr_matmat_p: _product_rules(csr_matmat_p, CSR, 2),
+    coo_fromdense_p: _fromdense_rules(coo_fromdense_p, BY_COORDINATES),
+    coo_todense_p: _todense_rules(coo_todense_p, BY_COORDINATES),
+    coo_matvec_p: _product_rules(coo_matvec_p, BY_COORDINATES, 1),
+    coo_matmat_p: _product_rules(coo_matmat_p, BY_COORDINATES, 2),
+    csr_fromdense_p: _fromdense_rules(csr_fromdense_p, BY_ROWS),
+    csr_todense_p: _todense_rules(csr_todense_p, BY_ROWS),
+    csr_matvec_p: _product_rules(csr_matvec_p, BY_ROWS, 1),
+    csr_matmat_p: _product_rules(csr_matmat_p, BY_ROWS, 2),
 }

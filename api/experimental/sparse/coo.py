@@ -14,8 +14,7 @@ from primax.experimental.sparse.matrices import Matrix, check_matrix, diagonal, 
 from primax.experimental.sparse.storage import stored_count
 from primax.extend.api_util import numpy_dtype
 from primax.extend.core import Array
-from primax.plugins.sparse import COO as _LAYOUT
-from primax.plugins.sparse import COOInfo, coo_fromdense_p, coo_matmat_p, coo_matvec_p, coo_todense_p
+from primax.plugins.sparse import BY_COORDINATES, COOInfo, coo_fromdense_p, coo_matmat_p, coo_matvec_p, coo_todense_p
 
 __all__ = [
     "COO",
@@ -57,7 +56,7 @@ class COO(Matrix):
 
     __slots__ = ("_cols_sorted", "_rows_sorted", "col", "row")
 
-    _layout = _LAYOUT
+    _layout = BY_COORDINATES
     row: Any
     col: Any
     _rows_sorted: bool

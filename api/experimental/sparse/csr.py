@@ -14,9 +14,15 @@ from primax.experimental.sparse.matrices import Matrix, check_matrix, diagonal, 
 from primax.experimental.sparse.storage import stored_count
 from primax.extend.api_util import numpy_dtype
 from primax.extend.core import Array
-from primax.plugins.sparse import CSC as _BY_COLUMNS
-from primax.plugins.sparse import CSR as _BY_ROWS
-from primax.plugins.sparse import csr_fromdense_p, csr_matmat_p, csr_matvec_p, csr_todense_p, row_starts
+from primax.plugins.sparse import (
+    BY_COLUMNS,
+    BY_ROWS,
+    csr_fromdense_p,
+    csr_matmat_p,
+    csr_matvec_p,
+    csr_todense_p,
+    row_starts,
+)
 
 __all__ = [
     "CSC",
@@ -57,7 +63,7 @@ class CSR(Matrix):
 
     __slots__ = ("indices", "indptr")
 
-    _layout = _BY_ROWS
+    _layout = BY_ROWS
     indices: Any
     indptr: Any
 
@@ -112,7 +118,7 @@ class CSC(Matrix):
 
     __slots__ = ("indices", "indptr")
 
-    _layout = _BY_COLUMNS
+    _layout = BY_COLUMNS
     indices: Any
     indptr: Any
 
