@@ -79,9 +79,10 @@ def _of_dense(reference: Callable[..., Any]) -> Callable[[], list[core.Sample]]:
     """Matrices of which all that is stored, and more, or less, is asked for; the last has zeros, which do not count."""
     full = numbers((2, 3))
     gaps = np.where(np.arange(6).reshape(2, 3) % 2 == 1, full, np.float32(0))
+    kind = {"index_dtype": np.dtype(np.int32)}
     return lambda: [
-        core.Sample([mat], {"nse": nse, "index_dtype": np.dtype(np.int32)}, vary=_scaled, reference=reference, **kind)
-        for mat, nse, kind in ((full, 6, {}), (full, 4, {}), (gaps, 4, {"singular": True}))
+        core.Sample([mat], {"nse": nse, **kind}, vary=_scaled, reference=reference, singular=mat is gaps)
+        for mat, nse in ((full, 6), (full, 4), (gaps, 4))
     ]
 
 
