@@ -247,7 +247,7 @@ def sparse_arrays(d: Draw, f: str) -> str:
     name = f.rpartition(".")[2]
     kind, _, operation = name.partition("_")
     if kind in ("coo", "csr"):
-        mat, transposed = (coo if kind == "coo" else csr), d.one(True, False)
+        mat, transposed = (coo if kind == "coo" else csr), d.rng.random() < 0.5
         vector = f"A({values[1][0][:3] if transposed else values[1][0]}, 'float32')"
         operand = vector if operation == "matvec" else (thin if transposed else wide)
         calls = {
