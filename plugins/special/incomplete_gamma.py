@@ -272,7 +272,7 @@ def _igamma_grad_a(a: Num, x: Num) -> Num:
 
 def _random_gamma_grad(a: Num, x: Num) -> Num:
     slope, valid = _slope_of_tail(a, x)
-    return select(valid, -slope * x / a, _limits(a, x, 0, math.inf))
+    return select(valid, -slope * x / abs(a), _limits(a, x, 0, math.inf))
 
 
 def times_log(exponent: Any, logarithm: Any) -> Array:
