@@ -10,7 +10,7 @@ from primax.core import _jaxlib, rules
 from primax.core.arguments import name_of
 from primax.core.avals import ShapedArray
 from primax.core.config import enable_x64
-from primax.core.diagnostics import blame, of_call, shorten, wrong
+from primax.core.diagnostics import blame, encodable, of_call, shorten, wrong
 from primax.core.dtypes import canonicalize_dtype
 from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, MissingRuleError, RuleError
@@ -353,9 +353,9 @@ def jaxpr_subcomp(
             plain = unknown if source is None else location_of(getattr(source, "traceback", source))
             scope = scope_of(source)
             attributes = attributes_of(source)
-            module.path = f"{path}{scope}/" if scope else path
+            module.path = f"{path}{encodable(scope)}/" if scope else path
         params = eqn.params
-        name = f"{eqn.primitive}({params['name']})" if "name" in params else eqn.primitive.name
+        name = encodable(f"{eqn.primitive}({params['name']})") if "name" in params else eqn.primitive.name
         invars = eqn.invars
         with named(module.path + name, plain):
             values = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in invars]
@@ -450,7 +450,7 @@ def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) ->
     shared = module.shared
     in_types = [*token_types, *(cached_ir_type(shared, aval) for aval in closed.in_avals)]
     out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in closed.out_avals)]
-    function = _jaxlib.func.FuncOp(name, (in_types, out_types), visibility="private", ip=module.body)
+    function = _jaxlib.func.FuncOp(encodable(name), (in_types, out_types), visibility="private", ip=module.body)
     module.symbols.insert(function)
     module.depth += 1
     path, module.path = module.path, ""  # XLA puts the name of the call before it

@@ -95,7 +95,7 @@ def lower_to_module(
         attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(i32, partitions)
         attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(i32, 1)
         module = ModuleContext(shared, op, platform, jaxpr, partitions)
-        module.path = f"jit({name.removeprefix('jit_')})/"
+        module.path = f"jit({encodable(name).removeprefix('jit_')})/"
         module.mesh = None if spread is None else spread.mesh
         # Divided parts call Python while XLA compiles, which artifacts (with embedded constants) must not do.
         if partitions > 1 and not embed:

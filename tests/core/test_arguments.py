@@ -143,6 +143,7 @@ def test_names_that_are_half_a_character_do_no_harm():
 
     f.__name__ = "\ud800"
     assert float(px.jit(f)(1.0)) == 2.0
+    assert float(px.jit(lambda x: px.jit(f)(x) + px.named_scope("\ud800")(f)(x))(1.0)) == 4.0
     assert px.export.export(px.jit(f))(1.0).serialize()
     assert 'digraph "?"' in px.visualize(f, 1.0).dot
 
