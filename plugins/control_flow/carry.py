@@ -25,7 +25,7 @@ def stage_carrying(
 ) -> tuple[Staged, list[Any], list[Any]]:
     """Stage a function from a carry to the next carry, or from a carry and an element to a pair.
 
-    A carry that begins as a number of weak type takes the dtype of the function's result.
+    A carry that begins as a number of weak type takes the dtype of the function's result, not weak, as in JAX.
 
     Args:
       what: the name of the calling function, for messages.
@@ -72,4 +72,4 @@ def _widened(have: Any, made: Any) -> ShapedArray:
     """The type of a carry after one step, if it begins with weak type."""
     if not getattr(have, "weak_type", False) or have.shape != made.shape or have == made:
         return have
-    return made if dtypes.result_type(have, made) == made.dtype else have
+    return made.strip_weak_type() if dtypes.result_type(have, made) == made.dtype else have
