@@ -52,13 +52,14 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
 
     Args:
       arr: an array.
-      obj: the positions: a number, a slice, or a sequence of numbers.
+      obj: the positions: a number, a slice, a sequence of numbers, or a boolean for each position.
       axis: the axis; None to ravel the array first.
       assume_unique_indices: a promise that no position occurs twice, needed where they are traced.
 
     Raises:
       IndexError: a position is out of range.
       TypeError: positions are traced, and may be equal.
+      ValueError: there are more or fewer booleans than positions.
 
     >>> import primax as px
     >>> px.numpy.delete(px.numpy.arange(4), 1)
@@ -71,6 +72,10 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     if isinstance(obj, Tracer) and assume_unique_indices and known(obj) is None:
         kept = Reference(ones(size, bool), obj).set(False)
         return take(x, nonzero(kept, size=max(size - obj.size, 0))[0], axis)
+    if isinstance(obj, list | tuple) and obj and all(isinstance(x, bool | np.bool_) for x in obj):
+        obj = np.array(obj)
+    if isinstance(obj, Array | np.ndarray) and obj.dtype == bool and obj.shape != (size,):
+        raise ValueError(f"delete: obj must be of shape ({size},) if it is boolean, got shape {obj.shape}")
     gone = set(_positions("delete", obj, size))
     if size in gone:
         raise IndexError(f"delete: obj must be in [{-size}, {size}), got {size}")

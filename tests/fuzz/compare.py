@@ -198,7 +198,7 @@ def is_numeric(dtype: np.dtype) -> bool:
 
 
 def judged_right(mine: Any, other: Any, reference: Any) -> bool:
-    """Whether primax's values are no farther from the reference than jax's, apart from a few roundings.
+    """Whether primax's values that differ from jax's are no farther from the reference, apart from a few roundings.
 
     If jax has no values, `other` is None.
     """
@@ -216,4 +216,6 @@ def judged_right(mine: Any, other: Any, reference: Any) -> bool:
         scale = np.abs(np.where(np.isfinite(r), r, 0)).max(initial=0.0)
         near = np.abs(a - r) <= 4 * theirs + bound * scale
     same = (a == r) | (np.isnan(a) & np.isnan(r))
+    if other is not None and np.shape(other) == mine.shape:  # the reference decides only where the two differ
+        same |= close(mine, np.asarray(other), bound)
     return bool((same | near).all())

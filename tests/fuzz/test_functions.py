@@ -13,7 +13,7 @@ import primax as px
 
 jax = pytest.importorskip("jax")
 
-from fuzz.compare import Difference, difference  # noqa: E402
+from fuzz.compare import Difference, difference, judged_right  # noqa: E402
 from fuzz.differences import MEANT, is_meant  # noqa: E402
 from fuzz.differences.entry import Meant  # noqa: E402
 from fuzz.functions import ENOUGH, TRIES, Functions, SteadyFunctions, attempt, compare, program  # noqa: E402
@@ -170,3 +170,9 @@ def test_values_that_jax_does_not_compute_are_those_of_numpy(dtype):
 def test_an_element_is_named_with_its_dtype():
     mine, other = (np.array([0, x], "bfloat16") for x in (0, np.nan))
     assert "primax: np.bfloat16(0), jax: np.bfloat16(nan)" in difference(mine, other).message
+
+
+def test_the_reference_decides_only_where_results_differ():
+    mine, other = np.float32([1, 2, np.nan]), np.float32([1, 2, -np.inf])
+    assert judged_right(mine, other, np.array([1, 9, np.nan]))
+    assert not judged_right(mine, other, np.array([1, 2, -np.inf]))

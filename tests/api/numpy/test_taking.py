@@ -341,3 +341,12 @@ def test_sums_and_products_into_booleans_are_those_of_numpy() -> None:
             assert getattr(pnp.asarray(x).at[i], name)(y).tolist() == wanted.tolist()
             whole = getattr(np, name)(x, y[:2]).tolist()
             assert getattr(pnp.asarray(x).at[:], name)(y[:2]).tolist() == whole
+
+
+def test_delete_takes_a_boolean_for_each_position():
+    x = np.arange(3)
+    for mask in ([True, False, True], np.array([True, False, True]), (False,) * 3):
+        np.testing.assert_array_equal(pnp.delete(x, mask), np.delete(x, mask))
+    for mask in (np.array(True), [True, False], np.ones((3, 1), bool)):
+        with pytest.raises(ValueError, match=r"delete: obj must be of shape \(3,\) if it is boolean, got shape"):
+            pnp.delete(x, mask)
