@@ -78,8 +78,8 @@ class StagingTrace(Trace):
     def transformation(self) -> str:  # type: ignore[override]
         return f"{self.what} of {self.name}"
 
-    def new_arg(self, aval: Any) -> StagingTracer:
-        """A tracer for a new argument of the program."""
+    def new_arg(self, aval: Any, source_info: Any = None) -> StagingTracer:
+        """A tracer for a new argument of the program; its source is not kept."""
         var = Var(aval)
         self.invars.append(var)
         return StagingTracer(self, var)

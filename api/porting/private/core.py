@@ -22,6 +22,7 @@ __all__ = [
     "physical_aval",
     "safe_map",
     "safe_zip",
+    "trace_ctx",
     "trace_state_clean",
 ]
 
@@ -58,6 +59,22 @@ class Trace(core.Trace, metaclass=_AnyTrace):
 def trace_state_clean() -> bool:
     """Whether operations are evaluated now, under no transformation."""
     return core.current_trace() is core.eval_trace
+
+
+class _TraceContext:
+    """What this thread is tracing."""
+
+    @property
+    def trace(self) -> Any:
+        """The trace at work."""
+        return core.current_trace()
+
+    def is_top_level(self) -> bool:
+        """Whether it evaluates operations now."""
+        return trace_state_clean()
+
+
+trace_ctx = _TraceContext()
 
 
 def is_constant_dim(d: Any) -> bool:

@@ -6,7 +6,20 @@ from primax.core.division import Division
 from primax.extend.core.primitives import jit_p
 from primax.sharding import NamedSharding, PartitionSpec, auto_axes, explicit_axes, get_abstract_mesh, reshard
 
-__all__ = ["auto_axes", "canonicalize_sharding", "explicit_axes", "jit_p", "pjit_p", "reshard"]
+__all__ = [
+    "UNSPECIFIED",
+    "UnspecifiedValue",
+    "auto_axes",
+    "canonicalize_sharding",
+    "explicit_axes",
+    "jit_p",
+    "pjit_p",
+    "reshard",
+]
+
+UNSPECIFIED = None  # as `jit` spells it
+UnspecifiedValue = type(None)
+
 
 pjit_p = jit_p
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ __all__ = [
     "Shape",
     "canonicalize_dtype_handlers",
     "is_vmappable",
+    "make_iota",
     "pytype_aval_mappings",
     "register_vmappable",
     "unregister_vmappable",
@@ -75,6 +77,11 @@ pytype_aval_mappings = _Table(lambda kind: aval_handlers[kind], _tell_type_by)
 def is_vmappable(x: Any) -> bool:
     """Whether a value is of a registered type: none is."""
     return False
+
+
+def make_iota(axis_size: int) -> Any:
+    """The numbers of the elements along a mapped axis."""
+    return import_module("primax.lax").iota(np.int32, axis_size)
 
 
 def register_vmappable(

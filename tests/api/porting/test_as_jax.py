@@ -121,6 +121,13 @@ assert all(source.traceback.frames for source in sources)
 from jax._src import core as private
 from jax._src.tree_util import _registry, prefix_errors
 assert private.trace_state_clean() and jax.jit(lambda x: x if private.trace_state_clean() else x + 1)(1.0) == 2.0
+assert private.trace_ctx.is_top_level()
+def with_another(x):  # as packages add arguments to the program that is traced
+    more = private.trace_ctx.trace.new_arg(jax.typeof(x), source_info=None)
+    return x * more
+assert len(jax.make_jaxpr(with_another)(2.0).jaxpr.invars) == 2
+from jax._src.sharding_impls import UNSPECIFIED
+assert jax.jit(lambda x: x, in_shardings=UNSPECIFIED, out_shardings=UNSPECIFIED)(2.0) == 2.0
 assert private.Primitive is primax.extend.core.Primitive
 assert dict in _registry and int not in _registry
 children, aux = _registry[dict].to_iter({"a": 1, "b": 2})
@@ -464,7 +471,8 @@ import warnings
 import jax
 import numpy as np
 from jax._src.api_util import infer_argnums_and_argnames
-from jax.interpreters import batching, xla
+from jax._src.interpreters import batching
+from jax.interpreters import xla
 
 class Boxed:
     def __init__(self, values):
@@ -485,6 +493,7 @@ with warnings.catch_warnings(record=True) as found:
     warnings.simplefilter("always")
     batching.register_vmappable(Boxed, int, int, None, None, None)
 assert "primax.vmap maps over axes of the leaves of a Boxed" in str(found[0].message)
+assert batching.make_iota(3).tolist() == [0, 1, 2]
 assert jax.api_util.safe_map(lambda x, y: x + y, (1, 2), [3, 4]) == [4, 6]
 
 def parameters(f, numbers, names):
