@@ -14,7 +14,7 @@ from primax.extend.api_util import check_function, integer
 from primax.extend.api_util import sequence as read_sequence
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
-from primax.extend.sharding import canonical_sharding, named_from_hlo, sharding_of
+from primax.extend.sharding import NamedSharding, PartitionSpec, canonical_sharding, named_from_hlo, sharding_of
 from primax.plugins.callbacks import DebugEffect
 
 __all__ = ["RULES", "inspect_array_sharding", "inspect_sharding_p", "visualize_array_sharding", "visualize_sharding"]
@@ -154,6 +154,9 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, callback: Callable[[Any]
         callback(sharding_of(backend.default_device()))
         return []
     mesh, ndim = module.mesh, len(ctx.avals_in[0].shape)
+    if module.partitions == 1:  # XLA divides nothing, and does not know the operation
+        callback(NamedSharding(mesh, PartitionSpec()))
+        return []
 
     def found(sharding: Any) -> None:
         named = named_from_hlo(sharding, mesh, ndim)

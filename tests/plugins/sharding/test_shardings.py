@@ -443,6 +443,10 @@ def test_where_values_inside_of_programs_lie_is_told_once_when_these_are_compile
     for _ in range(3):
         assert float(jitted(x)) == float(2 * H.sum())
     assert found == [x.sharding]
+    found.clear()
+    one = px.NamedSharding(px.make_mesh((1,), ("a",), devices=px.devices()[:1]), px.P("a"))
+    assert float(px.jit(f)(px.device_put(np.ones(3, np.float32), one))) == 6.0
+    assert found == [px.NamedSharding(one.mesh, px.P())]
     for g in (px.grad(f), lambda x: px.vmap(f)(x).sum()):
         found.clear()
         px.jit(g)(x)
