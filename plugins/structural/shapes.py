@@ -94,6 +94,11 @@ def broadcast_in_dim(
         return operand
     increasing = tuple(sorted(dims))
     if increasing != dims and len(set(dims)) == len(dims) == len(get_aval(operand).shape):
+        if increasing[0] < 0 or increasing[-1] >= len(shape):
+            raise TypeError(
+                f"broadcast_in_dim: broadcast_dimensions must be different axes among the {len(shape)} of shape "
+                f"{shape}, got {dims}"
+            )
         operand = transpose(operand, tuple([dims.index(dim) for dim in increasing]))
         dims = increasing
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
