@@ -165,6 +165,12 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message=r"(iota|sub) does not accept dtype bool",
     ),
     Meant(
+        r"(numpy|Array)\.(Array\.)?(arg)?partition",
+        "jax raises",
+        "Booleans have an order, as in NumPy.",
+        message=r"neg does not accept dtype bool",
+    ),
+    Meant(
         r"numpy\.\w+\.accumulate",
         "jax raises",
         "Without an axis the array is raveled, as in cumsum.",
