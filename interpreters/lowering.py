@@ -345,6 +345,7 @@ def jaxpr_subcomp(
     plain = unknown
     named = _jaxlib.ir.Location.name
     path = module.path
+    locations: dict[Any, Any] = {}  # equations of one line, in a loop for example, share theirs
     extended = holds_extended(jaxpr)
     summing = meshes_exist() and _holds_summands(jaxpr)
     for eqn in jaxpr.eqns:
@@ -355,9 +356,13 @@ def jaxpr_subcomp(
             attributes = attributes_of(source)
             module.path = f"{path}{encodable(scope)}/" if scope else path
         params = eqn.params
-        name = encodable(f"{eqn.primitive}({params['name']})") if "name" in params else eqn.primitive.name
+        place = (eqn.primitive, id(source))
+        location = locations.get(place)
+        if location is None or "name" in params:
+            name = encodable(f"{eqn.primitive}({params['name']})") if "name" in params else eqn.primitive.name
+            location = locations[place] = named(module.path + name, plain)
         invars = eqn.invars
-        with named(module.path + name, plain):
+        with location:
             values = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in invars]
             ctx = LoweringRuleContext(
                 module,

@@ -380,8 +380,10 @@ def unbroadcast(aval: Any, ct: Any) -> Any:
     """
     if type(ct) is ad.Zero:
         return ad.Zero(aval.to_tangent_aval())
-    shape = aval.shape
-    have = get_aval(ct).shape
+    own = get_aval(ct)
+    if own is aval:
+        return ct
+    shape, have = aval.shape, own.shape
     if shape == have:
         return ct
     if not shape:
