@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -289,12 +290,19 @@ class Jitted:
 
 
 _MANY_ARGUMENTS = 16
+_VARARGS = 0x04
 
 
 def _takes_many(fun: Callable[..., Any]) -> bool:
-    """Whether a function takes so many arguments that unwrapping them here is faster than in jaxlib."""
+    """Whether a function takes so many arguments that unwrapping them here is faster than in jaxlib.
+
+    The jitted function is then a Python function. Packages written for JAX recognize jitted functions by jaxlib's type,
+    so with as-jax those of any number of arguments are of this type, too.
+    """
     code = getattr(fun, "__code__", None)
-    return code is not None and code.co_argcount > _MANY_ARGUMENTS
+    if code is None:
+        return False
+    return code.co_argcount > _MANY_ARGUMENTS or bool(code.co_flags & _VARARGS and "primax.as_jax" not in sys.modules)
 
 
 def jit(

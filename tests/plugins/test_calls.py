@@ -1119,7 +1119,9 @@ def test_containers_may_look_at_what_results_are():
         assert found.parts["size"] == 3
 
 
-def test_functions_of_any_number_of_arguments_are_of_jaxlibs_type_too() -> None:
+def test_functions_of_any_number_of_arguments_are_of_jaxlibs_type_with_as_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert px.jit(lambda *xs: xs[::-1])(*map(float, range(40))) == tuple(map(float, reversed(range(40))))
+    monkeypatch.setitem(sys.modules, "primax.as_jax", sys)
     kinds = {type(px.jit(f)) for f in (lambda x: x, lambda *xs: xs, lambda x, **named: x)}
     assert len(kinds) == 1
     assert px.jit(lambda *xs: xs[::-1])(*map(float, range(40))) == tuple(map(float, reversed(range(40))))
