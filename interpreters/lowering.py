@@ -356,11 +356,14 @@ def jaxpr_subcomp(
             attributes = attributes_of(source)
             module.path = f"{path}{encodable(scope)}/" if scope else path
         params = eqn.params
-        place = (eqn.primitive, id(source))
+        label = params.get("name")
+        if type(label) is not str:  # another parameter of that name
+            label = None
+        place = (eqn.primitive, id(source), label)
         location = locations.get(place)
-        if location is None or "name" in params:
-            name = encodable(f"{eqn.primitive}({params['name']})") if "name" in params else eqn.primitive.name
-            location = locations[place] = named(module.path + name, plain)
+        if location is None:
+            name = eqn.primitive.name if label is None else f"{eqn.primitive.name}({label})"
+            location = locations[place] = named(module.path + encodable(name), plain)
         invars = eqn.invars
         with location:
             values = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in invars]

@@ -9,6 +9,7 @@ import primax.numpy as pnp
 from primax.core.config import compilation_cache_dir
 from primax.core.thread import thread
 from primax.extend import core
+from primax.extend.interpreters import mlir
 from primax.extend.source_info_util import scope_of
 
 
@@ -127,6 +128,26 @@ def test_operations_are_named_by_the_way_to_them():
     with compilation_cache_dir(None):
         compiled = px.jit(lambda x: inner(x) * 2).lower(1.0).compile().as_text()
     assert 'op_name="jit(<lambda>)/jit(inner)/tan"' in compiled
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError("no text")
+
+
+def test_any_name_of_a_primitive_and_any_parameter_called_name_lower():
+    odd = core.Primitive("half \ud800")
+    odd.def_abstract_eval(lambda x, **params: x)
+    mlir.register_lowering(odd, lambda ctx, x, **params: mlir.hlo.negate(x))
+
+    @px.jit
+    def f(x):
+        return [odd.bind(x, **params) for params in ({"name": "one"}, {}, {"name": Unprintable()})]
+
+    assert f(2.0) == [-2.0] * 3
+    names = [part for part in f.lower(2.0).as_text(debug_info=True).split('"') if part.startswith("jit(f)/half")]
+    assert len(names) == 2  # with the name, and without
+    assert sum("(one)" in name for name in names) == 1
 
 
 def test_messages_say_in_which_scope():
