@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 
@@ -71,8 +73,9 @@ def main(
         parser.print_help(sys.stderr)
         return 2
     try:
-        code: int = parsed.run(parsed)
-        sys.stdout.flush()
+        with _any_text():
+            code: int = parsed.run(parsed)
+            sys.stdout.flush()
     except (UsageError, PluginError) as error:
         tell(f"{parsed.command}: {error}")
         return 2
@@ -81,6 +84,21 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
+
+
+@contextlib.contextmanager
+def _any_text() -> Iterator[None]:
+    """Standard output writes characters that its encoding lacks with backslashes: plugins choose their names freely."""
+    stream = sys.stdout
+    if not isinstance(stream, io.TextIOWrapper):
+        yield
+        return
+    before = stream.errors
+    stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        stream.reconfigure(errors=before)
 
 
 def _parser(wanted: str, version: str, known: Mapping[str, tuple[str, str]]) -> argparse.ArgumentParser:

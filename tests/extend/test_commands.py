@@ -359,6 +359,12 @@ def test_a_matrix_fits_its_terminal_and_loses_nothing(call: Any, monkeypatch: py
     assert wide.count("!") == narrow.count("!")
 
 
+def test_names_without_an_encoding_are_shown_with_backslashes(call: Any) -> None:
+    define_primitive("odd\ud800", impl=lambda x: x)
+    assert "odd\\ud800" in call("rules")[1]
+    assert sys.stdout.errors == "strict"
+
+
 def test_why_names_plugin_distribution_file_and_line(call: Any) -> None:
     code, out, _ = call("why", "sin", "jvp")
     assert code == 0
