@@ -1,4 +1,4 @@
-"""Functions that plugins offer: those of the plugin `kepler` are in `px.contrib.kepler`."""
+"""The functions of plugins: `px.contrib.kepler` has those of the plugin `kepler`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__: list[str] = []
 
 
 class Namespace:
-    """The functions that one plugin offers, as attributes."""
+    """The functions of one plugin, as attributes."""
 
     def __init__(self, plugin: str) -> None:
         self.__name__ = f"primax.contrib.{plugin}"
@@ -34,7 +34,7 @@ class Namespace:
 
 
 def __getattr__(name: str) -> Any:
-    """The functions of a plugin, which is activated."""
+    """Activate a plugin and return its functions."""
     if name.startswith("__"):
         raise AttributeError(f"module 'primax.contrib' has no attribute {name!r}")
     try:

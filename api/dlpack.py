@@ -12,10 +12,10 @@ __all__ = ["from_dlpack", "is_supported_dtype"]
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Whether DLPack supports arrays of a dtype.
+    """Return whether DLPack supports arrays of a dtype.
 
     Args:
-      dtype: a dtype, or what NumPy takes for one.
+      dtype: a dtype, or a value that NumPy converts to one.
 
     >>> from primax.dlpack import is_supported_dtype
     >>> is_supported_dtype("float32"), is_supported_dtype("int4")

@@ -1,4 +1,4 @@
-"""Information about the environment for reports, and the existing arrays."""
+"""A description of the environment for bug reports, and the list of existing arrays."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["live_arrays", "print_environment_info"]
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """The arrays that are on the devices of a platform, including constants of programs.
+    """The arrays on the devices of a platform, including the constants of programs.
 
     Args:
-      platform: its name; by default, that on which computations run.
+      platform: the name of the platform; by default, the platform on which computations run.
 
     Raises:
-      XlaError: there is no such platform.
+      XlaError: the platform does not exist.
 
     >>> import primax as px
     >>> x = px.numpy.arange(12345)
@@ -36,7 +36,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     """Print the versions of primax and its dependencies, and the devices, for a bug report.
 
     Args:
-      return_string: whether to return the text rather than to print it.
+      return_string: whether to return the text instead of printing it.
     """
     lines = [f"{name + ':':8}{version(name)}" for name in ("primax", "jaxlib")]
     lines += [

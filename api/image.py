@@ -1,4 +1,4 @@
-"""Images in other sizes: resampling of arrays along their axes."""
+"""Resampling of images: arrays with other sizes along their axes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ResizeMethod(Enum):
             "bicubic-pytorch", "lanczos3", "lanczos5" or "area".
 
         Raises:
-          ValueError: it is another one.
+          ValueError: `s` is another string.
         """
         return _method("ResizeMethod.from_string", s)
 
@@ -101,12 +101,12 @@ _PYTORCH = _keys(-0.75)
 
 
 def _kernel_weights(kernel: Any, samples: Any, size: int, width: Any) -> Array:
-    """Of each of `size` pixels in each sample, by the kernel stretched by `width`."""
+    """The weight of each of `size` pixels in each sample, by the kernel stretched by `width`."""
     return kernel(pnp.abs(samples[None] - pnp.arange(size, dtype=samples.dtype)[:, None]) / width)
 
 
 def _clamped_weights(samples: Any, size: int) -> Array:
-    """The four nearest pixels by the cubic kernel of PyTorch, where two more of the first and last lie outside."""
+    """Weights of the four nearest pixels by PyTorch's cubic kernel; indices outside of the image are clamped to it."""
     low = pnp.floor(samples)
     pixels = pnp.arange(size, dtype=samples.dtype)[:, None]
     total: Any = 0
@@ -118,14 +118,15 @@ def _clamped_weights(samples: Any, size: int) -> Array:
 
 
 def _overlaps(inverse: Any, shift: Any, size: int, out_size: int) -> Array:
-    """How long the part of each pixel of the image is that lies in each pixel of the result."""
+    """The length of the overlap of each pixel of the image with each pixel of the result."""
     start = pnp.arange(out_size, dtype=inverse.dtype) * inverse - shift
     pixels = pnp.arange(size, dtype=inverse.dtype)[:, None]
     return pnp.maximum(0, pnp.minimum(start + inverse, pixels + 1) - pnp.maximum(start, pixels))
 
 
 def _weights(size: int, out_size: int, scale: Any, translation: Any, method: ResizeMethod, antialias: bool) -> Array:
-    """A matrix of shape (size, out_size): weights of pixels in samples, whose sum is 1, or 0 outside of the image."""
+    """A matrix of shape (size, out_size): the weights of pixels in samples, which sum to 1, or to 0 outside of the
+    image."""
     inverse = 1 / scale
     shift = translation * inverse
     samples = (pnp.arange(out_size, dtype=scale.dtype) + 0.5) * inverse - shift - 0.5
@@ -187,22 +188,21 @@ def resize(
     """Resize an image.
 
     Args:
-      image: an array of any rank; axes of channels and of batches are axes like others, whose size stays.
-      shape: the new shape, as long as that of `image`.
-      method: a `ResizeMethod`, or its name, of which `ResizeMethod.from_string` knows several. NEAREST takes the pixel
-        in whose area the middle of the new one lies; LINEAR, CUBIC (of Keys), LANCZOS3 and LANCZOS5 are kernels; AREA
-        is the mean of the pixels under the new one; CUBIC_PYTORCH without antialiasing is that of PyTorch, which
-        continues the image by its edges, and otherwise CUBIC.
-      antialias: whether kernels are stretched where the image shrinks, so that each pixel counts.
-      precision: of the products of matrices, as for `lax.dot_general`.
+      image: an array of any rank. Axes of channels and batches are not special: the shape repeats their sizes.
+      shape: the new shape, of the rank of `image`.
+      method: a `ResizeMethod`, or its name as `ResizeMethod.from_string` takes it. NEAREST takes the pixel whose area
+        contains the center of the new pixel; LINEAR, CUBIC (Keys), LANCZOS3 and LANCZOS5 are kernels; AREA is the mean
+        of the pixels under the new pixel. CUBIC_PYTORCH is PyTorch's kernel, with the image continued by its edges, if
+        `antialias` is false, and CUBIC otherwise.
+      antialias: whether kernels are stretched along axes that shrink, so that each pixel has a weight.
+      precision: the precision of matrix products, as for `lax.dot_general`.
 
     Returns:
-      An array of the new shape; of the dtype of the image for NEAREST, of a floating or complex one otherwise.
+      An array of the new shape: of the dtype of the image for NEAREST, and of a floating or complex dtype otherwise.
 
     Raises:
-      TypeError: `image` is not an array, or `shape` consists of something else than sizes.
-      ValueError: `shape` has another length, or pixels are asked of an axis without any;
-        `method` is another one.
+      TypeError: `image` is not an array, or `shape` is not a sequence of integers.
+      ValueError: `shape` has another rank, an axis without elements is resampled, or `method` is unknown.
 
     >>> import primax as px
     >>> px.image.resize(px.numpy.array([1.0, 3.0]), (4,), "linear")
@@ -240,25 +240,25 @@ def scale_and_translate(
 ) -> Array:
     """Scale and then translate an image along some of its axes.
 
-    The pixel at position x of the image is at scale * x + translation of the result, where the middle of the first
-    pixel is at 0.5. Results outside of the image are 0.
+    The pixel at position x of the image is at scale * x + translation in the result; the center of the first pixel is
+    at 0.5. Samples outside of the image are 0.
 
     Args:
       image: an array.
-      shape: the shape of the result, as long as that of `image`.
-      spatial_dims: the axes that are scaled and moved; along the others the result is as long as the image.
-      scale: one number for each of these axes, which may be differentiated.
-      translation: one number for each of these axes, which may be differentiated.
-      method: as for `resize`, but for NEAREST.
+      shape: the shape of the result, of the rank of `image`.
+      spatial_dims: the axes to scale and translate; the other axes keep the sizes of the image.
+      scale: an array with one number for each of these axes; it may be differentiated.
+      translation: an array with one number for each of these axes; it may be differentiated.
+      method: as for `resize`, without NEAREST.
       antialias: as for `resize`.
       precision: as for `resize`.
 
     Returns:
-      An array of floating or complex numbers.
+      An array of a floating or complex dtype.
 
     Raises:
       TypeError: an argument is not an array.
-      ValueError: the lengths of `shape`, `scale` or `translation` do not fit, an axis is out of range, or `method` is
+      ValueError: the length of `shape`, `scale` or `translation` does not fit, an axis is out of range, or `method` is
         NEAREST or unknown.
 
     >>> import primax as px

@@ -1,8 +1,8 @@
 """Events of a process: libraries record events, and programs register listeners.
 
-primax records how long it traces, lowers and compiles the functions of `jit`, under JAX's names:
+primax records how long tracing, lowering and compiling a function of `jit` takes, under JAX's names:
 `/jax/core/compile/jaxpr_trace_duration`, `.../jaxpr_to_mlir_module_duration` and `.../backend_compile_duration`, each
-with `fun_name`; and whether the directory of compiled programs had one: `/jax/compilation_cache/cache_hits` and
+with `fun_name`. It also records whether the compilation cache had a program: `/jax/compilation_cache/cache_hits` and
 `.../cache_misses`.
 """
 
@@ -51,7 +51,7 @@ def register_event_listener(callback: Listener) -> None:
     """Call a function at every `record_event`.
 
     Raises:
-      TypeError: the listener is not callable; the same for the other functions.
+      TypeError: the listener is not callable. The other `register_` functions raise it too.
     """
     _register("register_event_listener", events, callback)
 
@@ -81,7 +81,7 @@ def unregister_event_listener(callback: Listener) -> None:
     """Stop calling a function at `record_event`.
 
     Raises:
-      ValueError: the listener was not registered; the same for the other functions.
+      ValueError: the listener is not registered. The other `unregister_` functions raise it too.
     """
     _unregister("unregister_event_listener", events, callback)
 

@@ -35,7 +35,7 @@ _ARGS = """
       An array of shape (num_segments, *data.shape[1:]) and the dtype of `data`.
 
     Raises:
-      TypeError: `data` is no array{booleans}; `segment_ids` are no integers.
+      TypeError: `data` is no array{booleans}; `segment_ids` are not integers.
       ValueError: the shapes do not agree, `num_segments` is negative, `bucket_size` is not positive, or `segment_ids`
         are traced or empty and `num_segments` is None.
 {example}    """

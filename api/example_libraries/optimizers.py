@@ -1,4 +1,4 @@
-"""First-order optimizers as triples of functions: of the first state, of the next one, and of the parameters in it."""
+"""First-order optimizers: triples of functions that return the initial state, the next state, and the parameters."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Optimizer(NamedTuple):
 OptimizerState = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
 OptimizerState.__doc__ = """The state of an optimizer for a pytree of parameters, itself a pytree.
 
-`packed_state` has a tuple of leaves for each parameter, `tree_def` is the structure of the parameters, and
-`subtree_defs` are those of the states of each.
+`packed_state` holds a tuple of state leaves for each parameter, `tree_def` is the structure of the parameters, and
+`subtree_defs` holds the structure of the state of each parameter.
 """
 tree_util.register_pytree_node(
     OptimizerState,
@@ -64,7 +64,7 @@ class JoinPoint:
     """A leaf of a pytree that holds another pytree.
 
     Args:
-      subtree: the pytree inside.
+      subtree: the other pytree.
     """
 
     def __init__(self, subtree: Any) -> None:
@@ -86,15 +86,16 @@ def _states(opt_state: OptimizerState) -> list[Any]:
 
 
 def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
-    """Turns an optimizer of one array into an optimizer of pytrees of arrays.
+    """Turn an optimizer of one array into an optimizer of pytrees of arrays.
 
     Args:
-      opt_maker: a function that returns three: of an array the first state, a pytree; of the number of the step, a
-        gradient and a state the next state; of a state the array.
+      opt_maker: a function that returns three functions: `init(x) -> state`, `update(step, gradient, state) -> state`
+        and
+        `get_params(state) -> x`, where `x` is an array and the states are pytrees.
 
     Returns:
-      A function of the same arguments, which returns an `Optimizer` whose state is an `OptimizerState`. Its `update_fn`
-      raises TypeError if the gradients or the states have another structure than the parameters.
+      A function of the same arguments that returns an `Optimizer`, whose states are `OptimizerState`s. Its `update_fn`
+      raises TypeError if the gradients or the new states have the wrong structure.
     """
 
     @functools.wraps(opt_maker)
@@ -131,13 +132,14 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """A pytree of the structure of the parameters whose leaves are `JoinPoint`s of the states, which can be stored.
+    """Convert a state to a pytree that can be stored: the pytree of the parameters, with a `JoinPoint` for each of
+    them.
 
     Args:
       opt_state: the state of an optimizer.
 
     Raises:
-      TypeError: the argument has another type.
+      TypeError: `opt_state` is not an `OptimizerState`.
     """
     if not isinstance(opt_state, OptimizerState):
         raise TypeError(f"unpack_optimizer_state: opt_state must be an OptimizerState, got {opt_state!r}")
@@ -145,7 +147,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
 
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The state of an optimizer from what `unpack_optimizer_state` returned.
+    """Convert the result of `unpack_optimizer_state` back to the state.
 
     Args:
       marked_pytree: a pytree whose leaves are `JoinPoint`s.
@@ -161,7 +163,7 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
 
 
 def constant(step_size: Any) -> Schedule:
-    """A schedule of one step size.
+    """A schedule with a constant step size.
 
     Args:
       step_size: a number.
@@ -170,24 +172,24 @@ def constant(step_size: Any) -> Schedule:
 
 
 def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
-    """A schedule: step_size * decay_rate ** (i / decay_steps).
+    """A schedule: step_size * decay_rate ** (i / decay_steps), for step i.
 
     Args:
-      step_size: the first step size.
-      decay_steps: the number of steps after which the step size is `decay_rate` times as large.
+      step_size: the initial step size.
+      decay_steps: the number of steps that multiply the step size by `decay_rate`.
       decay_rate: a number.
     """
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
 def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False) -> Schedule:
-    """A schedule: step_size / (1 + decay_rate * i / decay_steps).
+    """A schedule: step_size / (1 + decay_rate * i / decay_steps), for step i.
 
     Args:
-      step_size: the first step size.
+      step_size: the initial step size.
       decay_steps: a number of steps.
       decay_rate: a number.
-      staircase: whether i / decay_steps is rounded down.
+      staircase: whether to round i / decay_steps down.
     """
     if staircase:
         return lambda i: step_size / (1 + decay_rate * pnp.floor(i / decay_steps))
@@ -195,13 +197,13 @@ def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, stairc
 
 
 def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0) -> Schedule:
-    """A schedule from `step_size` to `final_step_size`, which it has from step `decay_steps` on.
+    """A schedule from `step_size` at step 0 to `final_step_size`, which holds from step `decay_steps` on.
 
     Args:
-      step_size: the first step size.
+      step_size: the initial step size.
       decay_steps: the number of steps of the decay.
-      final_step_size: the last step size.
-      power: 1 for a straight line.
+      final_step_size: the final step size.
+      power: the exponent of the curve; 1 for a straight line.
     """
 
     def schedule(i: Any) -> Any:
@@ -212,14 +214,14 @@ def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, pow
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """A schedule of several step sizes.
+    """A schedule with a constant step size between boundaries.
 
     Args:
       boundaries: increasing numbers of steps, of shape (n,).
-      values: step sizes, of shape (n + 1,); the first holds up to the first boundary.
+      values: step sizes, of shape (n + 1,); values[0] holds up to boundaries[0].
 
     Raises:
-      ValueError: the shapes are others.
+      ValueError: an argument is not of rank 1, or `values` is not one longer than `boundaries`.
     """
     boundaries, values = pnp.array(boundaries), pnp.array(values)
     if boundaries.ndim != 1 or values.ndim != 1:
@@ -234,13 +236,13 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """A schedule from a schedule or a constant step size.
+    """Return a schedule: the argument itself, or a constant schedule if it is a number.
 
     Args:
-      scalar_or_schedule: a function of the number of the step, or a number.
+      scalar_or_schedule: a function of the step number, or a number.
 
     Raises:
-      TypeError: it is neither.
+      TypeError: `scalar_or_schedule` is neither a function nor a number.
     """
     if callable(scalar_or_schedule):
         schedule: Schedule = scalar_or_schedule
@@ -251,7 +253,7 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 
 
 def l2_norm(tree: Any) -> Any:
-    """The root of the sum of the squares of all elements.
+    """The Euclidean norm of all elements of a pytree.
 
     Args:
       tree: a pytree of arrays.
@@ -260,11 +262,11 @@ def l2_norm(tree: Any) -> Any:
 
 
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
-    """Scale gradients down to a maximal norm.
+    """Scale gradients down so that their norm is at most `max_norm`.
 
     Args:
       grad_tree: a pytree of arrays.
-      max_norm: a number.
+      max_norm: the largest norm allowed, a number.
     """
     norm = l2_norm(grad_tree)
     try:
@@ -283,7 +285,7 @@ def sgd(step_size: Any) -> tuple[Any, Any, Any]:
     """Gradient descent: x - step_size * g.
 
     Args:
-      step_size: a number, or a function of the number of the step.
+      step_size: a number, or a function of the step number.
     """
     schedule = make_schedule(step_size)
     return (lambda x0: x0), (lambda i, g, x: x - schedule(i) * g), (lambda x: x)
@@ -294,8 +296,8 @@ def momentum(step_size: Any, mass: Any) -> tuple[Any, Any, Any]:
     """Gradient descent with momentum: v = mass * v + g.
 
     Args:
-      step_size: a number, or a function of the number of the step.
-      mass: how much of the velocity stays.
+      step_size: a number, or a function of the step number.
+      mass: the factor by which the velocity decays at each step.
 
     Source: B. T. Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
     """
@@ -314,8 +316,8 @@ def nesterov(step_size: Any, mass: Any) -> tuple[Any, Any, Any]:
     """Gradient descent with Nesterov's momentum.
 
     Args:
-      step_size: a number, or a function of the number of the step.
-      mass: how much of the velocity stays.
+      step_size: a number, or a function of the step number.
+      mass: the factor by which the velocity decays at each step.
 
     Source: I. Sutskever et al., "On the importance of initialization and momentum in deep learning" (2013).
     """
@@ -336,11 +338,11 @@ def _inverse_root(x: Any) -> Any:
 
 @optimizer
 def adagrad(step_size: Any, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
-    """AdaGrad with momentum.
+    """AdaGrad with momentum: the mean of g / sqrt(sum of g**2) is the direction.
 
     Args:
-      step_size: a number, or a function of the number of the step.
-      momentum: how much of the mean direction stays.
+      step_size: a number, or a function of the step number.
+      momentum: the decay factor of the mean direction.
 
     Source: J. Duchi, E. Hazan, Y. Singer, "Adaptive subgradient methods" (2011).
     """
@@ -360,12 +362,12 @@ def adagrad(step_size: Any, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
 
 @optimizer
 def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> tuple[Any, Any, Any]:
-    """RMSProp.
+    """RMSProp: x - step_size * g / sqrt(mean of g**2 + eps).
 
     Args:
-      step_size: a number, or a function of the number of the step.
-      gamma: how much of the mean square stays.
-      eps: a number added to it.
+      step_size: a number, or a function of the step number.
+      gamma: the decay factor of the mean square.
+      eps: a number added to the mean square.
 
     Source: T. Tieleman and G. Hinton, Coursera lecture 6.5 (2012).
     """
@@ -381,13 +383,13 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> tuple[Any, Any
 
 @optimizer
 def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
-    """RMSProp with momentum.
+    """RMSProp with momentum: the velocity accumulates the steps of `rmsprop`.
 
     Args:
-      step_size: a number, or a function of the number of the step.
-      gamma: how much of the mean square stays.
-      eps: a number added to it.
-      momentum: how much of the velocity stays.
+      step_size: a number, or a function of the step number.
+      gamma: the decay factor of the mean square.
+      eps: a number added to the mean square.
+      momentum: the decay factor of the velocity.
     """
     schedule = make_schedule(step_size)
 
@@ -408,10 +410,10 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> tup
     """Adam.
 
     Args:
-      step_size: a number, or a function of the number of the step.
-      b1: how much of the mean of gradients stays.
-      b2: how much of the mean of their squares stays.
-      eps: a number added to the root of the latter.
+      step_size: a number, or a function of the step number.
+      b1: the decay factor of the mean of gradients.
+      b2: the decay factor of the mean of squared gradients.
+      eps: a number added to the root of the mean of squared gradients.
 
     Source: D. Kingma and J. Ba, "Adam: a method for stochastic optimization" (2014).
 
@@ -445,10 +447,10 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> t
     """AdaMax, which is Adam with the maximum norm.
 
     Args:
-      step_size: a number, or a function of the number of the step.
-      b1: how much of the mean of gradients stays.
-      b2: how much of the norm stays.
-      eps: a number added to it.
+      step_size: a number, or a function of the step number.
+      b1: the decay factor of the mean of gradients.
+      b2: the decay factor of the norm.
+      eps: a number added to the norm.
 
     Source: D. Kingma and J. Ba, "Adam: a method for stochastic optimization" (2014), section 7.1.
     """
@@ -469,11 +471,11 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> t
 
 @optimizer
 def sm3(step_size: Any, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
-    """SM3, whose state is as large as the sides of the parameters.
+    """SM3, whose state for an array of shape (n, m, ...) has n + m + ... elements and a momentum.
 
     Args:
-      step_size: a number, or a function of the number of the step.
-      momentum: how much of the mean direction stays.
+      step_size: a number, or a function of the step number.
+      momentum: the decay factor of the mean direction.
 
     Source: R. Anil et al., "Memory-efficient adaptive optimization" (2019), algorithm SM3-II.
     """

@@ -1,4 +1,4 @@
-"""Layers of neural networks, as pairs of a function of the first parameters and a function of the result.
+"""Layers of neural networks: pairs of a function that initializes parameters and a function that applies the layer.
 
 A layer is `(init_fun, apply_fun)`: `init_fun(key, input_shape) -> (output_shape, params)` and
 `apply_fun(params, inputs, **kwargs) -> outputs`.
@@ -59,8 +59,8 @@ def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -
     """A dense layer: inputs @ W + b.
 
     Args:
-      out_dim: how long the last axis of the result is.
-      W_init: initializer of the matrix of shape (inputs, out_dim).
+      out_dim: the size of the last axis of the result.
+      W_init: initializer of the matrix, of shape (inputs.shape[-1], out_dim).
       b_init: initializer of the bias of shape (out_dim,).
 
     >>> import primax as px
@@ -92,17 +92,17 @@ def _sizes(function: str, argument: str, value: Any) -> tuple[int, ...]:
     """Sizes along axes.
 
     Raises:
-      TypeError: they are no integers.
+      TypeError: a size is not an integer.
     """
     return tuple(integer(function, argument, size) for size in sequence(function, argument, value))
 
 
 def _windows(function: str, argument: str, shape: Any, strides: Any, rank: int | None) -> tuple[Any, Any]:
-    """The sizes of windows and how far apart they are, which is 1 where `strides` is None.
+    """The sizes and strides of windows; strides are 1 if `strides` is None.
 
     Raises:
-      TypeError: they are no integers.
-      ValueError: there is not one for each of the spatial axes, if it is known how many there are.
+      TypeError: a size is not an integer.
+      ValueError: the number of sizes is not `rank`, the number of spatial axes, or that of `strides`.
     """
     sizes = _sizes(function, argument, shape)
     steps = (1,) * len(sizes) if strides is None else _sizes(function, "strides", strides)
@@ -118,8 +118,8 @@ def _layouts(function: str, dimension_numbers: Any) -> tuple[str, str, str]:
     """The axes of inputs, kernels and outputs.
 
     Raises:
-      TypeError: they are not given by three strings.
-      ValueError: an axis that is needed is not among them.
+      TypeError: `dimension_numbers` is not three strings.
+      ValueError: an axis is missing.
     """
     layouts = sequence(function, "dimension_numbers", dimension_numbers)
     if len(layouts) != 3 or not all(isinstance(layout, str) for layout in layouts):
@@ -134,7 +134,7 @@ def _layouts(function: str, dimension_numbers: Any) -> tuple[str, str, str]:
 
 
 def _layer_pairs(function: str, layers: Sequence[Any]) -> Any:
-    """The first and the second functions of layers.
+    """The functions `init_fun` of all layers, and their functions `apply_fun`.
 
     Raises:
       TypeError: a layer is not a pair of functions.
@@ -160,7 +160,7 @@ def _convolution(
     shape_of: Callable[..., Any],
     convolve: Callable[..., Any],
 ) -> Layer:
-    """A layer of kernels and a bias, with the functions for the shape and the value of its result."""
+    """A layer with kernels and a bias; `shape_of` and `convolve` compute the shape and the value of its result."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     W_init = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
 
@@ -192,7 +192,7 @@ def GeneralConv(
       dimension_numbers: the axes of inputs, kernels and outputs, such as ("NHWC", "HWIO", "NHWC").
       out_chan: the number of channels of the result.
       filter_shape: the spatial sizes of the kernels.
-      strides: of the windows, 1 if None.
+      strides: the strides of the windows, all 1 if None.
       padding: "VALID", "SAME", or pairs of numbers.
       W_init: initializer of the kernels.
       b_init: initializer of the bias.
@@ -216,13 +216,13 @@ def GeneralConvTranspose(
     W_init: Any = None,
     b_init: Any = normal(1e-6),  # noqa: B008
 ) -> Layer:
-    """A transposed convolution; arguments are those of `GeneralConv`.
+    """A transposed convolution, with the arguments of `GeneralConv`.
 
     Args:
       dimension_numbers: the axes of inputs, kernels and outputs, such as ("NHWC", "HWIO", "NHWC").
       out_chan: the number of channels of the result.
       filter_shape: the spatial sizes of the kernels.
-      strides: by how much the result is finer than the input, 1 if None.
+      strides: the ratios of the result's spatial sizes to the input's, all 1 if None.
       padding: "VALID", "SAME", or pairs of numbers.
       W_init: initializer of the kernels.
       b_init: initializer of the bias.
@@ -246,14 +246,14 @@ def BatchNorm(
     beta_init: Any = zeros,
     gamma_init: Any = ones,
 ) -> Layer:
-    """Batch normalization: inputs with mean 0 and variance 1 along some axes, then scaled and shifted.
+    """Batch normalization: subtract the mean along some axes, divide by the standard deviation, then scale and shift.
 
     Args:
-      axis: these axes.
+      axis: the axes over which mean and variance are computed.
       epsilon: a number added to the variance.
-      center: whether they are moved.
-      scale: whether they are scaled.
-      beta_init: initializer of the translations.
+      center: whether to shift the result.
+      scale: whether to scale the result.
+      beta_init: initializer of the shifts.
       gamma_init: initializer of the scales.
 
     Source: S. Ioffe and C. Szegedy, "Batch normalization" (2015).
@@ -279,11 +279,11 @@ def BatchNorm(
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """A layer that applies a function to its inputs, without parameters.
+    """A layer without parameters that applies a function to its inputs.
 
     Args:
-      fun: a function that keeps shapes.
-      **fun_kwargs: further arguments of it.
+      fun: a function whose result has the shape of its argument.
+      **fun_kwargs: keyword arguments of `fun`.
     """
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
@@ -347,16 +347,16 @@ def _pooling(name: str, sentence: str, reducer: Any, start: Any, normalized: boo
 
     Args:
       window_shape: the spatial sizes of the windows.
-      strides: how far apart they are, 1 if None.
+      strides: the strides of the windows, all 1 if None.
       padding: "VALID" or "SAME".
-      spec: the axes of inputs, such as "NHWC", which are the spatial ones between batch and channels if None.
+      spec: the axes of inputs, such as "NHWC"; batch, spatial axes, channels if None.
     """
     return pooling
 
 
 MaxPool = _pooling("MaxPool", "The maxima of windows.", lax.max, -math.inf)
 SumPool = _pooling("SumPool", "The sums of windows.", lax.add, 0.0)
-AvgPool = _pooling("AvgPool", "The means of windows, of what they have inside of the input.", lax.add, 0.0, True)
+AvgPool = _pooling("AvgPool", "The means of windows, without their padding.", lax.add, 0.0, True)
 
 
 def _flatten_layer() -> Layer:
@@ -374,10 +374,10 @@ Identity = (_unchanged, lambda params, inputs, **kwargs: inputs)
 
 
 def FanOut(num: int) -> Layer:
-    """Several copies of the input, for `parallel`.
+    """Copies of the input, for `parallel`.
 
     Args:
-      num: the number of values.
+      num: the number of copies.
     """
     return (lambda rng, input_shape: ([input_shape] * num, ())), (lambda params, inputs, **kwargs: [inputs] * num)
 
@@ -396,7 +396,7 @@ def FanInConcat(axis: int = -1) -> Layer:
     """Concatenate several inputs.
 
     Args:
-      axis: along which axis.
+      axis: the axis along which the inputs are joined.
     """
 
     def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
@@ -411,13 +411,13 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 
 def Dropout(rate: Any, mode: str = "train") -> Layer:
-    """Dropout: random inputs become 0, and the others are scaled up to keep the mean.
+    """Dropout: set random inputs to 0, and scale the others up to keep the mean.
 
     Args:
-      rate: how likely an input is kept, as in JAX.
-      mode: "train"; in any other mode inputs are unchanged.
+      rate: the probability that an input is kept, as in JAX.
+      mode: "train"; any other mode leaves inputs unchanged.
 
-    Its `apply_fun` needs a key, `rng`, in training.
+    In training, `apply_fun` needs a key: `apply_fun(params, inputs, rng=key)`.
     """
 
     def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
@@ -437,10 +437,10 @@ def _keys(rng: Any, count: int) -> tuple[None, ...] | Array:
 
 
 def serial(*layers: Layer) -> Layer:
-    """Layers one after another.
+    """Layers in series: each takes the output of the one before.
 
     Args:
-      *layers: pairs of functions.
+      *layers: pairs `(init_fun, apply_fun)`.
     """
     inits, applies = _layer_pairs("serial", layers)
 
@@ -462,10 +462,10 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Layers side by side: each takes one of several inputs.
+    """Layers in parallel: the inputs are a sequence with one value for each layer.
 
     Args:
-      *layers: pairs of functions.
+      *layers: pairs `(init_fun, apply_fun)`.
     """
     inits, applies = _layer_pairs("parallel", layers)
 
@@ -484,10 +484,10 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """A layer that is made once the shape of its input is known.
+    """A layer that depends on the shape of its input.
 
     Args:
-      make_layer: a function of this shape that returns a layer.
+      make_layer: a function that takes the shape of the input and returns a layer.
     """
 
     def init_fun(rng: Any, input_shape: Any) -> Any:

@@ -10,16 +10,16 @@ __all__ = ["reset_cache", "set_cache_dir"]
 
 
 def set_cache_dir(path: Any) -> None:
-    """Keep compiled programs in a directory; `primax.config.update("compilation_cache_dir", path)`.
+    """Keep compiled programs in a directory, as `primax.config.update("compilation_cache_dir", path)` does.
 
     Args:
-      path: the directory; None to keep nothing.
+      path: the directory; None for no cache.
 
     Raises:
-      TypeError: it is not a path.
+      TypeError: `path` is not a path.
     """
     compilation_cache_dir.update(path)
 
 
 def reset_cache() -> None:
-    """Do nothing: primax looks into the directory for each compilation, and keeps no state."""
+    """Do nothing: primax keeps no state, and looks into the directory for each compilation."""

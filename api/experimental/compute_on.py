@@ -1,4 +1,4 @@
-"""The place where XLA computes a part of a program, such as the host of a device."""
+"""Selection of the place where XLA computes a part of a program, such as the host of a device."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def compute_on(
     out_memory_spaces: Any = None,
     compiler_options: Any = None,
 ) -> Any:
-    """Ask XLA to compute the operations traced in a `with` block, or in a function, in another place.
+    """Ask XLA to compute some operations elsewhere: those traced in a `with` block, or those of a function.
 
-    This sets the attribute `_xla_compute_type` for XLA. On CPUs the host computes everything anyway.
+    This sets the attribute `_xla_compute_type` for XLA. On CPUs it has no effect: the host computes everything.
 
     Args:
-      f: a function; or the type of computation, as JAX 0.10 has it first.
+      f: a function; or the compute type, which is the first argument in JAX 0.10.
       compute_type: "device_host", "device", "tpu_sparsecore", or "gpu_stream:" with a number.
-      out_memory_spaces: taken and not used: arrays are in the memory of devices.
-      compiler_options: taken and not used: options are those of the whole program; see `primax.jit`.
+      out_memory_spaces: ignored: all arrays are in device memory.
+      compiler_options: ignored: compiler options belong to whole programs; see `primax.jit`.
 
     Returns:
-      The function, if there is one; otherwise an object for `with`, or a decorator.
+      The decorated function if `f` is a function; otherwise an object that is both a context manager and a decorator.
 
     Raises:
-      ValueError: the type of computation is unknown.
+      ValueError: the compute type is unknown.
 
     >>> import primax as px, primax.numpy as pnp
     >>> from primax.experimental.compute_on import compute_on

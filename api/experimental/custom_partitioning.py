@@ -1,4 +1,4 @@
-"""Functions with their own partitioning among devices."""
+"""Functions that say how their computation is divided among devices."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Derivatives of high order along curves, by truncated Taylor series.
 
-A curve x(t) = x_0 + x_1 t + ... + x_K t**K goes through a function term by term. The coefficients of a result y follow
-from its first derivative: y' = g(x, x') is what the JVP rule computes, so that K y_K is the coefficient K - 1 of g,
-whose arguments are series of one order less. Products, quotients and linear operations have rules of their own, so that
-the cost grows like K**2, and not like 2**K as with nested JVPs.
+The rules map the Taylor coefficients of a curve x(t) = x_0 + x_1 t + ... + x_K t**K to those of a result y(t). The
+derivative is y' = g(x, x'), where g is the JVP rule; its coefficient of order K - 1 is K y_K, so the arguments of g are
+series of one order less. Products, quotients and linear operations have their own rules, so that the cost grows like
+K**2, and not like 2**K as with nested JVPs.
 
 Source: A. Griewank and A. Walther, "Evaluating derivatives" (2008), chapter 13.
 """
@@ -27,7 +27,7 @@ from primax.plugins.dot import dot_general_p
 
 __all__ = ["jet", "jet2", "jet_rules"]
 
-Terms = Any  # a list of coefficients, of x_1 and higher ones; None where all are zero
+Terms = Any  # a list of the coefficients x_1, x_2, ...; None if all are zero
 
 _LINEAR = frozenset(
     (
@@ -53,7 +53,7 @@ def _filled(x: Any, terms: Terms, order: int) -> list[Any]:
 def _evaluate(
     closed: Any, primals: Sequence[Any], series: Sequence[Terms], order: int
 ) -> tuple[list[Any], list[Terms]]:
-    """The values of a program, and their series."""
+    """The values of a program's results, and their series."""
     jaxpr = closed.jaxpr
     env: dict[Any, tuple[Any, Terms]] = {}
     env.update(zip(jaxpr.constvars, ((const, None) for const in closed.consts), strict=True))
@@ -72,7 +72,7 @@ def _evaluate(
 
 
 def _needed(jaxpr: Any) -> list[Any]:
-    """The equations on which results depend, and those with effects."""
+    """The equations that results depend on, and those with effects."""
     wanted = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
     kept = []
     for eqn in reversed(jaxpr.eqns):
@@ -104,7 +104,7 @@ def _plain(eqn: Any, ins: list[Any]) -> tuple[list[Any], list[Terms]]:
 
 
 def _linear(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> tuple[list[Any], list[Terms]]:
-    """A linear operation takes the coefficients one by one."""
+    """The rule of linear operations: apply the operation to each coefficient."""
     columns = zip(*(_filled(x, each, order) for x, each in zip(ins, terms, strict=True)), strict=True)
     coefficients = [replay(eqn, list(column)) for column in columns]
     outs = replay(eqn, ins)
@@ -113,7 +113,7 @@ def _linear(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> tuple[l
 
 
 def _by_derivative(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> tuple[list[Any], list[Terms]]:
-    """From the JVP rule: the derivative of a result along the curve is a function of the curve and its derivative."""
+    """The rule from the JVP: a result's derivative along the curve is a function of the curve and its derivative."""
     moving = [each is not None and _is_floating(x) for x, each in zip(ins, terms, strict=True)]
     if not any(moving):
         return _plain(eqn, ins)
@@ -151,7 +151,7 @@ def _by_derivative(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> 
 
 
 def _bilinear(primitive: Any) -> Callable[..., Any]:
-    """Of a product: the coefficients are sums of products of coefficients, Cauchy's product."""
+    """The rule of a product: each coefficient is a sum of products of coefficients (Cauchy's product)."""
 
     def rule(primals: Sequence[Any], series: Sequence[list[Any]], **params: Any) -> tuple[Any, Any]:
         x, y = ([p, *each] for p, each in zip(primals, series, strict=True))
@@ -166,7 +166,7 @@ def _bilinear(primitive: Any) -> Callable[..., Any]:
 
 
 def _quotient(primals: Sequence[Any], series: Sequence[list[Any]], **params: Any) -> tuple[Any, Any]:
-    """Of z = x / y: the coefficients of y z are those of x."""
+    """The rule of z = x / y: the coefficients of y z are those of x."""
     x, y = ([p, *each] for p, each in zip(primals, series, strict=True))
     z = [div_p.bind(x[0], y[0], **params)]
     for k in range(1, len(x)):
@@ -176,8 +176,8 @@ def _quotient(primals: Sequence[Any], series: Sequence[list[Any]], **params: Any
 
 _PROGRAMS = {jit_p: "jaxpr", custom_vjp_call_p: "call_jaxpr"}
 
-# Rules by primitive: of the operands and lists of their coefficients, without factorials, and the parameters; what they
-# return is likewise. A primitive without one is differentiated by its JVP rule.
+# Rules by primitive. They take the operands, lists of their coefficients, and parameters, and return the result and its
+# coefficients; coefficients have no factorials. A primitive without a rule is differentiated by its JVP rule.
 jet_rules: dict[Any, Callable[..., Any]] = {
     mul_p: _bilinear(mul_p),
     dot_general_p: _bilinear(dot_general_p),
@@ -211,23 +211,25 @@ def _read_terms(i: int, primal: Any, terms: Any) -> tuple[list[Any], Any, list[l
 def jet(
     fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Any], factorial_scaled: bool = True
 ) -> tuple[Any, Any]:
-    """A function along a curve: the derivatives of `fun(x(t))` at t = 0, from those of x(t).
+    """The derivatives of `fun(x(t))` at t = 0, from those of the curve x(t).
 
     Args:
-      fun: a function of arrays in any containers, with results likewise, which calls primitives that have JVP rules.
+      fun: a function of pytrees of arrays that returns one, and that calls primitives with JVP rules.
       primals: the arguments x(0), a tuple or a list.
       series: for each argument the list of its derivatives of order 1 to K, each of the structure and shapes of the
         argument. All lists have one length.
-      factorial_scaled: whether series are derivatives; if not, they are coefficients, which are derivatives over the
-        factorial of their order.
+      factorial_scaled: whether the series hold derivatives; if False they hold Taylor coefficients, which are
+        derivatives
+        divided by the factorial of their order.
 
     Returns:
-      `fun(*primals)`, and a tree of this structure with the list of derivatives of orders 1 to K in place of each
-      array.
+      `fun(*primals)`, and a pytree of the same structure that has, for each array, the list of its derivatives of
+      orders
+      1 to K.
 
     Raises:
       TypeError: `fun` is not callable, or an argument is not a tuple or list.
-      ValueError: the numbers of primals and series, the lengths of lists, structures or shapes do not agree.
+      ValueError: the number of series, the lengths of the lists, structures or shapes do not match.
 
     >>> import primax as px
     >>> from primax.experimental.jet import jet
@@ -268,7 +270,7 @@ def jet(
 
 
 def _unscaled(leaf: Any, row: list[Any], scales: list[int]) -> Terms:
-    """Coefficients in the dtype of an argument; those of integers are none."""
+    """Coefficients in the dtype of an argument; arguments of integers have none."""
     if not _is_floating(leaf):
         return None
     dtype = get_aval(leaf).dtype
@@ -291,8 +293,8 @@ def jet2(
 
     Args:
       fun: a function.
-      primals: its arguments.
-      series: for each argument the list of its coefficients.
-      factorial_scaled: whether they are derivatives.
+      primals: its arguments at t = 0.
+      series: the list of derivatives, or of Taylor coefficients, of each argument.
+      factorial_scaled: whether the series hold derivatives.
     """
     return jet(fun, primals, series, factorial_scaled)

@@ -1,4 +1,4 @@
-"""Arrays of devices, from which meshes are made."""
+"""Arrays of devices, to build meshes from."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def create_device_mesh(
     contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray[Any, Any]:
-    """Devices as an array for `px.sharding.Mesh`, in their order.
+    """An array of devices in their order, for `px.sharding.Mesh`.
 
     Args:
       mesh_shape: the shape of the array.
-      devices: the devices, as many as it has elements; all there are if None.
-      contiguous_submeshes: of no effect; it is about how TPUs are wired.
-      allow_split_physical_axes: ignored, too.
+      devices: as many devices as the array has elements; all devices if None.
+      contiguous_submeshes: ignored; it concerns the wiring of TPUs.
+      allow_split_physical_axes: ignored; it concerns the wiring of TPUs.
 
     Raises:
-      ValueError: there are more or fewer devices than elements.
+      ValueError: the number of devices is not the number of elements.
 
     >>> import primax as px
     >>> from primax.experimental import mesh_utils
@@ -64,16 +64,16 @@ def create_hybrid_device_mesh(
     """An array of the devices of several groups: along each axis the groups, and within each group its devices.
 
     Args:
-      mesh_shape: the shape of the part of each group.
+      mesh_shape: the shape of each group's part.
       dcn_mesh_shape: the number of groups along each axis.
-      devices: the devices; all there are if None.
-      process_is_granule: whether the devices of a process are a group; otherwise those of a slice, where devices say
-        so by `slice_index`.
-      should_sort_granules_by_key: whether groups are ordered by their number, rather than as they come.
-      allow_split_physical_axes: of no effect; it is about how TPUs are wired.
+      devices: the devices; all devices if None.
+      process_is_granule: whether the devices of one process form a group; if False, the devices of one slice do, where
+        devices have a `slice_index`.
+      should_sort_granules_by_key: whether groups are sorted by their number; if False they keep the order of `devices`.
+      allow_split_physical_axes: ignored; it concerns the wiring of TPUs.
 
     Raises:
-      ValueError: the shapes differ in rank, or there are not as many groups, or devices of a group, as they say.
+      ValueError: the shapes differ in rank, or the number of groups or of devices in a group does not match them.
     """
     function = "create_hybrid_device_mesh"
     inner, outer = _shape(function, "mesh_shape", mesh_shape), _shape(function, "dcn_mesh_shape", dcn_mesh_shape)

@@ -16,9 +16,10 @@ __all__ = ["StatefulPRNG", "stateful_rng"]
 
 
 class StatefulPRNG:
-    """A generator that returns new numbers at each call: the next key is the seed's key folded with a counter.
+    """A generator that returns new numbers at each call: its keys are the seed's key, folded with a counter.
 
-    The state is Python's, so that it is used outside of compiled functions; give these a key of `key()`.
+    The counter is a Python integer, so the generator works outside of traced functions only; pass them a key of
+    `key()`.
     """
 
     def __init__(self, base_key: Any, counter: int = 0) -> None:
@@ -29,13 +30,13 @@ class StatefulPRNG:
         return f"StatefulPRNG({self._base_key!r}, counter={self._counter})"
 
     def key(self, shape: int | Sequence[int] = ()) -> Array:
-        """A key that was not returned before.
+        """A new key, different from all before.
 
         Args:
-          shape: that of an array of keys.
+          shape: the shape of the array of keys.
 
         Raises:
-          RuntimeError: a program is being traced, in which each call would give the same key.
+          RuntimeError: a program is being traced; each run of it would use the same key.
         """
         if current_trace().tracing:
             raise RuntimeError("StatefulPRNG.key: numbers must be drawn outside of traced functions; pass them a key")
@@ -44,36 +45,36 @@ class StatefulPRNG:
         return found if shape == () else random.split(found, shape if isinstance(shape, int) else tuple(shape))
 
     def random(self, size: int | Sequence[int] | None = None, dtype: Any = float) -> Array:
-        """Numbers from 0 to 1."""
+        """Uniform numbers in [0, 1)."""
         return self.uniform(0, 1, size, dtype=dtype)
 
     def uniform(
         self, low: Any = 0, high: Any = 1, size: int | Sequence[int] | None = None, *, dtype: Any = float
     ) -> Array:
-        """Numbers from `low` to `high`."""
+        """Uniform numbers in [low, high)."""
         return random.uniform(self.key(), _shape(size, low, high), dtype, minval=low, maxval=high)
 
     def normal(
         self, loc: Any = 0, scale: Any = 1, size: int | Sequence[int] | None = None, *, dtype: Any = float
     ) -> Array:
-        """Numbers of a normal distribution, of mean `loc` and standard deviation `scale`."""
+        """Normal numbers with mean `loc` and standard deviation `scale`."""
         drawn = random.normal(self.key(), _shape(size, loc, scale), dtype)
         return pnp.asarray(loc, drawn.dtype) + pnp.asarray(scale, drawn.dtype) * drawn
 
     def integers(
         self, low: Any, high: Any = None, size: int | Sequence[int] | None = None, *, dtype: Any = int
     ) -> Array:
-        """Integers from `low` to less than `high`; from 0 to less than `low`, if `high` is None."""
+        """Integers in [low, high), or in [0, low) if `high` is None."""
         if high is None:
             low, high = 0, low
         return random.randint(self.key(), _shape(size, low, high), low, high, dtype)
 
     def split(self, num: int | Sequence[int]) -> StatefulPRNG:
-        """A generator of an array of keys."""
+        """A generator whose numbers have `num` as leading shape, from an array of new keys."""
         return StatefulPRNG(self.key(num))
 
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
-        """Independent generators."""
+        """A list of independent generators."""
         count = read_size("StatefulPRNG.spawn", "n_children", n_children)
         return [StatefulPRNG(key) for key in self.key((count,))]
 
@@ -88,11 +89,11 @@ def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
     """A generator with a state.
 
     Args:
-      seed: an integer, or a key; None for one of the operating system.
-      impl: which algorithm its keys are for, as for `primax.random.key`.
+      seed: an integer or a key; None takes a seed from the operating system.
+      impl: the algorithm of its keys, as for `primax.random.key`.
 
     Raises:
-      TypeError: `seed` is neither.
+      TypeError: `seed` is not an integer, a key or None.
 
     >>> from primax.experimental.random import stateful_rng
     >>> rng = stateful_rng(1701)

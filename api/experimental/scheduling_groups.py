@@ -13,10 +13,10 @@ def scheduling_group(name: str) -> Any:
     """A decorator that puts the operations of a function into one scheduling group of XLA.
 
     Args:
-      name: of the group.
+      name: the name of the group.
 
     Raises:
-      TypeError: it is not a string.
+      TypeError: `name` is not a string.
 
     >>> import primax as px, primax.numpy as pnp
     >>> from primax.experimental.scheduling_groups import scheduling_group
@@ -30,6 +30,6 @@ def scheduling_group(name: str) -> Any:
 
 
 def xla_metadata_call(f: Any = None, **attributes: Any) -> Any:
-    """A function whose operations have attributes for XLA; a decorator if `f` is None."""
+    """Set XLA attributes on the operations of a function; a decorator if `f` is None."""
     scope = compiler_attributes(**attributes)
     return scope if f is None else scope(f)

@@ -1,4 +1,4 @@
-"""Compiled programs as bytes, which another process on the same kind of machine can load."""
+"""Compiled programs as bytes, which another process can load on a machine of the same kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Loaded", "deserialize_and_load", "serialize"]
 
 
 class Loaded:
-    """A compiled program that was loaded; call it with arguments of the types that it was compiled for."""
+    """A compiled program that was loaded; call it with arguments of the types it was compiled for."""
 
     def __init__(self, name: str, in_tree: Any, out_tree: Any, executable: Executable) -> None:
         self.name = name
@@ -35,17 +35,17 @@ class Loaded:
 
 
 def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
-    """A compiled program as bytes; this compiles the program again.
+    """Convert a compiled program to bytes; this compiles the program again.
 
     Args:
-      compiled: what `jit(f).lower(...).compile()` has returned, for one device.
+      compiled: the result of `jit(f).lower(...).compile()`, for one device.
 
     Returns:
-      The bytes, and the structures of the arguments and of the results: what `deserialize_and_load` takes.
+      The bytes, and the structures of the arguments and of the results: the arguments of `deserialize_and_load`.
 
     Raises:
-      TypeError: the argument has another type.
-      ValueError: it is for several devices, calls Python functions, donates arguments, or has effects.
+      TypeError: `compiled` is not a compiled program.
+      ValueError: the program uses several devices, calls Python functions, donates arguments, or has effects.
 
     >>> import primax as px
     >>> from primax.experimental.serialize_executable import deserialize_and_load, serialize
@@ -90,19 +90,19 @@ def deserialize_and_load(
 ) -> Loaded:
     """Load a compiled program.
 
-    Only load what you trust: the bytes are a pickle.
+    Load only bytes that you trust: they hold a pickle, which can run code.
 
     Args:
-      serialized: the first of what `serialize` has returned.
-      in_tree: the second.
-      out_tree: the third.
-      backend: the platform to load it for; by default the one that it was compiled for.
-      execution_devices: a sequence of the device to run it on; by default the first of the platform.
+      serialized: the bytes that `serialize` returned.
+      in_tree: the structure of the arguments that `serialize` returned.
+      out_tree: the structure of the results that `serialize` returned.
+      backend: the platform to load the program for; by default the one it was compiled for.
+      execution_devices: a sequence of one device to run it on; by default the first device of the platform.
 
     Raises:
       TypeError: `serialized` is not the bytes of a program.
-      ValueError: there is not one device.
-      XlaError: XLA cannot load it here.
+      ValueError: `execution_devices` is not one device.
+      XlaError: XLA cannot load the program here.
     """
     if not isinstance(serialized, bytes):
         raise TypeError(f"deserialize_and_load: serialized must be bytes, got {type(serialized).__name__}")

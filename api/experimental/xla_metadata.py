@@ -13,21 +13,21 @@ __all__ = ["set_xla_metadata", "xla_metadata_call"]
 
 
 def set_xla_metadata(x: Any = None, **attributes: Any) -> Any:
-    """Set attributes for XLA on the operations traced in a `with` block, or in a function, or that produced given
-    values.
+    """Set attributes for XLA on the operations of a `with` block or a function, or on those that compute given arrays.
 
-    The attributes are among the `mhlo.frontend_attributes` of the operations in StableHLO. What is traced in a block
-    within another has those of both; the inner one counts.
+    The attributes are among the `mhlo.frontend_attributes` of the operations in StableHLO. Blocks may be nested:
+    operations in the inner block have the attributes of both, and the inner value of an attribute set by both.
 
     Args:
-      x: arrays in any containers: the operations that made them are meant. None for a block or a decorator.
-      attributes: strings, numbers and booleans, by name; None takes away what a block around says.
+      x: a pytree of arrays: the attributes are set on the operations that compute them. None for a block or a
+        decorator.
+      attributes: strings, numbers and booleans, by name; None removes an attribute that an outer block sets.
 
     Returns:
-      `x`, if there is one; otherwise what is used by `with`, or as a decorator.
+      `x` if it is given; otherwise an object that is both a context manager and a decorator.
 
     Raises:
-      TypeError: an attribute is something else.
+      TypeError: an attribute has another type.
 
     >>> import primax as px, primax.numpy as pnp
     >>> from primax.experimental.xla_metadata import set_xla_metadata
@@ -46,6 +46,6 @@ def set_xla_metadata(x: Any = None, **attributes: Any) -> Any:
 
 
 def xla_metadata_call(f: Callable[..., Any] | None = None, **attributes: Any) -> Any:
-    """A function whose operations have attributes for XLA; a decorator if `f` is None. See `set_xla_metadata`."""
+    """Set XLA attributes on the operations of a function; a decorator if `f` is None. See `set_xla_metadata`."""
     scope = compiler_attributes(**attributes)
     return scope if f is None else scope(f)

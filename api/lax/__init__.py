@@ -1,7 +1,7 @@
-"""Primitive operations under jax.lax's names, which do not promote dtypes, and broadcast only scalars and axes of
-length 1.
+"""Primitive operations under jax.lax's names.
 
-What a family says in its `__all__` is public here, but for what only other families need.
+They do not promote dtypes, and broadcast only scalars and axes of length 1. Public are the names in the `__all__` of
+each family, except those that only other families use.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ from primax.plugins.tokens import *
 from primax.plugins.trigonometry import *
 from primax.plugins.windows import *
 
-# The axes of the operands of a product that are summed over, and those that they share.
+# The contracting and the batch dimensions of a product.
 DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
-# What families need of each other.
+# Names that only other families use.
 _INNER = frozenset(
     """ADD AND Combine MAX MIN MUL Monoid OR XOR convert dtype_of flatten_operands fold_along platform_index_p
     pscatter_p put_along repeat run_compiled scan_along take_along unbroadcast zeros_of""".split()

@@ -1,4 +1,4 @@
-"""Factorizations of matrices and systems of equations under jax.lax.linalg's names."""
+"""Factorizations of matrices and solvers of linear systems, under jax.lax.linalg's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Polynomials of arrays of one dtype."""
+"""Evaluation of polynomials without promotion of dtypes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> A
 
     Args:
       x: a floating or complex array.
-      coeffs: its coefficients, the constant first: numbers, or arrays of the dtype of `x` that are scalars or have its
+      coeffs: the coefficients, the constant first: numbers, or arrays of the dtype of `x` that are scalars or have its
         shape. Without any the polynomial is 0.
-      unroll: not used; the rule is written out.
+      unroll: ignored; the loop is always unrolled.
 
     Raises:
-      TypeError: a coefficient is of another dtype.
+      TypeError: a coefficient has another dtype.
 
     >>> import primax as px
     >>> float(px.lax.polynomial(2.0, [1.0, 0.0, 3.0]))

@@ -1,4 +1,4 @@
-"""Products over groups of rows, whose lengths are computed."""
+"""Products of groups of rows, whose sizes are arrays."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"]
 
 @dataclass(frozen=True, slots=True)
 class RaggedDotDimensionNumbers:
-    """The corresponding dimensions of two arrays, and the dimensions that are divided into groups.
+    """The corresponding dimensions of two arrays, and the dimension that is divided into groups.
 
     Attributes:
       dot_dimension_numbers: as for `dot_general`.
-      lhs_ragged_dimensions: the one dimension of the first array that is divided into groups.
-      rhs_group_dimensions: the dimension of the second array that counts groups, or none.
+      lhs_ragged_dimensions: the dimension of `lhs` that is divided into groups, in a sequence.
+      rhs_group_dimensions: the dimension of `rhs` that counts groups, in a sequence; or an empty sequence.
     """
 
     dot_dimension_numbers: Any
@@ -53,19 +53,19 @@ def ragged_dot(
     group_offset: None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The product of each group of rows with a matrix of its own.
+    """The products of groups of rows, each with its own matrix.
 
     Args:
-      lhs: an array of shape (m, k): the rows of group 0 first, then those of group 1, and so on.
-      rhs: an array of shape (g, k, n): a matrix for each group.
-      group_sizes: integers of shape (g,): the number of rows of each group.
+      lhs: an array of shape (m, k): the rows of group 0, then those of group 1, and so on.
+      rhs: an array of shape (g, k, n): one matrix per group.
+      group_sizes: integers of shape (g,): the number of rows in each group.
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.
       group_offset: None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Returns:
-      An array of shape (m, n); rows that are in no group are zero.
+      An array of shape (m, n); rows after the last group are zero.
 
     Raises:
       TypeError: shapes do not match, or `group_sizes` are not integers.
@@ -82,7 +82,9 @@ def ragged_dot(
     for name, x, rank in (("lhs", lhs, 2), ("rhs", rhs, 3)):
         if len(get_aval(x).shape) != rank:
             raise TypeError(f"ragged_dot: {name} must have rank {rank}, got {get_aval(x).str_short()}")
-    return ragged_dot_general(lhs, rhs, group_sizes, _MATRICES, precision, preferred_element_type, group_offset)
+    return ragged_dot_general(
+        lhs, rhs, group_sizes, _MATRICES, precision, preferred_element_type, group_offset, out_sharding
+    )
 
 
 def ragged_dot_general(
@@ -97,28 +99,27 @@ def ragged_dot_general(
 ) -> Array:
     """Products along groups of the elements of one dimension of an array, the ragged one.
 
-    If this is neither a batch dimension nor contracted, `rhs` has a dimension of groups, and each group of `lhs` is
-    multiplied by its part of `rhs`. If it is contracted, the result has a leading dimension of groups, and holds the
-    product of each. If it is a batch dimension, groups make no difference.
+    If the ragged dimension is neither a batch dimension nor contracted, `rhs` has a group dimension, and each group of
+    `lhs` is multiplied by its part of `rhs`. If it is contracted, the result has a leading group dimension with the
+    product of each group. If it is a batch dimension, the groups have no effect.
 
     Args:
       lhs: an array.
       rhs: an array.
-      group_sizes: integers, the lengths of groups, of shape (g,); or, where they are not the same everywhere, with
-        leading dimensions: the batch dimensions, and those dimensions of the kind of the ragged one that stand in
-        front of it.
-      ragged_dot_dimension_numbers: the dimensions.
+      group_sizes: integers of shape (g,), the sizes of groups. If these vary, leading dimensions: the batch dimensions,
+        and the dimensions of the ragged dimension's kind that precede it.
+      ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.
       group_offset: None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Returns:
-      An array as `dot_general` returns it, with a leading dimension of groups if the ragged one is contracted.
+      The array that `dot_general` returns, with a leading group dimension if the ragged dimension is contracted.
 
     Raises:
       TypeError: shapes do not match, or `group_sizes` are not integers.
-      NotImplementedError: there is a `group_offset`.
+      NotImplementedError: `group_offset` is not None.
     """
     if out_sharding is not None:
         return divided_call(
@@ -178,7 +179,7 @@ def _dimensions(name: str, numbers: Any, lhs: Any, rhs: Any) -> tuple[int, int |
 
 
 def _grouped(name: str, x: Any, group_sizes: Any, ragged: int, leading: Sequence[int]) -> Array:
-    """The array once for each group, along a new first axis, with zeros outside of the group."""
+    """The array repeated for each group along a new first axis, with zeros outside of the group."""
     aval, sizes = get_aval(x), get_aval(group_sizes)
     wanted = tuple([aval.shape[d] for d in leading])
     if sizes.shape[:-1] not in ((), wanted):
@@ -198,7 +199,7 @@ def _grouped(name: str, x: Any, group_sizes: Any, ragged: int, leading: Sequence
 
 
 def _spread(x: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Array:
-    """An array along axes `dims` of a shape, in whatever order these are."""
+    """Broadcast an array whose axes are axes `dims` of a shape, in any order."""
     order = tuple(np.argsort(dims).tolist())
     x = transpose_p.bind(x, permutation=order) if order != tuple(range(len(dims))) else x
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=tuple(sorted(dims)))

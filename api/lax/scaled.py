@@ -1,4 +1,4 @@
-"""Products of matrices of low-precision elements with a scale for each block."""
+"""Products of matrices with low-precision elements and a scale for each block."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ def scaled_dot(
     Args:
       lhs: an array.
       rhs: an array.
-      lhs_scale: what `lhs` is multiplied by, of its rank; an axis that is n times shorter has a number for each n
-        elements. None for nothing.
-      rhs_scale: likewise.
-      dimension_numbers: as for `dot_general`; by default the last axis of `lhs` and the first of `rhs` that is not
-        shared are summed over, and the axes before, in operands of rank 3, are shared.
+      lhs_scale: factors of `lhs`, an array of its rank; an axis that is n times shorter has one factor for n elements.
+        1 if None.
+      rhs_scale: factors of `rhs`.
+      dimension_numbers: as for `dot_general`. By default the last axis of `lhs` and the first axis of `rhs` after batch
+        axes are contracted; all axes of `lhs` but its last two are batch axes.
       preferred_element_type: the dtype of the result; bfloat16 by default.
 
     Raises:
-      TypeError: a scale is not of the operand's rank, or an axis is not a multiple of that of its scale.
+      TypeError: a scale does not have the operand's rank, or a size of the operand is not a multiple of that of its
+        scale.
 
     >>> import primax as px
     >>> import primax.numpy as pnp

@@ -1,4 +1,4 @@
-"""Functions for neural networks, under jax.nn's names, and pooling under flax's."""
+"""Functions for neural networks, under jax.nn's names, and pooling functions under flax's names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["get_scaled_dot_general_config", "initializers", "scaled_dot_general"
 for _module in (activations, attention, exponentials, layers, pooling):
     __all__ += _module.__all__
 
-# Functions whose module is imported when they are first used.
+# Functions whose module is imported at their first use.
 _FUNCTIONS = frozenset(("get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"))
 
 

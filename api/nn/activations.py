@@ -1,6 +1,6 @@
 """Elementwise activation functions.
 
-Those made of several operations are one call each in programs, and one compiled program outside of them.
+A function of several operations is one call in programs, and one compiled program outside of them.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def softplus(x: Any) -> Array:
 
 @jit
 def sparse_plus(x: Any) -> Array:
-    """0 where x <= -1, x where x >= 1, and (x + 1)**2 / 4 between: a softplus that is exact away from zero.
+    """0 where x <= -1, x where x >= 1, and (x + 1)**2 / 4 between: a softplus that is exact outside of (-1, 1).
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
@@ -197,7 +197,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Array:
 
 @jit
 def hard_sigmoid(x: Any) -> Array:
-    """relu6(x + 3) / 6, a sigmoid made of lines.
+    """relu6(x + 3) / 6, a piecewise linear sigmoid.
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
@@ -242,14 +242,14 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
     x = weakly_inexact("elu", x)
     aval_of("elu", alpha, "alpha")
     positive = x > 0.0
-    # Where x is great its exponential overflows, and the derivative would be zero times infinity.
+    # For large x the exponential overflows, and the derivative would be zero times infinity.
     harmless = choose(positive, like(x, 0), x)
     return where(positive, x, alpha * exponential.expm1_p.bind(harmless, accuracy=None))
 
 
 @jit
 def celu(x: Any, alpha: Any = 1.0) -> Array:
-    """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), whose derivative has no jump.
+    """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), whose derivative is continuous.
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
@@ -264,7 +264,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
 
 @jit
 def selu(x: Any) -> Array:
-    """A scaled `elu` that keeps mean 0 and variance 1.
+    """`elu` with constants that preserve mean 0 and variance 1.
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
@@ -273,11 +273,11 @@ def selu(x: Any) -> Array:
 
 
 def gelu(x: Any, approximate: bool = True) -> Array:
-    """x times the probability that a standard normal number is smaller than x.
+    """x times the probability that a standard normal number is less than x.
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
-      approximate: whether that probability is approximated by (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x**3))) / 2.
+      approximate: whether to approximate the probability by (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x**3))) / 2.
     """
     return _gelu(x, approximate)
 
@@ -299,7 +299,7 @@ def glu(x: Any, axis: int = -1) -> Array:
       axis: the axis.
 
     Raises:
-      ValueError: `axis` is out of range, or of an odd length.
+      ValueError: `axis` is out of range, or its length is odd.
     """
     x = number("glu", x)
     axis = canonical_axis(axis, x.ndim, "glu")
@@ -313,11 +313,11 @@ def glu(x: Any, axis: int = -1) -> Array:
 
 @jit
 def squareplus(x: Any, b: Any = 4) -> Array:
-    """(x + sqrt(x**2 + b)) / 2, a softplus without exponentials.
+    """(x + sqrt(x**2 + b)) / 2, an approximation of softplus without exponentials.
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
-      b: a number or an array that broadcasts with x: how smooth the function is at zero.
+      b: a number or an array that broadcasts with x: the smoothness at 0.
     """
     x, b = promote("squareplus", asarray(x), b, to=to_inexact)
     return (x + exponential.sqrt(square_p.bind(x) + b)) / 2
@@ -325,7 +325,7 @@ def squareplus(x: Any, b: Any = 4) -> Array:
 
 @custom_jvp
 def _log1mexp(x: Any) -> Array:
-    # Where x is small, 1 - exp(-x) has lost its digits, but expm1 has not; else log1p keeps them.
+    # For small x, 1 - exp(-x) loses digits and expm1 does not; for large x, log1p does not.
     exact = exponential.log(-exponential.expm1(-x))
     return where(x < math.log(2), exact, exponential.log1p(-exponential.exp(-x)))
 
@@ -335,7 +335,7 @@ _log1mexp.defjvps(lambda t, out, x: t / exponential.expm1(x))
 
 @jit
 def log1mexp(x: Any) -> Array:
-    """log(1 - exp(-x)), exact for small and for great x.
+    """log(1 - exp(-x)), accurate for small and for large x.
 
     Args:
       x: an array or a number, real and positive; integers are converted to a floating dtype.

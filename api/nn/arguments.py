@@ -15,7 +15,7 @@ __all__ = ["inexact", "inexact_number", "number", "weakly_inexact"]
 
 
 def number(function: str, x: Any) -> Array:
-    """An array of numbers; booleans are converted to integers of weak type, as by adding a number of Python."""
+    """Convert to an array of numbers; booleans become weakly typed integers, as if a Python number were added."""
     aval = aval_of(function, x)
     if aval.dtype == np.bool_:
         x = convert(x, aval, dtypes.python_scalar_dtypes[int], weak=True)
@@ -25,17 +25,18 @@ def number(function: str, x: Any) -> Array:
 
 
 def inexact_number(function: str, x: Any) -> Array:
-    """An array of floating or complex numbers; booleans are converted to floating ones of weak type, integers not."""
+    """Convert to an array of floating or complex numbers; booleans become weakly typed floats, integers become
+    floats."""
     return inexact(function, number(function, x))
 
 
 def inexact(function: str, x: Any) -> Array:
-    """An array of floating or complex numbers; integers are converted to floating ones."""
+    """Convert to an array of floating or complex numbers; integers become floats."""
     return asarray(promote(function, x, to=to_inexact)[0])
 
 
 def weakly_inexact(function: str, x: Any) -> Array:
-    """An array of floating or complex numbers; integers are converted to floating ones of weak type."""
+    """Convert to an array of floating or complex numbers; integers become weakly typed floats."""
     aval = aval_of(function, x)
     if dtypes.is_inexact(aval.dtype):
         return asarray(x)

@@ -21,7 +21,7 @@ from primax.plugins.structural import stop_gradient
 
 __all__ = ["dot_product_attention"]
 
-# Masked positions get this fraction of the most negative number: its exponential is 0, and differences do not overflow.
+# Masked logits get this fraction of the most negative number: their exponential is 0, and differences do not overflow.
 _NEVER = -0.7
 
 
@@ -40,31 +40,33 @@ def dot_product_attention(
     implementation: str | None = None,
     return_residual: bool = False,
 ) -> tuple[Array, Any] | Array:
-    """Means of values, weighted by softmax of the scaled products of queries and keys.
+    """Means of values, weighted by the softmax of scaled products of queries and keys.
 
-    Axes are B for the batch, which may be missing everywhere, T and S for positions of queries and of keys, N and K
-    for heads, of which there are a multiple of those of keys, and H for features.
+    Axes: B batch, T query positions, S key positions, N query heads, K key heads, H features. N is a multiple of K. All
+      arguments may lack the axis B.
 
     Args:
       query: an array of shape (B, T, N, H).
       key: an array of shape (B, S, K, H).
-      value: an array of that shape.
-      bias: an array added to the scaled products; it broadcasts to (B, N, T, S).
-      mask: a boolean array that broadcasts to (B, N, T, S); where it is false, a key does not count.
-      scale: the factor of the products, 1 / sqrt(H) if None.
-      is_causal: whether a query sees only keys at its own position and before.
-      query_seq_lengths: the number of queries in each batch; results for further positions are 0.
-      key_value_seq_lengths: the number of keys in each batch; further positions are ignored.
-      local_window_size: the number of keys that a query sees before and after its own position, as one number or as
-        two.
-      implementation: None or "xla", which is all there is.
-      return_residual: whether logarithms of the sums of exponentials are returned too, of shape (B, T, N).
+      value: an array of shape (B, S, K, H).
+      bias: an array that is added to the scaled products; it broadcasts to (B, N, T, S).
+      mask: a boolean array that broadcasts to (B, N, T, S); keys where it is false are ignored.
+      scale: the factor of the products; 1 / sqrt(H) if None.
+      is_causal: whether a query ignores keys at later positions.
+      query_seq_lengths: the number of queries of each element of the batch, integers of shape (B,); results at later
+        positions are 0.
+      key_value_seq_lengths: the number of keys of each element of the batch, integers of shape (B,); later keys are
+        ignored.
+      local_window_size: the numbers of keys that a query uses before and after its own position; one number for both,
+        or a pair.
+      implementation: None or "xla", which mean the same.
+      return_residual: whether to return the logarithms of the sums of exponentials too, of shape (B, T, N).
 
     Returns:
-      An array of the shape of `query`; or a pair.
+      An array of the shape of `query`; if `return_residual`, a pair.
 
     Raises:
-      ValueError: shapes disagree, or the implementation is unknown.
+      ValueError: the shapes do not match, or `implementation` is unknown.
     """
     if not among(implementation, (None, "xla")):
         raise ValueError(f"dot_product_attention: implementation must be None or 'xla', got {implementation!r}")
@@ -118,12 +120,12 @@ def _check(query: Any, key: Any, value: Any) -> None:
 
 
 def _accumulator(dtype: Any) -> Any:
-    """The dtype in which products are summed."""
+    """The dtype in which products are accumulated."""
     return np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
 def _by_group(x: Any, groups: int) -> Array:
-    """An array that broadcasts to (B, N, T, S), as one that broadcasts to (B, K, N / K, T, S)."""
+    """Reshape an array that broadcasts to (B, N, T, S), so that it broadcasts to (B, K, N / K, T, S)."""
     x = x[(None,) * (4 - x.ndim)]
     heads = x.shape[1]
     parts = (1, 1) if heads == 1 else (groups, heads // groups)
@@ -131,7 +133,7 @@ def _by_group(x: Any, groups: int) -> Array:
 
 
 def _visible(shape: Any, causal: bool, queries: Any, keys: Any, window: Any) -> Array | None:
-    """Which queries see which keys, None if all see all."""
+    """A mask of the keys that each query uses; None if all queries use all keys."""
     places = np.arange(shape[3])[:, None], np.arange(shape[4])[None, :]
     conditions: list[Any] = []
     if causal:

@@ -1,4 +1,4 @@
-"""Normalized exponentials, and logarithms of their sums and means."""
+"""Softmax and log-softmax, and logarithms of sums and means of exponentials."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     Args:
       x: an array; integers are converted to a floating dtype.
       axis: an axis, a sequence of axes, or None for all.
-      where: a boolean array that broadcasts with x; elements where it is false do not count, and become 0.
+      where: a boolean array that broadcasts with x; elements where it is false are ignored, and become 0.
 
     Raises:
       ValueError: an axis is out of range or repeated.
@@ -58,7 +58,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
     Args:
       x: an array; integers are converted to a floating dtype.
       axis: an axis, a sequence of axes, or None for all.
-      where: a boolean array that broadcasts with x; elements where it is false do not count, and become -inf.
+      where: a boolean array that broadcasts with x; elements where it is false are ignored, and become -inf.
 
     Raises:
       ValueError: an axis is out of range or repeated.
@@ -78,7 +78,7 @@ def _axes(function: str, x: Any, axis: Any) -> tuple[int, ...]:
 
 
 def _powers(x: Any, axes: tuple[int, ...], mask: Any) -> tuple[Any, Any]:
-    """x less its greatest element along axes, and the exponential of that."""
+    """x minus its maximum along axes, and the exponential of the difference."""
     x = inexact("softmax", x)
     greatest = reductions.max(x, axes, where=mask, initial=-np.inf, keepdims=True)
     shifted = (x if mask is None else _where(mask, x, -np.inf)) - stop_gradient(greatest)
@@ -113,11 +113,11 @@ def logsumexp(
       axis: an axis, a sequence of axes, or None for all.
       b: factors, 1 if None; they broadcast with a.
       keepdims: whether the axes stay, with length 1.
-      return_sign: whether the sign of the sum is returned too; without it, a negative sum has the logarithm NaN.
-      where: a boolean array that broadcasts with a; elements where it is false do not count.
+      return_sign: whether to return the sign of the sum too; without it, a negative sum gives NaN.
+      where: a boolean array that broadcasts with a; elements where it is false are ignored.
 
     Returns:
-      An array; or two, the logarithm of the absolute value of the sum, and its sign.
+      An array; if `return_sign`, two: the logarithm of the absolute value of the sum, and its sign.
 
     Raises:
       ValueError: an axis is out of range or repeated.
@@ -147,7 +147,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
     Args:
       x: an array or a number; integers are converted to a floating dtype.
       axis: an axis, a sequence of axes, or None for all.
-      where: a boolean array that broadcasts with x; elements where it is false do not count.
+      where: a boolean array that broadcasts with x; elements where it is false are ignored.
       keepdims: whether the axes stay, with length 1.
 
     Raises:
@@ -169,7 +169,7 @@ def _logmeanexp(x: Any, axes: tuple[int, ...], where: Any, keepdims: bool) -> Ar
 
 
 def _scaled_sum(a: Any, axes: tuple[int, ...], b: Any, keepdims: bool, mask: Any) -> tuple[Any, Any]:
-    """A sum of exponentials, divided by the greatest of them; and the logarithm of that."""
+    """A sum of exponentials divided by the largest one, and the logarithm of the largest one."""
     a = inexact("logsumexp", a)
     if b is not None:
         a = _where(b != like(b, 0), a, -np.inf)

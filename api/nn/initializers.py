@@ -54,7 +54,7 @@ __all__ = [
 Initializer = Callable[..., Any]
 Axes = int | Sequence[int]
 
-# The standard deviations of normal numbers that are cut off at two, and of complex ones.
+# The standard deviations of real and of complex normal numbers that are truncated at two.
 _STDDEV = 0.87962566103423978
 _COMPLEX_STDDEV = 0.95311164380491208
 _MODES = ("fan_in", "fan_out", "fan_avg", "fan_geo_avg")
@@ -62,7 +62,7 @@ _DISTRIBUTIONS = ("truncated_normal", "normal", "uniform")
 
 
 def _initializer(function: str, dtype: Any, make: Callable[[Any, tuple[int, ...], Any], Any]) -> Initializer:
-    """A function of a key, a shape and a dtype, which is `dtype` if none is given."""
+    """A function of a key, a shape and a dtype; `dtype` is the default."""
     standard = dtype
 
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
@@ -87,7 +87,7 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
       key: not used.
       shape: the shape.
       dtype: the dtype, the default floating one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
     """
     return creation.zeros(shape, dtype, out_sharding=out_sharding)
 
@@ -99,7 +99,7 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
       key: not used.
       shape: the shape.
       dtype: the dtype, the default floating one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
     """
     return creation.ones(shape, dtype, out_sharding=out_sharding)
 
@@ -109,7 +109,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
     Args:
       value: a number, or an array that broadcasts to the requested shapes.
-      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
+      dtype: the dtype if the call gives none; the default floating dtype if None.
     """
 
     def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -119,11 +119,11 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer that draws numbers uniformly from 0 to `scale`.
+    """An initializer that draws numbers uniformly from [0, scale).
 
     Args:
       scale: the upper bound.
-      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
+      dtype: the dtype if the call gives none; the default floating dtype if None.
 
     >>> import primax as px
     >>> px.nn.initializers.uniform(0.1)(px.random.key(0), (3,)).shape
@@ -140,8 +140,8 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """An initializer that draws normal numbers of mean 0.
 
     Args:
-      stddev: their standard deviation.
-      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
+      stddev: the standard deviation.
+      dtype: the dtype if the call gives none; the default floating dtype if None.
     """
 
     def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -152,11 +152,11 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
-    """An initializer that draws normal numbers within bounds, and scales them.
+    """An initializer that draws normal numbers within bounds, and multiplies them by a factor.
 
     Args:
       stddev: the factor.
-      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
+      dtype: the dtype if the call gives none; the default floating dtype if None.
       lower, upper: the bounds before scaling.
     """
 
@@ -167,7 +167,7 @@ def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, u
 
 
 def _fans(shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
-    """How many inputs each output of a layer has, and how many outputs each input has."""
+    """The number of inputs per output of a layer, and the number of outputs per input."""
     function = "variance_scaling"
     if len(shape) < 2:
         raise ValueError(f"{function}: shape must have 2 axes or more, for inputs and outputs, got {shape}")
@@ -190,19 +190,19 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: Any = None,
 ) -> Initializer:
-    """An initializer whose numbers have mean 0 and the variance `scale` / fan, so that layers keep the size of signals.
+    """An initializer with mean 0 and variance `scale` / fan, so that layers preserve the variance of their inputs.
 
     Args:
       scale: a positive number.
-      mode: what the fan is: "fan_in", the number of inputs of each output; "fan_out", the number of outputs of each
-        input; "fan_avg", the mean of both; "fan_geo_avg", their geometric mean.
+      mode: the fan: "fan_in", the number of inputs per output; "fan_out", the number of outputs per input; "fan_avg",
+        the mean of both; "fan_geo_avg", their geometric mean.
       distribution: "truncated_normal", "normal" or "uniform".
-      in_axis, out_axis: the axes of inputs and of outputs; the others are those of the receptive field.
-      batch_axis: axes that do not count.
-      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
+      in_axis, out_axis: the axes of inputs and of outputs; all other axes are the receptive field.
+      batch_axis: axes that are none of these, and do not change the fan.
+      dtype: the dtype if the call gives none; the default floating dtype if None.
 
     Raises:
-      ValueError: the mode or the distribution is unknown; when called, there are fewer than two axes.
+      ValueError: the mode or the distribution is unknown; or, raised at a call, the shape has fewer than two axes.
     """
     if not among(mode, _MODES):
         raise ValueError(f"variance_scaling: mode must be one of {', '.join(_MODES)}, got {mode!r}")
@@ -231,13 +231,13 @@ def variance_scaling(
 
 
 def _in_disk(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Complex numbers evenly from the unit disk."""
+    """Complex numbers drawn uniformly from the unit disk."""
     radius, angle = _two_uniforms(key, shape, dtype)
     return _polar(exponential.sqrt(radius), angle)
 
 
 def _normal_in_disk(key: Any, upper: float, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Complex normal numbers of absolute values up to a bound."""
+    """Complex normal numbers with absolute values up to a bound."""
     radius, angle = _two_uniforms(key, shape, dtype)
     share = radius * get_aval(radius).dtype.type(1 - math.exp(-(upper**2)))
     return _polar(exponential.sqrt(-exponential.log(1 - share)), angle)
@@ -264,8 +264,8 @@ def _scaled(name: str, scale: float, mode: str, distribution: str, source: str) 
 
     Args:
       in_axis, out_axis: the axes of inputs and of outputs.
-      batch_axis: axes that do not count.
-      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
+      batch_axis: axes that the fan leaves out.
+      dtype: the dtype if the call gives none; the default floating dtype if None.
     """
     return make
 
@@ -283,16 +283,15 @@ he_uniform = kaiming_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform", _
 
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer that draws orthogonal matrices uniformly; the rows or the columns, whichever are fewer, are
-    orthonormal.
+    """An initializer that draws matrices with orthonormal rows or columns, whichever are fewer, uniformly.
 
     Args:
-      scale: a factor of the matrix.
-      column_axis: the axis that counts columns; all others together count rows.
-      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
+      scale: a factor.
+      column_axis: the axis of columns; the other axes together are rows.
+      dtype: the dtype if the call gives none; the default floating dtype if None.
 
     Raises:
-      ValueError: when called, there are fewer than two axes.
+      ValueError: raised at a call, if the shape has fewer than two axes.
     """
 
     def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -304,7 +303,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
         rows = math.prod(others)
         q, r = qr(_normal(key, (max(rows, columns), min(rows, columns)), dtype), full_matrices=False)
         diagonal = last_diagonal(r, 0)
-        # Without the signs of r, whose diagonal LAPACK leaves as it comes, some matrices would be likelier than others.
+        # LAPACK leaves the signs of r's diagonal arbitrary; without them the distribution of q is not uniform.
         q = q * (diagonal / cast(absolute(diagonal), dtype))
         if rows < columns:
             q = q.T
@@ -314,18 +313,18 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """An initializer for convolution kernels: an orthogonal matrix at the centre of the window, and zeros around it.
+    """An initializer for convolution kernels: an orthogonal matrix at the center of the window, and zeros elsewhere.
 
     Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
 
     Args:
-      scale: a factor of the matrix.
-      column_axis: the axis of the matrix that counts columns.
-      dtype: the dtype of arrays if the caller gives none; None means the default floating dtype.
+      scale: a factor.
+      column_axis: the axis of columns in the matrix.
+      dtype: the dtype if the call gives none; the default floating dtype if None.
 
     Raises:
-      ValueError: when called, there are not one to three axes of the window and two more, or there are more inputs, the
-        axis before the last, than outputs, the last one.
+      ValueError: raised at a call, if the shape does not have one to three spatial axes before the axes of inputs and
+        outputs, or if there are more inputs than outputs.
     """
     draw = orthogonal(scale, column_axis)
 

@@ -29,17 +29,17 @@ _ALGORITHMS = ("fast", "stable")
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1, out_sharding: Any = None) -> Array:
-    """Vectors that are 1 at a position and 0 elsewhere.
+    """Vectors that are 1 at one position and 0 elsewhere.
 
     Args:
-      x: positions; for one that is not in range, the vector is 0 everywhere.
+      x: the positions, an array of any shape; a position out of range gives a vector of zeros.
       num_classes: the length of the vectors.
       dtype: the dtype of the result, the default floating dtype if None.
-      axis: where the axis of the vectors is in the result.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      axis: the axis of the vectors in the result.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      ValueError: `axis` is out of range, or `num_classes` negative.
+      ValueError: `axis` is out of range, or `num_classes` is negative.
 
     >>> import primax as px
     >>> px.nn.one_hot(px.numpy.array([0, 2, 3]), 3)
@@ -81,11 +81,11 @@ def standardize(
     Args:
       x: an array; integers are converted to a floating dtype.
       axis: an axis, a sequence of axes, or None for all.
-      mean: the mean, with the axes kept, if it is known already.
-      variance: the variance, with the axes kept, if it is known already.
-      epsilon: a small number, for arrays that hardly vary.
-      where: a boolean array that broadcasts with x; elements where it is false do not count for mean and variance.
-      algorithm: how to find the variance: "fast" as mean(x**2) - mean(x)**2, or "stable" as mean((x - mean)**2).
+      mean: the mean, with `axis` kept as size 1; computed if None.
+      variance: the variance, with `axis` kept as size 1; computed if None.
+      epsilon: a number added to the variance.
+      where: a boolean array that broadcasts with x; elements where it is false are ignored.
+      algorithm: the formula for the variance: "fast" is mean(x**2) - mean(x)**2, "stable" is mean((x - mean)**2).
 
     Raises:
       ValueError: an axis is out of range or repeated, or the algorithm is unknown.
@@ -104,6 +104,6 @@ def standardize(
             variance = statistics.mean(square_p.bind(x - mean), axis, keepdims=True, where=where)
         else:
             squares = statistics.mean(square_p.bind(x), axis, keepdims=True, where=where)
-            # Rounding errors must not make it negative.
+            # Rounding errors must not make the variance negative.
             variance = rounding.clip(squares - square_p.bind(inexact("standardize", mean)), 0)
     return (x - mean) * rsqrt(variance + epsilon)

@@ -1,4 +1,4 @@
-"""Pooling: the greatest, smallest or mean element of each window of images."""
+"""Pooling: the maximum, minimum or mean of each window of images."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ def pool(
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
 ) -> Array:
-    """Reduces windows of images by a function of two elements.
+    """Reduce each window of images by a function of two elements.
 
     Args:
       inputs: an array of shape (..., *spatial, features), with any number of leading axes.
-      init: a scalar of the dtype of `inputs`, with which every window starts, and which stands in the margins.
-      reduce_fn: `(x, y) -> z` on scalars, associative.
-      window_shape: the length of a window along each spatial axis.
-      strides: how far one window is from the next along each spatial axis; 1 if None.
+      init: a scalar of the dtype of `inputs`: the initial value of each window, and the value of the padding.
+      reduce_fn: an associative function `(x, y) -> z` of scalars.
+      window_shape: the window's size along each spatial axis.
+      strides: the window's step along each spatial axis; 1 if None.
       padding: for each spatial axis the numbers of elements to add before and after; or "VALID", "SAME" or
         "SAME_LOWER".
 
     Returns:
-      An array with one element per window in the place of the spatial axes.
+      An array with one element per window along the spatial axes.
 
     Raises:
-      TypeError: an argument has not one entry per spatial axis, or `inputs` has too few axes.
-      ValueError: the kind of padding is unknown.
+      TypeError: an argument does not have one entry per spatial axis, or `inputs` has too few axes.
+      ValueError: the name of the padding is unknown.
 
     >>> import primax as px
     >>> from primax.nn import pool
@@ -75,7 +75,7 @@ def max_pool(
 def min_pool(
     inputs: Any, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID"
 ) -> Array:
-    """The smallest element of each window of images, without the padding; see `pool`."""
+    """The minimum of each window of images, without the padding; see `pool`."""
     return reduce_window_min_p.bind(inputs, **_read("min_pool", inputs, window_shape, strides, padding))
 
 
@@ -90,14 +90,14 @@ def avg_pool(
 
     Args:
       inputs: an array of floating or complex numbers, of shape (..., *spatial, features).
-      window_shape: the length of a window along each spatial axis.
-      strides: how far one window is from the next along each spatial axis; 1 if None.
-      padding: pairs, or the name of a kind of padding.
-      count_include_pad: whether elements in the margins, which are 0, count.
+      window_shape: the window's size along each spatial axis.
+      strides: the window's step along each spatial axis; 1 if None.
+      padding: pairs of numbers for each spatial axis, or "VALID", "SAME" or "SAME_LOWER".
+      count_include_pad: whether the mean includes the zeros of the padding.
 
     Raises:
-      TypeError: `inputs` is not floating or complex, or an argument has not one entry per spatial axis.
-      ValueError: the kind of padding is unknown.
+      TypeError: `inputs` is not floating or complex, or an argument does not have one entry per spatial axis.
+      ValueError: the name of the padding is unknown.
 
     >>> import primax as px
     >>> from primax.nn import avg_pool
@@ -115,7 +115,7 @@ def avg_pool(
 
 
 def _counts(aval: core.ShapedArray, params: Params) -> Array:
-    """How many elements each window holds, as an array that is broadcast along axes without windows."""
+    """The number of elements in each window, broadcastable along axes without windows."""
     shape = shape_of_windows(aval.shape, **params)
     windows = zip(params["window_dimensions"], params["padding"], strict=True)
     spatial = [d for d, (length, pads) in enumerate(windows) if length > 1 or any(pads)]
@@ -128,7 +128,7 @@ def _counts(aval: core.ShapedArray, params: Params) -> Array:
 
 
 def _read(function: str, inputs: Any, window_shape: Any, strides: Any, padding: Any) -> Params:
-    """Windows along spatial axes, which all but the last axis may be."""
+    """The windows, strides and padding of all axes, from those of the spatial axes; the last axis is not spatial."""
     shape = get_aval(inputs).shape
     window = integers(window_shape, function, "window_shape")
     count = len(window)

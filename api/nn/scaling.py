@@ -28,7 +28,7 @@ class BlockScaleConfig:
       data_type: the dtype of the numbers.
       scale_type: the dtype of the scales.
       global_scale: a factor of all scales, of shape (1,); None except for "nvfp4".
-      infer_only: whether there is no derivative.
+      infer_only: whether the product has no derivative.
     """
 
     mode: str
@@ -54,7 +54,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockS
       global_scale: for "nvfp4", a number of shape (1,) by which all scales are multiplied; 1 if None.
 
     Raises:
-      ValueError: `mode` is another one, or has no global scale.
+      ValueError: `mode` is unknown, or takes no global scale.
 
     >>> import primax as px
     >>> px.nn.get_scaled_dot_general_config("mxfp8").block_size
@@ -128,7 +128,7 @@ def scaled_matmul(
 
 
 def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
-    """Narrow numbers and their scales, along the last axis."""
+    """Quantized numbers and their scales, along the last axis."""
     block, most = config.block_size, float(dtypes.finfo(config.data_type).max)
     blocks = x.astype(np.float32).reshape(*x.shape[:-1], -1, block)
     largest = pnp.max(pnp.abs(blocks), axis=-1)
@@ -162,7 +162,7 @@ def _scaled_fwd(lhs: Any, rhs: Any, configs: Any, dtype: Any) -> tuple[Any, Any]
 
 
 def _scaled_bwd(configs: Any, dtype: Any, residuals: Any, ct: Any) -> tuple[Any, Any]:
-    """Derivatives of the product itself: rounding counts as the identity."""
+    """The derivative of the unquantized product: rounding has derivative 1."""
     lhs, rhs = residuals
     ct = ct.astype(np.float32)
     by_lhs = lax.dot_general(ct, rhs.astype(np.float32), (((2,), (1,)), ((0,), (0,))))
@@ -174,7 +174,7 @@ _scaled.defvjp(_scaled_fwd, _scaled_bwd)
 
 
 def _arranged(x: Any, contracted: Any, batch: Any) -> tuple[Any, tuple[int, ...], tuple[int, ...]]:
-    """An array of shape (batch, others, contracted), with the shapes of the batch and of the others."""
+    """An array of shape (batch, others, contracted), and the shapes of the batch axes and of the others."""
     others = [i for i in range(x.ndim) if i not in (*contracted, *batch)]
     shapes = [tuple(x.shape[i] for i in axes) for axes in (batch, others, contracted)]
     flat = pnp.transpose(x, (*batch, *others, *contracted)).reshape([prod(shape) for shape in shapes])
@@ -196,17 +196,17 @@ def scaled_dot_general(
       rhs: an array.
       dimension_numbers: `((lhs_contracted, rhs_contracted), (lhs_batch, rhs_batch))`.
       preferred_element_type: the dtype of the result.
-      configs: how `lhs`, `rhs` and cotangents are made narrow, by `get_scaled_dot_general_config`; None for a plain
-        product. Here cotangents stay as they are.
+      configs: the quantization of `lhs`, `rhs` and cotangents, three results of `get_scaled_dot_general_config`; None
+        for no quantization. primax does not quantize cotangents.
       implementation: None.
 
     Returns:
-      An array with the batch axes, the other axes of `lhs`, and the other axes of `rhs`. Derivatives are those of the
-      plain product.
+      An array with the batch axes, the other axes of `lhs`, and the other axes of `rhs`. Its derivatives are those of
+      the unquantized product.
 
     Raises:
-      TypeError: an argument is not an array, or a config none.
-      ValueError: there are not three configs, or the contracted axes have no whole number of blocks.
+      TypeError: an argument is not an array, or a config is not a `BlockScaleConfig`.
+      ValueError: `configs` does not have three entries, or the contracted axes are not a multiple of the block size.
     """
     function = "scaled_dot_general"
     lhs, rhs = (pnp.asarray(promote(function, x)[0]) for x in (lhs, rhs))

@@ -1,4 +1,4 @@
-"""NumPy's functions and names for primax arrays. The names in the `__all__` of each module are public here."""
+"""NumPy's functions and names for primax arrays; public are the names in the `__all__` of each module."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
 
 _SUBMODULES = frozenset(("fft", "linalg"))
 
-# Functions that need linear algebra, which is imported when they are first used.
+# Functions that use linear algebra; their module is imported at their first use.
 _FUNCTIONS = dict.fromkeys(("poly", "polydiv", "polyfit", "roots"), "primax.numpy.fitting")
 
 __all__ = ["__array_api_version__", "__array_namespace_info__", "poly", "polydiv", "polyfit", "roots"]
@@ -151,7 +151,8 @@ for _module in (
 
 
 def __getattr__(name: str) -> Any:
-    """Import submodules at their first use; the error for other names of NumPy is that no plugin supplies them yet."""
+    """Import submodules at their first use; for other names of NumPy, the error says that no plugin supplies them
+    yet."""
     if name in _SUBMODULES:
         return import_module(f"primax.numpy.{name}")
     if name in _FUNCTIONS:

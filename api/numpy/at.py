@@ -1,4 +1,4 @@
-"""`x.at[...]`: updated copies of arrays, with a choice of behaviour out of range."""
+"""`x.at[...]`: updated copies of arrays, with options for indices out of range."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ELEMENTWISE = {
 
 
 class Options(TypedDict, total=False):
-    """The options of `x.at[...].set` and the other methods that change elements; see `Reference`."""
+    """The options of `x.at[...].set` and of the other updates; see `Reference`."""
 
     indices_are_sorted: bool
     unique_indices: bool
@@ -55,7 +55,7 @@ class Options(TypedDict, total=False):
 
 
 class At:
-    """`x.at`, which an index turns into a reference to elements of `x`."""
+    """`x.at`; indexing it returns a reference to elements of `x`."""
 
     __slots__ = ("array",)
 
@@ -70,18 +70,18 @@ class At:
 
 
 class Reference:
-    """`x.at[index]`: elements of an array, to be read, or changed in a copy of it.
+    """`x.at[index]`: elements of an array, to read, or to change in a copy.
 
     All methods take the same options:
 
-    - `indices_are_sorted`, `unique_indices`: promises that integers in arrays are in order, and that no element is
-      named twice.
-    - `mode`: what becomes of integers out of range. 'promise_in_bounds' says that there are none; 'clip' takes the
-      nearest in range; 'fill' reads a fill value, and 'drop', which is the same, does not write. By default reads take
-      the nearest, and writes are dropped.
-    - `wrap_negative_indices`: whether negative integers count from the end; if not they are out of range.
+    - `indices_are_sorted`, `unique_indices`: promises that integers in arrays are in ascending order, and that no
+    element is indexed twice.
+    - `mode`: the treatment of integers out of range. 'promise_in_bounds' promises that there are none; 'clip' takes the
+    nearest index in range; 'fill' and 'drop' are the same: reads return a fill value, and writes are dropped. By
+    default reads clip and writes drop.
+    - `wrap_negative_indices`: whether negative integers count from the end; if False they are out of range.
 
-    Values are broadcast to the shape of the elements, and converted to the dtype of the array.
+    Values are broadcast to the shape of the elements and converted to the dtype of the array.
     """
 
     __slots__ = ("array", "index")
@@ -103,14 +103,13 @@ class Reference:
         wrap_negative_indices: bool = True,
         out_sharding: Any = None,
     ) -> Array:
-        """`x[index]`, with a choice of the values that are read out of range.
+        """`x[index]`, with options for indices out of range.
 
         Args:
           indices_are_sorted, unique_indices, mode, wrap_negative_indices: see the class.
-          fill_value: what is read with mode 'fill'; by default NaN, or the smallest signed or greatest unsigned
+          fill_value: the value for mode 'fill'; by default NaN, the smallest signed integer, the greatest unsigned
             integer, or True.
-          out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
-            determine.
+          out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
         >>> import primax as px
         >>> px.numpy.arange(3.0).at[px.numpy.array([1, 7])].get(mode="fill")
@@ -128,7 +127,7 @@ class Reference:
     def set(self, values: Any, **options: Unpack[Options]) -> Array:
         """A copy where elements are replaced: `x[index] = values` in NumPy.
 
-        Where an element is named twice, it is not said which value remains.
+        If an element is indexed twice, it is unspecified which value it gets.
 
         >>> import primax as px
         >>> px.numpy.zeros(3).at[1].set(5)
@@ -146,36 +145,36 @@ class Reference:
         return _write(self, scatter_add_p, values, **options)
 
     def subtract(self, values: Any, **options: Unpack[Options]) -> Array:
-        """A copy where values are subtracted: `np.subtract.at(x, index, values)`."""
+        """A copy with values subtracted: `np.subtract.at(x, index, values)`."""
         return _write(self, scatter_sub_p, values, **options)
 
     def multiply(self, values: Any, **options: Unpack[Options]) -> Array:
-        """A copy where elements are multiplied: `np.multiply.at(x, index, values)`."""
+        """A copy with elements multiplied: `np.multiply.at(x, index, values)`."""
         return _write(self, scatter_mul_p, values, **options)
 
     mul = multiply
 
     def divide(self, values: Any, **options: Unpack[Options]) -> Array:
-        """An array where elements are divided, by the product of all values where an element is named twice."""
+        """A copy with elements divided by values; by their product if an element is indexed several times."""
         return divide(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
 
     def power(self, values: Any, **options: Unpack[Options]) -> Array:
-        """An array where elements are raised to powers, to the product of all where an element is named twice."""
+        """A copy with elements raised to powers; to their product if an element is indexed several times."""
         return power(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
 
     def min(self, values: Any, **options: Unpack[Options]) -> Array:
-        """A copy where elements are lowered to values: `np.minimum.at(x, index, values)`."""
+        """A copy with minima of elements and values: `np.minimum.at(x, index, values)`."""
         return _write(self, scatter_min_p, values, **options)
 
     def max(self, values: Any, **options: Unpack[Options]) -> Array:
-        """A copy where elements are raised to values: `np.maximum.at(x, index, values)`."""
+        """A copy with maxima of elements and values: `np.maximum.at(x, index, values)`."""
         return _write(self, scatter_max_p, values, **options)
 
     def apply(self, func: Callable[[Any], Any], **options: Unpack[Options]) -> Array:
-        """A copy where a function is applied to elements: `func.at(x, index)`, once for each index that names them.
+        """A copy with a function applied to elements: `func.at(x, index)`, once for each occurrence in the index.
 
-        Args:
-          func: a function of one element that returns one of the same dtype.
+        func: a function of a scalar that returns a scalar of the same dtype.
+          options: see the class.
           options: see the class.
 
         >>> import primax as px
@@ -210,7 +209,7 @@ def _target(
     mode: str | GatherScatterMode | None = None,
     wrap_negative_indices: bool = True,
 ) -> tuple[Any, Index, GatherScatterMode, bool, bool, bool]:
-    """The array to write to and where, with all options."""
+    """The array to update, reshaped for the resolved index, and the options."""
     x = reference.array
     shape = get_aval(x).shape
     index = resolve(shape, read_entries(reference.index))
@@ -265,7 +264,7 @@ def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[
 
 
 def converted(values: Any, aval: ShapedArray, function: str = "x.at[...]") -> Any:
-    """Values in the dtype of the array that they are put into."""
+    """Convert values to the dtype of the array that they are written to."""
     own = aval_of(function, values, "values")
     if own.dtype == aval.dtype and own.weak_type is aval.weak_type:
         return values
@@ -279,7 +278,7 @@ def converted(values: Any, aval: ShapedArray, function: str = "x.at[...]") -> An
 
 
 def _fitted(values: Any, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Array:
-    """Values broadcast to a shape, then reshaped to another one."""
+    """Broadcast values to a shape, then reshape them to another one."""
     aval = get_aval(values)
     if aval.shape:
         return _in_shape(broadcast_to_shape(values, shape), wanted)
@@ -295,7 +294,7 @@ def _is_contiguous(index: Index) -> bool:
 
 
 def _within(index: Index, mode: GatherScatterMode, wrap: bool) -> list[int] | None:
-    """The first positions along all axes, moved inside if the mode requires it; None if one of them is not inside."""
+    """The first positions along all axes, clipped if the mode is 'clip'; None if a position is out of range."""
     starts = []
     for entry, size in zip(index.axes, index.shape, strict=True):
         if type(entry) is not int:
@@ -309,7 +308,7 @@ def _within(index: Index, mode: GatherScatterMode, wrap: bool) -> list[int] | No
 
 
 def _replaced(x: Any, index: Index, starts: list[int], values: Any, shape: tuple[int, ...]) -> Array:
-    """The array with one part replaced, whose place is known and inside."""
+    """The array with one contiguous block replaced, at a known position in range."""
     sizes = tuple([1 if type(entry) is int else entry[1] for entry in index.axes])
     values = _fitted(values, shape, sizes)
     if sizes == index.shape:

@@ -1,4 +1,4 @@
-"""The index of `x[...]`, parsed and resolved for the shape of an array."""
+"""The index of `x[...]`, parsed and resolved for an array's shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ADVANCED", "Index", "NEW", "expanded", "read_entries", "resolve"]
 
 
 class _Token:
-    """A place in the result that is not an axis of the array."""
+    """An entry in the order of the result's axes that is not an axis of the array."""
 
     __slots__ = ("name",)
 
@@ -32,10 +32,10 @@ NEW, ADVANCED = _Token("NEW"), _Token("ADVANCED")
 def read_entries(index: Any) -> list[Any]:
     """The entries of an index: ints, slices, None, Ellipsis, bools, and arrays of integers or booleans.
 
-    What has a known value and rank 0 becomes an int or a bool, what is a list an array.
+    An array with a known value and rank 0 becomes an int or a bool; a list becomes an array.
 
     Raises:
-      TypeError: an entry is of another kind.
+      TypeError: an entry has another type.
     """
     if type(index) is tuple:
         return list(map(_entry, index))
@@ -74,11 +74,11 @@ class Index:
     """An index resolved for a shape.
 
     Attributes:
-      shape: that of the array, with an axis of length 1 for each bool of the index.
+      shape: the shape of the array, with an axis of length 1 for each bool of the index.
       axes: for each axis an int, `(start, count, step)`, or an array of integers.
-      places: the axes of the result in order: axes of the array, `NEW` or, at most once, `ADVANCED`, which stands for
-        those of the arrays of integers, broadcast together.
-      advanced: the shape of all arrays of integers together; None if there are none of rank 1 or more.
+      places: the result's axes in order: axes of the array, `NEW` or, at most once, `ADVANCED`, which stands for the
+        axes of the integer arrays, broadcast together.
+      advanced: the broadcast shape of all integer arrays; None if all have rank 0.
       simple: whether all axes are ints and slices.
     """
 
@@ -96,14 +96,14 @@ def resolve(shape: tuple[int, ...], entries: list[Any]) -> Index:
     """Resolve each entry for the axes of an array.
 
     Raises:
-      IndexError: there are more indices than axes, or two Ellipses; a mask has not the shape of the axes it is for, or
-        no value yet; arrays do not broadcast together.
+      IndexError: there are more entries than axes, or two Ellipses; a mask does not have the shape of its axes, or its
+        value is unknown; arrays do not broadcast together.
     """
     entries = expanded(shape, entries)
     axes: list[Any] = []
     places: list[Any] = []
     arrays: list[Any] = []
-    first, last, apart = -1, -1, False  # where entries are that are neither slices nor new axes, and whether in one run
+    first, last, apart = -1, -1, False  # the first and last entries that are not slices or new axes, and gaps between
     insert = 0
     simple = True
     sizes = shape
@@ -147,7 +147,7 @@ _ALL = slice(None)
 
 
 def expanded(shape: tuple[int, ...], entries: list[Any]) -> list[Any]:
-    """Entries with a slice for each axis that Ellipsis stands for, and arrays of positions in place of masks."""
+    """Replace Ellipsis by slices, and masks by arrays of positions."""
     used = 0
     ellipsis = -1
     for i, entry in enumerate(entries):

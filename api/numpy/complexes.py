@@ -1,7 +1,8 @@
 """Functions of complex numbers with infinite or NaN parts, by C's Annex G and the array API standard.
 
-XLA computes the functions; where a part of the argument is infinite or NaN, it gives NaN for parts that are known.
-Each rule takes the parts of the argument and those of the result, and returns the latter put right.
+XLA computes the functions, but returns NaN for parts of the result that are known although a part of the argument is
+infinite or NaN. Each rule takes the parts of the argument and of the result, and returns the corrected parts of the
+result.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Rule = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
 
 
 def of_complex(primitive: Any, rule: Rule) -> Callable[[Any], Any]:
-    """A function of complex arrays: a primitive, with corrected results for infinite or NaN parts."""
+    """A function of complex arrays that binds a primitive and corrects its results for infinite or NaN parts."""
     real, imag = arithmetic.real_p.bind, arithmetic.imag_p.bind
 
     @one_program(static=1)
@@ -62,7 +63,7 @@ def _either(x: Any, y: Any) -> Array:
 
 
 def _growing(least: float) -> Rule:
-    """exp, and exp - 1: the modulus is known where the angle is not."""
+    """exp, and exp - 1: the modulus is known even where the angle is not."""
 
     def rule(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
         wild = _is_wild(b)
@@ -123,7 +124,8 @@ def _arctanh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
 
 
 def _turned(rule: Rule) -> Rule:
-    """The rule of g with g(z) = -i f(iz), from that of f: f is sinh and g is sin, and likewise for their inverses."""
+    """The rule of g from the rule of f, where g(z) = -i f(iz): g is sin for f = sinh, and likewise for their
+    inverses."""
 
     def turned(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
         negative = arithmetic.neg_p.bind

@@ -67,9 +67,9 @@ __all__ = [
 
 
 class ScalarType(type):
-    """A dtype as a class that makes arrays when it is called: `float32(3)` is an array of rank 0.
+    """A dtype as a class; a call creates an array: `float32(3)` is an array of rank 0.
 
-    NumPy's scalars of the dtype are its instances. A subclass has the same dtype.
+    NumPy's scalars of the dtype are instances of the class. A subclass has the same dtype.
     """
 
     dtype: np.dtype[Any]
@@ -153,7 +153,7 @@ newaxis = None
 
 
 class _AnyArray(type):
-    """Tracers stand for arrays, so they count as instances."""
+    """`isinstance` is also true for tracers, which stand for arrays."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Array | Tracer)
@@ -163,5 +163,5 @@ class ndarray(metaclass=_AnyArray):
     """The type of arrays: `isinstance(x, ndarray)` is true for arrays and tracers."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: arrays are made by functions."""
+        """Raise an error: functions create arrays."""
         raise TypeError("ndarray: arrays are made by functions such as zeros and array, not by calling the class")

@@ -1,4 +1,4 @@
-"""Einstein's summation convention: products of arrays whose axes have labels, two at a time."""
+"""Einstein's summation convention: products of labeled arrays, two at a time."""
 
 from __future__ import annotations
 
@@ -36,22 +36,23 @@ def einsum(
     _dot_general: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The sum of products of arrays over labelled axes.
+    """The sum of products of arrays over labeled axes.
 
     Args:
-      subscripts: a letter for each axis of each array, and after "->" for those of the result, such as
-        "ij,jk->ik". Letters that the result does not have are summed over; "..." stands for axes that broadcast.
-        Without "->" the result has the letters that appear once, in alphabetic order. Instead of letters,
-        operands may alternate with lists of integers.
+      subscripts: a string such as "ij,jk->ik", with a letter for each axis of each array, and after "->" the letters of
+        the result. Letters that the result lacks are summed over; "..." stands for axes that broadcast. Without "->"
+        the result has the letters that appear once, in alphabetical order. Instead of a string, operands may alternate
+        with lists of integers.
       operands: the arrays.
       out: None.
-      optimize: False to multiply from left to right; a list of pairs of positions, as `einsum_path` returns it;
-        "greedy" to take the cheapest pair first; anything else for the order of the fewest operations, which is
-        looked for among up to 6 operands, and among up to 10 for "optimal": of more the cheapest pair comes first.
-      precision: as in `lax.dot_general`.
-      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
-      _dot_general: what multiplies pairs, a function with the parameters of `lax.dot_general`; that itself if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      optimize: the order of the products. False goes from left to right; a list of pairs of positions is an order as
+        `einsum_path` returns it; "greedy" takes the cheapest pair first. Anything else finds the order of fewest
+        operations for up to 6 operands (10 for "optimal"), and is "greedy" for more.
+      precision: see `lax.dot_general`.
+      preferred_element_type: the dtype of accumulation and result; the common dtype if None.
+      _dot_general: a function with the parameters of `lax.dot_general` that multiplies pairs; `lax.dot_general` if
+        None.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       ValueError: the subscripts are malformed or do not fit the arrays.
@@ -110,16 +111,16 @@ def einsum_path(
 
 @dataclass(frozen=True)
 class EinsumPathInfo:
-    """The cost of an order of multiplications.
+    """The cost of an order of products.
 
     Attributes:
       eq: the subscripts.
       path: the pairs of positions.
-      scale_list: for each step, the number of axes in it.
-      size_list: for each step, the number of elements of its result.
-      steps: for each step the subscripts of its operands and result, and the remaining ones.
-      naive_scale: the number of axes in one multiplication of all operands.
-      naive_cost: the number of operations of that multiplication.
+      scale_list: the number of axes in each step.
+      size_list: the number of elements of each step's result.
+      steps: for each step the subscripts of its operands and result, and the remaining subscripts.
+      naive_scale: the number of axes in one product of all operands.
+      naive_cost: the number of operations of one product of all operands.
       opt_cost: the number of operations of the steps.
     """
 
@@ -139,7 +140,7 @@ class EinsumPathInfo:
 
     @property
     def speedup(self) -> float:
-        """The factor by which the steps take fewer operations than one multiplication of all operands."""
+        """The ratio of operations: one product of all operands to the steps."""
         return self.naive_cost / max(self.opt_cost, 1)
 
     def __repr__(self) -> str:
@@ -161,7 +162,7 @@ class EinsumPathInfo:
 
 
 def _operations(labels: Collection[str], sums: bool, operands: int, sizes: dict[str, int]) -> int:
-    """Multiplications of so many operands over all labels, and additions if some are summed over."""
+    """The operations of a product of so many operands over all labels: multiplications, and additions if it sums."""
     return math.prod(sizes[label] for label in labels) * (max(operands - 1, 1) + sums)
 
 
@@ -192,7 +193,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[Any]]:
-    """The form with letters of the form in which arrays alternate with lists of integers."""
+    """Convert alternating arrays and lists of integers to the form with letters."""
     if isinstance(subscripts, str):
         return subscripts, list(operands)
     given = [subscripts, *operands]
@@ -218,11 +219,11 @@ def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[An
 
 
 def _named_axes(given: Sequence[Any]) -> dict[Any, int] | None:
-    """The place of each name of an axis in their order, where lists of names stand for subscripts; None for integers.
+    """The order of the names in lists of axis names, which replace subscripts; None if the lists have integers.
 
     Raises:
-      TypeError: names have no hash or no order.
-      ValueError: there are more than letters.
+      TypeError: names are not hashable or cannot be ordered.
+      ValueError: there are more names than letters.
     """
     lists = [*given[1::2], *(given[-1:] if len(given) % 2 else ())]
     found = [axis for axes in lists for axis in sequence("einsum", "subscripts", axes) if axis is not Ellipsis]
@@ -238,7 +239,7 @@ def _named_axes(given: Sequence[Any]) -> dict[Any, int] | None:
 
 
 def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[Labels], Labels]:
-    """The labels of the axes of each operand and of the result; those of an ellipsis are digits from the right."""
+    """The labels of each operand's axes and of the result's; ellipsis axes get digits, counted from the right."""
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
@@ -281,7 +282,7 @@ def _labels(term: str, rank: int, subscripts: str) -> Labels:
 
 
 def _simplified(x: Any, labels: Labels, output: Labels, others: list[Labels], preferred: Any) -> tuple[Any, Labels]:
-    """An operand with every label once, and without those that only it has and the result has not."""
+    """An operand with each label once, summed over the labels that nothing else has."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
@@ -303,7 +304,7 @@ def _simplified(x: Any, labels: Labels, output: Labels, others: list[Labels], pr
 
 
 def _summed(x: Any, labels: Labels, needed: Collection[str]) -> tuple[Any, Labels]:
-    """An operand summed over the labels that nothing needs."""
+    """An operand summed over the labels that are not needed."""
     axes = tuple([i for i, label in enumerate(labels) if label not in needed])
     if not axes:
         return x, labels
@@ -326,7 +327,7 @@ def _sizes(function: str, items: list[tuple[Labels, tuple[int, ...]]]) -> dict[s
 
 
 def _matched(x: Any, of_x: Labels, y: Any, of_y: Labels) -> tuple[Any, Labels, Any, Labels]:
-    """Two operands without axes of length 1 where the other one has the label too, and is longer."""
+    """Two operands, without axes of length 1 whose label has a longer axis in the other one."""
 
     def trimmed(z: Any, labels: Labels, other: Any, of_other: Labels) -> tuple[Any, Labels]:
         shape, lengths = get_aval(z).shape, dict(zip(of_other, get_aval(other).shape, strict=True))
@@ -342,7 +343,7 @@ def _matched(x: Any, of_x: Labels, y: Any, of_y: Labels) -> tuple[Any, Labels, A
 
 
 def _kept(of_x: Labels, of_y: Labels, needed: list[Labels]) -> Labels:
-    """The labels of a product that what comes after it needs: shared ones first, as `dot_general` has them."""
+    """The labels of a product that are needed later: shared ones first, in the order of `dot_general`."""
     wanted = {label for labels in needed for label in labels}
     shared = [label for label in of_x if label in of_y]
     return tuple(
@@ -359,7 +360,7 @@ def _kept(of_x: Labels, of_y: Labels, needed: list[Labels]) -> Labels:
 
 
 def _path(inputs: list[Labels], output: Labels, sizes: dict[str, int], optimize: Any) -> list[tuple[int, int]]:
-    """Which two operands to multiply next, by position; the product goes to the end."""
+    """The pairs of operands to multiply, by position; a product is appended to the end."""
     if isinstance(optimize, list | tuple):
         steps = [integers(step, "einsum", "optimize") for step in optimize if not isinstance(step, str)]
         rooms = range(len(inputs), 1, -1)
@@ -388,10 +389,10 @@ _MOST, _MOST_FOR_OPTIMAL = 6, 10
 
 
 def _cheapest(inputs: list[Labels], output: Labels, sizes: dict[str, int]) -> list[tuple[int, int]]:
-    """The order of the fewest operations: for each set of operands the best of all ways to multiply two parts of it."""
+    """The order of fewest operations: for each set of operands, the best split into two subsets."""
     every = (1 << len(inputs)) - 1
     kept: dict[int, frozenset[str]] = {}
-    best: dict[int, tuple[int, int]] = {}  # for a set the operations that its product takes, and one of the last parts
+    best: dict[int, tuple[int, int]] = {}  # for each set, the operations and one subset of the last split
     for members in sorted(range(1, every + 1), key=int.bit_count):
         inside, outside = set[str](), set(output)
         for i, labels in enumerate(inputs):
@@ -435,7 +436,7 @@ def _names_two(step: tuple[int, ...], count: int) -> bool:
 
 
 def _cost(items: list[Labels], pair: tuple[int, int], output: Labels, sizes: dict[str, int]) -> tuple[int, int]:
-    """How much memory a product takes beyond its operands, then how many multiplications."""
+    """The memory of a product beyond its operands, then the number of multiplications."""
     x, y = (items[k] for k in pair)
     rest = [labels for k, labels in enumerate(items) if k not in pair]
 

@@ -28,20 +28,20 @@ __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histo
 def bincount(
     x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
 ) -> Array:
-    """The number of occurrences of each integer from 0 on.
+    """The number of occurrences of each integer from 0.
 
     Args:
-      x: an array of rank 1 of integers or booleans; negative ones count as 0.
-      weights: what each element counts, an array of the shape of `x`; 1 if None.
-      minlength: the least length of the result, where `length` is None.
-      length: the length of the result; numbers from it on are left out. Without it, it is decided by the largest of
-        `x`, which under `jit` is impossible.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      x: an array of integers or booleans, of rank 1; negative integers count as 0.
+      weights: the weight of each element, an array of the shape of `x`; 1 if None.
+      minlength: the minimal length of the result; only used if `length` is None.
+      length: the length of the result; larger numbers are ignored. If None, the largest element decides, and `x` must
+        not be traced.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      TypeError: `x` are not integers.
+      TypeError: `x` does not hold integers.
       ValueError: `x` is not of rank 1, or `weights` has another shape.
-      ConcretizationTypeError: `x` is traced and there is no `length`.
+      ConcretizationTypeError: `x` is traced and `length` is None.
 
     >>> import primax as px
     >>> px.numpy.bincount(px.numpy.array([1, 1, 3]))
@@ -79,18 +79,18 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: None
 
     Args:
       a: an array.
-      bins: the number of bins; or the edges, which are returned.
-      range: the first and the last edge; the least and the greatest element if None. Where both are the same, bins
-        reach from 0.5 before it to 0.5 after it.
-      weights: without effect.
+      bins: the number of bins, or the edges, which are then returned.
+      range: the first and the last edge; the minimum and maximum if None. If both are equal, the bins extend 0.5 to
+        each side.
+      weights: ignored.
 
     Returns:
-      `bins + 1` numbers.
+      An array of `bins + 1` edges.
 
     Raises:
-      TypeError: `bins` is the name of a rule, or `range` is not a pair.
-      ValueError: `bins` is below 1, or edges that decrease; `range` is not finite, or ends before it begins. Values
-        that are traced are not checked.
+      TypeError: `bins` is a string, or `range` is not a pair.
+      ValueError: `bins` is below 1, edges decrease, `range` is not finite, or `range` ends before it begins. Traced
+        values are not checked.
 
     >>> import primax as px
     >>> px.numpy.histogram_bin_edges(px.numpy.array([1., 2., 5.]), bins=2)
@@ -101,7 +101,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: None
 
 
 def _check_bins(function: str, bins: Any, range: Any) -> None:
-    """Refuse bins and a range that are known to make no sense."""
+    """Check the known values of bins and range."""
     if isinstance(bins, str):
         raise TypeError(f"{function}: bins must be a number or edges, got {bins!r}")
     if not _is_sequence(bins):
@@ -132,7 +132,7 @@ def _known(values: Any) -> bool:
 
 
 def _finite(function: str, bins: Any, edges: Any) -> Array:
-    """Edges, which are not finite if they come from elements that are not."""
+    """Return edges after a check that they are finite; elements that are not give such edges."""
     if _is_sequence(bins) or isinstance(edges, Tracer) or np.isfinite(np.asarray(edges)).all():
         return edges
     raise ValueError(f"{function}: a must be finite where range is None, got elements that are NaN or infinite")
@@ -175,16 +175,16 @@ def histogram(
       a: an array.
       bins: the number of bins, or their edges in ascending order.
       range: the first and the last edge; see `histogram_bin_edges`.
-      weights: what each element counts, an array of the shape of `a`; 1 if None.
-      density: whether to divide by the widths of the bins and by the sum, so that the integral is 1.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      weights: the weight of each element, an array of the shape of `a`; 1 if None.
+      density: whether to normalize: the integral of the result over the bins is then 1.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Returns:
-      The counts of the bins, and the edges. A bin includes its left edge, and the last bin includes both edges.
+      The counts, and the edges. A bin includes its left edge; the last bin includes both edges.
 
     Raises:
-      TypeError: `bins` is the name of a rule.
-      ValueError: `weights` has another shape; `bins` or `range` is none; see `histogram_bin_edges`.
+      TypeError: `bins` is a string.
+      ValueError: `weights` has another shape, or `bins` or `range` is invalid; see `histogram_bin_edges`.
 
     >>> import primax as px
     >>> counts, edges = px.numpy.histogram(px.numpy.array([1., 2., 2., 4.]), bins=3)
@@ -224,7 +224,7 @@ _compiled_histogram = jit(_histogram, static_argnums=(4, 5))
 
 
 def _bins_of(x: Any, edges: Any) -> Array:
-    """The bin of each element: 0 before the first edge, one more than there are bins behind the last."""
+    """The bin of each element: 0 before the first edge, and the number of edges after the last."""
     x, count = cast(x, dtypes.to_inexact_dtype(get_aval(x).dtype)), edges.shape[0]
     found = searchsorted(edges, x, "right")
     last = broadcast_to_shape(edges[count - 1], x.shape)
@@ -239,12 +239,12 @@ def histogram2d(
     Args:
       x, y: the coordinates, arrays of rank 1.
       bins: the number of bins along both axes, or their edges; or a pair of these, one for each axis.
-      range: for each axis the first and the last edge.
-      weights: what each point counts.
-      density: whether to divide by the areas and by the sum.
+      range: for each axis a pair, the first and the last edge.
+      weights: the weight of each point; 1 if None.
+      density: whether to normalize: the integral of the result is then 1.
 
     Returns:
-      The content of each rectangle, and the edges along both axes.
+      The count of each rectangle, and the edges along both axes.
     """
     shapes = [aval_of("histogram2d", v, name).shape for v, name in ((x, "x"), (y, "y"))]
     if shapes[0] != shapes[1] or len(shapes[0]) != 1:
@@ -262,16 +262,16 @@ def histogramdd(
 
     Args:
       sample: an array of shape (n, d), or d arrays of length n.
-      bins: the number of bins along all axes; or for each axis their number or their edges.
+      bins: the number of bins along all axes; or for each axis its number of bins or its edges.
       range: for each axis a pair, the first and the last edge, or None.
-      weights: what each point counts, an array of length n.
-      density: whether to divide by the volumes and by the sum.
+      weights: the weight of each point, an array of length n; 1 if None.
+      density: whether to normalize: the integral of the result is then 1.
 
     Returns:
-      The content of each box, and a list of the edges along each axis.
+      The count of each box, and a list of the edges along each axis.
 
     Raises:
-      ValueError: `bins`, `range` or `weights` are of another length.
+      ValueError: `bins`, `range` or `weights` has the wrong length.
     """
     columns = list(sample) if isinstance(sample, tuple | list) else list(unstack_p.bind(_points(sample), axis=1))
     if not columns or any(len(aval_of("histogramdd", x, "sample").shape) != 1 for x in columns):

@@ -39,15 +39,15 @@ def cov(
     Args:
       m: an array of rank 2 or less: one variable per row, one observation per column.
       y: further variables, in the form of `m`.
-      rowvar: False if variables are columns and observations rows.
-      bias: whether to divide by the number of observations instead of by one less.
-      ddof: a number subtracted from the number of observations to get the divisor; overrides `bias`.
-      fweights: how often each observation was made, an array of integers of rank 1.
+      rowvar: whether rows are variables; if False, columns are.
+      bias: whether to divide by the number of observations n; if False, by n - 1.
+      ddof: divide by n - ddof; overrides `bias`.
+      fweights: how often each observation occurs, an array of integers of rank 1.
       aweights: the weight of each observation, an array of rank 1.
       dtype: the dtype of the result; at least the default float dtype if None.
 
     Raises:
-      ValueError: an array is of rank 3 or more, or the dtype neither floating nor complex.
+      ValueError: an array is of rank 3 or more, or `dtype` is neither floating nor complex.
     """
     parts = [_variables("cov", x, rowvar) for x in ((m,) if y is None else (m, y))]
     parts = promote("cov", *parts, to=to_inexact)
@@ -58,7 +58,7 @@ def cov(
         parts = [cast(x, wanted) for x in parts]
     x = parts[0] if len(parts) == 1 else concatenate(parts, 0)
     observations = get_aval(x).shape[1]
-    if not get_aval(parts[0]).shape[0]:  # whatever y holds, as in NumPy
+    if not get_aval(parts[0]).shape[0]:  # the result is empty even if y has variables, as in NumPy
         return zeros((0, 0), get_aval(x).dtype)
     weights = None
     for given in (fweights, aweights):
@@ -77,7 +77,7 @@ def cov(
         divisor = subtract(total, ddof)
     else:
         divisor = subtract(total, divide(multiply(sum(multiply(weights, aweights)), ddof), total))
-    divisor = maximum(real(divisor), 0)  # so that too few observations give what division by zero gives
+    divisor = maximum(real(divisor), 0)  # with too few observations, the result is that of a division by zero
     centered = subtract(x, expand_dims(means, 1))
     weighted = centered if weights is None else multiply(centered, weights)
     return squeeze(divide(dot(weighted, conjugate(permuted(centered, (1, 0)))), divisor))

@@ -1,4 +1,4 @@
-"""Arrays from host values and from shapes."""
+"""Creation of arrays from host values and from shapes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def _on_host() -> bool:
-    """Whether constants are values now, and need not be computed by a program."""
+    """Whether constants can be computed on the host now, outside of a program."""
     return not core.thread.trace.tracing
 
 
@@ -53,17 +53,17 @@ _MOST_COPIED = 1 << 16
 
 
 def _is_cheap(shape: tuple[int, ...]) -> bool:
-    """Whether copying so many elements to the default device costs less than compiling what makes them there."""
+    """Whether it is cheaper to copy this many elements to the device than to compile a program that creates them."""
     return math.prod(shape) <= _MOST_COPIED or backend.platform_of(backend.default_device()) == "cpu"
 
 
 def read_dtype(dtype: Any, function: str) -> Any:
-    """A dtype that a user asked for."""
+    """Convert a dtype from the user."""
     return dtypes.check_user_dtype(dtype, "dtype", function)
 
 
 def read_shape(shape: Any, function: str) -> tuple[int, ...]:
-    """A shape given as a sequence or as one number."""
+    """Convert a shape from the user, a sequence or one number."""
     if isinstance(shape, int) or (hasattr(shape, "__index__") and not getattr(shape, "shape", ())):
         shape = (shape,)  # arrays of any rank have __index__
     return canonical_shape(shape, function)
@@ -74,7 +74,7 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False)
     is_host = type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_)
     if is_host and isinstance(value, float | np.floating) and dtypes.is_integer(dtype):
         limits = dtypes.iinfo(dtype)
-        is_host = limits.min <= value <= limits.max  # NumPy converts others to anything, or refuses them
+        is_host = limits.min <= value <= limits.max  # NumPy wraps or refuses values out of range
     if is_host and _on_host() and _is_cheap(shape) and not isinstance(dtype, dtypes.ExtendedDType):
         try:
             with np.errstate(all="ignore"):
@@ -94,10 +94,10 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False)
 
 
 def stage(x: Any, /) -> Array:
-    """An array or a number as a value of the program being traced, or else as an array.
+    """Convert an array or a number to a value of the program being traced, or to an array outside of tracing.
 
     Raises:
-      TypeError: it is neither.
+      TypeError: `x` is neither.
 
     >>> import primax as px
     >>> px.lax.stage(1.0)
@@ -121,15 +121,15 @@ def asarray(
     Args:
       a: an array, a number, or nested sequences of them.
       dtype: the dtype of the result; found by promotion if None.
-      order: None, "K", "C" or "F"; without effect, since arrays have no memory order.
-      copy: True to have a copy in any case, False to refuse to copy an array or a buffer; other values have no memory
-        that the result could share.
-      device: where the result is; uncommitted on the default device if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      order: None, "K", "A", "C" or "F"; ignored, since arrays have no memory order.
+      copy: True always copies; False raises an error if a copy is needed; None copies if needed. Values other than
+        arrays and buffers share no memory.
+      device: the device or sharding of the result; if None, it is uncommitted on the default device.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      TypeError: `a` is not such a value, `dtype` not a dtype that arrays may have, or `copy` neither a bool nor None.
-      ValueError: nested sequences are ragged, or a copy is needed and `copy` is False.
+      TypeError: `a` cannot be converted, `dtype` is not a dtype of arrays, or `copy` is neither a bool nor None.
+      ValueError: nested sequences are ragged, or `copy` is False and a copy is needed.
 
     >>> import primax as px
     >>> px.numpy.asarray([1, 2.5])
@@ -154,14 +154,14 @@ def array(
     Args:
       object: an array, a number, or nested sequences of them.
       dtype: the dtype of the result; found by promotion if None.
-      copy: whether an array is copied.
-      order: None, "K", "C" or "F"; without effect, since arrays have no memory order.
-      ndmin: the least rank of the result; axes of length 1 are added in front.
-      device: where the result is; uncommitted on the default device if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      copy: whether to copy an array.
+      order: None, "K", "A", "C" or "F"; ignored, since arrays have no memory order.
+      ndmin: the minimal rank of the result; axes of length 1 are added in front.
+      device: the device or sharding of the result; if None, it is uncommitted on the default device.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      TypeError: `object` is not such a value, `dtype` not a dtype that arrays may have, or `copy` not a bool.
+      TypeError: `object` cannot be converted, `dtype` is not a dtype of arrays, or `copy` is not a bool.
       ValueError: nested sequences are ragged.
 
     >>> import primax as px
@@ -180,7 +180,7 @@ def read_copy(function: str, copy: Any) -> bool | None:
     """Whether to copy, of what a user gives.
 
     Raises:
-      TypeError: it is neither a bool nor None.
+      TypeError: `copy` is neither a bool nor None.
     """
     if copy is None or copy is True or copy is False:
         return copy
@@ -237,11 +237,11 @@ def _host_cast(function: str, a: Any, dtype: Any) -> np.ndarray:
 
 
 def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Array:
-    """An array of a value that is neither a number nor a NumPy array."""
+    """Convert a value that is neither a number nor a NumPy array."""
     if hasattr(type(a), "__jax_array__"):
         return _convert_to_array(function, unwrap(a), dtype, copy)
     if isinstance(a, ShapeDtypeStruct):
-        backend.on_host(a)  # raises the error that it has no value
+        backend.on_host(a)  # raises an error, since the value is unknown
     try:
         get_aval(a)
     except TypeError:
@@ -269,7 +269,7 @@ def _of_sequence(function: str, a: Any, dtype: Any) -> np.ndarray | Array:
 
 
 def _with_arrays(a: Any) -> Any:
-    """Nested sequences with arrays instead of the objects that can become arrays."""
+    """Replace, in nested sequences, the objects that can be converted to arrays by arrays."""
     if isinstance(a, list | tuple):
         return list(map(_with_arrays, a))
     if type(a) in _PLAIN:
@@ -280,13 +280,13 @@ def _with_arrays(a: Any) -> Any:
     except TypeError:
         if _is_convertible(a):
             return np.asarray(a)
-    except OverflowError:  # the dtype that is asked for may hold it
+    except OverflowError:  # the requested dtype may hold it
         return a
     return a
 
 
 def _is_convertible(a: Any) -> bool:
-    """Whether NumPy makes an array of an object that is none."""
+    """Whether NumPy can convert an object to an array."""
     if isinstance(a, str | bytes | type):
         return False
     return hasattr(a, "__array__") or isinstance(a, memoryview | bytearray | Sequence)
@@ -296,7 +296,7 @@ _PLAIN = (Array, np.ndarray, bool, int, float, complex)
 
 
 def _shape_of(function: str, a: Any, leaves: list[Any], depth: int) -> tuple[int, ...]:
-    """The shape of nested sequences, whose innermost values are appended to `leaves`."""
+    """The shape of nested sequences; appends the innermost values to `leaves`."""
     if not isinstance(a, list | tuple):
         leaves.append(a)
         return tuple(np.shape(a)) if hasattr(a, "shape") else ()
@@ -312,7 +312,7 @@ def _shape_of(function: str, a: Any, leaves: list[Any], depth: int) -> tuple[int
 
 
 def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray | Array:
-    """Nested sequences, some of whose elements are arrays, of a known shape."""
+    """Convert nested sequences of a known shape that hold arrays."""
     if not isinstance(a, list | tuple):
         x = convert(a, get_aval(a), dtype)
         aval = get_aval(x)
@@ -324,17 +324,17 @@ def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray | Array:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array filled with one value, or with a broadcast array.
+    """An array filled with one value, or with an array that broadcasts.
 
     Args:
       shape: a sequence of sizes, or one size.
       fill_value: a number, or an array whose shape broadcasts to `shape`.
       dtype: the dtype; that of `fill_value` if None.
-      device: where the result is; uncommitted on the default device if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      device: the device or sharding of the result; if None, it is uncommitted on the default device.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype for arrays.
+      TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype of arrays.
       ValueError: `fill_value` does not broadcast to `shape`.
 
     >>> import primax as px
@@ -371,7 +371,7 @@ def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any
 
 
 def _is_duck(a: Any) -> bool:
-    """Whether something has a shape and a dtype, without being an array."""
+    """Whether an object has a shape and a dtype, but is not an array."""
     return not isinstance(a, Array | Tracer | np.ndarray | np.generic) and hasattr(a, "shape") and hasattr(a, "dtype")
 
 
@@ -381,12 +381,12 @@ def full_like(
     """An array of one value, in the shape and dtype of another.
 
     Args:
-      a: an array, a number, or something with a shape and a dtype.
+      a: an array, a number, or an object with a shape and a dtype.
       fill_value: a number, or an array whose shape broadcasts to that of the result.
-      dtype: the dtype, if not that of `a`.
-      shape: the shape, if not that of `a`.
-      device: where the result is; uncommitted on the default device if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      dtype: the dtype; that of `a` if None.
+      shape: the shape; that of `a` if None.
+      device: the device or sharding of the result; if None, it is uncommitted on the default device.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
     """
     if out_sharding is not None:
         return resharded("full_like", full_like(a, fill_value, dtype, shape, device=device), out_sharding)
@@ -394,53 +394,53 @@ def full_like(
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of zeros, in the shape and dtype of another. The arguments are those of `full_like`."""
+    """An array of zeros, with the shape and dtype of another. The arguments are those of `full_like`."""
     if out_sharding is not None:
         return resharded("zeros_like", zeros_like(a, dtype, shape, device=device), out_sharding)
     return _like("zeros_like", a, 0, dtype, shape, device)
 
 
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of ones, in the shape and dtype of another. The arguments are those of `full_like`."""
+    """An array of ones, with the shape and dtype of another. The arguments are those of `full_like`."""
     if out_sharding is not None:
         return resharded("ones_like", ones_like(a, dtype, shape, device=device), out_sharding)
     return _like("ones_like", a, 1, dtype, shape, device)
 
 
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
-    """An array of unspecified values, which are zeros. The arguments are those of `full_like`."""
+    """An array of zeros; NumPy leaves its values unspecified. The arguments are those of `full_like`."""
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
 def copy(a: Any, order: Any = None) -> Array:
-    """A copy of an array. The arguments are those of `asarray`."""
+    """A copy of an array. `order` is ignored, as in `asarray`."""
     return _array("copy", a, None, order, True, None)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
-    """An array of the bytes of a buffer.
+    """An array of the elements in a buffer.
 
     Args:
       buffer: an object with the buffer protocol.
-      dtype: the dtype of the elements in the buffer, of 64 bits where it says so: `float` is float64.
+      dtype: the dtype of the elements in the buffer, such as float64 for `float`.
       count: the number of elements; -1 for all.
-      offset: at which byte to begin.
+      offset: the byte at which the first element begins.
 
     Raises:
-      ValueError: the size of the buffer is not a multiple of that of an element, or too small.
+      ValueError: the buffer is too small, or its size is not a multiple of an element's size.
     """
     read_dtype(dtype, "frombuffer")
     if isinstance(buffer, Array):
-        buffer = np.asarray(buffer)  # before Python 3.12 it is none that lends its memory
+        buffer = np.asarray(buffer)  # before Python 3.12, arrays do not support the buffer protocol
     with naming("frombuffer"):
         return asarray(np.frombuffer(buffer, numpy_dtype("frombuffer", "dtype", dtype), count, offset))
 
 
 def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Array:
-    """An array of the elements of an iterable of numbers.
+    """An array of the numbers of an iterable.
 
     Args:
-      iterable: what gives the numbers.
+      iterable: the numbers.
       dtype: the dtype of the result.
       count: the number of elements to take; -1 for all.
     """
@@ -453,12 +453,12 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
     Args:
       x: an array with `__dlpack__` and `__dlpack_device__`.
-      device: where the result is; where `x` is if None.
-      copy: True to have a copy in any case, False to refuse to make one.
+      device: the device of the result; that of `x` if None.
+      copy: True always copies; False raises an error if a copy is needed; None copies if needed.
 
     Raises:
-      TypeError: `x` has no such methods.
-      ValueError: a copy is needed and `copy` is False.
+      TypeError: `x` lacks these methods.
+      ValueError: `copy` is False and a copy is needed.
     """
     return backend.from_dlpack(x, device, copy)
 
@@ -469,8 +469,8 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     Args:
       shape: a sequence of sizes, or one size.
       dtype: the dtype; the default float dtype if None.
-      device: where the result is; uncommitted on the default device if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      device: the device or sharding of the result; if None, it is uncommitted on the default device.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype that arrays may have.
@@ -490,8 +490,8 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     Args:
       shape: a sequence of sizes, or one size.
       dtype: the dtype; the default float dtype if None.
-      device: where the result is; uncommitted on the default device if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      device: the device or sharding of the result; if None, it is uncommitted on the default device.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype that arrays may have.
@@ -506,7 +506,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of unspecified values, which are zeros. The arguments are those of `zeros`."""
+    """An array of zeros; NumPy leaves its values unspecified. The arguments are those of `zeros`."""
     if out_sharding is not None:
         return resharded("empty", empty(shape, dtype, device=device), out_sharding)
     return _filled("empty", shape, 0, dtype, device)
@@ -519,5 +519,5 @@ def _filled(function: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
 
 
 def place(out: Any, device: Any) -> Array:
-    """An array on a given device."""
+    """Put an array on a device, if one is given."""
     return backend.put_value(out, out.weak_type, device) if device is not None and type(out) is Array else out

@@ -34,7 +34,7 @@ def fmod(x: Any, y: Any, /) -> Array:
 
 
 def _nonzero(y: Any) -> Any:
-    """A divisor of integers, with 1 for 0; a host scalar needs no equation."""
+    """A divisor of integers, with 0 replaced by 1; a host scalar adds no equation."""
     if isinstance(y, int | np.integer):
         return y if y else like(y, 1)
     return choose(comparison.eq_p.bind(y, like(y, 0)), like(y, 1), y)
@@ -64,7 +64,7 @@ def _remainder(x: Any, y: Any) -> Array:
         return choose(_has_other_sign(rest, y), arithmetic.add_p.bind(rest, y), rest)
     if _is_host_number(y) and y >= 0:
         return _moved(rest, _has_other_sign(rest, y), like(rest, y))
-    # The other way round where the divisor is negative: of zeros too, the result is the one with its sign.
+    # For a negative divisor swap the cases: the result has the divisor's sign, also where it is zero.
     if _is_host_number(y):
         sign, size = like(rest, -1), like(rest, -y)
     else:
@@ -79,12 +79,12 @@ def _is_host_number(y: Any) -> bool:
 
 
 def _moved(x: Any, condition: Any, step: Any) -> Array:
-    """x + step where a condition holds, else x, in which the negative zero becomes the positive one."""
+    """x + step where a condition holds, else x; negative zeros become positive."""
     return arithmetic.add_p.bind(x, choose(condition, step, like(x, 0)))
 
 
 def _has_other_sign(rest: Any, y: Any) -> Array:
-    """Whether a remainder is not zero and has not the sign of the divisor."""
+    """Whether a remainder is nonzero and lacks the sign of the divisor."""
     zero = like(rest, 0)
     if _is_host_number(y):
         return (comparison.lt_p if y >= 0 else comparison.gt_p).bind(rest, zero)
@@ -96,7 +96,7 @@ def _has_other_sign(rest: Any, y: Any) -> Array:
 def floor_divide(x: Any, y: Any, /) -> Array:
     """x / y rounded down.
 
-    Of floats, infinity divided by a number is infinity, and a number divided by infinity 0 or -1, as in the limit.
+    For floats, infinity divided by a number is infinity, and a number divided by infinity is its limit, 0 or -1.
 
     Args:
       x, y: arrays or numbers, real, of shapes that broadcast together.
@@ -123,14 +123,14 @@ def _quotient(x: Any, y: Any) -> Array:
 
 def _floating_quotient(x: Any, y: Any) -> Array:
     rest = arithmetic.rem_p.bind(x, y)
-    # Neither 0, where x / y is exact, nor NaN, where it is infinite or NaN; both signs of zero are right there too.
+    # Correct neither 0, where x / y is exact, nor NaN, where x / y is infinite or NaN; both signs of zero are right.
     rounded = comparison.gt_p.bind(arithmetic.abs_p.bind(rest), like(rest, 0))
     whole = rounding.round(arithmetic.div_p.bind(arithmetic.sub_p.bind(x, rest), y))
     down = _moved(whole, _has_other_sign(rest, y), like(whole, -1))
     return choose(rounded, down, rounding.round(arithmetic.div_p.bind(x, y)))
 
 
-# One call in programs, and one program outside of them, in place of a dozen operations.
+# One call in programs, and one compiled program outside of them, instead of a dozen operations.
 _compiled_quotient = jit(_floating_quotient)
 
 
@@ -147,7 +147,8 @@ def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
 
 
 def _is_integer(y: Any) -> bool:
-    return isinstance(y, int) or (isinstance(y, np.generic) and y.dtype.kind in "iu")  # a time is np.integer too
+    return isinstance(y, int) or (isinstance(y, np.generic) and y.dtype.kind in "iu")  # np.timedelta64 is np.integer
+    too
 
 
 def power(x: Any, y: Any, /) -> Array:
@@ -155,10 +156,10 @@ def power(x: Any, y: Any, /) -> Array:
 
     Args:
       x: an array or a number.
-      y: an array or a number; not a negative int if x is of integers.
+      y: an array or a number; not a negative int if x holds integers.
 
     Raises:
-      TypeError: x is of integers and y a negative int; the shapes do not broadcast.
+      TypeError: x holds integers and y is a negative int, or the shapes do not broadcast.
     """
     aval = aval_of("power", x, 0)
     if _is_integer(y):
@@ -173,7 +174,7 @@ def power(x: Any, y: Any, /) -> Array:
 def _power(x: Any, y: Any) -> Array:
     aval, exponent = aval_of("power", x, 0), aval_of("power", y, 1)
     if dtypes.is_inexact(aval.dtype) and not dtypes.is_inexact(exponent.dtype):
-        # The exponent stays an integer, so that derivatives at 0 are those of a polynomial.
+        # The exponent stays an integer, so that derivatives at 0 are those of a power.
         dtype, weak = dtypes.result_type(aval, exponent, return_weak_type=True)
         y = convert(y, exponent, dtypes.to_numeric_dtype(exponent.dtype), dtypes.is_bool(exponent.dtype))
         return exponential.pow_p.bind(*broadcast("power", [convert(x, aval, dtype, weak), y]))
@@ -184,7 +185,7 @@ def _power(x: Any, y: Any) -> Array:
 
 
 def _integer_power(x: Any, y: Any) -> Array:
-    """Integers to the power of integers, of which the lowest six bits count, by repeated squaring."""
+    """Integers to the power of integers by repeated squaring; only the lowest six bits of exponents count."""
     one, zero = like(x, 1), like(x, 0)
     vanishes = logical_and(comparison.eq_p.bind(x, zero), comparison.ne_p.bind(y, zero))
     shape = broadcast_shape_of(x, y)
@@ -199,7 +200,7 @@ def _integer_power(x: Any, y: Any) -> Array:
 
 
 def broadcast_shape_of(x: Any, y: Any) -> tuple[int, ...]:
-    """The shape of the result of an elementwise primitive on operands of one shape, or scalars."""
+    """The result's shape of an elementwise primitive on operands of one shape, or scalars."""
     return get_aval(x).shape or get_aval(y).shape
 
 

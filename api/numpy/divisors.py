@@ -19,13 +19,13 @@ __all__ = ["gcd", "lcm"]
 
 @one_program("")
 def gcd(x1: Any, x2: Any) -> Array:
-    """The greatest common divisors of integers, element by element; that of 0 and 0 is 0.
+    """The elementwise greatest common divisor of integers; gcd(0, 0) is 0.
 
     Args:
       x1, x2: integers, of shapes that broadcast together.
 
     Raises:
-      ValueError: an argument is not of integers.
+      ValueError: an argument does not hold integers.
 
     >>> import primax as px
     >>> px.numpy.gcd(px.numpy.array([12, 18]), 8)
@@ -61,7 +61,7 @@ def _magnitudes(function: str, x: Any, y: Any) -> list[Any]:
 def _gcd(x: Any, y: Any) -> Array:
     """Euclid's algorithm, for all elements until the last is done.
 
-    The lowest integer has no magnitude of its dtype, and leaves remainders that are negative.
+    The lowest integer has no absolute value in its dtype, and gives negative remainders.
     """
     divisor = while_loop(_unfinished, _step, (x, y))[0]
     return divisor if dtypes.is_unsigned_integer(divisor.dtype) else abs_p.bind(divisor)

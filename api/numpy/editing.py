@@ -29,12 +29,12 @@ from primax.plugins.structural import iota_p, pad_p, reduce_sum_p, rev_p
 __all__ = ["delete", "fill_diagonal", "insert", "packbits", "trim_zeros", "unpackbits"]
 
 
-# Beyond this many parts one gather compiles much faster than slices put one after the other.
+# For more parts than this, one gather compiles much faster than a concatenation of slices.
 _MOST_SLICES = 8
 
 
 def _positions(function: str, obj: Any, size: int) -> list[int]:
-    """The positions that a number, a slice or a sequence of numbers names."""
+    """The positions in a number, a slice or a sequence of numbers."""
     if isinstance(obj, slice):
         return list(range(*obj.indices(size)))
     if isinstance(obj, Array | np.ndarray) and obj.dtype == bool:
@@ -54,12 +54,12 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
       arr: an array.
       obj: the positions: a number, a slice, a sequence of numbers, or a boolean for each position.
       axis: the axis; None to ravel the array first.
-      assume_unique_indices: a promise that no position occurs twice, needed where they are traced.
+      assume_unique_indices: a promise that positions are unique; traced positions need it.
 
     Raises:
       IndexError: a position is out of range.
-      TypeError: positions are traced, and may be equal.
-      ValueError: there are more or fewer booleans than positions.
+      TypeError: positions are traced and not promised to be unique.
+      ValueError: the number of booleans is not the length of the axis.
 
     >>> import primax as px
     >>> px.numpy.delete(px.numpy.arange(4), 1)
@@ -128,7 +128,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
 
 
 def _order_of_traced(places: Any, size: int, count: int) -> Array:
-    """Where the elements of an array with others put in come from, in the array followed by the others."""
+    """For each element of the result, its position in the array followed by the inserted values."""
     aval = get_aval(places)
     if not dtypes.is_integer(aval.dtype) or len(aval.shape) > 1:
         raise TypeError(f"insert: obj must be integers of rank 0 or 1, got {aval.str_short()}")
@@ -141,17 +141,17 @@ def _order_of_traced(places: Any, size: int, count: int) -> Array:
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
-    """An array with other elements on its main diagonal.
+    """An array with a new main diagonal.
 
     Args:
-      a: an array of rank 2, or of a higher one and with axes of one length.
-      val: a number, or an array whose raveled elements are taken in turn.
+      a: an array of rank 2, or of a higher rank and with axes of one length.
+      val: a number, or an array whose raveled elements are repeated along the diagonal.
       wrap: False.
       inplace: must be False, since the array itself cannot change.
 
     Raises:
-      NotImplementedError: `inplace` is True, or `wrap`.
-      ValueError: `a` is of rank 0 or 1, or of rank 3 or more with axes of different lengths.
+      NotImplementedError: `inplace` or `wrap` is True.
+      ValueError: `a` is of rank 0 or 1, or is of rank 3 or more and has axes of different lengths.
     """
     if inplace or wrap:
         raise NotImplementedError("fill_diagonal: inplace and wrap must be False: arrays are immutable")
@@ -189,16 +189,16 @@ _BYTE = np.dtype(np.uint8)
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """An array without the zeros at the ends of its axes.
+    """An array without leading and trailing zeros.
 
     Args:
       filt: an array with known values.
-      trim: where zeros are left out, "f" at the front, "b" at the back, "fb" at both.
-      axis: an axis or several; all if None. What is left out is zero everywhere along the other axes.
+      trim: "f" to trim the front, "b" the back, "fb" both.
+      axis: an axis or several; all if None. A slice is trimmed if all of its elements are zero.
 
     Raises:
       ConcretizationTypeError: `filt` is traced.
-      ValueError: `trim` is something else, or an axis is out of range.
+      ValueError: `trim` is another value, or an axis is out of range.
 
     >>> import primax as px
     >>> px.numpy.trim_zeros(px.numpy.array([0, 0, 1, 0, 2, 0]))
@@ -227,12 +227,12 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     """Bytes made of the bits along an axis, eight each; zeros fill up the last one.
 
     Args:
-      a: an array of a boolean or integer dtype; nonzero elements are bits that are set.
+      a: an array of a boolean or integer dtype; a nonzero element is a set bit.
       axis: the axis; None to ravel the array first.
-      bitorder: whether the first bit is the highest, "big", or the lowest, "little".
+      bitorder: "big" if the first bit is the highest, "little" if it is the lowest.
 
     Raises:
-      TypeError: `a` is not of such a dtype.
+      TypeError: `a` is neither boolean nor integer.
     """
     aval = aval_of("packbits", a)
     big = _bit_order("packbits", bitorder)
@@ -257,8 +257,8 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     Args:
       a: an array of dtype uint8.
       axis: the axis; None to ravel the array first.
-      count: the number of bits; a negative number omits that many at the end; None means all.
-      bitorder: whether the first bit is the highest, "big", or the lowest, "little".
+      count: the number of bits to return; if negative, that many bits at the end are left out; all if None.
+      bitorder: "big" if the first bit is the highest, "little" if it is the lowest.
 
     Raises:
       TypeError: `a` is not of dtype uint8.

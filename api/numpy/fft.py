@@ -1,4 +1,4 @@
-"""Fourier transforms along any axes of arrays, under the names of numpy.fft."""
+"""Fourier transforms along axes of arrays, under the names of numpy.fft."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ __all__ = [
 
 FFT, IFFT, RFFT, IRFFT = FftType
 
-# XLA transforms that many axes at once.
+# XLA transforms at most this many axes at once.
 _MOST_AXES = 3
 
-# The power of the number of points that divides a transform; the inverse is divided by the remaining power up to one.
+# The exponent e: a transform of n points is divided by n**e, and its inverse by n**(1 - e).
 _POWERS = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 _OPPOSITES = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
@@ -63,9 +63,9 @@ def _check_norm(function: str, norm: Any) -> None:
 def _transform(
     function: str, kind: FftType, a: Any, axes: Sequence[int], lengths: Sequence[Any] | None, norm: Any
 ) -> Array:
-    """A transform along axes counted from the front, which are cut or filled up with zeros to the lengths given.
+    """Transform along axes, counted from the front, that are cut or padded with zeros to the given lengths.
 
-    Without lengths given, axes may have no elements; only of real numbers there must be one along the last axis.
+    Without lengths, axes may be empty, except the last axis of a real transform.
     """
     aval = aval_of(function, a, "a")
     _check_norm(function, norm)
@@ -76,7 +76,7 @@ def _transform(
     else:
         sizes = list(lengths)
     pairs = list(zip(axes, sizes, strict=True))
-    # Only for which axis comes last does the order matter.
+    # The order of axes only matters for the last one.
     real = kind in (RFFT, IRFFT)
     pairs = [*sorted(pairs[:-1]), pairs[-1]] if real else sorted(pairs)
     axes, sizes = [axis for axis, _ in pairs], [size for _, size in pairs]
@@ -92,7 +92,7 @@ def _transform(
 
 
 def _nothing(function: str, kind: FftType, a: Any, last: int, size: int) -> Array:
-    """The transform of an array that holds no elements along one of the axes."""
+    """The transform of an array with an empty axis."""
     shape = list(get_aval(a).shape)
     shape[last] = size // 2 + 1 if kind is RFFT else size
     dtype = get_aval(_converted(function, kind, a)).dtype
@@ -111,7 +111,7 @@ def _transformed(
 
 
 def _resized(x: Any, aval: Any, axes: Sequence[int], sizes: Sequence[int]) -> Any:
-    """An array cut along axes, or with zeros after its elements, to the sizes given."""
+    """An array with axes cut, or padded with zeros, to given sizes."""
     limits, missing = list(aval.shape), [(0, 0, 0)] * len(aval.shape)
     for axis, size in zip(axes, sizes, strict=True):
         limits[axis] = min(size, limits[axis])
@@ -122,7 +122,7 @@ def _resized(x: Any, aval: Any, axes: Sequence[int], sizes: Sequence[int]) -> An
 
 
 def _converted(function: str, kind: FftType, x: Any) -> Any:
-    """Numbers of a dtype that there is such a transform for."""
+    """Numbers of a dtype that XLA has this transform for."""
     aval = get_aval(x)
     dtype = dtypes.to_inexact_dtype(aval.dtype)
     if kind is RFFT:
@@ -134,7 +134,7 @@ def _converted(function: str, kind: FftType, x: Any) -> Any:
 
 
 def _steps(kind: FftType, count: int) -> list[tuple[FftType, int, int]]:
-    """Transforms of up to three consecutive axes each; what is real comes first, or last."""
+    """Transforms of up to three consecutive axes each; the real one is the first or the last."""
     starts = range(count - _MOST_AXES, -_MOST_AXES, -_MOST_AXES)
     outer = {RFFT: FFT, IRFFT: IFFT}.get(kind, kind)
     steps = [(outer, max(0, start), start + _MOST_AXES) for start in starts]
@@ -193,9 +193,9 @@ def _document(function: Function, name: str, sentence: str, kind: FftType, argum
     function.__doc__ = (
         f"{sentence}\n\n    Args:\n      a: an array {_OF_KIND[kind]}; numbers of 16 bits or less "
         f"{'are refused' if kind is RFFT else 'become complex64'}.\n{arguments}"
-        '      norm: "backward", "ortho" or "forward": whether the inverse is divided by the number of points, both\n'
-        "        transforms by its square root, or only the one that is not an inverse.\n\n"
-        f"    Raises:\n      ValueError: {errors}; a length below 1 is given; `norm` is not one.\n    "
+        '      norm: the divisor, for n points: "backward" divides inverses by n, "ortho" all transforms by sqrt(n),\n'
+        '        "forward" all transforms but inverses by n.\n\n'
+        f"    Raises:\n      ValueError: {errors}; a length is below 1; `norm` is unknown.\n    "
     )
     return function
 
@@ -203,7 +203,7 @@ def _document(function: Function, name: str, sentence: str, kind: FftType, argum
 def _lengths(kind: FftType, one: str) -> str:
     if kind is IRFFT:
         return f"{one} of the result; the last is, if not given, the even one, 2 (m - 1) for m points"
-    return f"{one}; `a` is cut, or filled up with zeros"
+    return f"{one}; `a` is cut, or padded with zeros"
 
 
 def _along_one(name: str, kind: FftType, sentence: str) -> Function:
@@ -228,7 +228,7 @@ def _along_many(name: str, kind: FftType, sentence: str) -> Function:
 
     arguments = (
         f"      s: the lengths {_lengths(kind, 'along the axes')}.\n"
-        "      axes: the axes; None for as many of the last as there are lengths, or all.\n"
+        "      axes: the axes; if None, the last axes, one for each length, or all axes if there are no lengths.\n"
     )
     return _document(function, name, sentence, kind, arguments, "an axis is out of range or repeated")
 
@@ -251,13 +251,13 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     """The discrete Fourier transform of a Hermitian-symmetric signal, which is real.
 
     Args:
-      a: the first half, an array of any number dtype.
-      n: the length of the result, 2 (m - 1) for m points if None.
+      a: the first half of the signal, an array of any numeric dtype.
+      n: the length of the result; 2 (m - 1) for m points if None.
       axis: the axis.
       norm: see `fft`.
 
     Raises:
-      ValueError: the axis is out of range; n is below 1; `norm` is not one.
+      ValueError: `axis` is out of range, `n` is below 1, or `norm` is unknown.
     """
     _check_norm("hfft", norm)
     return _one("hfft", IRFFT, conjugate(a), n, axis, _OPPOSITES[norm])
@@ -268,26 +268,26 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
     Args:
       a: an array of a real dtype.
-      n: the number of points that are transformed; all if None.
+      n: the number of points to transform; all if None.
       axis: the axis.
       norm: see `fft`.
 
     Raises:
       TypeError: `a` is complex.
-      ValueError: the axis is out of range; n is below 1; `norm` is not one.
+      ValueError: `axis` is out of range, `n` is below 1, or `norm` is unknown.
     """
     _check_norm("ihfft", norm)
     return conj_p.bind(_one("ihfft", RFFT, a, n, axis, _OPPOSITES[norm]))
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies that belong to the points of `fft`: first those from 0 up, then the negative ones.
+    """The frequencies of the points of `fft`: first those from 0 up, then the negative ones.
 
     Args:
       n: the number of points.
       d: the distance between samples.
       dtype: the dtype of the result; the default floating one if None.
-      device: where the result is; uncommitted on the default device if None.
+      device: the device or sharding of the result; if None, it is uncommitted on the default device.
 
     Raises:
       TypeError: n is not an integer.
@@ -305,7 +305,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
-    """The frequencies that belong to the points of `rfft`. Arguments and errors are those of `fftfreq`."""
+    """The frequencies of the points of `rfft`. Arguments and errors are those of `fftfreq`."""
     dtype = _frequency_dtype("rfftfreq", dtype)
     count = _number("rfftfreq", n)
     return _per_sample(counted(count // 2 + 1, 0, 1, dtypes.to_inexact_dtype(dtype)), count, d, dtype, device)

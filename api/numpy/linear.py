@@ -82,7 +82,7 @@ def dot(
       b: an array of shape (..., k, n) or (k,), or a number.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Returns:
       An array with the axes of `a`, then those of `b`, without the two summed axes.
@@ -152,7 +152,7 @@ def matmul(
       b: an array of shape (..., k, n) or (k,); leading axes broadcast with those of `a`.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Returns:
       An array of shape (..., m, n); an axis of an argument of rank 1 is left out.
@@ -346,7 +346,7 @@ def tensordot(
         axes.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Returns:
       An array with the other axes of `a`, then the other axes of `b`.

@@ -68,8 +68,8 @@ def arange(
       stop: where the numbers end.
       step: the distance between them, 1 if it is None.
       dtype: the dtype of the result; that to which the arguments promote if None.
-      device: where the result is; uncommitted on the default device if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      device: the device or sharding of the result; if None, it is uncommitted on the default device.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Returns:
       An array of shape (ceil((stop - start) / step),).
@@ -177,7 +177,7 @@ def linspace(
       retstep: whether to return the distance too.
       dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
       axis: where the new axis is in the result.
-      device: where the result is; uncommitted on the default device if None.
+      device: the device or sharding of the result; if None, it is uncommitted on the default device.
 
     Returns:
       An array with one axis more than `start` and `stop`; a pair of it and the distance if `retstep`.

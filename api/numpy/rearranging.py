@@ -83,7 +83,7 @@ def repeat(
       axis: the axis; None to ravel the array first.
       total_repeat_length: the length of the axis in the result, needed where `repeats` is traced. What is too much is
         cut off; where there is too little, the last element makes up for it.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       ValueError: there are neither one nor as many numbers as elements, or one is negative.

@@ -161,7 +161,7 @@ def sum(
       out: None.
       keepdims: whether the axes stay, with length 1.
       initial: a number to begin with.
-      where: a boolean array that broadcasts with `a`; elements where it is false do not count.
+      where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
       promote_integers: whether narrow integers are widened.
 
     Raises:
@@ -280,7 +280,7 @@ def max(
       out: None.
       keepdims: whether the axes stay, with length 1.
       initial: a number that the result is at least.
-      where: a boolean array that broadcasts with `a`; elements where it is false do not count.
+      where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
 
     Raises:
       ValueError: an axis is out of range, repeated or empty; `where` is given without `initial`.
@@ -351,7 +351,7 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
       axis: an axis, a sequence of axes, or None for all.
       out: None.
       keepdims: whether the axes stay, with length 1.
-      where: a boolean array that broadcasts with `a`; elements where it is false do not count.
+      where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
 
     Raises:
       ValueError: an axis is out of range or repeated.

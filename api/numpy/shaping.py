@@ -59,7 +59,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
       order: "C" to read and fill the last axis fastest, "F" the first; "A" is "C", but for arrays of NumPy, for which
         it is "F" if their first axis is the fastest in memory.
       copy: True always copies; otherwise the result may share memory, since arrays are immutable.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: the shapes have different numbers of elements.
@@ -134,7 +134,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     Args:
       a: an array or a number.
       order: "C" to read the last axis fastest, "F" the first.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
     """
     if out_sharding is not None:
         return with_out_sharding("ravel", lambda a: ravel(a, order), (a,), out_sharding)
@@ -299,7 +299,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     Args:
       array: an array or a number.
       shape: a sequence of sizes, or one size.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       ValueError: the shape of `array` does not broadcast to it.

@@ -66,7 +66,7 @@ def mean(
       dtype: the dtype of the result; that of `a` if None, but floating for integers.
       out: None.
       keepdims: whether the axes stay, with length 1.
-      where: a boolean array that broadcasts with `a`; elements where it is false do not count.
+      where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
 
     Raises:
       ValueError: an axis is out of range or repeated.
@@ -126,7 +126,7 @@ def var(
       out: None.
       ddof: a number subtracted from the number of elements to get the divisor.
       keepdims: whether the axes stay, with length 1.
-      where: a boolean array that broadcasts with `a`; elements where it is false do not count.
+      where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
       mean: the mean, with the axes kept, if it is known already.
       correction: another name for `ddof`.
 

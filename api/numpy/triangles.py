@@ -52,7 +52,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
       M: the number of columns, `N` if None.
       k: which diagonal, counted to the right of the main one.
       dtype: the dtype; the default float dtype if None.
-      device: where the result is; uncommitted on the default device if None.
+      device: the device or sharding of the result; if None, it is uncommitted on the default device.
 
     Raises:
       TypeError: a number is not an integer, or `dtype` is not a dtype that arrays may have.

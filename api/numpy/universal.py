@@ -174,7 +174,7 @@ class ufunc(partial):  # type: ignore[type-arg]
           out: None.
           keepdims: whether the axis stays, with length 1.
           initial: the value that is combined with the first element.
-          where: a boolean array that broadcasts with `a`; elements where it is false do not count.
+          where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
 
         Raises:
           ValueError: the function has not two arguments and one result; the axis is out of range; there is nothing to

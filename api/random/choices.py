@@ -62,7 +62,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
       x: an array, or an integer n for the numbers 0, 1, ..., n - 1.
       axis: the axis along which elements are moved.
       independent: whether each line along the axis gets an order of its own.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, or `x` is neither an array nor an integer.
@@ -219,7 +219,7 @@ def categorical(
         further axes if None.
       replace: whether choices along the further axes may be equal.
       mode: as in `gumbel`.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Returns:
       Positions along the axis.

@@ -122,7 +122,7 @@ def poisson(
       dtype: its dtype, an integer dtype; the default one if None.
       method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one, and
         of no meaning where the mean is negative or NaN.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `lam` is not a real array or number.

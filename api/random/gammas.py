@@ -42,7 +42,7 @@ def gamma(
       shape: the shape of the result; that of `a` if None.
       dtype: its dtype, a float dtype; the default one if None.
       method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `a` is not a real array or number.
@@ -86,7 +86,7 @@ def beta(
       shape: the shape of the result; that to which the parameters broadcast if None.
       dtype: its dtype, a float dtype; the default one if None.
       method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
@@ -114,7 +114,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
       alpha: vectors of positive numbers, along the last axis.
       shape: the shape of the result without its last axis; that of `alpha` without its last axis if None.
       dtype: its dtype, a float dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
@@ -145,7 +145,7 @@ def chisquare(
       shape: the shape of the result; that of `df` if None.
       dtype: its dtype, a float dtype; the default one if None.
       method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
@@ -172,7 +172,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
       dfden: those of the denominator.
       shape: the shape of the result; that to which the parameters broadcast if None.
       dtype: its dtype, a float dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
@@ -198,7 +198,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: 
       df: the degrees of freedom, a positive number or an array of them.
       shape: the shape of the result; that of `df` if None.
       dtype: its dtype, a float dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
@@ -225,7 +225,7 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, 
       p: the exponent, a positive number or an array of them.
       shape: the shape of the result, to which `p` must broadcast.
       dtype: its dtype, a float dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.
@@ -259,7 +259,7 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
       p: the exponent of the norm, a positive number.
       shape: the shape of the result without its last axis, which is of length `d`.
       dtype: its dtype, a float dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError, ValueError: as for `gamma`.

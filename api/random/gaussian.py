@@ -43,7 +43,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
       shape: the shape of the result.
       dtype: its dtype, a float or complex dtype; the default float dtype if None. The parts of complex numbers are
         independent and of variance 1/2.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, or `shape` is not a shape.
@@ -81,7 +81,7 @@ def truncated_normal(
       upper: its upper end.
       shape: the shape of the result; that to which the ends broadcast if None.
       dtype: its dtype, a float dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or an end is not a real array or number.
@@ -107,7 +107,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, 
       sigma: the standard deviation of the logarithms.
       shape: the shape of the result; that of `sigma` if None.
       dtype: its dtype, a float or complex dtype; the default float dtype if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError, ValueError: as for `truncated_normal`.
@@ -181,7 +181,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
       mean: its mean.
       shape: the shape of the result; that of `mean` if None.
       dtype: its dtype, a float dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError, ValueError: as for `truncated_normal`.

@@ -93,7 +93,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
       minval: the least number; broadcast to `shape`.
       maxval: the upper end; broadcast to `shape`.
       dtype: the dtype of the result, an integer dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, `dtype` not an integer dtype, or an end is not a real
@@ -137,11 +137,11 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
       p: the probability of True, a float or an array of a float dtype.
       shape: the shape of the result; that of `p` if None.
       mode: "low", or "high" to draw twice as many bits, so that small probabilities are precise.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `p` not of a float dtype.
-      ValueError: `key` is several keys, `p` does not broadcast to `shape`, or there is no such mode.
+      ValueError: `key` is several keys, `p` does not broadcast to `shape`, or `mode` is unknown.
 
     >>> import primax as px
     >>> px.random.bernoulli(px.random.key(0), 0.25, (4,)).tolist()
@@ -172,7 +172,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
       key: a random key.
       shape: the shape of the result.
       dtype: its dtype, of signed numbers; the default integer dtype if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `dtype` not one of numbers.

@@ -38,7 +38,7 @@ def uniform(
       dtype: its dtype, a float dtype; the default one if None.
       minval: the least number, which may be drawn; broadcast to `shape`.
       maxval: the upper end, which is excluded except for rounding; broadcast to `shape`.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or an end is not a real array or number.

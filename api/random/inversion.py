@@ -42,7 +42,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
       key: a random key.
       shape: the shape of the result.
       dtype: its dtype, a float dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, or `shape` is not a shape.
@@ -114,11 +114,11 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, ou
       shape: the shape of the result.
       dtype: its dtype, a float dtype; the default one if None.
       mode: "low", which is the default, or "high" to draw twice as many bits, so that large numbers are precise.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, or `shape` is not a shape.
-      ValueError: `key` is several keys, `dtype` is not a float dtype, or there is no such mode.
+      ValueError: `key` is several keys, `dtype` is not a float dtype, or `mode` is unknown.
     """
     if out_sharding is not None:
         return divided_call(gumbel, (key, shape, dtype, mode), {}, out_sharding)
@@ -150,7 +150,7 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
       scale: its mode, a positive number or an array of them.
       shape: the shape of the result; that of `scale` if None.
       dtype: its dtype, a float dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `scale` is not a real array or number.
@@ -175,7 +175,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
       b: its exponent, a positive number or an array of them.
       shape: the shape of the result; that of `b` if None.
       dtype: its dtype, a float dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError, ValueError: as for `rayleigh`.
@@ -232,7 +232,7 @@ def triangular(
       right: where it ends.
       shape: the shape of the result; that to which the parameters broadcast if None.
       dtype: its dtype, a float dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError, ValueError: as for `rayleigh`.
@@ -263,7 +263,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
       p: the probability that a trial succeeds.
       shape: the shape of the result; that of `p` if None.
       dtype: its dtype, an integer dtype; the default one if None.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `p` is not a real array or number.

@@ -70,12 +70,12 @@ def multivariate_normal(
         matrices, broadcast if None.
       dtype: its dtype, a float dtype; the common one of the parameters if None.
       method: how the root of `cov` is found: "cholesky", which is fastest, "eigh", or "svd".
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array.
       ValueError: `key` is several keys, `dtype` is not a float dtype, `cov` is not square or of another size than
-        `mean`, the parameters do not broadcast to `shape`, or there is no such method.
+        `mean`, the parameters do not broadcast to `shape`, or `method` is unknown.
     """
     if out_sharding is not None:
         return divided_call(multivariate_normal, (key, mean, cov, shape, dtype, method), {}, out_sharding)
@@ -121,7 +121,7 @@ def orthogonal(
       dtype: its dtype, a float or complex dtype; the default float dtype if None.
       m: the number of columns, `n` if None. Where it is smaller the columns are orthonormal, where it is greater the
         rows.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `n` or `m` no number of rows or columns.

@@ -135,14 +135,14 @@ _ABSENT = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    """Say of JAX's other names that they are not here.
+    """Explain that other names of JAX are absent.
 
     Raises:
-      ImportError: the name is one of JAX's; `from ... import` would hide what an AttributeError says.
-      AttributeError: it is none.
+      ImportError: JAX has the name; `from ... import` would hide the text of an AttributeError.
+      AttributeError: JAX does not have the name.
     """
     if name in _ABSENT or (name.startswith(("bcoo_", "bcsr_")) and name.endswith("_p")):
         raise ImportError(
-            f"primax.experimental.sparse.{name} is not there; docs/sparse.md tells what is, and docs/porting.md why"
+            f"primax.experimental.sparse.{name} does not exist; see docs/sparse.md, and docs/porting.md for the reason"
         )
     raise AttributeError(f"module 'primax.experimental.sparse' has no attribute {name!r}")

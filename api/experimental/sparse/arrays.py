@@ -1,4 +1,4 @@
-"""BCOO arrays: their class, with operators, and what makes one of a dense array."""
+"""BCOO arrays: their class, with operators, and their creation from dense arrays."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ __all__ = ["BCOO", "bcoo_fromdense"]
 
 @tree_util.register_pytree_node_class
 class BCOO(Coordinates):
-    """A sparse array: elements and their indices, with leading batch dimensions and trailing dense ones. A pytree.
+    """A sparse array: elements and their indices, with leading batch and trailing dense dimensions. A pytree.
 
     Args:
       args: (data, indices): `data` of shape (*batch, nse, *dense), and integers of shape (*batch, nse, n_sparse).
-        Elements with the same indices add up, and those whose indices are out of range count for nothing. Batch
-        dimensions of size 1 stand for all.
+        Elements with the same indices are added; those with an index out of range are ignored. Batch dimensions of size
+        1 broadcast.
       shape: the sizes of batch, sparse and dense dimensions.
       indices_sorted: a promise that the indices are sorted.
-      unique_indices: a promise that no indices come twice.
+      unique_indices: a promise that the indices are unique.
 
     Raises:
-      TypeError: an argument is not an array, or the indices are no integers.
+      TypeError: an argument is not an array, or the indices are not integers.
       ValueError: the shapes do not fit.
 
     >>> import primax.numpy as pnp
@@ -62,21 +62,21 @@ class BCOO(Coordinates):
     def fromdense(
         cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
     ) -> BCOO:
-        """Make it of a dense array; see `bcoo_fromdense`."""
+        """Convert a dense array; see `bcoo_fromdense`."""
         return bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCOO:
-        """Make it of a sparse array of SciPy.
+        """Convert a sparse array of SciPy.
 
         Args:
-          mat: what has SciPy's method `tocoo`.
+          mat: an object with SciPy's method `tocoo`.
           index_dtype: the dtype of the indices; int32 if None.
           n_dense: 0; `update_layout` changes it.
           n_batch: 0; `update_layout` changes it.
 
         Raises:
-          TypeError: `mat` is no sparse array of SciPy.
+          TypeError: `mat` is not a sparse array of SciPy.
           NotImplementedError: `n_dense` or `n_batch` is not 0.
         """
         name = "BCOO.from_scipy_sparse"
@@ -101,7 +101,7 @@ class BCOO(Coordinates):
         return storage.bcoo_todense(self)
 
     def block_until_ready(self) -> BCOO:
-        """Wait until the arrays are computed, and return this one."""
+        """Wait until the parts are computed, and return this array."""
         for x in (self.data, self.indices):
             x.block_until_ready()
         return self
@@ -112,19 +112,19 @@ class BCOO(Coordinates):
         return self if kind == self.dtype else self.remade(self.data.astype(kind))
 
     def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
-        """The array with its dimensions in another order, in reverse if `axes` is None; see `bcoo_transpose`."""
+        """The array with its dimensions permuted, or reversed if `axes` is None; see `bcoo_transpose`."""
         return shapes.bcoo_transpose(self, permutation=range(self.ndim)[::-1] if axes is None else axes)
 
     def reshape(self, *shape: Any, order: str = "C") -> BCOO:
-        """The elements in another shape, of which one size may be -1; see `bcoo_reshape`.
+        """The elements in another shape, in which one size may be -1; see `bcoo_reshape`.
 
         Args:
           shape: the sizes, or one sequence of them.
           order: "C".
 
         Raises:
-          NotImplementedError: `order` is another.
-          ValueError: see `bcoo_reshape`.
+          NotImplementedError: `order` is not "C".
+          ValueError: the shape does not fit; see `bcoo_reshape`.
         """
         if not among(order, ("C",)):
             raise NotImplementedError(f'BCOO.reshape: order must be "C", got {order!r}; use transpose')
@@ -138,13 +138,13 @@ class BCOO(Coordinates):
         return shapes.bcoo_reshape(self, new_sizes=sizes)
 
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-        """Sums over dimensions: a sparse array, or a dense one of shape () if nothing is left.
+        """Sum over dimensions: a sparse array, or a dense array of shape () if no dimension is left.
 
         Args:
-          axis: a dimension or several; all if None.
+          axis: one or several dimensions; all if None.
           dtype: the dtype of the sums; by default that of the elements, but at least of the default width for integers
             and booleans.
-          keepdims: whether summed dimensions stay, with size 1.
+          keepdims: whether summed dimensions stay with size 1.
         """
         axes = tuple(range(self.ndim)) if axis is None else axes_of("BCOO.sum", "axis", axis, self.ndim)
         mat = self.astype(wide_integer(self.dtype) if dtype is None else dtype)
@@ -156,15 +156,15 @@ class BCOO(Coordinates):
         return out if out.ndim else out.todense()
 
     def sort_indices(self) -> BCOO:
-        """The same array with its elements in the order of their indices."""
+        """The same array with its elements sorted by their indices."""
         return storage.bcoo_sort_indices(self)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-        """The same array with its indices sorted, each once; see `bcoo_sum_duplicates`.
+        """The same array with its indices sorted and unique; see `bcoo_sum_duplicates`.
 
         Args:
-          nse: how many elements the result stores; as many as there are if None.
-          remove_zeros: whether elements that are 0 go.
+          nse: the number of elements that the result stores; all if None.
+          remove_zeros: whether to drop elements that are 0.
         """
         return storage.without_duplicates("BCOO.sum_duplicates", self, nse, remove_zeros)
 
@@ -245,19 +245,20 @@ class BCOO(Coordinates):
 def bcoo_fromdense(
     mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
 ) -> BCOO:
-    """A sparse array of the elements of a dense one that are not 0.
+    """Convert a dense array to a BCOO array, which stores the elements that are not 0.
 
     Args:
       mat: an array.
-      nse: how many elements are stored for each element of the batch, with zeros and indices out of range for those
-        that there are not, and without those past it; as many as there are if None, which a compiled function cannot
-      know. n_batch: how many leading dimensions are batch dimensions.
-      n_dense: how many trailing dimensions are dense.
+      nse: the number of stored elements per element of the batch. If it exceeds the number of nonzero elements, zeros
+        with indices out of range fill the rest; if it is smaller, later elements are dropped. If None, it is the number
+        of nonzero elements; traced arrays need a number.
+      n_batch: the number of leading batch dimensions.
+      n_dense: the number of trailing dense dimensions.
       index_dtype: the dtype of the indices.
 
     Raises:
-      TypeError: `mat` is not an array, or an argument no integer.
-      ValueError: a number is out of range, or `nse` is None where `mat` is traced.
+      TypeError: `mat` is not an array, or a number is not an integer.
+      ValueError: a number is out of range, or `nse` is None and `mat` is traced.
     """
     parts = storage.parts_of_dense("bcoo_fromdense", mat, nse, n_batch, n_dense, index_dtype)
     return BCOO(parts, shape=np.shape(mat), indices_sorted=True, unique_indices=True)

@@ -1,4 +1,4 @@
-"""BCSR arrays: matrices whose elements are stored row after row, as BCOO arrays with fewer indices."""
+"""BCSR arrays: matrices whose elements are stored row by row."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ __all__ = [
 
 @tree_util.register_pytree_node_class
 class BCSR(JAXSparse):
-    """A sparse matrix: elements row after row, and their columns; with batch and dense dimensions. A pytree.
+    """A sparse matrix: elements by rows, and their columns; with batch and dense dimensions. A pytree.
 
     Args:
       args: (data, indices, indptr): `data` of shape (*batch, nse, *dense), and integers: `indices`, the columns, of
-        shape (*batch, nse), and `indptr`, where each row starts and the last ends, of shape (*batch, rows + 1). What
-        comes after the last row counts for nothing. Batch dimensions of size 1 stand for all.
+        shape (*batch, nse), and `indptr` of shape (*batch, rows + 1): row i has the elements indptr[i] to indptr[i +
+        1]. Elements after the last row are ignored. Batch dimensions of size 1 broadcast.
       shape: the sizes of batch dimensions, rows, columns and dense dimensions.
       indices_sorted: a promise that the indices of each row are sorted.
-      unique_indices: a promise that no indices come twice in a row.
+      unique_indices: a promise that the indices of each row are unique.
 
     Raises:
-      TypeError: an argument is not an array, or the indices are no integers.
+      TypeError: an argument is not an array, or the indices are not integers.
       ValueError: the shapes do not fit.
 
     >>> import primax.numpy as pnp
@@ -99,29 +99,29 @@ class BCSR(JAXSparse):
 
     @property
     def nse(self) -> int:
-        """How many elements, or blocks of dense dimensions, are stored for each element of the batch."""
+        """The number of stored elements, or blocks of the dense dimensions, per element of the batch."""
         return int(self.indices.shape[-1])
 
     @property
     def n_batch(self) -> int:
-        """How many leading dimensions have indices of their own for each element."""
+        """The number of leading dimensions whose elements have their own indices."""
         return self.indptr.ndim - 1
 
     @property
     def n_sparse(self) -> int:
-        """How many dimensions are stored as indices: rows and columns."""
+        """The number of dimensions that are stored as indices: rows and columns."""
         return 2
 
     @property
     def n_dense(self) -> int:
-        """How many trailing dimensions are stored whole."""
+        """The number of trailing dimensions that are stored whole."""
         return self.data.ndim - 1 - self.n_batch
 
     @classmethod
     def fromdense(
         cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
     ) -> BCSR:
-        """Make it of a dense array; see `bcsr_fromdense`."""
+        """Convert a dense array; see `bcsr_fromdense`."""
         return bcsr_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
     @classmethod
@@ -132,8 +132,8 @@ class BCSR(JAXSparse):
           arr: a BCOO array with two sparse dimensions.
 
         Raises:
-          TypeError: it is none.
-          ValueError: it has another number of sparse dimensions.
+          TypeError: `arr` is not a BCOO array.
+          ValueError: `arr` does not have two sparse dimensions.
         """
         check_sparse("BCSR.from_bcoo", "arr", arr)
         sizes = arr.sparse_shape
@@ -148,16 +148,16 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
-        """Make it of a sparse array of SciPy.
+        """Convert a sparse array of SciPy.
 
         Args:
-          mat: what has SciPy's method `tocsr`.
+          mat: an object with SciPy's method `tocsr`.
           index_dtype: the dtype of the indices; int32 if None.
           n_dense: 0.
           n_batch: 0.
 
         Raises:
-          TypeError: `mat` is no sparse array of SciPy.
+          TypeError: `mat` is not a sparse array of SciPy.
           NotImplementedError: `n_dense` or `n_batch` is not 0.
         """
         name = "BCSR.from_scipy_sparse"
@@ -178,17 +178,17 @@ class BCSR(JAXSparse):
         return BCOO((self.data, over_batch(_pairs, self.n_batch)(columns, starts)), shape=self.shape, **flags)
 
     def block_until_ready(self) -> BCSR:
-        """Wait until the arrays are computed, and return this one."""
+        """Wait until the parts are computed, and return this array."""
         for x in (self.data, self.indices, self.indptr):
             x.block_until_ready()
         return self
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
-        """The same array with the indices of its rows sorted, each once; see `BCOO.sum_duplicates`."""
+        """The same array with the indices of each row sorted and unique; see `BCOO.sum_duplicates`."""
         return compressed(storage.without_duplicates("BCSR.sum_duplicates", self.to_bcoo(), nse, remove_zeros))
 
     def transpose(self, *axes: Any) -> Any:
-        """Refuse: the rows would be columns.
+        """Raise an error: columns would become rows.
 
         Raises:
           NotImplementedError: always; BCOO arrays have a transpose.
@@ -197,11 +197,11 @@ class BCSR(JAXSparse):
 
     @property
     def T(self) -> Any:
-        """Refuse, as `transpose` does."""
+        """Raise an error, as `transpose` does."""
         return self.transpose()
 
     def sum(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse: sums are those of BCOO arrays.
+        """Raise an error: only BCOO arrays have sums.
 
         Raises:
           NotImplementedError: always.
@@ -221,12 +221,12 @@ class BCSR(JAXSparse):
         raise TypeError(f"the truth of {self!r} is not defined; use .todense()")
 
     def tree_flatten(self) -> tuple[tuple[Any, Any, Any], tuple[Any, ...]]:
-        """The arrays, which are the leaves, and the rest."""
+        """The arrays as leaves, and the static data."""
         return (self.data, self.indices, self.indptr), (self.shape, self.indices_sorted, self.unique_indices)
 
     @classmethod
     def tree_unflatten(cls, aux: tuple[Any, ...], children: Sequence[Any]) -> BCSR:
-        """Make it of leaves; the shape gets their batch dimensions, of which `vmap` and `scan` have more or fewer."""
+        """Rebuild the array; leaves may have more or fewer batch dimensions, as in `vmap` and `scan`."""
         out = object.__new__(cls)
         out.data, out.indices, out.indptr = children
         out.shape, out.indices_sorted, out.unique_indices = aux
@@ -237,7 +237,7 @@ class BCSR(JAXSparse):
 
 
 def _pairs(columns: Any, starts: Any) -> Any:
-    """The indices, of shape (nse, 2), of elements with these columns, whose rows start there."""
+    """Indices of shape (nse, 2) from columns and the starts of rows."""
     return pnp.stack([row_numbers(starts, len(columns)).astype(columns.dtype), columns], axis=1)
 
 
@@ -282,7 +282,7 @@ def _check_bcsr(function: str, argument: str, value: Any) -> None:
 
 
 def compressed(mat: BCOO) -> BCSR:
-    """A BCSR array of a BCOO array whose elements are in order, with those out of range at the end."""
+    """Convert a BCOO array whose elements are sorted, with those out of range last, to a BCSR array."""
     _check_matrix("BCSR", "args", mat)
     data, indices = with_full_batch(mat)
     rows = mat.sparse_shape[0]
@@ -294,18 +294,18 @@ def compressed(mat: BCOO) -> BCSR:
 def bcsr_fromdense(
     mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
 ) -> BCSR:
-    """A BCSR array of the elements of a dense one that are not 0.
+    """Convert a dense array to a BCSR array, which stores the elements that are not 0.
 
     Args:
-      mat: an array with two dimensions besides those of the batch and the dense ones.
-      nse: how many elements are stored; see `bcoo_fromdense`.
-      n_batch: how many leading dimensions are batch dimensions.
-      n_dense: how many trailing dimensions are dense.
+      mat: an array with two dimensions between its batch and its dense dimensions.
+      nse: the number of stored elements; see `bcoo_fromdense`.
+      n_batch: the number of leading batch dimensions.
+      n_dense: the number of trailing dense dimensions.
       index_dtype: the dtype of the indices.
 
     Raises:
-      TypeError: `mat` is not an array, or an argument no integer.
-      ValueError: a number is out of range, or `nse` is None where `mat` is traced.
+      TypeError: `mat` is not an array, or a number is not an integer.
+      ValueError: a number is out of range, or `nse` is None and `mat` is traced.
     """
     out = bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
     _check_matrix("bcsr_fromdense", "mat", out)
@@ -313,28 +313,28 @@ def bcsr_fromdense(
 
 
 def bcsr_todense(mat: BCSR) -> Array:
-    """The dense array; elements with the same indices add up.
+    """Convert to a dense array; elements with the same indices are added.
 
     Args:
       mat: a BCSR array.
 
     Raises:
-      TypeError: it is none.
+      TypeError: `mat` is not a BCSR array.
     """
     _check_bcsr("bcsr_todense", "mat", mat)
     return mat.todense()
 
 
 def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Array:
-    """The elements of a dense array at the indices of a BCSR array; its data.
+    """The elements of a dense array at the indices of a BCSR array: the data of such an array.
 
     Args:
       indices: the columns, integers of shape (*batch, nse).
-      indptr: where rows start, integers of shape (*batch, rows + 1).
+      indptr: the starts of rows, integers of shape (*batch, rows + 1).
       mat: an array of shape (*batch, rows, columns, *dense).
 
     Raises:
-      TypeError: an argument is not an array, or the indices are no integers.
+      TypeError: an argument is not an array, or the indices are not integers.
       ValueError: the shapes do not fit.
     """
     dense = as_array("bcsr_extract", "mat", mat)
@@ -360,18 +360,18 @@ def bcsr_dot_general(
     preferred_element_type: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """A product like `primax.lax.dot_general` of arrays of which one is a BCSR array, or both are.
+    """`primax.lax.dot_general` of two arrays, of which one or both are BCSR arrays.
 
     Args:
-      lhs: a sparse array, or a dense one.
-      rhs: a sparse array, or a dense one.
+      lhs: a sparse or dense array.
+      rhs: a sparse or dense array.
       dimension_numbers: see `bcoo_dot_general`.
-      precision: how accurate dense products are; see `primax.lax.dot_general`.
+      precision: the precision of dense products; see `primax.lax.dot_general`.
       preferred_element_type: the dtype of the result.
       out_sharding: None.
 
     Returns:
-      A dense array; of two sparse ones a BCOO array.
+      A dense array, or a BCOO array if both operands are sparse.
 
     Raises:
       TypeError: an operand is not an array.
@@ -391,18 +391,18 @@ def bcsr_dot_general(
 def bcsr_broadcast_in_dim(
     mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
 ) -> BCSR:
-    """The array with dimensions more, along which its elements repeat; see `bcoo_broadcast_in_dim`.
+    """The array with more dimensions, along which its elements are repeated; see `bcoo_broadcast_in_dim`.
 
     Args:
       mat: a BCSR array.
       shape: the shape of the result.
-      broadcast_dimensions: for each dimension of `mat`, which one of the result it is; they ascend.
+      broadcast_dimensions: for each dimension of `mat`, the dimension of the result, in ascending order.
       sharding: None.
 
     Raises:
-      TypeError: `mat` is no BCSR array.
-      ValueError: the dimensions do not fit, or the result has another number of sparse dimensions.
-      NotImplementedError: a sparse dimension would repeat, or `sharding` is not None.
+      TypeError: `mat` is not a BCSR array.
+      ValueError: the dimensions do not fit, or the result would not have two sparse dimensions.
+      NotImplementedError: elements would be repeated along a sparse dimension, or `sharding` is not None.
     """
     _check_bcsr("bcsr_broadcast_in_dim", "mat", mat)
     out = shapes.bcoo_broadcast_in_dim(
@@ -413,16 +413,17 @@ def bcsr_broadcast_in_dim(
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """Arrays one after the other; see `bcoo_concatenate`.
+    """Join arrays along a dimension; see `bcoo_concatenate`.
 
     Args:
-      operands: BCSR arrays with the same numbers of batch and dense dimensions, whose shapes differ in one dimension at
+      operands: BCSR arrays with the same numbers of batch and dense dimensions, whose shapes agree except in
+        `dimension`.
         most.
-      dimension: the dimension along which they follow each other, which is not dense.
+      dimension: the dimension along which they are joined; not a dense one.
 
     Raises:
-      TypeError: they are no BCSR arrays.
-      ValueError: there are none, or their shapes or layouts differ.
+      TypeError: an operand is not a BCSR array.
+      ValueError: `operands` is empty, or shapes or layouts differ.
       NotImplementedError: `dimension` is dense.
     """
     arrays = sequence("bcsr_concatenate", "operands", operands)
@@ -432,15 +433,15 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """The same array with the indices of its rows sorted, each once; see `bcoo_sum_duplicates`.
+    """The same array with the indices of each row sorted and unique; see `bcoo_sum_duplicates`.
 
     Args:
       mat: a BCSR array.
-      nse: how many elements the result stores. As many as there are if None, which a compiled function cannot know.
+      nse: the number of elements that the result stores. If None, as many as are unique; traced arrays need a number.
 
     Raises:
-      TypeError: `mat` is no BCSR array.
-      ValueError: `nse` is negative, or None where the array is traced.
+      TypeError: `mat` is not a BCSR array.
+      ValueError: `nse` is negative, or `nse` is None and the array is traced.
     """
     _check_bcsr("bcsr_sum_duplicates", "mat", mat)
     return mat.sum_duplicates(nse)

@@ -32,17 +32,17 @@ __all__ = [
 
 @tree_util.register_pytree_node_class
 class COO(Matrix):
-    """A sparse matrix: elements, and their rows and columns. A pytree.
+    """A sparse matrix: elements with their rows and columns. A pytree.
 
     Args:
-      args: (data, row, col): the elements, and integers of the same shape (nse,). Elements with the same indices add
-        up, and those whose indices are out of range count for nothing.
+      args: (data, row, col): the elements, and integers of the same shape (nse,). Elements with the same indices are
+        added; those with an index out of range are ignored.
       shape: the numbers of rows and columns.
-      rows_sorted: a promise that the elements are in the order of their rows.
-      cols_sorted: a promise that they are in the order of their columns.
+      rows_sorted: a promise that the elements are sorted by rows.
+      cols_sorted: a promise that the elements are sorted by columns.
 
     Raises:
-      TypeError: an argument is not an array, or the indices are no integers, or of two dtypes.
+      TypeError: an argument is not an array, or the indices are not integers of one dtype.
       ValueError: the shapes do not fit.
 
     >>> import primax.numpy as pnp
@@ -76,7 +76,7 @@ class COO(Matrix):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-        """Make it of a dense matrix; see `coo_fromdense`."""
+        """Convert a dense matrix; see `coo_fromdense`."""
         return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
@@ -90,7 +90,7 @@ class COO(Matrix):
         return cls(parts, shape=sizes, rows_sorted=True, cols_sorted=True)
 
     def _sort_indices(self) -> COO:
-        """The same matrix with its elements in the order of their rows, and of their columns within a row."""
+        """The same matrix with its elements sorted by rows, and by columns within a row."""
         if self._rows_sorted:
             return self
         order = pnp.lexsort((self.col, self.row))
@@ -112,12 +112,12 @@ class COO(Matrix):
         return coo_matvec(self, x) if x.ndim == 1 else coo_matmat(self, x)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any, Any], dict[str, Any]]:
-        """The arrays, which are the leaves, and the rest."""
+        """The arrays as leaves, and the static data."""
         return self._bufs, self._info._asdict()
 
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> COO:
-        """Make it of leaves."""
+        """Rebuild the array from its leaves."""
         out = super().tree_unflatten(aux_data, children)
         out._rows_sorted, out._cols_sorted = aux_data["rows_sorted"], aux_data["cols_sorted"]
         return out
@@ -127,14 +127,15 @@ def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int
     """A COO array of the elements of a dense matrix that are not 0.
 
     Args:
-      mat: an array of two dimensions.
-      nse: how many elements are stored, with zeros at the first place for those that there are not, and without those
-        past it; as many as there are if None, which a compiled function cannot know.
+      mat: a two-dimensional array.
+      nse: the number of stored elements. If it exceeds the number of nonzero elements, zeros at row and column 0 fill
+        the rest; if it is smaller, later elements are dropped. If None, it is the number of nonzero elements; traced
+        arrays need a number.
       index_dtype: the dtype of the indices.
 
     Raises:
-      TypeError: `mat` is not an array, `nse` no integer, or `index_dtype` none of integers.
-      ValueError: `mat` has other dimensions, `index_dtype` does not hold their sizes, or `nse` is negative, or None
+      TypeError: `mat` is not an array, `nse` not an integer, or `index_dtype` not a dtype of integers.
+      ValueError: `mat` is not two-dimensional, `index_dtype` cannot hold its sizes, or `nse` is negative, or None
         where `mat` is traced.
 
     >>> import primax.numpy as pnp
@@ -155,7 +156,7 @@ def coo_todense(mat: COO) -> Array:
       mat: a COO array.
 
     Raises:
-      TypeError: it is none.
+      TypeError: `mat` is not a COO array.
     """
     check_matrix("coo_todense", COO, mat)
     return coo_todense_p.bind(*mat._bufs, spinfo=mat._info)
@@ -167,11 +168,11 @@ def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Array:
     Args:
       mat: a COO array.
       v: a vector of the dtype of `mat`.
-      transpose: whether the transpose of `mat` is multiplied.
+      transpose: whether to multiply by the transpose of `mat`.
 
     Raises:
-      TypeError: `mat` is no COO array, or `v` not an array of its dtype.
-      ValueError: `v` has another shape.
+      TypeError: `mat` is not a COO array, or `v` not an array of its dtype.
+      ValueError: the shape of `v` does not fit.
     """
     check_matrix("coo_matvec", COO, mat)
     vector = as_array("coo_matvec", "v", v)
@@ -184,11 +185,11 @@ def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Array:
     Args:
       mat: a COO array.
       B: a matrix of the dtype of `mat`.
-      transpose: whether the transpose of `mat` is multiplied.
+      transpose: whether to multiply by the transpose of `mat`.
 
     Raises:
-      TypeError: `mat` is no COO array, or `B` not an array of its dtype.
-      ValueError: `B` has another shape.
+      TypeError: `mat` is not a COO array, or `B` not an array of its dtype.
+      ValueError: the shape of `B` does not fit.
     """
     check_matrix("coo_matmat", COO, mat)
     columns = as_array("coo_matmat", "B", B)

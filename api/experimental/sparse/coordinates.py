@@ -1,4 +1,4 @@
-"""What sparse arrays hold, and how their functions read their arguments."""
+"""Base classes of sparse arrays, and the checks of their functions' arguments."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _T = TypeVar("_T", bound="Coordinates")
 
 
 class SparseEfficiencyError(ValueError):
-    """A layout would store more than the one before."""
+    """The new layout would store more elements than the old one."""
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """A layout stores more than the one before."""
+    """The new layout stores more elements than the old one."""
 
 
 def refused(operation: str) -> Callable[..., Any]:
-    """A method that says that sparse arrays of a class lack an operation."""
+    """A method that raises an error, for an operation that a class of sparse arrays lacks."""
 
     def refuse(self: JAXSparse, *others: Any, **options: Any) -> Any:
         raise NotImplementedError(f"{operation}: {self!r} has no such operation; use .to_bcoo(), or .todense()")
@@ -51,10 +51,10 @@ def refused(operation: str) -> Callable[..., Any]:
 
 
 class JAXSparse:
-    """The base of sparse arrays: what they have in common with arrays.
+    """The base class of sparse arrays: what they share with dense arrays.
 
     Args:
-      args: the arrays, which the class keeps.
+      args: arrays, which the subclass stores.
       shape: the shape.
 
     Raises:
@@ -64,7 +64,7 @@ class JAXSparse:
 
     __slots__ = ("shape",)
     __hash__ = None  # type: ignore[assignment]
-    __array_ufunc__ = None  # arrays of NumPy leave operators to sparse arrays
+    __array_ufunc__ = None  # NumPy arrays then leave operators to sparse arrays
 
     shape: tuple[int, ...]
 
@@ -75,7 +75,7 @@ class JAXSparse:
         """The same array as a BCOO array.
 
         Raises:
-          NotImplementedError: the class does not say how.
+          NotImplementedError: the subclass does not define it.
         """
         raise NotImplementedError(f"{type(self).__name__}.to_bcoo: the class must define it")
 
@@ -86,12 +86,12 @@ class JAXSparse:
 
     @property
     def ndim(self) -> int:
-        """How many dimensions there are."""
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """How many elements there are, those that are not stored too."""
+        """The number of elements, stored or not."""
         return prod(self.shape)
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ class JAXSparse:
 
 
 class Coordinates(JAXSparse):
-    """The parts of a BCOO array, in terms of which functions of such arrays are written."""
+    """The parts of a BCOO array; functions of BCOO arrays are written in terms of this class."""
 
     __slots__ = ("data", "indices", "indices_sorted", "unique_indices")
 
@@ -141,22 +141,22 @@ class Coordinates(JAXSparse):
 
     @property
     def nse(self) -> int:
-        """How many elements, or blocks of dense dimensions, are stored for each element of the batch."""
+        """The number of stored elements, or blocks of the dense dimensions, per element of the batch."""
         return int(self.indices.shape[-2])
 
     @property
     def n_batch(self) -> int:
-        """How many leading dimensions have indices of their own for each element."""
+        """The number of leading dimensions whose elements have their own indices."""
         return self.indices.ndim - 2
 
     @property
     def n_sparse(self) -> int:
-        """How many dimensions are stored as indices."""
+        """The number of dimensions that are stored as indices."""
         return int(self.indices.shape[-1])
 
     @property
     def n_dense(self) -> int:
-        """How many trailing dimensions are stored whole."""
+        """The number of trailing dimensions that are stored whole."""
         return self.data.ndim - 1 - self.n_batch
 
     @property
@@ -175,7 +175,7 @@ class Coordinates(JAXSparse):
         return self.shape[self.n_batch + self.n_sparse :]
 
     def remade(self: _T, data: Any, indices: Any = None, shape: Any = None, **flags: bool) -> _T:
-        """An array of the same class with other parts; of new indices nothing is promised.
+        """An array of the same class with other parts; new indices have no flags by default.
 
         Args:
           data: the elements.
@@ -189,12 +189,12 @@ class Coordinates(JAXSparse):
         return type(self)((data, indices), shape=self.shape if shape is None else shape, **flags)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
-        """The arrays, which are the leaves, and the rest."""
+        """The arrays as leaves, and the static data."""
         return (self.data, self.indices), (self.shape, self.indices_sorted, self.unique_indices)
 
     @classmethod
     def tree_unflatten(cls: type[_T], aux: tuple[Any, ...], children: Sequence[Any]) -> _T:
-        """Make it of leaves; the shape gets their batch dimensions, of which `vmap` and `scan` have more or fewer."""
+        """Rebuild the array; leaves may have more or fewer batch dimensions, as in `vmap` and `scan`."""
         out = object.__new__(cls)
         out.data, out.indices = children
         out.shape, out.indices_sorted, out.unique_indices = aux
@@ -205,7 +205,7 @@ class Coordinates(JAXSparse):
 
 
 def known_shape(shape: tuple[int, ...], parts: Any) -> tuple[int, ...]:
-    """The shape of a sparse array whose parts may have more or fewer batch dimensions than its shape had."""
+    """The shape of a sparse array whose parts may have more or fewer batch dimensions than before."""
     n_batch, others = parts.n_batch, parts.n_sparse + parts.n_dense
     if len(shape) == n_batch + others or len(shape) < others:
         return shape
@@ -218,10 +218,10 @@ def known_shape(shape: tuple[int, ...], parts: Any) -> tuple[int, ...]:
 
 
 def as_array(function: str, argument: str, value: Any) -> Any:
-    """An array of a value.
+    """Convert a value to a dense array.
 
     Raises:
-      TypeError: the value is sparse, or none of numbers.
+      TypeError: the value is sparse, or not an array of numbers.
     """
     if isinstance(value, JAXSparse):
         raise TypeError(f"{function}: {argument} must be a dense array, got {value!r}; use its .todense()")
@@ -240,17 +240,17 @@ def is_single(value: Any) -> bool:
 
 
 def operand(function: str, argument: str, value: Any) -> Any:
-    """A BCOO array of a sparse array, and an array of another value; see `as_array`."""
+    """Convert a sparse array to a BCOO array, and any other value to a dense array; see `as_array`."""
     if isinstance(value, JAXSparse):
         return value if isinstance(value, Coordinates) else value.to_bcoo()
     return as_array(function, argument, value)
 
 
 def shape_of(function: str, argument: str, shape: Any) -> tuple[int, ...]:
-    """A shape that a user gives.
+    """Check a shape from the user.
 
     Raises:
-      TypeError: it is not a sequence of integers.
+      TypeError: `shape` is not a sequence of integers.
       ValueError: a size is negative.
     """
     sizes = tuple(integer(function, f"{argument}[{i}]", n) for i, n in enumerate(sequence(function, argument, shape)))
@@ -260,11 +260,11 @@ def shape_of(function: str, argument: str, shape: Any) -> tuple[int, ...]:
 
 
 def axes_of(function: str, argument: str, axes: Any, ndim: int) -> tuple[int, ...]:
-    """Axes that a user gives, counted from the front.
+    """Check axes from the user; count them from the front.
 
     Raises:
-      TypeError: they are no integers.
-      ValueError: one is out of range, or comes twice.
+      TypeError: an axis is not an integer.
+      ValueError: an axis is out of range or repeated.
     """
     given = [axes] if is_single(axes) else sequence(function, argument, axes)
     numbers = [integer(function, f"{argument}[{i}]", axis) for i, axis in enumerate(given)]
@@ -277,21 +277,21 @@ def axes_of(function: str, argument: str, axes: Any, ndim: int) -> tuple[int, ..
 
 
 def check_sparse(function: str, argument: str, value: Any) -> None:
-    """Refuse what is no BCOO array.
+    """Raise an error unless a value is a BCOO array.
 
     Raises:
-      TypeError: it is none.
+      TypeError: the value is not a BCOO array.
     """
     if not isinstance(value, Coordinates):
         raise TypeError(f"{function}: {argument} must be a BCOO, got {value!r}; BCOO.fromdense makes one of an array")
 
 
 def check_index_dtype(function: str, argument: str, dtype: Any, sizes: Sequence[int]) -> None:
-    """Refuse a dtype of indices.
+    """Check a dtype for indices.
 
     Raises:
-      TypeError: it is none of integers.
-      ValueError: it does not hold the sizes.
+      TypeError: it is not a dtype of integers.
+      ValueError: it cannot hold the sizes.
     """
     if not dtypes.is_integer(dtype):
         raise TypeError(f"{function}: {argument} must be integers, got {dtype}")

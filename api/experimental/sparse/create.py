@@ -42,13 +42,13 @@ def empty(
       dtype: the dtype; that of `primax.numpy.zeros` if None.
       index_dtype: the dtype of the indices.
       sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
-      nse: how many elements can be stored; 0 for the last three.
-      n_batch: how many leading dimensions are batch dimensions; 0 for the last three.
-      n_dense: how many trailing dimensions are dense; 0 for the last three.
+      nse: the number of elements that can be stored; 0 for COO, CSR and CSC.
+      n_batch: the number of leading batch dimensions; 0 for COO, CSR and CSC.
+      n_dense: the number of trailing dense dimensions; 0 for COO, CSR and CSC.
 
     Raises:
-      TypeError: the format has no such argument.
-      ValueError: a number is out of range, or there is no such format.
+      TypeError: the format does not take an argument.
+      ValueError: a number is out of range, or the format is unknown.
     """
     sizes = shape_of("empty", "shape", shape)
     _check_format("empty", sparse_format)
@@ -83,18 +83,18 @@ def eye(
     """A sparse matrix with ones on a diagonal.
 
     Args:
-      N: how many rows it has.
-      M: how many columns; N if None.
-      k: which diagonal: above the main one if positive, below it if negative.
+      N: the number of rows.
+      M: the number of columns; N if None.
+      k: the diagonal: above the main one if positive, below it if negative.
       dtype: the dtype; that of `primax.numpy.eye` if None.
       index_dtype: the dtype of the indices.
       sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
-      n_batch: how many leading dimensions are batch dimensions; 0 for the last three.
-      n_dense: how many trailing dimensions are dense; 0 for the last three.
+      n_batch: the number of leading batch dimensions; 0 for COO, CSR and CSC.
+      n_dense: the number of trailing dense dimensions; 0 for COO, CSR and CSC.
 
     Raises:
-      TypeError: a size is not an integer, or the format has no such argument.
-      ValueError: a number is out of range, or there is no such format.
+      TypeError: a size is not an integer, or the format does not take an argument.
+      ValueError: a number is out of range, or the format is unknown.
     """
     _check_format("eye", sparse_format)
     columns = N if M is None else M
@@ -142,21 +142,20 @@ def random_bcoo(
     """A BCOO array of random numbers at random indices.
 
     Args:
-      key: a key of random numbers.
+      key: a random key.
       shape: the shape.
       dtype: the dtype of the elements.
-      indices_dtype: the dtype of the indices; that of `primax.random.choice` if None.
-      nse: how many elements are stored for each element of the batch; or, if it is less than 1 and not 0, which part of
-        all.
-      n_batch: how many leading dimensions are batch dimensions.
-      n_dense: how many trailing dimensions are dense.
-      unique_indices: whether no indices come twice.
+      indices_dtype: the dtype of the indices; int32 if None.
+      nse: the number of stored elements per element of the batch; if between 0 and 1, the fraction of elements stored.
+      n_batch: the number of leading batch dimensions.
+      n_dense: the number of trailing dense dimensions.
+      unique_indices: whether the indices are unique.
       sorted_indices: whether the indices are sorted.
-      generator: makes the elements of a key, a shape and `dtype=`.
-      kwds: other arguments of `generator`.
+      generator: a function that returns the elements, `generator(key, shape, dtype=dtype, **kwds)`.
+      kwds: further arguments of `generator`.
 
     Raises:
-      TypeError: an argument is of another kind.
+      TypeError: an argument has the wrong type.
       ValueError: a number is out of range.
 
     >>> import primax as px
@@ -200,7 +199,7 @@ def todense(arr: Any) -> Array:
       arr: a sparse array, or an array.
 
     Raises:
-      TypeError: it is none.
+      TypeError: `arr` is neither.
     """
     if isinstance(arr, JAXSparse):
         return arr.todense()

@@ -1,4 +1,4 @@
-"""CSR and CSC arrays: matrices whose elements are stored row after row, or column after column, and their products."""
+"""CSR and CSC arrays: matrices whose elements are stored row by row, or column by column, and their products."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ __all__ = [
 
 @tree_util.register_pytree_node_class
 class CSR(Matrix):
-    """A sparse matrix: elements row after row, and their columns. A pytree.
+    """A sparse matrix: elements by rows, and their columns. A pytree.
 
     Args:
-      args: (data, indices, indptr): the elements, and integers: `indices`, their columns, of the same shape (nse,), and
-        `indptr`, where each row starts and the last ends, of shape (rows + 1,). What comes after the last row counts
-        for nothing.
+      args: (data, indices, indptr): the elements, of shape (nse,), and integers: `indices`, the columns, of shape
+        (nse,), and `indptr` of shape (rows + 1,): row i has the elements indptr[i] to indptr[i + 1]. Elements after the
+        last row are ignored.
       shape: the numbers of rows and columns.
 
     Raises:
-      TypeError: an argument is not an array, or the indices are no integers, or of two dtypes.
+      TypeError: an argument is not an array, or the indices are not integers of one dtype.
       ValueError: the shapes do not fit.
 
     >>> import primax.numpy as pnp
@@ -69,7 +69,7 @@ class CSR(Matrix):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-        """Make it of a dense matrix; see `csr_fromdense`."""
+        """Convert a dense matrix; see `csr_fromdense`."""
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
@@ -98,13 +98,13 @@ class CSC(Matrix):
     """A sparse matrix: elements column after column, and their rows. A pytree.
 
     Args:
-      args: (data, indices, indptr): the elements, and integers: `indices`, their rows, of the same shape (nse,), and
-        `indptr`, where each column starts and the last ends, of shape (columns + 1,). What comes after the last column
-        counts for nothing.
+      args: (data, indices, indptr): the elements, of shape (nse,), and integers: `indices`, the rows, of shape (nse,),
+        and `indptr` of shape (columns + 1,): column i has the elements indptr[i] to indptr[i + 1]. Elements after the
+        last column are ignored.
       shape: the numbers of rows and columns.
 
     Raises:
-      TypeError: an argument is not an array, or the indices are no integers, or of two dtypes.
+      TypeError: an argument is not an array, or the indices are not integers of one dtype.
       ValueError: the shapes do not fit.
 
     >>> import primax.numpy as pnp
@@ -124,7 +124,7 @@ class CSC(Matrix):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
-        """Make it of a dense matrix; see `csr_fromdense`, whose `nse` and `index_dtype` it takes."""
+        """Convert a dense matrix; see `csr_fromdense` for `nse` and `index_dtype`."""
         dense = as_array("CSC.fromdense", "mat", mat)
         if dense.ndim != 2:
             raise ValueError(f"CSC.fromdense: mat must have two dimensions, got {dense.ndim} of shape {dense.shape}")
@@ -156,14 +156,15 @@ def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int
     """A CSR array of the elements of a dense matrix that are not 0.
 
     Args:
-      mat: an array of two dimensions.
-      nse: how many elements are stored, with zeros after the last row for those that there are not, and without those
-        past it; as many as there are if None, which a compiled function cannot know.
+      mat: a two-dimensional array.
+      nse: the number of stored elements. If it exceeds the number of nonzero elements, zeros after the last row fill
+        the rest; if it is smaller, later elements are dropped. If None, it is the number of nonzero elements; traced
+        arrays need a number.
       index_dtype: the dtype of the indices.
 
     Raises:
-      TypeError: `mat` is not an array, `nse` no integer, or `index_dtype` none of integers.
-      ValueError: `mat` has other dimensions, `index_dtype` does not hold their sizes, or `nse` is negative, or None
+      TypeError: `mat` is not an array, `nse` not an integer, or `index_dtype` not a dtype of integers.
+      ValueError: `mat` is not two-dimensional, `index_dtype` cannot hold its sizes, or `nse` is negative, or None
         where `mat` is traced.
 
     >>> import primax.numpy as pnp
@@ -184,7 +185,7 @@ def csr_todense(mat: CSR) -> Array:
       mat: a CSR array.
 
     Raises:
-      TypeError: it is none.
+      TypeError: `mat` is not a CSR array.
     """
     check_matrix("csr_todense", CSR, mat)
     return csr_todense_p.bind(*mat._bufs, shape=mat.shape)
@@ -196,11 +197,11 @@ def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Array:
     Args:
       mat: a CSR array.
       v: a vector of the dtype of `mat`.
-      transpose: whether the transpose of `mat` is multiplied.
+      transpose: whether to multiply by the transpose of `mat`.
 
     Raises:
-      TypeError: `mat` is no CSR array, or `v` not an array of its dtype.
-      ValueError: `v` has another shape.
+      TypeError: `mat` is not a CSR array, or `v` not an array of its dtype.
+      ValueError: the shape of `v` does not fit.
     """
     check_matrix("csr_matvec", CSR, mat)
     vector = as_array("csr_matvec", "v", v)
@@ -213,11 +214,11 @@ def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Array:
     Args:
       mat: a CSR array.
       B: a matrix of the dtype of `mat`.
-      transpose: whether the transpose of `mat` is multiplied.
+      transpose: whether to multiply by the transpose of `mat`.
 
     Raises:
-      TypeError: `mat` is no CSR array, or `B` not an array of its dtype.
-      ValueError: `B` has another shape.
+      TypeError: `mat` is not a CSR array, or `B` not an array of its dtype.
+      ValueError: the shape of `B` does not fit.
     """
     check_matrix("csr_matmat", CSR, mat)
     columns = as_array("csr_matmat", "B", B)

@@ -1,4 +1,4 @@
-"""Derivatives of functions of sparse arrays, with respect to the elements that they store."""
+"""Derivatives of functions of sparse arrays, with respect to their stored elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _data(tree: Any) -> Any:
 
 
 def _with_data(tree: Any, data: Any) -> Any:
-    """The tree with other data in its sparse arrays; leaves of `data` may have dimensions before their own."""
+    """The tree with other data in its sparse arrays; leaves of `data` may have additional leading dimensions."""
     leaves, structure = tree_util.tree_flatten(tree, is_leaf=_is_sparse)
     parts = structure.flatten_up_to(data)
     return structure.unflatten(
@@ -85,44 +85,45 @@ _ARGS = """
 
     Args:
       fun: a function{of}.
-      argnums: which positional arguments, arrays or trees of sparse and dense arrays; one, or several.
-      has_aux: whether `fun` returns a pair whose second part is not differentiated.
-      kwargs: other options, those of `primax.{name}`.
+      argnums: the positional arguments to differentiate by, an integer or several; arrays, or pytrees of sparse and
+        dense arrays.
+      has_aux: whether `fun` returns a pair `(output, aux)`, of which only `output` is differentiated.
+      kwargs: other options of `primax.{name}`.
 
     Returns:
-      A function whose result has one with the same indices for each sparse array of an argument.
+      A function whose result has a sparse array with the same indices in place of each sparse array of the arguments.
 
     Raises:
       TypeError: `fun` is not callable.
-      ValueError: there is no such argument.
+      ValueError: `argnums` names an argument that is missing.
     """
 
 
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Make a function of the gradient with respect to what sparse arrays store, and to dense arrays."""
+    """Return a function that computes the gradient with respect to dense arrays and to elements of sparse arrays."""
     return _transformed("grad", differentiate.grad, fun, argnums, has_aux, False, kwargs)
 
 
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Make a function of the value and of the gradient; see `grad`."""
+    """Return a function that computes the value and the gradient; see `grad`."""
     return _transformed("value_and_grad", differentiate.value_and_grad, fun, argnums, has_aux, True, kwargs)
 
 
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Make a function of the derivatives of an array with respect to what sparse arrays store, in forward mode."""
+    """Return a function that computes the Jacobian with respect to elements of sparse arrays, in forward mode."""
     return _transformed("jacfwd", jacobians.jacfwd, fun, argnums, has_aux, False, kwargs)
 
 
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """Make a function of the derivatives of an array with respect to what sparse arrays store, in reverse mode."""
+    """Return a function that computes the Jacobian with respect to elements of sparse arrays, in reverse mode."""
     return _transformed("jacrev", jacobians.jacrev, fun, argnums, has_aux, False, kwargs)
 
 

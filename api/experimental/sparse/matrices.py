@@ -1,4 +1,4 @@
-"""What sparse matrices without batch and dense dimensions have in common."""
+"""The base class of sparse matrices without batch and dense dimensions, and the checks of their arguments."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _T = TypeVar("_T", bound="Matrix")
 
 
 class Matrix(JAXSparse):
-    """A sparse matrix of an array of elements and two of indices.
+    """A sparse matrix of one array of elements and two arrays of indices.
 
     Args:
       args: the three arrays.
       shape: the numbers of rows and columns.
 
     Raises:
-      TypeError: an argument is not an array, or the indices are no integers, or of two dtypes.
+      TypeError: an argument is not an array, or the indices are not integers of one dtype.
       ValueError: the shapes do not fit.
     """
 
@@ -67,16 +67,16 @@ class Matrix(JAXSparse):
 
     @property
     def nse(self) -> int:
-        """How many elements are stored."""
+        """The number of stored elements."""
         return int(self.data.size)
 
     @property
     def T(self) -> Any:
-        """The matrix with rows for columns."""
+        """The transpose."""
         return self.transpose()
 
     def transpose(self, axes: None = None) -> Any:
-        """The matrix with rows for columns.
+        """The transpose.
 
         Args:
           axes: None.
@@ -92,7 +92,7 @@ class Matrix(JAXSparse):
         raise NotImplementedError(f"{type(self).__name__}._transposed: the class must define it")
 
     def sum(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse: sums are those of BCOO arrays.
+        """Raise an error: only BCOO arrays have sums.
 
         Raises:
           NotImplementedError: always.
@@ -105,13 +105,13 @@ class Matrix(JAXSparse):
         return BCOO((data, self._layout.rows(first, second)), shape=self.shape)
 
     def block_until_ready(self: _T) -> _T:
-        """Wait until the arrays are computed, and return this one."""
+        """Wait until the parts are computed, and return this array."""
         for x in self._bufs:
             x.block_until_ready()
         return self
 
     def _times(self, x: Any) -> Any:
-        """The product with an array of one or two dimensions and the same dtype."""
+        """The product with an array of one or two dimensions of the same dtype."""
         raise NotImplementedError(f"{type(self).__name__}._times: the class must define it")
 
     def __matmul__(self, other: Any) -> Any:
@@ -130,12 +130,12 @@ class Matrix(JAXSparse):
         return products.matmul(other, self)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any, Any], dict[str, Any]]:
-        """The arrays, which are the leaves, and the rest."""
+        """The arrays as leaves, and the static data."""
         return self._bufs, {"shape": self.shape}
 
     @classmethod
     def tree_unflatten(cls: type[_T], aux_data: dict[str, Any], children: Sequence[Any]) -> _T:
-        """Make it of leaves."""
+        """Rebuild the array from its leaves."""
         out = object.__new__(cls)
         for part, x in zip(("data", *cls._layout.parts), children, strict=True):
             setattr(out, part, x)
@@ -144,10 +144,10 @@ class Matrix(JAXSparse):
 
 
 def check_matrix(function: str, kind: type[Matrix], mat: Any) -> None:
-    """Refuse what is no matrix of a class.
+    """Check that an argument is a matrix of a class.
 
     Raises:
-      TypeError: it is none.
+      TypeError: it is not.
     """
     if not isinstance(mat, kind):
         name = kind.__name__
@@ -155,10 +155,10 @@ def check_matrix(function: str, kind: type[Matrix], mat: Any) -> None:
 
 
 def no_elements(function: str, shape: Any, dtype: Any, index_dtype: Any) -> tuple[tuple[int, ...], Any, Any]:
-    """The shape of a matrix that stores nothing, and its arrays of elements and of indices.
+    """The shape of a matrix without stored elements, and its arrays of elements and of indices.
 
     Raises:
-      ValueError: `shape` is not two sizes.
+      ValueError: `shape` does not have two sizes.
     """
     sizes = shape_of(function, "shape", shape)
     if len(sizes) != 2:

@@ -41,16 +41,16 @@ _T = TypeVar("_T", bound=Coordinates)
 
 
 def bcoo_multiply_dense(sp_mat: Coordinates, v: Any) -> Array:
-    """The data of the product, element by element, of a sparse array and a dense one.
+    """The data of the elementwise product of a sparse array and a dense array.
 
     Args:
       sp_mat: a BCOO array.
-      v: an array that broadcasts to its shape, or a number.
+      v: a number, or an array that broadcasts to the shape of `sp_mat`.
 
     Raises:
-      TypeError: `sp_mat` is no BCOO array, or `v` is not an array.
+      TypeError: `sp_mat` is not a BCOO array, or `v` is not an array.
       ValueError: the shapes do not broadcast.
-      NotImplementedError: the product has a larger shape than `sp_mat`.
+      NotImplementedError: the product is larger than `sp_mat`.
     """
     name = "bcoo_multiply_dense"
     check_sparse(name, "sp_mat", sp_mat)
@@ -86,14 +86,14 @@ def bcoo_multiply_dense(sp_mat: Coordinates, v: Any) -> Array:
 
 
 def bcoo_multiply_sparse(lhs: _T, rhs: Coordinates) -> _T:
-    """The product, element by element, of two sparse arrays, which stores an element for each pair of theirs.
+    """The elementwise product of two sparse arrays, which stores an element for each pair of stored elements.
 
     Args:
       lhs: a BCOO array.
-      rhs: one with the same numbers of batch, sparse and dense dimensions, and the same sparse sizes.
+      rhs: a BCOO array with the same numbers of batch, sparse and dense dimensions, and the same sparse sizes.
 
     Raises:
-      TypeError: they are no BCOO arrays.
+      TypeError: an operand is not a BCOO array.
       ValueError: the shapes do not broadcast.
       NotImplementedError: the numbers of dimensions of each kind, or sparse sizes, differ.
     """
@@ -137,7 +137,7 @@ def _check_layouts(name: str, lhs: Coordinates, rhs: Coordinates) -> None:
 
 
 def added(lhs: Coordinates, rhs: Any, sign: int) -> Any:
-    """The sum of a BCOO array and another, or its difference: sparse if both are, and dense otherwise."""
+    """The sum of a BCOO array and an array, or their difference: sparse if both are sparse, and dense otherwise."""
     name = "add" if sign > 0 else "subtract"
     if isinstance(rhs, Coordinates):
         if lhs.shape != rhs.shape:
@@ -161,7 +161,7 @@ def added(lhs: Coordinates, rhs: Any, sign: int) -> Any:
 
 
 def _numbers(name: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
-    """Contracting dimensions of both and batch dimensions of both, which fit each other."""
+    """The contracting dimensions and the batch dimensions of both operands, after checks."""
     pairs = [
         sequence(name, "dimension_numbers", pair) for pair in sequence(name, "dimension_numbers", dimension_numbers)
     ]
@@ -197,24 +197,25 @@ def bcoo_dot_general(
     preferred_element_type: Any = None,
     out_sharding: None = None,
 ) -> Any:
-    """A product like `primax.lax.dot_general` of arrays of which one is sparse, or both are.
+    """`primax.lax.dot_general` of two arrays, of which one or both are BCOO arrays.
 
     Args:
-      lhs: a BCOO array, or a dense one.
-      rhs: a BCOO array, or a dense one.
-      dimension_numbers: ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)). Batch dimensions of sparse arrays
-        are among their batch dimensions.
-      precision: how accurate dense products are; see `primax.lax.dot_general`.
+      lhs: a BCOO array or a dense array.
+      rhs: a BCOO array or a dense array.
+      dimension_numbers: ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)). For sparse arrays, lhs_batch and
+        rhs_batch must be batch dimensions.
+      precision: the precision of dense products; see `primax.lax.dot_general`.
       preferred_element_type: the dtype of the result.
       out_sharding: None.
 
     Returns:
-      A dense array; of two sparse ones a BCOO array, which has no more elements than its shape.
+      A dense array; if both operands are sparse, a BCOO array that stores at most as many elements as its shape has.
 
     Raises:
       TypeError: an operand is not an array.
       ValueError: the dimensions do not fit.
-      NotImplementedError: a dimension is dense, or of the batch, where it must not be, or `out_sharding` is not None.
+      NotImplementedError: a dense dimension is contracted, a batch dimension is not one of the sparse array, or
+        `out_sharding` is not None.
     """
     name = "bcoo_dot_general"
     check_none(name, "out_sharding", out_sharding)
@@ -253,7 +254,8 @@ def _check_dot(mat: Coordinates, contracted: Sequence[int], batch: Sequence[int]
 
 
 def _of_dense(mat: Coordinates, x: Any, mc: Any, xc: Any, mb: Any, xb: Any, dtype: Any, precision: Any) -> Any:
-    """A sparse array times a dense one: the batch, what is left of the sparse one, and of the dense one."""
+    """A sparse array times a dense array: dimensions are the batch, the rest of the sparse, and the rest of the
+    dense."""
     _check_dot(mat, mc, mb)
     n, k = mat.n_batch, mat.n_sparse
     partner = dict(zip([*mc, *mb], [*xc, *xb], strict=True))
@@ -341,17 +343,17 @@ def _of_sparse(lhs: _T, rhs: Coordinates, lc: Any, rc: Any, lb: Any, rb: Any, dt
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Array:
-    """The elements of a product of dense arrays at indices, of which the others are not computed.
+    """The elements at given indices of a product of dense arrays, without computing the other elements.
 
     Args:
       A: an array.
       B: an array.
-      indices: integers of shape (*batch, nse, n_sparse), of elements of the product after its batch dimensions.
+      indices: integers of shape (*batch, nse, n_sparse): positions in the product, after its batch dimensions.
       dimension_numbers: ((A_contracting, B_contracting), (A_batch, B_batch)).
 
     Raises:
       TypeError: an argument is not an array.
-      ValueError: the dimensions do not fit, or the indices have another shape.
+      ValueError: the dimensions or the shape of `indices` do not fit.
     """
     name = "bcoo_dot_general_sampled"
     a, b, rows = as_array(name, "A", A), as_array(name, "B", B), as_array(name, "indices", indices)
@@ -380,7 +382,7 @@ def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers:
 
 
 def matmul(lhs: Any, rhs: Any) -> Any:
-    """What `lhs @ rhs` is, of arrays of which one is sparse, or both are."""
+    """`lhs @ rhs`, where one or both are sparse."""
     lhs, rhs = (operand("matmul", side, x) for side, x in (("lhs", lhs), ("rhs", rhs)))
     for side, x in (("lhs", lhs), ("rhs", rhs)):
         if not x.ndim:

@@ -1,4 +1,4 @@
-"""BCOO arrays in other shapes."""
+"""Changes of the shapes of BCOO arrays."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _T = TypeVar("_T", bound=Coordinates)
 
 
 def bcoo_transpose(mat: _T, *, permutation: Sequence[int]) -> _T:
-    """The array with its dimensions in another order; batch, sparse and dense dimensions stay what they are.
+    """Permute dimensions; batch, sparse and dense dimensions keep their kinds.
 
     Args:
       mat: a BCOO array.
-      permutation: for each dimension of the result, which one of `mat` it is.
+      permutation: for each dimension of the result, the dimension of `mat`.
 
     Raises:
-      TypeError: `mat` is no BCOO array.
-      ValueError: `permutation` does not name each dimension once.
-      NotImplementedError: a dimension of one kind would come among those of another.
+      TypeError: `mat` is not a BCOO array.
+      ValueError: `permutation` is not a permutation of the dimensions.
+      NotImplementedError: the permutation mixes dimensions of different kinds.
     """
     name = "bcoo_transpose"
     check_sparse(name, "mat", mat)
@@ -71,15 +71,16 @@ def bcoo_transpose(mat: _T, *, permutation: Sequence[int]) -> _T:
 
 
 def bcoo_reduce_sum(mat: _T, *, axes: Sequence[int]) -> _T:
-    """Sums over dimensions, without them.
+    """Sum over dimensions, which the result does not have.
 
     Args:
       mat: a BCOO array.
-      axes: the dimensions. Elements of summed batch dimensions are stored together; `sum_duplicates` adds them.
+      axes: the dimensions. Summing over a batch dimension joins the stored elements; `sum_duplicates` adds equal
+        indices.
 
     Raises:
-      TypeError: `mat` is no BCOO array.
-      ValueError: a dimension is out of range, or comes twice.
+      TypeError: `mat` is not a BCOO array.
+      ValueError: a dimension is out of range or repeated.
     """
     check_sparse("bcoo_reduce_sum", "mat", mat)
     summed = sorted(axes_of("bcoo_reduce_sum", "axes", axes, mat.ndim))
@@ -112,17 +113,17 @@ def bcoo_reduce_sum(mat: _T, *, axes: Sequence[int]) -> _T:
 def bcoo_reshape(
     mat: _T, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding: None = None
 ) -> _T:
-    """The elements in another shape; batch, sparse and dense dimensions become such in each case.
+    """Reshape; batch, sparse and dense dimensions are reshaped separately.
 
     Args:
       mat: a BCOO array.
       new_sizes: the shape.
-      dimensions: the order of dimensions in which elements are read, see `bcoo_transpose`; theirs if None.
+      dimensions: the order of dimensions in which elements are read, as in `bcoo_transpose`; ascending if None.
       sharding: None.
 
     Raises:
-      TypeError: `mat` is no BCOO array.
-      ValueError: the numbers of elements differ, or a new dimension would be partly batch, sparse or dense.
+      TypeError: `mat` is not a BCOO array.
+      ValueError: the numbers of elements differ, or a new dimension would mix kinds.
       NotImplementedError: `sharding` is not None.
     """
     name = "bcoo_reshape"
@@ -150,7 +151,7 @@ def bcoo_reshape(
 
 
 def _split(shape: Sequence[int], part: Sequence[int]) -> int | None:
-    """How many of the first sizes of a shape have as many elements as a part; as many as the part has, if they do."""
+    """The number of leading sizes whose product is that of `part`; len(part) if they are the sizes of `part`."""
     if tuple(shape[: len(part)]) == tuple(part):
         return len(part)
     lengths = [*range(1, len(shape) + 1), 0] if part else [0]
@@ -173,15 +174,15 @@ def _reshaped_rows(indices: Any, sizes: Sequence[int], new_sizes: tuple[int, ...
 
 
 def bcoo_squeeze(arr: _T, *, dimensions: Sequence[int]) -> _T:
-    """The array without dimensions of size 1.
+    """Remove dimensions of size 1.
 
     Args:
       arr: a BCOO array.
-      dimensions: which ones.
+      dimensions: the dimensions to remove.
 
     Raises:
-      TypeError: `arr` is no BCOO array.
-      ValueError: a dimension is out of range, comes twice, or has another size.
+      TypeError: `arr` is not a BCOO array.
+      ValueError: a dimension is out of range or repeated, or its size is not 1.
     """
     check_sparse("bcoo_squeeze", "arr", arr)
     gone = axes_of("bcoo_squeeze", "dimensions", dimensions, arr.ndim)
@@ -193,21 +194,21 @@ def bcoo_squeeze(arr: _T, *, dimensions: Sequence[int]) -> _T:
 def bcoo_broadcast_in_dim(
     mat: _T, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
 ) -> _T:
-    """The array with dimensions more, along which its elements repeat.
+    """Add dimensions, along which elements are repeated.
 
-    New dimensions before the sparse ones are batch dimensions, those among or after the sparse ones are sparse and have
-    size 1, and those among or after the dense ones are dense.
+    A new dimension before the sparse ones is a batch dimension, one among them is sparse and must have size 1, and one
+    after them is dense, or sparse if the array has no dense dimensions.
 
     Args:
       mat: a BCOO array.
       shape: the shape of the result.
-      broadcast_dimensions: for each dimension of `mat`, which one of the result it is; they ascend.
+      broadcast_dimensions: for each dimension of `mat`, the dimension of the result, in ascending order.
       sharding: None.
 
     Raises:
-      TypeError: `mat` is no BCOO array.
-      ValueError: the dimensions do not ascend or are out of range, or sizes differ that are not 1.
-      NotImplementedError: a sparse dimension would repeat, or `sharding` is not None.
+      TypeError: `mat` is not a BCOO array.
+      ValueError: the dimensions do not ascend or are out of range, or a size differs and is not 1.
+      NotImplementedError: elements would be repeated along a sparse dimension, or `sharding` is not None.
     """
     name = "bcoo_broadcast_in_dim"
     check_sparse(name, "mat", mat)
@@ -255,17 +256,17 @@ def _ones_of_dense(mat: Coordinates, places: Sequence[int], start: int, end: int
 
 
 def bcoo_concatenate(operands: Sequence[_T], *, dimension: int) -> _T:
-    """Arrays one after the other.
+    """Join arrays along a dimension.
 
     Args:
-      operands: BCOO arrays with the same numbers of batch and dense dimensions, whose shapes differ in one dimension at
-        most.
-      dimension: the batch or sparse dimension along which they follow each other.
+      operands: BCOO arrays with the same numbers of batch and dense dimensions, whose shapes agree except in
+        `dimension`.
+      dimension: a batch or sparse dimension.
 
     Raises:
-      TypeError: they are no BCOO arrays.
-      ValueError: there are none, their shapes or layouts differ, or they store different numbers of elements and
-        `dimension` is one of the batch.
+      TypeError: an operand is not a BCOO array.
+      ValueError: `operands` is empty, shapes or layouts differ, or `dimension` is a batch dimension and the numbers of
+        stored elements differ.
       NotImplementedError: `dimension` is dense.
     """
     name = "bcoo_concatenate"

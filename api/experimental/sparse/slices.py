@@ -1,4 +1,4 @@
-"""Parts of BCOO arrays."""
+"""Slices of BCOO arrays."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _T = TypeVar("_T", bound=Coordinates)
 def bcoo_slice(
     mat: _T, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> _T:
-    """A slice in each dimension.
+    """Slice each dimension.
 
     Args:
       mat: a BCOO array.
-      start_indices: where the slices start.
-      limit_indices: where they end.
-      strides: their steps; 1 if None.
+      start_indices: the start of each slice.
+      limit_indices: the end of each slice.
+      strides: the step of each slice; 1 if None.
 
     Raises:
-      TypeError: `mat` is no BCOO array.
-      ValueError: there are too few or too many numbers, or they are out of range.
+      TypeError: `mat` is not a BCOO array.
+      ValueError: an argument has too few or too many numbers, or they are out of range.
     """
     name = "bcoo_slice"
     check_sparse(name, "mat", mat)
@@ -61,17 +61,17 @@ def bcoo_slice(
 
 
 def bcoo_dynamic_slice(mat: _T, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> _T:
-    """A slice in each dimension, whose start may be traced.
+    """Slice each dimension; the starts may be traced.
 
     Args:
       mat: a BCOO array.
-      start_indices: an integer for each dimension, counted from the end if it is negative; where a slice would go past
-        the end it starts earlier, as in `primax.lax.dynamic_slice`.
-      slice_sizes: the sizes.
+      start_indices: an integer for each dimension; negative ones count from the end. A slice that would pass the end
+        starts earlier, as in `primax.lax.dynamic_slice`.
+      slice_sizes: the size of each slice.
 
     Raises:
-      TypeError: `mat` is no BCOO array, or the starts are no integers.
-      ValueError: there are too few or too many numbers, or the sizes are larger than those of `mat`.
+      TypeError: `mat` is not a BCOO array, or the starts are not integers.
+      ValueError: an argument has too few or too many numbers, or a size is larger than that of `mat`.
     """
     name = "bcoo_dynamic_slice"
     check_sparse(name, "mat", mat)
@@ -126,15 +126,15 @@ def _along(x: Any, axis: int, start: Any, size: int, step: int) -> Any:
 
 
 def bcoo_rev(operand: _T, dimensions: Sequence[int]) -> _T:
-    """The array backwards along dimensions.
+    """Reverse an array along dimensions.
 
     Args:
       operand: a BCOO array.
-      dimensions: which ones.
+      dimensions: the dimensions to reverse.
 
     Raises:
-      TypeError: `operand` is no BCOO array.
-      ValueError: a dimension is out of range, or comes twice.
+      TypeError: `operand` is not a BCOO array.
+      ValueError: a dimension is out of range or repeated.
     """
     check_sparse("bcoo_rev", "operand", operand)
     axes = axes_of("bcoo_rev", "dimensions", dimensions, operand.ndim)
@@ -152,7 +152,7 @@ def bcoo_rev(operand: _T, dimensions: Sequence[int]) -> _T:
 
 
 def indexed(mat: _T, index: Any) -> _T:
-    """What `mat[index]` is: integers, slices, None and an ellipsis."""
+    """`mat[index]`, for an index of integers, slices, None and an ellipsis."""
     items = list(index) if isinstance(index, tuple) else [index]
     for item in items:
         if not (item is None or item is Ellipsis or isinstance(item, slice) or _is_integer(item)):

@@ -1,4 +1,5 @@
-"""How BCOO arrays are stored: made of dense arrays and made dense, sorted, without duplicates, in other layouts."""
+"""The storage of BCOO arrays: conversion from and to dense arrays, sorting, removal of duplicates, changes of
+layout."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ _T = TypeVar("_T", bound=Coordinates)
 
 
 def parts_of_dense(function: str, mat: Any, nse: Any, n_batch: Any, n_dense: Any, index_dtype: Any) -> tuple[Any, Any]:
-    """The data and indices of a dense array; see `bcoo_fromdense`."""
+    """The data and indices of the nonzero elements of a dense array; see `bcoo_fromdense`."""
     mat = as_array(function, "mat", mat)
     n_batch, n_dense = integer(function, "n_batch", n_batch), integer(function, "n_dense", n_dense)
     if min(n_batch, n_dense) < 0 or n_batch + n_dense > mat.ndim:
@@ -67,7 +68,7 @@ def parts_of_dense(function: str, mat: Any, nse: Any, n_batch: Any, n_dense: Any
 
 
 def stored_count(function: str, nse: Any, counts: Any) -> int:
-    """How many elements are stored: `nse`, or if it is None, as many as there are, which must be known."""
+    """The number of elements to store: `nse`, or the largest of `counts` if it is None; `counts` must then be known."""
     if nse is not None:
         nse = integer(function, "nse", nse)
         if nse < 0:
@@ -79,20 +80,20 @@ def stored_count(function: str, nse: Any, counts: Any) -> int:
 
 
 def bcoo_todense(mat: Coordinates) -> Array:
-    """The dense array; elements with the same indices add up, and those out of range count for nothing.
+    """Convert to a dense array; elements with the same indices are added, those with an index out of range are ignored.
 
     Args:
       mat: a BCOO array.
 
     Raises:
-      TypeError: it is none.
+      TypeError: `mat` is not a BCOO array.
     """
     out: Array = _of_each("bcoo_todense", mat, lambda data, rows: scattered(mat.sparse_shape, rows, data))
     return out
 
 
 def _of_each(function: str, mat: Any, of_one: Callable[[Any, Any], Any]) -> Any:
-    """A function of the data and indices of one element of the batch, of all."""
+    """Map a function of the data and indices of one element of the batch over the batch."""
     check_sparse(function, "mat", mat)
     return over_batch(of_one, mat.n_batch)(*with_full_batch(mat))
 
@@ -101,14 +102,13 @@ def bcoo_extract(sparr: _T, arr: Any, *, assume_unique: bool | None = None) -> _
     """The elements of a dense array at the indices of a sparse one.
 
     Args:
-      sparr: a BCOO array, whose data are not used.
-      arr: an array of its shape.
-      assume_unique: whether each index counts for itself. If False, only the first of several that are the same gets
-        the element, and the others get 0, so that `todense` gives the elements of `arr`. By default
-        `sparr.unique_indices`.
+      sparr: a BCOO array; only its indices are used.
+      arr: an array of the same shape.
+      assume_unique: whether each index gets its element. If False, only the first of equal indices does, and the others
+        get 0, so that `todense` gives the elements of `arr`. By default `sparr.unique_indices`.
 
     Raises:
-      TypeError: `sparr` is no BCOO array.
+      TypeError: `sparr` is not a BCOO array.
       ValueError: the shapes differ.
     """
     check_sparse("bcoo_extract", "sparr", sparr)
@@ -142,13 +142,13 @@ def _first_of_each(indices: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def bcoo_sort_indices(mat: _T) -> _T:
-    """The same array with its elements in the order of their indices.
+    """The same array with its elements sorted by their indices.
 
     Args:
       mat: a BCOO array.
 
     Raises:
-      TypeError: it is none.
+      TypeError: `mat` is not a BCOO array.
     """
 
     def in_order(data: Any, indices: Any) -> tuple[Any, Any]:
@@ -160,24 +160,24 @@ def bcoo_sort_indices(mat: _T) -> _T:
 
 
 def bcoo_sum_duplicates(mat: _T, nse: int | None = None) -> _T:
-    """The same array with its indices sorted, each once, and elements with the same indices added.
+    """The same array with sorted, unique indices; elements with the same indices are added.
 
-    Elements that are 0 go, and those out of range; an element that is a sum of 0 stays.
+    Stored zeros and elements with an index out of range are dropped; a sum that is 0 is kept.
 
     Args:
       mat: a BCOO array.
-      nse: how many elements the result stores; those past it are left out. As many as there are if None, which a
-        compiled function cannot know.
+      nse: the number of elements that the result stores; further elements are dropped. If None, as many as are unique;
+        traced arrays need a number.
 
     Raises:
-      TypeError: `mat` is no BCOO array.
-      ValueError: `nse` is negative, or None where the array is traced.
+      TypeError: `mat` is not a BCOO array.
+      ValueError: `nse` is negative, or `nse` is None and the array is traced.
     """
     return without_duplicates("bcoo_sum_duplicates", mat, nse, True)
 
 
 def without_duplicates(function: str, mat: _T, nse: Any, remove_zeros: Any) -> _T:
-    """`bcoo_sum_duplicates`, which keeps zeros if `remove_zeros` is false."""
+    """`bcoo_sum_duplicates`; stored zeros are kept if `remove_zeros` is false."""
     check_sparse(function, "mat", mat)
     sizes = mat.sparse_shape
 
@@ -204,12 +204,12 @@ def without_duplicates(function: str, mat: _T, nse: Any, remove_zeros: Any) -> _
 
 
 def with_unique_indices(mat: _T) -> _T:
-    """An array with each of its indices once, as functions of elements want that are not linear."""
+    """The array with unique indices, which nonlinear elementwise functions need."""
     return mat if mat.unique_indices else without_duplicates("bcoo_sum_duplicates", mat, mat.nse, False)
 
 
 def capped(mat: _T) -> _T:
-    """The array itself, or one without duplicates if it stores more elements than it has."""
+    """The array, or one without duplicates if it stores more elements than its shape has."""
     most = prod(mat.sparse_shape)
     return mat if mat.nse <= most else without_duplicates("bcoo_sum_duplicates", mat, most, False)
 
@@ -221,13 +221,13 @@ def bcoo_update_layout(
 
     Args:
       mat: a BCOO array.
-      n_batch: how many leading dimensions are batch dimensions; as many as now if None.
-      n_dense: how many trailing dimensions are dense; as many as now if None.
-      on_inefficient: what happens if batch or dense dimensions are added and the result stores more elements: "error",
-        "warn", or None for nothing.
+      n_batch: the number of leading batch dimensions; unchanged if None.
+      n_dense: the number of trailing dense dimensions; unchanged if None.
+      on_inefficient: what to do if the result stores more elements because batch or dense dimensions are added: raise
+        an error ("error"), warn ("warn"), or nothing (None).
 
     Raises:
-      TypeError: `mat` is no BCOO array.
+      TypeError: `mat` is not a BCOO array.
       ValueError: the numbers do not fit the shape, or `on_inefficient` is unknown.
       SparseEfficiencyError: the result stores more elements and `on_inefficient` is "error".
     """
@@ -289,7 +289,7 @@ def _batch_to_sparse(mat: _T) -> _T:
 
 
 def _selected(data: Any, column: Any, size: int) -> Any:
-    """Blocks for each index of a dimension, of shape (size, nse, *dense), with zeros at other indices."""
+    """For each index of a dimension, the data with zeros at other indices, of shape (size, nse, *dense)."""
     rows, _ = within(column[:, None], (size,))
     mask = pnp.arange(size, dtype=rows.dtype)[:, None] == rows[:, 0]
     return pnp.where(pnp.expand_dims(mask, tuple(range(2, data.ndim + 1))), data, pnp.zeros((), data.dtype))

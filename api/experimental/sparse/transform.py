@@ -1,4 +1,4 @@
-"""Functions of dense arrays as functions of sparse ones: an interpreter of their programs."""
+"""Conversion of functions of dense arrays to functions of sparse arrays: an interpreter of their programs."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ __all__ = ["sparsify"]
 
 
 class _Sparsify(Interpreter):
-    """Computes with BCOO arrays where they are, and with dense arrays elsewhere."""
+    """Computes with BCOO arrays where operands are sparse, and with dense arrays elsewhere."""
 
     def equation(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
-        """What the rules say where an operand is sparse, and what the equation says elsewhere."""
+        """Apply a rule if an operand is sparse, and the equation itself otherwise."""
         if any(isinstance(value, BCOO) for value in values):
             return super().equation(eqn, values)
         return replay(eqn, values)
 
     def uniform(self, value: Any) -> Any:
-        """A sparse array without promises, which a turn of a loop or a branch may not keep."""
+        """Drop the flags of a sparse array, since an iteration of a loop or a branch may not keep them."""
         if not isinstance(value, BCOO):
             return value
         return BCOO((value.data, value.indices), shape=value.shape)
 
     def unstack(self, value: Any) -> Any:
-        """The same array, whose first dimension must be one of the batch."""
+        """Return the array, if its first dimension is a batch dimension."""
         if isinstance(value, BCOO) and not value.n_batch:
             raise NotImplementedError(
                 f"sparsify: a loop along {value!r} must go along a batch dimension; use update_layout(n_batch=1) first"
@@ -45,7 +45,7 @@ class _Sparsify(Interpreter):
         return value
 
     def default(self, eqn: JaxprEqn, *values: Any) -> Any:
-        """Refuse what has no rule."""
+        """Raise an error: the primitive has no rule."""
         sparse = next(value for value in values if isinstance(value, BCOO))
         raise NotImplementedError(
             f"sparsify: {eqn.primitive} of {sparse!r} would be dense, or has no rule; use sparse.todense before it"
@@ -81,7 +81,7 @@ def _power(self: _Sparsify, eqn: JaxprEqn, mat: BCOO) -> Any:
 
 
 def _share_indices(x: Any, y: Any) -> bool:
-    """Whether two operands are sparse arrays of one origin, whose elements belong together."""
+    """Whether two operands are sparse arrays with the same array of indices, so that their data correspond."""
     return isinstance(x, BCOO) and isinstance(y, BCOO) and x.indices is y.indices and x.data.shape == y.data.shape
 
 
@@ -135,7 +135,7 @@ def _moving_slice(self: _Sparsify, eqn: JaxprEqn, mat: Any, *starts: Any) -> Any
 
 
 def _by(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that is a function of a sparse array with the parameters of the primitive."""
+    """A rule that calls a function with the sparse array and the parameters of the primitive."""
     return lambda self, eqn, mat: function(mat, **eqn.params)
 
 
@@ -151,19 +151,19 @@ for _primitive, _function in (
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """Make a function of dense arrays take sparse ones, with which it computes.
+    """Convert a function of dense arrays to one that takes sparse arrays and computes with them.
 
     Args:
-      f: a function of trees of arrays. It may multiply, add, negate, sum, transpose, reshape, slice and join, apply
-        functions that are 0 at 0, and hold calls, branches and loops of these.
-      use_tracer: either value; JAX has two ways to do this.
+      f: a function of pytrees of arrays. It may multiply, add, negate, sum, transpose, reshape, slice and concatenate,
+        apply functions f with f(0) = 0, and contain calls, branches and loops of these.
+      use_tracer: ignored: in JAX it chooses between two implementations.
 
     Returns:
-      A function whose arguments, and results, may hold BCOO arrays. BCSR arrays among the arguments become such.
+      A function whose arguments and results may contain BCOO arrays. It converts BCSR arguments to BCOO arrays.
 
     Raises:
       TypeError: `f` is not callable.
-      NotImplementedError: when called, `f` does with a sparse array what has no rule, such as `exp`.
+      NotImplementedError: raised at a call, if an operation of `f`, such as `exp`, has no rule for sparse arrays.
 
     >>> import primax.numpy as pnp
     >>> from primax.experimental import sparse

@@ -107,7 +107,7 @@ def tensordot(
       axes: the number of last axes of `x1` and first axes of `x2` to sum over; or a pair of sequences of axes.
       precision: as in `lax.dot_general`.
       preferred_element_type: the dtype to accumulate in and to return, if not the common one.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
     """
     return linear.tensordot(
         x1,

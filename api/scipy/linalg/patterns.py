@@ -164,7 +164,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
       mode: "full", "valid" or "same", as of `convolve`.
 
     Raises:
-      ValueError: `n` is not positive, `a` holds no vectors, or there is no such mode.
+      ValueError: `n` is not positive, `a` holds no vectors, or `mode` is unknown.
     """
     n = integer("convolution_matrix", "n", n)
     (a,) = promote("convolution_matrix", a)

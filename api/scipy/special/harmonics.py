@@ -143,7 +143,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: None = None, n_max:
 
     Raises:
       NotImplementedError: `diff_n` is given.
-      TypeError: `n` or `m` are no integers, or the angles complex.
+      TypeError: `n` or `m` are not integers, or the angles complex.
       ValueError: `n` is traced and `n_max` is None.
 
     Source: NIST DLMF 14.30; the recurrence 14.10.3, normalized.
