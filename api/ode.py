@@ -24,7 +24,7 @@ from primax.plugins.custom_derivatives import closure_convert, custom_vjp
 __all__ = ["odeint"]
 
 # J. R. Dormand and P. J. Prince, "A family of embedded Runge-Kutta formulae" (1980): nodes, stages, the solution of
-# fifth order, and its difference from that of fourth order. The last stage is the first of the next step.
+# fifth order, and its difference from the solution of fourth order. The last stage is the next step's first.
 _NODES = (0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
 _STAGES = (
     (),
@@ -66,23 +66,23 @@ def odeint(
     mxstep: float = np.inf,
     hmax: float = np.inf,
 ) -> Any:
-    """Solve dy/dt = func(y, t, *args) by Dormand and Prince's method with adaptive steps.
+    """Solve dy/dt = func(y, t, *args) by Dormand and Prince's adaptive method of order 5.
 
     Gradients with respect to `y0`, `t` and `args` come from the adjoint equation, solved backwards in time, so that
-    memory does not grow with the number of steps. `func` may close over values that are differentiated.
+    memory does not grow with the number of steps. `func` may close over differentiated values.
 
     Args:
-      func: `(y, t, *args) -> dy/dt`, of the structure, shapes and dtypes of y.
-      y0: the value at `t[0]`, floating arrays in any containers.
-      t: floating numbers of rank 1, strictly increasing.
-      args: further arguments of `func`, arrays in any containers.
-      rtol: how large an error per step may be, relative to y.
-      atol: how large an error per step may be in any case.
+      func: a function `(y, t, *args) -> dy/dt`; the result has the structure, shapes and dtypes of y.
+      y0: the value at `t[0]`, a pytree of floating arrays.
+      t: the times, a floating array of rank 1, strictly increasing.
+      args: further arguments of `func`, pytrees of arrays.
+      rtol: the error tolerance per step, relative to y.
+      atol: the absolute error tolerance per step.
       mxstep: the maximal number of steps between two times.
-      hmax: how long a step may be.
+      hmax: the maximal length of a step.
 
     Returns:
-      y at the times `t`, stacked along a new axis 0; NaN where `mxstep` steps did not suffice.
+      y at the times `t`, stacked along a new axis 0; NaN if `mxstep` steps do not suffice.
 
     Raises:
       TypeError: `y0` or `t` is not floating, or an argument is not an array.
@@ -114,12 +114,12 @@ def odeint(
 
 
 def _strongly_typed(x: Any) -> Any:
-    """An array that keeps its dtype through the steps, whatever that of the times."""
+    """Convert to an array whose dtype does not depend on that of the times."""
     return asarray(x, get_aval(x).dtype)
 
 
 def _flat(func: Callable[..., Any], structure: Any) -> Callable[..., list[Any]]:
-    """The right-hand side on lists of leaves."""
+    """The right-hand side as a function of lists of leaves."""
 
     def flat(ys: Sequence[Any], t: Any, args: Any) -> list[Any]:
         return tree.flatten(func(tree.unflatten(structure, ys), t, *args))[0]
@@ -128,7 +128,7 @@ def _flat(func: Callable[..., Any], structure: Any) -> Callable[..., list[Any]]:
 
 
 def _norm(parts: Sequence[Any]) -> Array:
-    """The root of the mean of squares of all elements."""
+    """The root mean square of all elements."""
     count = max(sum(x.size for x in parts), 1)
     return sqrt(sum(sum_of(square(x)) for x in parts) / count)
 
@@ -139,7 +139,7 @@ def _combined(ks: Sequence[Sequence[Any]], weights: Sequence[float], dt: Any) ->
 
 
 def _step(flat: Any, ys: Any, fs: Any, t: Any, dt: Any, args: Any) -> tuple[Any, Any, Any, Any]:
-    """One step: the new values and slopes, the estimated error, and all slopes."""
+    """One step: the new values and slopes, the error estimate, and all slopes."""
     ks = [fs]
     for node, weights in zip(_NODES[1:], _STAGES[1:], strict=True):
         now = [y + d for y, d in zip(ys, _combined(ks, weights, dt), strict=True)]
@@ -153,7 +153,7 @@ def _error_ratio(error: Any, old: Any, new: Any, rtol: float, atol: float) -> Ar
 
 
 def _first_step(flat: Any, ys: Any, fs: Any, t: Any, args: Any, rtol: float, atol: float) -> Array:
-    """A first guess of the step; E. Hairer, S. P. Norsett, G. Wanner, "Solving ODEs I", II.4."""
+    """The initial step size; E. Hairer, S. P. Norsett, G. Wanner, "Solving ODEs I", II.4."""
     scale = [atol + rtol * absolute(y) for y in ys]
     d0 = _norm([y / s for y, s in zip(ys, scale, strict=True)])
     d1 = _norm([f / s for f, s in zip(fs, scale, strict=True)])
@@ -166,14 +166,15 @@ def _first_step(flat: Any, ys: Any, fs: Any, t: Any, args: Any, rtol: float, ato
 
 
 def _next_step(dt: Any, ratio: Any) -> Array:
-    """The step after one whose error was `ratio` times what is allowed: 0.9 of what would do, within limits."""
+    """The next step size: 0.9 times the optimal one for an error of `ratio` times the tolerance, within limits."""
     least = where(ratio < 1, 1.0, 0.2)
     factor = minimum(10.0, maximum(0.9 * where(ratio == 0, 1e-10, ratio) ** -0.2, least))
     return where(ratio == 0, dt * 10.0, dt * factor)
 
 
 def _quartics(ys: Any, new: Any, ks: Any, dt: Any) -> list[tuple[Any, ...]]:
-    """For each leaf the polynomial of degree 4 through both ends of a step and its middle, highest power first."""
+    """For each leaf, the polynomial of degree 4 that interpolates a step, from its ends and middle; highest power
+    first."""
     middles = [y + d for y, d in zip(ys, _combined(ks, _MIDDLE, dt), strict=True)]
     found = []
     for y0, y1, ym, k0, k1 in zip(ys, new, middles, ks[0], ks[-1], strict=True):
@@ -233,7 +234,7 @@ def _solve_fwd(func: Any, how: tuple[float, ...], y0: Any, t: Any, args: Any) ->
 
 
 def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> tuple[Any, Any, Any]:
-    """Backwards in time from each time to the one before: the solution, its adjoint, and the gradient of `args`."""
+    """Solve backwards from each time to the one before for the solution, its adjoint, and the gradient of `args`."""
     ys, times, args = residuals
     arg_leaves, arg_tree = tree.flatten(args)
     moving = [dtypes.issubdtype(get_aval(x).dtype, np.inexact) for x in arg_leaves]

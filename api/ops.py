@@ -1,4 +1,4 @@
-"""Segment reductions: sums, products and extrema of elements with the same segment number."""
+"""Segment reductions: sums, products, minima and maxima of elements with the same segment number."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 _ARGS = """
 
     Args:
-      data: an array whose first axis is that of `segment_ids`, or has one element, as a number has.
-      segment_ids: integers of shape (n,), the segment of each element. They need not be sorted, and a segment may have
-        no element.
-      num_segments: how many segments there are; the largest of `segment_ids` plus 1 if None, which a compiled function
-        cannot know.
-      indices_are_sorted: a promise that `segment_ids` are sorted.
-      unique_indices: a promise that no segment has two elements.
-      bucket_size: how many elements one bucket holds; buckets are reduced on their own and then with each other, which
-        rounds less. None for one bucket.
-      mode: what becomes of elements whose segment is out of range: "drop", the default, leaves them out; "clip" counts
-        them to the nearest segment; see `docs/indexing.md`. Negative numbers are out of range.
-      out_sharding: how the result is divided along explicit axes of a mesh.
+      data: an array of shape (n, ...), or an array or number that broadcasts along the first axis.
+      segment_ids: integers of shape (n,), the segment of each element. They need not be sorted; a segment may be empty.
+      num_segments: the number of segments; if None, the largest element of `segment_ids` plus 1, and `segment_ids` must
+        then not be traced.
+      indices_are_sorted: a promise that `segment_ids` ascend.
+      unique_indices: a promise that `segment_ids` are unique.
+      bucket_size: the number of elements per bucket; each bucket is reduced first, then the results, which reduces
+        rounding errors. None for one bucket.
+      mode: the treatment of elements whose segment is out of range: "drop", the default, ignores them; "clip" assigns
+        them to the nearest segment; see `docs/indexing.md`. Negative segments are out of range.
+      out_sharding: the sharding of the result along explicit axes of a mesh; inferred if None.
 
     Returns:
       An array of shape (num_segments, *data.shape[1:]) and the dtype of `data`.
 
     Raises:
-      TypeError: `data` is no array{booleans}; `segment_ids` are not integers.
+      TypeError: `data` is not an array{booleans}; `segment_ids` are not integers.
       ValueError: the shapes do not agree, `num_segments` is negative, `bucket_size` is not positive, or `segment_ids`
         are traced or empty and `num_segments` is None.
 {example}    """

@@ -24,17 +24,17 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
 
     Args:
       a: an array of rank 1, not empty.
-      v: another.
-      mode: 'full' for all positions where the sequences overlap, 'same' for the middle positions, as many as the longer
-        sequence has, 'valid' for positions where the shorter sequence lies within the longer one.
+      v: an array of rank 1, not empty.
+      mode: 'full' for all positions where the sequences overlap; 'same' for the middle positions, as many as the longer
+        sequence has elements; 'valid' for positions where they overlap completely.
       precision: see `lax.conv_general_dilated`.
-      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      preferred_element_type: the dtype of accumulation and result; the common dtype if None.
 
     Returns:
-      An array of floating-point or complex numbers.
+      An array of a floating or complex dtype.
 
     Raises:
-      ValueError: an argument is not of rank 1, or empty, or `mode` is another.
+      ValueError: an argument is not of rank 1 or is empty, or `mode` is unknown.
 
     >>> import primax as px
     >>> px.numpy.convolve(px.numpy.array([1.0, 2.0]), px.numpy.array([1.0, 3.0]))
@@ -51,16 +51,16 @@ def correlate(
 
     Args:
       a: an array of rank 1, not empty.
-      v: another.
+      v: an array of rank 1, not empty.
       mode: see `convolve`.
       precision: see `lax.conv_general_dilated`.
-      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      preferred_element_type: the dtype of accumulation and result; the common dtype if None.
 
     Returns:
-      An array of floating-point or complex numbers.
+      An array of a floating or complex dtype.
 
     Raises:
-      ValueError: an argument is not of rank 1, or empty, or `mode` is another.
+      ValueError: an argument is not of rank 1 or is empty, or `mode` is unknown.
 
     >>> import primax as px
     >>> px.numpy.correlate(px.numpy.array([1.0, 2.0, 3.0]), px.numpy.array([0.0, 1.0]))

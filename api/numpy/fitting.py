@@ -1,4 +1,4 @@
-"""Polynomials from their roots and from points, and back; division with remainder."""
+"""Polynomials: their roots, fits to points, and division with remainder."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = ["poly", "polydiv", "polyfit", "roots"]
 
 @one_program("", named="poly")
 def poly(seq_of_zeros: Any) -> Array:
-    """The coefficients of the polynomial with given roots, the highest power first, which is 1.
+    """The coefficients of the monic polynomial with given roots, the highest power first.
 
     Args:
-      seq_of_zeros: the roots, an array of rank 1; or a square matrix, whose eigenvalues are taken.
+      seq_of_zeros: the roots, an array of rank 1; or a square matrix, whose eigenvalues are the roots.
 
     Returns:
-      One coefficient more than there are roots.
+      An array of one more coefficient than there are roots.
 
     Raises:
-      ValueError: the array is of another shape.
+      ValueError: the array is neither of rank 1 nor a square matrix.
 
     >>> import primax as px
     >>> px.numpy.poly(px.numpy.array([1., 2.]))
@@ -69,16 +69,16 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial.
 
     Args:
-      p: its coefficients, the highest power first.
-      strip_zeros: whether to remove leading zeros, which needs concrete values. If not, the function can be traced, and
-        for each leading zero the last root is NaN.
+      p: the coefficients, the highest power first.
+      strip_zeros: whether to remove leading zeros; `p` must then not be traced. If False, there is one root NaN at the
+        end for each leading zero.
 
     Returns:
-      Complex numbers, one less than there are coefficients, but for leading zeros that are stripped.
+      An array of complex numbers, one less than there are coefficients; stripped zeros do not count.
 
     Raises:
       ValueError: `p` is not of rank 1.
-      ConcretizationTypeError: `p` is traced and `strip_zeros` holds.
+      ConcretizationTypeError: `p` is traced and `strip_zeros` is true.
 
     >>> import primax as px
     >>> abs(px.numpy.roots(px.numpy.array([1., 0., 1.])))
@@ -114,7 +114,7 @@ def _roots_behind_zeros(p: Any, kind: Any) -> Array:
 
 
 def _companion_roots(p: Any, kind: Any) -> Array:
-    """The eigenvalues of the matrix whose characteristic polynomial it is."""
+    """The eigenvalues of the companion matrix of a polynomial."""
     size = get_aval(p).shape[0]
     if size < 2:
         return asarray(np.zeros(0, kind))
@@ -128,14 +128,14 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
 
     Args:
       u: the coefficients of the dividend, the highest power first.
-      v: the coefficients of the divisor, the first of which is not 0.
-      trim_leading_zeros: whether leading zeros of the remainder are left out, which decides on its shape.
+      v: the coefficients of the divisor; the first one is not 0.
+      trim_leading_zeros: whether to remove leading zeros of the remainder; the arguments must then not be traced.
 
     Returns:
-      Two arrays of coefficients; the remainder has as many as `u`.
+      The coefficients of the quotient and of the remainder; untrimmed, the remainder has the length of `u`.
 
     Raises:
-      ValueError: an array is not of rank 1, or without elements.
+      ValueError: an array is not of rank 1, or is empty.
 
     >>> import primax as px
     >>> px.numpy.polydiv(px.numpy.array([1., 2., 3.]), px.numpy.array([1., 1.]))
@@ -168,22 +168,22 @@ def polyfit(
     """The polynomial nearest to points, in the sense of least squares.
 
     Args:
-      x: where the points are, an array of rank 1.
-      y: the values there; of rank 2 for several polynomials, one for each column.
+      x: the positions of the points, an array of rank 1.
+      y: the values at the points, an array of rank 1; or of rank 2, with one column per polynomial.
       deg: the degree.
-      rcond: singular values below this times the greatest one count as zero.
-      full: whether to return what `lstsq` does as well.
-      w: weights of the points, which the differences are multiplied by.
-      cov: whether to return the covariances of the coefficients too, scaled such that the differences are of the size
-        that the weights say; not scaled if "unscaled".
+      rcond: singular values below `rcond` times the largest one are treated as zero.
+      full: whether to return the diagnostics of `lstsq` too.
+      w: weights of the points, which multiply the residuals.
+      cov: whether to return the covariances of the coefficients too, scaled by the residuals; "unscaled" for weights
+        that are 1 / standard deviation.
 
     Returns:
-      The coefficients, the highest power first; with `full` also the sums of squares that remain, the rank, the
-      singular values and `rcond`; with `cov` also the covariances.
+      The coefficients, the highest power first. If `full`, also the sums of squared residuals, the rank, the singular
+      values and `rcond`; if `cov`, also the covariances.
 
     Raises:
       TypeError: a shape does not fit.
-      ValueError: `deg` is negative, or there are too few points to scale covariances.
+      ValueError: `deg` is negative, or there are too few points to scale the covariances.
 
     >>> import primax as px
     >>> px.numpy.polyfit(px.numpy.array([0., 1., 2.]), px.numpy.array([1., 3., 5.]), 1).round(3)
@@ -211,7 +211,7 @@ def polyfit(
 
 
 def _fit(x: Any, y: Any, rcond: Any, w: Any, deg: int, cov: bool) -> tuple[Any, Any, Any, Any]:
-    """The coefficients, what is known about the solution, and covariances, not scaled and scaled."""
+    """The coefficients, the diagnostics, and the covariances without and with scaling."""
     x, y = map(asarray, promote("polyfit", x, y, to=dtypes.to_inexact_dtype))
     count = x.shape[0]
     powers = vander(x, deg + 1)

@@ -1,4 +1,4 @@
-"""Elementwise functions made of several primitives."""
+"""Elementwise functions of several primitives."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ Function = Callable[..., Any]
 
 
 def _without_nan(name: str, primitive: Any, exceeds: Any, sentence: str) -> Function:
-    """An extremum of two numbers that is the other one where one is NaN."""
+    """The maximum or minimum of two numbers; if one is NaN, the other one."""
 
     @one_program("")
     def function(x1: Any, x2: Any) -> Array:
         x, y = operands(name, x1, x2)
         dtype = get_aval(x).dtype
-        if dtypes.is_floating(dtype):  # of equal numbers y is the result, and has the derivative
+        if dtypes.is_floating(dtype):  # of two equal numbers, y is the result and has the derivative
             return choose(bitwise.or_p.bind(exceeds.bind(x, y), isnan(y)), x, y)
         out = primitive.bind(x, y)
         return choose(isnan(x), y, choose(isnan(y), x, out)) if dtypes.is_complex(dtype) else out
@@ -60,8 +60,8 @@ def _without_nan(name: str, primitive: Any, exceeds: Any, sentence: str) -> Func
     return document(function, name, sentence, 2, "of any dtype")
 
 
-fmax = _without_nan("fmax", arithmetic.max_p, comparison.gt_p, "The larger of x and y; the other one if one is NaN.")
-fmin = _without_nan("fmin", arithmetic.min_p, comparison.lt_p, "The smaller of x and y; the other one if one is NaN.")
+fmax = _without_nan("fmax", arithmetic.max_p, comparison.gt_p, "The larger of x and y; if one is NaN, the other one.")
+fmin = _without_nan("fmin", arithmetic.min_p, comparison.lt_p, "The smaller of x and y; if one is NaN, the other one.")
 
 
 @one_program("")
@@ -115,12 +115,12 @@ def _hypot(x: Any, y: Any) -> Array:
     return choose(infinite, infinity, out)
 
 
-# One call in programs, and one program outside of them, in place of a dozen operations.
+# One call in programs, and one compiled program outside of them, instead of a dozen operations.
 _compiled_hypot = jit(_hypot)
 
 
 def _principal(x: Any, period: float) -> Array:
-    """A complex number with an imaginary part within half a period of zero."""
+    """A complex number whose imaginary part is shifted by multiples of the period to within half a period of zero."""
     imaginary = arithmetic.imag_p.bind(x)
     turns = arithmetic.div_p.bind(imaginary, like(imaginary, period))
     turns = rounding.round_p.bind(turns, rounding_method=rounding.RoundingMethod.TO_NEAREST_EVEN)
@@ -129,14 +129,14 @@ def _principal(x: Any, period: float) -> Array:
 
 
 def _half(x: Any) -> Array:
-    """x / 2, part by part, so that an infinite part makes no other one NaN."""
+    """x / 2 by parts, so that an infinite part does not make the other part NaN."""
     if dtypes.is_complex(get_aval(x).dtype):
         return arithmetic.complex_p.bind(_half(arithmetic.real_p.bind(x)), _half(arithmetic.imag_p.bind(x)))
     return arithmetic.mul_p.bind(x, like(x, 0.5))
 
 
 def _same_power(x: Any, y: Any) -> Array:
-    """Where two numbers are equal, or complex ones whose powers are zero, which have no phase."""
+    """Whether two numbers are equal, or are complex numbers whose powers are zero and have no phase."""
     same = comparison.eq_p.bind(x, y)
     if not dtypes.is_complex(get_aval(x).dtype):
         return same
@@ -149,18 +149,18 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: floa
     @jit
     def log_of_sum(x: Any, y: Any) -> Array:
         difference = arithmetic.sub_p.bind(x, y)
-        # The difference of equal infinities is NaN, and so are its derivatives, unless later operations exclude them.
+        # Equal infinities have difference NaN, and NaN derivatives unless later operations exclude them.
         undefined = bitwise.and_p.bind(comparison.ne_p.bind(difference, difference), _same_power(x, y))
         difference = choose(undefined, like(difference, 0), difference)
         real = arithmetic.real_p.bind(difference) if dtypes.is_complex(get_aval(x).dtype) else difference
-        # One of two equal numbers is the larger one, so that derivatives of every order are right there too.
+        # Of two equal numbers one is the larger, so that derivatives of every order are right for them too.
         positive = comparison.ge_p.bind(real, like(real, 0))
         smaller = choose(positive, arithmetic.neg_p.bind(difference), difference)
         larger = choose(positive, x, y)
         out = arithmetic.add_p.bind(larger, log1p_of_power(smaller))
         if dtypes.is_complex(get_aval(x).dtype):
             out = _principal(out, period)
-        # The limit as both go to infinity as one, so that each contributes a half to the derivative.
+        # The limit as both go to infinity together: each has derivative 1/2.
         return choose(undefined, _half(arithmetic.add_p.bind(x, y)), out)
 
     @one_program("out where")
@@ -187,7 +187,7 @@ logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x + 2**y), without overflow.", _
 
 @one_program("", named="sinc")
 def sinc(x: Any, /) -> Array:
-    """sin(pi x) / (pi x): 1 where x is zero, and 0 where it is infinite.
+    """sin(pi x) / (pi x), which is 1 for x = 0, and 0 for infinite x.
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
@@ -203,7 +203,7 @@ def sinc(x: Any, /) -> Array:
 def _sinc(angle: Any) -> Array:
     """sin(angle) / angle, and 1 at zero."""
     squared = arithmetic.mul_p.bind(angle, angle)
-    # Near zero the power series, so that derivatives of every order are right there.
+    # Near zero use the power series, so that derivatives of every order are right.
     small = comparison.lt_p.bind(absolute(angle), absolute(like(angle, 0.5)))
     series = like(angle, 1)
     for n in range(8, 0, -1):
@@ -229,7 +229,7 @@ def i0(x: Any) -> Array:
 
 @one_program("")
 def spacing(x: Any, /) -> Array:
-    """The distance from x to the next number away from zero, with the sign of x.
+    """The distance from x to the next larger number in absolute value, with the sign of x.
 
     Args:
       x: an array or a number, real.
@@ -247,7 +247,7 @@ def spacing(x: Any, /) -> Array:
 
 
 def _spacing_of_bits(size: Any) -> Array:
-    """The spacing of finite numbers without a sign; not a difference, since processors may take tiny ones for 0."""
+    """The spacing of finite positive numbers, from their bits: processors may flush tiny differences to 0."""
     dtype = get_aval(size).dtype
     layout = _Layout(dtype)
     integer = layout.integer.type
@@ -260,13 +260,13 @@ def _spacing_of_bits(size: Any) -> Array:
     return structural.bitcast_convert_type(choose(comparison.gt_p.bind(exponent, shift), normal, subnormal), dtype)
 
 
-# One call in programs, and one program outside of them, in place of a dozen operations.
+# One call in programs, and one compiled program outside of them, instead of a dozen operations.
 _compiled_spacing = jit(_spacing_of_bits)
 
 
 @one_program("")
 def bitwise_count(x: Any, /) -> Array:
-    """The number of bits that are set in the absolute value of x, as uint8.
+    """The number of set bits in the absolute value of x, as uint8.
 
     Args:
       x: an array or a number, of a boolean or integer dtype.
@@ -307,10 +307,10 @@ def ldexp(x: Any, y: Any, /) -> Array:
 
     Args:
       x: an array or a number, real.
-      y: an array or a number, of an integer dtype; their shapes broadcast together.
+      y: an array or a number, of an integer dtype, whose shape broadcasts with that of x.
 
     Raises:
-      TypeError: x is complex, or y not of an integer dtype.
+      TypeError: x is complex, or y is not of an integer dtype.
     """
     (x,) = promote("ldexp", x, to=to_inexact)
     require_real("ldexp", x)
@@ -321,7 +321,7 @@ def ldexp(x: Any, y: Any, /) -> Array:
     wide = dtype if dtypes.itemsize_bits(dtype) >= 32 else np.dtype(np.float32)
     layout = _Layout(wide)
     integer = np.dtype(np.int32)
-    # Beyond three steps of the greatest exponent every number has become zero or infinite.
+    # After three steps of the greatest exponent every number is zero or infinite.
     y = convert(y, aval, integer)
     out, rest = broadcast("ldexp", [convert(x, get_aval(x), wide), y])
     most = layout.bias - 1
@@ -334,7 +334,7 @@ def ldexp(x: Any, y: Any, /) -> Array:
 
 @one_program("", named="frexp")
 def frexp(x: Any, /) -> tuple[Any, Any]:
-    """A mantissa m, with abs(m) in [0.5, 1), and an integer e such that x is m * 2**e.
+    """A mantissa m with abs(m) in [0.5, 1), and an integer e, with x = m * 2**e.
 
     Args:
       x: an array or a number, real.
@@ -363,7 +363,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 @custom_jvp
 def _scaled(mantissa: Any, x: Any, exponent: Any) -> Array:
-    """The mantissa, whose bits carry no derivative: it is x * 2**-exponent, for a constant exponent."""
+    """The mantissa with its derivative: as x * 2**-exponent for a constant exponent."""
     return mantissa
 
 
@@ -374,17 +374,17 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Array:
-    """A function defined by cases; the last true condition decides.
+    """A function defined by cases; where several conditions are true, the last one decides.
 
     Args:
       x: an array or a number.
-      condlist: a list of boolean arrays of the shape of x, or of bools. Of an array it is the rows.
-      funclist: for each condition a function of x, or a number; one more is the default, which is otherwise 0.
-      args: further arguments of the functions.
-      kw: further arguments of the functions.
+      condlist: a list of boolean arrays of the shape of x, or of bools; or an array whose rows are the conditions.
+      funclist: for each condition a function of x, or a number; one more entry is the default, which is otherwise 0.
+      args: further positional arguments of the functions.
+      kw: further keyword arguments of the functions.
 
     Raises:
-      ValueError: there are neither as many functions as conditions, nor one more.
+      ValueError: `funclist` does not have as many entries as `condlist`, or one more.
     """
     if isinstance(condlist, list | tuple) or aval_of("piecewise", condlist, "condlist").shape:
         conditions = list(condlist)

@@ -1,4 +1,4 @@
-"""Grids and indices written with brackets: `mgrid[0:3, 0:2]`."""
+"""Objects that build grids and indices from brackets: `mgrid[0:3, 0:2]`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["c_", "diag_indices", "diag_indices_from", "index_exp", "ix_", "mask_
 
 
 def _points(part: Any) -> Any:
-    """The points that a slice stands for; an imaginary step is their number, and the end is included."""
+    """The points of a slice; an imaginary step is their number, and includes the end."""
     if not isinstance(part, slice):
         return arange(part)
     start = 0 if part.start is None else part.start
@@ -31,7 +31,7 @@ def _points(part: Any) -> Any:
 
 
 class _Grid:
-    """What makes a grid of the slices in its brackets."""
+    """Builds a grid from the slices in its brackets."""
 
     __slots__ = ("_sparse",)
 
@@ -48,10 +48,11 @@ class _Grid:
 
 
 class _Joined:
-    """What joins the slices, arrays and numbers in its brackets along an axis.
+    """Joins the slices, arrays and numbers in its brackets along an axis.
 
-    A string in front, such as "1" or "0,2" or "-1,2,0", gives the axis, the least rank of what is joined, and where in
-    that rank the axes begin which it has already. "r" and "c" make a matrix of one row, or of one column.
+    The first entry may be a string of up to three integers, such as "1", "0,2" or "-1,2,0": the axis, the minimal rank
+    of the parts, and the position of a part's own axes in that rank. "r" and "c" build a matrix of one row or one
+    column.
     """
 
     __slots__ = ("_axis", "_begin", "_rank")
@@ -72,7 +73,7 @@ class _Joined:
         return concatenate([self._part(part) for part in parts], self._axis)
 
     def _part(self, part: Any) -> Array:
-        """An array of the least rank."""
+        """An array of at least the minimal rank."""
         if isinstance(part, str):
             raise ValueError(f"r_: a string must be the first entry, got {part!r}")
         x = _points(part) if isinstance(part, slice) else asarray(part)
@@ -102,10 +103,10 @@ index_exp = np.index_exp
 
 
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """Vectors as arrays that broadcast against each other, each along its own axis.
+    """Reshape vectors so that they broadcast against each other, each along its own axis.
 
     Args:
-      args: arrays of rank 1; booleans stand for the positions where they hold.
+      args: arrays of rank 1; booleans are replaced by the positions of True.
 
     Raises:
       ValueError: an array is not of rank 1.
@@ -123,7 +124,7 @@ def ix_(*args: Any) -> tuple[Any, ...]:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
-    """The indices of the main diagonal of an array with axes of one length.
+    """The indices of the main diagonal of an array whose axes have one length.
 
     Args:
       n: the length.
@@ -138,7 +139,7 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
     """`diag_indices` for the shape of an array.
 
     Raises:
-      ValueError: its axes are not of one length, or it has fewer than two.
+      ValueError: the axes have different lengths, or there are fewer than two.
     """
     shape = aval_of("diag_indices_from", arr).shape
     if len(shape) < 2 or len(set(shape)) > 1:
@@ -147,12 +148,12 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
 
 
 def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Any, ...]:
-    """The positions of the elements of a square matrix that a function such as `triu` keeps.
+    """The positions that a function such as `triu` keeps in a square matrix.
 
     Args:
       n: the length of both axes.
-      mask_func: `(matrix, k) -> matrix`, which makes the others zero.
-      k: the second argument of the function.
+      mask_func: a function `(matrix, k) -> matrix` that sets the other elements to zero.
+      k: the second argument of `mask_func`.
       size: the number of positions to return; see `nonzero`.
 
     >>> import primax as px

@@ -1,4 +1,4 @@
-"""`x[...]`: elements and parts of arrays."""
+"""`x[...]`: reading elements and parts of arrays."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def getitem(x: Any, index: Any) -> Array:
     Args:
       x: an array.
       index: an integer, a slice, None, Ellipsis, a bool, an array of integers, a mask, or a tuple of these. Integers
-        may be traced. Those out of range are read as the nearest in range, as in jax; `x.at[index].get(mode=...)`
-        reads them otherwise.
+        may be traced. An integer out of range reads the nearest element, as in jax; `x.at[index].get(mode=...)` has
+        other modes.
 
     Raises:
-      IndexError: there are more indices than axes, or two Ellipses; an axis is empty; a mask does not fit or is traced.
-      TypeError: an index is of another kind.
+      IndexError: there are more entries than axes, or two Ellipses; an axis is empty; a mask does not fit or is traced.
+      TypeError: an entry has another type.
     """
     if _is_at_hand(x):
         found = _of_host(x, index)
@@ -52,19 +52,19 @@ def getitem(x: Any, index: Any) -> Array:
 
 
 def readable(x: Any) -> bool:
-    """Whether parts of an array can be copied out of it on the host at once, without compiling a program."""
+    """Whether parts of an array can be copied on the host at once, without compiling a program."""
     return type(x) is Array and not core.thread.trace.tracing and x.platform() == "cpu" and not x._b._committed
 
 
 def _is_at_hand(x: Any) -> bool:
-    """`readable`, for arrays of extended dtypes too, unless it is watched of which key a key is a part."""
+    """`readable`, also for arrays of extended dtypes, unless uses of random keys are checked."""
     if type(x) is ExtendedArray:
         return x.size > 0 and readable(x.base) and not config.debug_key_reuse.value
     return readable(x)
 
 
 def _on_host(x: Any) -> np.ndarray:
-    """The value on the host; the elements of an array of an extended dtype as bytes."""
+    """The value on the host; elements of an extended dtype as bytes."""
     if type(x) is Array:
         return backend.host_value(x)
     base = np.ascontiguousarray(backend.host_value(x.base))
@@ -72,7 +72,7 @@ def _on_host(x: Any) -> np.ndarray:
 
 
 def _from_host(part: np.ndarray, x: Any) -> Any:
-    """A part of what `_on_host` gives, as an array like `x`."""
+    """Convert a part of a result of `_on_host` to an array like `x`."""
     if type(x) is Array:
         return core.array_of(part, x.aval)
     base = x.base.aval
@@ -81,7 +81,7 @@ def _from_host(part: np.ndarray, x: Any) -> Any:
 
 
 def _of_host(x: Any, index: Any) -> Array | None:
-    """The part, copied on the host; None if the index is not known there."""
+    """The part, copied on the host; None if the index is not known on the host."""
     host = _on_host(x)
     if type(index) is int and host.ndim and -len(host) <= index < len(host):
         return _from_host(host[index, ...], x)
@@ -100,7 +100,7 @@ def _of_host(x: Any, index: Any) -> Array | None:
             axis += 1
     try:
         part = host[tuple(within)]
-    except (IndexError, ValueError) as error:  # for steps of 0, or more axes than NumPy's arrays may have
+    except (IndexError, ValueError) as error:  # a step of 0, or more axes than NumPy allows
         raise type(error)(f"{error}{of_call()}") from None
     return _from_host(part, x)
 
@@ -137,10 +137,10 @@ def read(
     Args:
       x: an array.
       index: resolved for its shape.
-      mode: how integers out of range are read.
+      mode: how to read integers out of range.
       fill_value: the value for windows out of range with `FILL_OR_DROP`.
-      unique: a promise that no elements are read twice.
-      in_order: a promise that integers are in order.
+      unique: a promise that no element is read twice.
+      in_order: a promise that integers are in ascending order.
       wrap: whether negative integers count from the end.
     """
     aval = get_aval(x)
@@ -180,7 +180,7 @@ def read(
 
 
 def _staged() -> bool:
-    """Whether a program is being built, so that positions in it cost no compilation of their own."""
+    """Whether a program is being traced, so that operations on positions compile nothing of their own."""
     trace = core.thread.trace
     while trace.tracing:
         if isinstance(trace, core.StagingTrace):
@@ -200,12 +200,12 @@ def _is_inside(index: Index, wrap: bool) -> bool:
 
 
 def nearest(position: int, size: int, wrap: bool = True) -> int:
-    """A position clamped to an axis of a given length."""
+    """Clamp a position to an axis of a given length."""
     return min(max(position + size if wrap and position < 0 else position, 0), size - 1)
 
 
 def _sliced(x: Any, index: Index, wrap: bool = True) -> Array:
-    """The elements at ints and slices, before axes are dropped."""
+    """The elements at ints and slices, before axes are removed."""
     starts, limits, steps, flipped = [], [], [], []
     for axis, (entry, size) in enumerate(zip(index.axes, index.shape, strict=True)):
         if type(entry) is tuple:
@@ -229,7 +229,7 @@ def _sliced(x: Any, index: Index, wrap: bool = True) -> Array:
 
 
 def _without_slices(x: Any, index: Index, with_ints: bool) -> tuple[Any, Index]:
-    """What is left to index once slices, and ints if asked for, have been cut out."""
+    """The array after slices, and ints if `with_ints`, are applied, and the index that remains."""
     axes: list[Any] = []
     rest: list[Any] = []
     for entry, size in zip(index.axes, index.shape, strict=True):
@@ -247,7 +247,7 @@ def _without_slices(x: Any, index: Index, with_ints: bool) -> tuple[Any, Index]:
 
 
 def _dynamic_part(x: Any, index: Index, wrap: bool) -> Array:
-    """The elements at ints, slices and integers that are not known, before axes are dropped."""
+    """The elements at ints, slices and traced integers, before axes are removed."""
     if any(type(entry) is tuple and entry[2] != 1 for entry in index.axes):
         x, index = _without_slices(x, index, with_ints=False)
     starts: list[Any] = []
@@ -286,15 +286,15 @@ def take_slice(x: Any, start: int, limit: int, axis: int) -> Array:
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """The arrays that lie along an axis of an array.
+    """Split an array along an axis into arrays without that axis.
 
     Args:
       x: an array.
-      axis: the axis, which the results do not have.
+      axis: the axis.
 
     Raises:
       TypeError: the axis is not an integer.
-      ValueError: x is of rank 0, or the axis is out of range.
+      ValueError: `x` is of rank 0, or `axis` is out of range.
 
     >>> import primax as px
     >>> px.numpy.unstack(px.numpy.array([1, 2]))
@@ -315,7 +315,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 
 
 def iterate(x: Any) -> Iterator[Any]:
-    """The elements along the first axis, as `iter(x)` gives them."""
+    """The elements along the first axis, as `iter(x)` returns them."""
     if not x.aval.shape:
         raise TypeError(f"an array must have an axis to be iterated over, got {x.aval.str_short()}")
     return iter(unstack(x))

@@ -1,4 +1,4 @@
-"""Values between given points."""
+"""Piecewise linear interpolation."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = ["interp"]
 
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
-    """Values on the lines between neighbouring points.
+    """Interpolate linearly between points.
 
     Args:
-      x: where; an array or a number.
-      xp: where the points are, an array of rank 1 in ascending order.
-      fp: the values there, real or complex.
-      left: the value before the first point: the first of `fp` if None, or "extrapolate" to continue the first line.
-      right: the value behind the last point, likewise.
-      period: the period of the function. With a period, `xp` may be in any order, and `left` and `right` are not used.
+      x: the positions to interpolate at, an array or a number.
+      xp: the positions of the points, an array of rank 1 in ascending order.
+      fp: the values at the points, an array of the shape of `xp`, real or complex.
+      left: the value before the first point; `fp[0]` if None, or "extrapolate" to continue the first line.
+      right: the value after the last point; `fp[-1]` if None, or "extrapolate" to continue the last line.
+      period: the period of the function. If given, `xp` may be in any order, and `left` and `right` are ignored.
 
     Raises:
-      ValueError: `xp` and `fp` are not of rank 1 and one length of 1 or more, or `period` is 0.
+      ValueError: `xp` and `fp` are not of rank 1 and of equal, positive length, or `period` is 0.
 
     >>> import primax as px
     >>> px.numpy.interp(px.numpy.array([1.5, 9.]), px.numpy.array([1., 2.]), px.numpy.array([10., 20.]))

@@ -36,11 +36,11 @@ __all__ = [
 
 
 def _parts(function: str, arrays: Any, dtype: Any, at_least: int = 1) -> list[Any]:
-    """The arrays of a sequence (or along the first axis of an array), in one dtype."""
+    """Convert the arrays of a sequence, or an array's parts along its first axis, to one dtype."""
     if isinstance(arrays, Array | Tracer | np.ndarray):
         if not aval_of(function, arrays, "arrays").shape:
             raise TypeError(f"{function}: arrays must be a sequence of arrays, got an array of rank 0")
-        # As a whole, an array of NumPy that is too large for memory is refused before any part of it is copied.
+        # Convert a NumPy array as a whole: if it is too large for memory, this fails before any part is copied.
         parts = list(unstack(arrays if isinstance(arrays, Array | Tracer) else asarray(arrays)))
     elif isinstance(arrays, list | tuple):
         parts = list(arrays)
@@ -64,12 +64,12 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Concatenate arrays along an axis.
 
     Args:
-      arrays: a sequence of arrays that differ in shape at most along `axis`.
+      arrays: a sequence of arrays whose shapes agree except along `axis`.
       axis: the axis; None to ravel the arrays first.
       dtype: the dtype of the result; that to which the arrays promote if None.
 
     Raises:
-      ValueError: there are no arrays, or arrays of rank 0; the axis is out of range.
+      ValueError: `arrays` is empty, an array is of rank 0, or `axis` is out of range.
       TypeError: shapes differ along another axis.
 
     >>> import primax as px
@@ -97,12 +97,12 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
 
     Args:
       arrays: a sequence of arrays.
-      axis: where the new axis is in the result.
+      axis: the position of the new axis in the result.
       out: None.
       dtype: the dtype of the result; that to which the arrays promote if None.
 
     Raises:
-      ValueError: there are no arrays, their shapes differ, or the axis is out of range.
+      ValueError: `arrays` is empty, shapes differ, or `axis` is out of range.
 
     >>> import primax as px
     >>> px.numpy.stack([px.numpy.array([1, 2]), px.numpy.array([3, 4])], axis=1)
@@ -131,18 +131,18 @@ def _all(function: str, raised: Any, tup: Any, dtype: Any, axis: int) -> Array:
 
 
 def vstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays one below the other: along the first axis, vectors as rows. The arguments are those of `concatenate`."""
+    """Concatenate along the first axis; vectors become rows. The arguments are those of `concatenate`."""
     return _all("vstack", atleast_2d, tup, dtype, 0)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays side by side: along the second axis, vectors along the first. The arguments are those of `concatenate`."""
+    """Concatenate along the second axis, or vectors along the first. The arguments are those of `concatenate`."""
     parts = [atleast_1d(x) for x in _parts("hstack", tup, dtype)]
     return _join(parts, 0 if len(get_aval(parts[0]).shape) == 1 else 1)
 
 
 def dstack(tup: Any, dtype: Any = None) -> Array:
-    """Arrays along the third axis. The arguments are those of `concatenate`."""
+    """Concatenate along the third axis. The arguments are those of `concatenate`."""
     return _all("dstack", atleast_3d, tup, dtype, 2)
 
 
@@ -160,13 +160,13 @@ def column_stack(tup: Any) -> Array:
 
 
 def block(arrays: Any) -> Array:
-    """An array joined from nested lists of blocks: the innermost lists along the last axis, and so on.
+    """Join nested lists of blocks: the innermost lists along the last axis, and so on.
 
     Args:
       arrays: nested lists of arrays, of one depth.
 
     Raises:
-      ValueError: the lists are of different depths, or empty.
+      ValueError: a list is empty, or the lists have different depths.
     """
     depths = set(_depths(arrays, 0))
     if len(depths) != 1:
@@ -203,10 +203,10 @@ def _greatest_rank(item: Any) -> int:
 
 @one_program("axis")
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
-    """Two arrays one after the other.
+    """Concatenate two arrays.
 
     Args:
-      arr, values: arrays that differ in shape at most along `axis`.
+      arr, values: arrays whose shapes agree except along `axis`.
       axis: the axis; None to ravel both first.
     """
     return concatenate([arr, values], axis)
@@ -238,13 +238,13 @@ def _split(function: str, ary: Any, indices_or_sections: Any, axis: int, uneven:
     parts = list(split_p.bind(ary, sizes=full, axis=axis)) if len(full) > 1 else [asarray(ary)]
     if len(full) == len(sizes):
         return parts
-    # There may be very many parts without elements, which are all the same.
+    # There may be very many empty parts, which are equal.
     empty, full_parts = asarray(take_slice(ary, 0, 0, axis)), iter(parts)
     return [next(full_parts) if size else empty for size in sizes]
 
 
 def _overlapping(ary: Any, bounds: list[int], axis: int) -> list[Any]:
-    """The parts between bounds that are not in order: those that run backwards are empty."""
+    """The parts between bounds that do not ascend; a part whose end precedes its start is empty."""
     index = (slice(None),) * axis
     ary = asarray(ary)
     empty = ary[(*index, slice(0, 0))]
@@ -252,7 +252,7 @@ def _overlapping(ary: Any, bounds: list[int], axis: int) -> list[Any]:
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """The parts of an array along an axis.
+    """Split an array into parts along an axis.
 
     Args:
       ary: an array.
@@ -260,7 +260,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
       axis: the axis.
 
     Raises:
-      ValueError: the axis cannot be divided so, or is out of range.
+      ValueError: the length of the axis is not a multiple of the number of parts, or `axis` is out of range.
 
     >>> import primax as px
     >>> px.numpy.split(px.numpy.arange(4), 2)
@@ -270,20 +270,20 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """The parts of an array along an axis, of which some may be longer by 1. The arguments are those of `split`."""
+    """Split an array along an axis; some parts may be longer by 1. The arguments are those of `split`."""
     return _split("array_split", ary, indices_or_sections, axis, True)
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """The parts of an array along its first axis. The arguments are those of `split`."""
+    """Split an array along its first axis. The arguments are those of `split`."""
     return _split("vsplit", ary, indices_or_sections, 0, False)
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """The parts of an array along its second axis, of a vector along its first. The arguments are those of `split`."""
+    """Split an array along its second axis, or a vector along its first. The arguments are those of `split`."""
     return _split("hsplit", ary, indices_or_sections, 0 if len(aval_of("hsplit", ary, "ary").shape) == 1 else 1, False)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
-    """The parts of an array along its third axis. The arguments are those of `split`."""
+    """Split an array along its third axis. The arguments are those of `split`."""
     return _split("dsplit", ary, indices_or_sections, 2, False)

@@ -1,4 +1,4 @@
-"""Predicates of dtypes and shapes."""
+"""Shapes, ranks and dtypes of arrays, and predicates of them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def result_type(*args: Any) -> np.dtype[Any]:
     """The dtype to which arrays, numbers and dtypes promote.
 
     Raises:
-      TypePromotionError: there is no common dtype.
+      TypePromotionError: the arguments have no common dtype.
 
     >>> import primax as px
     >>> px.numpy.result_type(px.numpy.int8(1), 2.0)
@@ -77,7 +77,7 @@ def promote_types(a: Any, b: Any) -> np.dtype[Any]:
     """The dtype to which two dtypes promote.
 
     Raises:
-      TypePromotionError: there is no common dtype.
+      TypePromotionError: the arguments have no common dtype.
 
     >>> import primax as px
     >>> px.numpy.promote_types("int8", "uint8")
@@ -99,19 +99,19 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether something is a number or an array of rank 0."""
+    """Whether a value is a number or an array of rank 0."""
     if isinstance(element, Array | Tracer):
         return element.ndim == 0
     return bool(np.isscalar(element)) or (isinstance(element, np.ndarray) and element.ndim == 0)
 
 
 def iterable(y: Any) -> bool:
-    """Whether something can be iterated over."""
+    """Whether a value can be iterated over."""
     return y.ndim > 0 if isinstance(y, Array | Tracer) else bool(np.iterable(y))
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether an array or a number is of a complex dtype."""
+    """Whether an array or a number has a complex dtype."""
     if x is None:
         return False
     if isinstance(x, list | tuple):
@@ -121,7 +121,7 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether an array or a number is not of a complex dtype."""
+    """Whether an array or a number does not have a complex dtype."""
     return not iscomplexobj(x)
 
 

@@ -15,17 +15,17 @@ iinfo = dtypes.iinfo
 
 
 class finfo:
-    """The limits of a floating dtype; of a complex one, those of its parts.
+    """The limits of a floating dtype; for a complex dtype, those of its parts.
 
-    The attributes are those of `numpy.finfo`: `bits`, `dtype`, `eps`, `max`, `min`, `smallest_normal` and more. Its
-    integers are of type int and its other numbers of type float, so that they take the dtype of arrays they meet.
+    The attributes are those of `numpy.finfo`: `bits`, `dtype`, `eps`, `max`, `min`, `smallest_normal` and more. Numbers
+    are Python ints and floats, so that they take the dtype of arrays in operations.
 
     Args:
       dtype: a dtype, its name, or an array of it.
 
     Raises:
-      ValueError: it is neither floating nor complex.
-      TypeError: it is not a dtype.
+      ValueError: `dtype` is neither floating nor complex.
+      TypeError: `dtype` is not a dtype.
 
     >>> import primax as px
     >>> px.numpy.finfo(px.numpy.bfloat16).eps

@@ -46,8 +46,8 @@ _MATRIX_BY_MATRIX = (((1,), (0,)), ((), ()))
 def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Any], Any]:
     """The arguments of `dot_general`: the operands, and the dtype of the result, or None for a weak type.
 
-    Operands keep their own dtypes, as in JAX, so that interpreters see them; `dot_general` converts them where it is
-    lowered. Only where the result is of weak type or its dtype is given are they converted to one dtype here.
+    Operands keep their dtypes, as in JAX, so that interpreters see them; the lowering of `dot_general` converts them.
+    Operands are converted here only if the result is weakly typed or its dtype is given.
     """
     if preferred is None:
         avals = [aval_of(function, x, i) for i, x in enumerate(arrays)]
@@ -64,11 +64,11 @@ def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list
         return list(arrays), dtype
     wanted = read_dtype(preferred, function)
     avals = [aval_of(function, x, i) for i, x in enumerate(arrays)]
-    with config.numpy_dtype_promotion("standard"):  # who tells the dtype of the result agrees to conversions
+    with config.numpy_dtype_promotion("standard"):  # the caller chose the dtype of the result, so conversion is allowed
         common = dtypes.result_type(*avals)
     bits = dtypes.itemsize_bits(wanted)
     if bits < dtypes.itemsize_bits(common) and all(dtypes.itemsize_bits(aval.dtype) <= bits for aval in avals):
-        common = wanted  # none of the operands is wider, only their common dtype
+        common = wanted  # no operand has a wider dtype; only their common dtype is wider
     return [strong(convert(x, aval, common)) for x, aval in zip(arrays, avals, strict=True)], wanted
 
 
@@ -80,8 +80,8 @@ def dot(
     Args:
       a: an array of shape (..., k) or a number.
       b: an array of shape (..., k, n) or (k,), or a number.
-      precision: as in `lax.dot_general`.
-      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      precision: see `lax.dot_general`.
+      preferred_element_type: the dtype of accumulation and result; the common dtype if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Returns:
@@ -150,12 +150,12 @@ def matmul(
     Args:
       a: an array of shape (..., m, k) or (k,).
       b: an array of shape (..., k, n) or (k,); leading axes broadcast with those of `a`.
-      precision: as in `lax.dot_general`.
-      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      precision: see `lax.dot_general`.
+      preferred_element_type: the dtype of accumulation and result; the common dtype if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Returns:
-      An array of shape (..., m, n); an axis of an argument of rank 1 is left out.
+      An array of shape (..., m, n), without the axis m or n if an argument is of rank 1.
 
     Raises:
       TypeError: an argument is of rank 0, or the inner axes differ in length.
@@ -206,7 +206,7 @@ def _matmul_of_arrays(a: Array, b: Array) -> Array:
 
 
 def _stacked(a: Any, b: Any, own_a: Any, own_b: Any, own_out: Any, precision: Any, preferred: Any) -> Array:
-    """A product over the last axes, whose labels are given, for all indices of leading axes that broadcast."""
+    """A product over labeled last axes, for all indices of leading axes, which broadcast."""
     x, y = get_aval(a).shape, get_aval(b).shape
     outer_x, outer_y = x[: len(x) - len(own_a)], y[: len(y) - len(own_b)]
     outer = broadcast_shapes(outer_x, outer_y)
@@ -217,7 +217,7 @@ def _stacked(a: Any, b: Any, own_a: Any, own_b: Any, own_out: Any, precision: An
 
 
 def _without_ones(x: Any, labels: Any, sizes: Any, outer: Any) -> tuple[Any, Any]:
-    """An array without the leading axes of length 1 that broadcast against longer ones."""
+    """An array without leading axes of length 1 that broadcast against longer ones."""
     kept = [i for i, (label, size) in enumerate(zip(labels, sizes, strict=True)) if size == outer[label]]
     if len(kept) == len(labels):
         return x, labels
@@ -238,15 +238,15 @@ def contract(
 ) -> Array:
     """The product of two arrays whose axes have labels, summed over labels that the result does not have.
 
-    At most one `dot_general` and one `transpose`; no transpose if one of the two orders of the factors needs none.
+    At most one `dot_general` and one `transpose`; no transpose if it is avoided by swapping the factors.
 
     Args:
       x, y: arrays.
-      of_x, of_y: the labels of their axes, each once.
-      out: the labels of the axes of the result; each is in `of_x` or `of_y`.
-      precision: as in `lax.dot_general`.
+      of_x, of_y: the labels of their axes; each label appears once.
+      out: the labels of the result's axes; each is in `of_x` or `of_y`.
+      precision: see `lax.dot_general`.
       preferred: the dtype of the result, or None.
-      dot_product: a function with the parameters of `lax.dot_general`, to be used instead.
+      dot_product: a function with the parameters of `lax.dot_general` that replaces it.
     """
     shared = set(of_x) & set(of_y)
     batch = [label for label in out if label in shared]
@@ -279,12 +279,12 @@ def _permuted(x: Any, labels: Sequence[Any], wanted: Sequence[Any]) -> Array:
 
 @one_program("precision preferred_element_type")
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The sum of products of the elements of two arrays, those of the first conjugated.
+    """The sum of products of the elements of two arrays, of which the first is conjugated.
 
     Args:
-      a, b: arrays of one size.
-      precision: as in `lax.dot_general`.
-      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      a, b: arrays with the same number of elements.
+      precision: see `lax.dot_general`.
+      preferred_element_type: the dtype of accumulation and result; the common dtype if None.
 
     Raises:
       TypeError: the sizes differ.
@@ -301,11 +301,11 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     Args:
       a: an array of shape (..., k), or a number.
       b: an array of shape (..., k), or a number.
-      precision: as in `lax.dot_general`.
-      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      precision: see `lax.dot_general`.
+      preferred_element_type: the dtype of accumulation and result; the common dtype if None.
 
     Returns:
-      An array with the axes of `a`, then those of `b`, without the last axes.
+      An array with the axes of `a`, then those of `b`, without the two last axes.
 
     Raises:
       TypeError: the last axes differ in length.
@@ -317,7 +317,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 @one_program("out")
 def outer(a: Any, b: Any, out: None = None) -> Array:
-    """The products of every element of one array with every element of another.
+    """The products of each element of one array with each element of another.
 
     Args:
       a, b: arrays, which are raveled.
@@ -342,14 +342,14 @@ def tensordot(
 
     Args:
       a, b: arrays.
-      axes: the number of last axes of `a` and first axes of `b` to sum over; or a pair of axes, or of sequences of
+      axes: the number of axes to sum over, the last of `a` and the first of `b`; or a pair of axes, or of sequences of
         axes.
-      precision: as in `lax.dot_general`.
-      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      precision: see `lax.dot_general`.
+      preferred_element_type: the dtype of accumulation and result; the common dtype if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Returns:
-      An array with the other axes of `a`, then the other axes of `b`.
+      An array with the remaining axes of `a`, then the remaining axes of `b`.
 
     Raises:
       TypeError: the axes differ in number or length.
@@ -393,10 +393,10 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     """The products of stacks of vectors, those of the first conjugated.
 
     Args:
-      x1, x2: arrays whose shapes broadcast together but for `axis`.
+      x1, x2: arrays whose shapes broadcast except along `axis`.
       axis: the axis of the vectors.
-      precision: as in `lax.dot_general`.
-      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      precision: see `lax.dot_general`.
+      preferred_element_type: the dtype of accumulation and result; the common dtype if None.
 
     Raises:
       ValueError: the vectors differ in length, or the other axes do not broadcast.
@@ -427,7 +427,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 @one_program("")
 def vecmat(x1: Any, x2: Any, /) -> Array:
-    """The products of stacks of vectors, which are conjugated, with stacks of matrices.
+    """The products of stacks of conjugated vectors with stacks of matrices.
 
     Args:
       x1: an array of shape (..., m).
@@ -452,7 +452,7 @@ def _require_inner(function: str, a: Any, rank_a: int, i: int, b: Any, rank_b: i
 
 @one_program("")
 def kron(a: Any, b: Any) -> Array:
-    """The products of every element of one array with the whole of another, as blocks.
+    """The Kronecker product: each element of one array times the whole other array, as blocks.
 
     Args:
       a, b: arrays or numbers.
@@ -467,12 +467,12 @@ def kron(a: Any, b: Any) -> Array:
 
 @one_program("axisa axisb axisc axis")
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
-    """The vector products of vectors of length 3; for two vectors of length 2, the third component.
+    """The cross products of vectors of length 3; for vectors of length 2, the third component.
 
     Args:
-      a, b: arrays whose shapes broadcast together but for the axes of the vectors.
+      a, b: arrays whose shapes broadcast except along the axes of the vectors.
       axisa, axisb, axisc: the axes of the vectors in `a`, in `b` and in the result.
-      axis: all three of them, if given.
+      axis: replaces `axisa`, `axisb` and `axisc` if given.
 
     Raises:
       ValueError: a vector is not of length 2 or 3.
@@ -502,7 +502,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 def _components(x: Any) -> list[Any]:
-    """The components of vectors along the last axis, None for a third that is not there."""
+    """The components of vectors along the last axis; None for a missing third one."""
     rank, length = len(get_aval(x).shape), get_aval(x).shape[-1]
     parts = split_p.bind(x, sizes=(1,) * length, axis=rank - 1)
     return [*[squeeze_p.bind(part, dimensions=(rank - 1,)) for part in parts], None][:3]

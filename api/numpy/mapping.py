@@ -1,4 +1,4 @@
-"""Functions of vectors and matrices, applied along axes and over stacks."""
+"""Functions of scalars, vectors and matrices, applied along axes and over stacks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _parse(signature: str) -> tuple[Dimensions, Dimensions]:
 
 
 def _mapped(function: Callable[..., Any], dims: list[int | None], size: int) -> Callable[..., Any]:
-    """A function over one more axis in front; arguments whose dim is None do not have it."""
+    """A function over an additional leading axis; arguments whose dim is None lack the axis."""
 
     def run(*args: Any) -> Array:
         structures = []
@@ -59,15 +59,16 @@ def _mapped(function: Callable[..., Any], dims: list[int | None], size: int) -> 
 def vectorize(
     pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable[..., Any]:
-    """A function that applies another function to all elements (or all vectors, matrices, ...) of arrays.
+    """Convert a function of scalars (or vectors, matrices, ...) to a function of arrays, which applies it to each
+    element.
 
     Args:
       pyfunc: the function of scalars, or of arrays with the axes that `signature` names.
-      excluded: positions and names of arguments that are passed on as they are.
-      signature: the axes of each argument and of each result, like "(m,n),(n)->(m)"; none if None.
+      excluded: positions and names of arguments that are passed unchanged.
+      signature: the axes of each argument and of each result, like "(m,n),(n)->(m)"; None for scalars.
 
     Returns:
-      A function of arrays with further leading axes, which broadcast together. The results have these axes too.
+      A function of arrays with additional leading axes, which broadcast. The results have these axes too.
 
     Raises:
       ValueError: the signature is malformed, or axes of one name have different lengths.
@@ -109,7 +110,7 @@ def vectorize(
 
 
 def _outer_shapes(arrays: list[Any], inputs: Any) -> list[tuple[int, ...]]:
-    """The shapes of arguments without their core axes, whose lengths are compared."""
+    """The shapes of arguments without their core axes, after a check of the core axes' lengths."""
     sizes: dict[str, int] = {}
     outer = []
     for i, (x, names) in enumerate(zip(arrays, inputs, strict=True)):
@@ -162,7 +163,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
       args, kwargs: further arguments of the function.
 
     Returns:
-      An array with the axes of a result of the function in the place of `axis`.
+      An array with the axes of `func1d`'s result in place of `axis`.
 
     Raises:
       ValueError: the axis is out of range.
@@ -184,10 +185,10 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:
-    """Apply a function along several axes, one after the other.
+    """Apply a function along several axes, one after another.
 
     Args:
-      func: a function of an array and an axis, whose result has the axis with length 1, or not at all.
+      func: a function of an array and an axis, whose result has the axis with length 1, or lacks it.
       a: an array.
       axes: an axis or a sequence of axes.
 
@@ -208,16 +209,16 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
 
 
 def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
-    """Apply a function to the position of each element of an array with a given shape.
+    """Apply a function to the position of each element of an array of a given shape.
 
     Args:
-      function: takes one number per axis, and is mapped over all positions by `vmap`.
+      function: a function of one number per axis; `vmap` maps it over all positions.
       shape: the shape.
       dtype: the dtype of the positions.
-      kwargs: keyword arguments of the function, the same for all positions.
+      kwargs: keyword arguments of the function.
 
     Returns:
-      The results of the function, an array or a pytree of arrays, with the axes of the shape in front.
+      The result of the function, an array or a pytree of arrays, with the axes of `shape` in front.
 
     >>> import primax as px
     >>> px.numpy.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)

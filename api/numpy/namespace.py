@@ -19,37 +19,37 @@ __all__ = ["ARRAY_API_VERSION", "ArrayNamespaceInfo", "array_namespace", "array_
 ARRAY_API_VERSION = "2024.12"
 
 _NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"  # float16 is no part
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"  # there is no float16
 ).split()
 
 
 def array_namespace(x: Any, /, *, api_version: str | None = None) -> ModuleType:
-    """The module of functions for an array, which is `primax.numpy`.
+    """The module with the functions for an array, which is `primax.numpy`.
 
     Args:
       x: an array.
-      api_version: the requested version of the standard; None means the supported one.
+      api_version: the requested version of the standard; None for the supported one.
 
     Raises:
-      ValueError: it is another one.
+      ValueError: another version is requested.
     """
     if api_version is not None and not among(api_version, (ARRAY_API_VERSION,)):
         raise ValueError(f"__array_namespace__: api_version must be {ARRAY_API_VERSION!r} or None, got {api_version!r}")
-    # What users call is named in a room above this one, which is there whenever there are arrays.
+    # `primax.numpy` imports this module, and is always imported when there are arrays.
     return sys.modules["primax"].numpy
 
 
 def to_device(x: Any, device: Any, /, *, stream: Any = None) -> Array:
-    """An array on a device.
+    """Copy an array to a device.
 
     Args:
       x: an array.
       device: a device or a sharding.
-      stream: None; there are no streams to choose from.
+      stream: None, since primax has no streams.
 
     Raises:
-      TypeError: `device` is neither.
-      ValueError: a stream is given.
+      TypeError: `device` is neither a device nor a sharding.
+      ValueError: `stream` is not None.
     """
     if stream is not None:
         raise ValueError(f"to_device: stream must be None, got {stream!r}")
@@ -62,8 +62,8 @@ class ArrayNamespaceInfo:
     __slots__ = ()
 
     def capabilities(self) -> dict[str, Any]:
-        """The optional parts of the standard, and whether they are supported. In a program shapes never depend on
-        data."""
+        """The optional parts of the standard, and whether primax supports them; shapes never depend on data in
+        programs."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> None:
@@ -77,7 +77,7 @@ class ArrayNamespaceInfo:
         """The default dtypes of functions.
 
         Args:
-          device: a device; they are the same for all.
+          device: ignored; the dtypes are the same on all devices.
         """
         return {
             "real floating": dtypes.default_float_dtype(),
@@ -90,11 +90,11 @@ class ArrayNamespaceInfo:
         """The dtypes of the standard, by name; those of 64 bits with `enable_x64` only.
 
         Args:
-          device: a device; they are the same for all.
-          kind: the kind of dtypes, see `isdtype`; None means all.
+          device: ignored; the dtypes are the same on all devices.
+          kind: the kind of dtypes, see `isdtype`; all if None.
 
         Raises:
-          ValueError: the kind is unknown.
+          ValueError: `kind` is unknown.
         """
         found = {name: np.dtype(name) for name in _NAMES if dtypes.canonicalize_dtype(name) == name}
         return {name: dtype for name, dtype in found.items() if kind is None or isdtype(dtype, kind)}

@@ -32,7 +32,7 @@ __all__ = [
 
 
 def _read(function: str, a: Any, axis: Any) -> ShapedArray:
-    """The type of an array, of whose axes `axis` names some."""
+    """The type of an array, after a check of `axis`."""
     aval = aval_of(function, a)
     if axis is not None:
         reductions.read_axes(axis, len(aval.shape), function)
@@ -40,7 +40,7 @@ def _read(function: str, a: Any, axis: Any) -> ShapedArray:
 
 
 def _without(function: str, a: Any, value: float, axis: Any) -> Array:
-    """An array with a value in the place of NaN."""
+    """An array with NaN replaced by a value."""
     aval = _read(function, a, axis)
     if not dtypes.is_inexact(aval.dtype):
         return a
@@ -57,7 +57,7 @@ def nansum(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """The sum of the elements along axes, with 0 for NaN. The arguments are those of `sum`."""
+    """The sum of the elements along axes, with NaN as 0. The arguments are those of `sum`."""
     return reductions.sum(_without("nansum", a, 0, axis), axis, dtype, out, keepdims, initial, where)
 
 
@@ -71,7 +71,7 @@ def nanprod(
     initial: Any = None,
     where: Any = None,
 ) -> Array:
-    """The product of the elements along axes, with 1 for NaN. The arguments are those of `prod`."""
+    """The product of the elements along axes, with NaN as 1. The arguments are those of `prod`."""
     return reductions.prod(_without("nanprod", a, 1, axis), axis, dtype, out, keepdims, initial, where)
 
 
@@ -97,7 +97,7 @@ def _extremum(
 def nanmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """The largest of the elements along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
+    """The largest element along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
     return _extremum("nanmax", reductions.max, -math.inf, a, axis, out, keepdims, initial, where)
 
 
@@ -105,7 +105,7 @@ def nanmax(
 def nanmin(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """The smallest of the elements along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
+    """The smallest element along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
     return _extremum("nanmin", reductions.min, math.inf, a, axis, out, keepdims, initial, where)
 
 
@@ -137,7 +137,7 @@ def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 
 def _present(function: str, a: Any, keep: Any) -> Array:
-    """Which elements count."""
+    """The mask of the elements that are not NaN and not excluded by `where`."""
     present = comparison.eq_p.bind(a, a)
     if keep is None:
         return present
@@ -192,11 +192,11 @@ def nanstd(
 
 @one_program("axis dtype out")
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """The cumulative sums of the elements, with 0 for NaN. The arguments are those of `cumsum`."""
+    """The cumulative sums of the elements, with NaN as 0. The arguments are those of `cumsum`."""
     return scans.cumsum(_without("nancumsum", a, 0, axis), axis, dtype, out)
 
 
 @one_program("axis dtype out")
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """The cumulative products of the elements, with 1 for NaN. The arguments are those of `cumsum`."""
+    """The cumulative products of the elements, with NaN as 1. The arguments are those of `cumsum`."""
     return scans.cumprod(_without("nancumprod", a, 1, axis), axis, dtype, out)

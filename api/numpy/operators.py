@@ -45,13 +45,13 @@ _BOOL = np.dtype(np.bool_)
 def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: Any = None) -> tuple[Operator, Operator]:
     """An operator and its reflection.
 
-    Arrays of one type, and an array with a Python scalar that takes its dtype, go to the primitive at once.
+    Two arrays of one type, or an array and a Python scalar that takes its dtype, are passed to the primitive at once.
 
     Args:
-      primitive: the elementwise primitive of two arguments.
-      function: what promotes and broadcasts first.
-      accepts: says of a dtype whether the primitive does what the operator means; None if it always does.
-      refused: the one dtype for which it does not.
+      primitive: an elementwise primitive of two operands.
+      function: the function for other operands, which promotes and broadcasts.
+      accepts: a predicate of dtypes: whether the primitive implements the operator; None if it does for all dtypes.
+      refused: the only dtype for which the primitive does not implement the operator.
     """
     bind = primitive.bind
 
@@ -92,10 +92,10 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: An
 
 
 def _leave(function: Operator, y: Any) -> Array:
-    """What an operator returns for an operand that is not an array: its own class may know what to do.
+    """The result of an operator for an operand that is not an array: `NotImplemented`, so that its class may answer.
 
     Raises:
-      TypeError: it is one of Python's containers, which would be repeated, or be unequal to every array.
+      TypeError: the operand is a Python container, which would be repeated, or would be unequal to every array.
     """
     if function in _MEANT_OTHERWISE and isinstance(y, list | tuple | set | dict):
         raise TypeError(
@@ -106,7 +106,7 @@ def _leave(function: Operator, y: Any) -> Array:
 
 
 def _promoting(function: Operator) -> tuple[Operator, Operator]:
-    """An operator that needs its operands promoted first, and its reflection."""
+    """An operator that promotes its operands first, and its reflection."""
 
     def forward(x: Any, y: Any) -> Array:
         return _leave(function, y) if foreign(y) else function(x, unwrap(y))
@@ -131,7 +131,7 @@ def _length(x: Any) -> int:
 
 
 def _contains(x: Any, value: Any) -> bool:
-    """Whether a number is among the elements of a vector."""
+    """Whether a vector has a number as an element."""
     if isinstance(value, list | tuple | set | dict | str) or foreign(value):
         raise TypeError(f"in: the left operand must be an array or a number, got {type(value).__name__}")
     if x.ndim != 1:
@@ -154,7 +154,7 @@ def _item_size(x: Any) -> int:
 
 
 def _item(x: Any, *args: Any) -> Array:
-    """The value as a Python scalar; with arguments, that of one element."""
+    """The value as a Python scalar; with arguments, the value of one element."""
     if type(x) is ExtendedArray:
         return x.__array__()
     value = x.concrete() if x.is_concrete else x
@@ -164,7 +164,7 @@ def _item(x: Any, *args: Any) -> Array:
 
 
 def _view(x: Any, dtype: Any = None) -> Array:
-    """The bits of an array read as another dtype."""
+    """Reinterpret the bits of an array as another dtype."""
     if dtype is None:
         return x
     wanted = read_dtype(dtype, "view")
@@ -184,7 +184,7 @@ def _view(x: Any, dtype: Any = None) -> Array:
 
 
 def _bits_as(x: Any, dtype: Any) -> Array:
-    """The bits of rows of elements as rows of another dtype. Booleans are bytes, complex numbers pairs of floats."""
+    """Reinterpret rows as another dtype. Booleans are bytes, complex numbers are pairs of floats."""
     if x.dtype == dtype:
         return x
     if dtypes.is_bool(x.dtype):
@@ -205,7 +205,7 @@ def _bits_as(x: Any, dtype: Any) -> Array:
 
 
 def _byteswap(x: Any) -> Array:
-    """The elements with the order of their bytes reversed; the parts of complex numbers are swapped one by one."""
+    """Reverse the bytes of each element; of complex numbers, those of each part."""
     if dtypes.is_complex(x.dtype):
         return arithmetic.complex_p.bind(_byteswap(ufuncs.real(x)), _byteswap(ufuncs.imag(x)))
     if dtypes.itemsize_bits(x.dtype) <= 8:

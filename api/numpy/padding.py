@@ -29,26 +29,26 @@ __all__ = ["pad"]
 
 @one_program("pad_width mode")
 def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
-    """An array with elements put before and after it along axes.
+    """An array with elements added before and after it along axes.
 
     Args:
       array: an array.
-      pad_width: the numbers of elements to add: one number, a pair (before, after) for all axes, a sequence of one such
-        pair for each axis, or a dict from axes to numbers or pairs.
+      pad_width: the numbers of elements to add: one number, a pair (before, after) for all axes, a sequence of one pair
+        for each axis, or a dict from axes to numbers or pairs.
       mode: the values of the padding:
-        "constant": `constant_values`, in the form of `pad_width`; 0 if not given;
+        "constant": `constant_values`, in the form of `pad_width`; 0 by default;
         "edge": the element at the edge;
-        "reflect": the elements from the edge inwards, without that at the edge; "symmetric": with it. Both take
-          `reflect_type`, "even" or "odd";
+        "reflect": the elements mirrored at the edge, without the element at the edge; "symmetric": with it. The option
+          `reflect_type` is "even" or "odd";
         "wrap": the elements from the other end;
-        "linear_ramp": numbers at even distances from the edge to `end_values`, in the form of `pad_width`, or 0;
-        "maximum", "minimum", "mean", "median": of the `stat_length` elements at the edge, or of all;
-        "empty": anything;
-        or a function `(vector, (before, after), axis, kwargs) -> vector` of each vector along each axis, padded with
-        zeros, which returns it with what it likes in their place.
+        "linear_ramp": evenly spaced numbers from the edge to `end_values`, in the form of `pad_width`; 0 by default;
+        "maximum", "minimum", "mean", "median": of the `stat_length` elements at the edge; of all by default;
+        "empty": unspecified values;
+        or a function `(vector, (before, after), axis, kwargs) -> vector`, called for each vector along each axis; the
+          vector is padded with zeros, and the function returns it with other padding.
 
     Raises:
-      ValueError: `pad_width` is negative or not of such a form; the mode is none of these, or has no such option.
+      ValueError: `pad_width` is negative or has another form, or `mode` is unknown or lacks an option.
 
     >>> import primax as px
     >>> px.numpy.pad(px.numpy.array([1, 2]), 1, mode="edge")
@@ -77,7 +77,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
 
 
 def _pairs(name: str, value: Any, rank: int) -> list[tuple[int, int]]:
-    """One pair of integers per axis."""
+    """Convert to one pair of integers per axis."""
     if isinstance(value, Mapping):
         given = {canonical_axis(axis, rank, "pad", name): pair for axis, pair in value.items()}
         return [tuple(np.broadcast_to(given.get(axis, 0), (2,)).tolist()) for axis in range(rank)]
@@ -113,7 +113,7 @@ def _constant(array: Any, widths: list[tuple[int, int]], values: Any) -> Array:
 
 
 def _each_side(values: Any, rank: int) -> np.ndarray | Array:
-    """Values in the form of `pad_width`, as an array of shape (rank, 2)."""
+    """Convert values in the form of `pad_width` to an array of shape (rank, 2)."""
     if any(isinstance(x, Tracer) for x in tree.tree_leaves(values)):
         return broadcast_to(asarray(values), (rank, 2))
     with naming("pad"):
@@ -132,7 +132,7 @@ def _joined(parts: list[Any], axis: int) -> Array:
 
 
 def _repeated(x: Any, axis: int, count: int) -> list[Any]:
-    """A part of length 1, repeated; nothing if that is not at all."""
+    """A slice of length 1, repeated; an empty array for no repetition."""
     shape = get_aval(x).shape
     return [broadcast_to_shape(x, (*shape[:axis], count, *shape[axis + 1 :]))] if count else []
 
@@ -153,7 +153,7 @@ def _symmetric(x: Any, axis: int, before: int, after: int, reflect_type: str = "
 
 
 def _mirrored(x: Any, axis: int, before: int, after: int, kind: str, skip: int) -> Array:
-    """Continue an array by its mirror images; `skip` elements at the edge are not repeated."""
+    """Continue an array by its mirror images, without the `skip` elements at the edge."""
     if not among(kind, ("even", "odd")):
         raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {kind!r}")
     if x.shape[axis] == 1 and skip:
@@ -201,7 +201,7 @@ def _linear_ramp(x: Any, axis: int, before: int, after: int, end_values: Any = 0
 
 
 def _ramp(end: Any, edge: Any, count: int, axis: int) -> tuple[Array, Array] | Array:
-    """Numbers from the end value up to the edge, which has length 1 along the axis."""
+    """Evenly spaced numbers from the end value to the edge, an array with length 1 along the axis."""
     aval = get_aval(edge)
     if dtypes.is_integer(aval.dtype):
         # Without fractions, so that nothing is rounded before it is cut off; in a dtype that holds differences.

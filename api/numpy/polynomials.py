@@ -1,4 +1,4 @@
-"""Polynomials given by their coefficients, the highest power first."""
+"""Polynomials as arrays of coefficients, the highest power first."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The values of a polynomial, by Horner's rule.
 
     Args:
-      p: its coefficients, an array of rank 1 (or more, for several polynomials along the other axes).
-      x: where, an array or a number.
-      unroll: without effect: the program has an equation for each coefficient.
+      p: the coefficients, an array of rank 1; a higher rank gives several polynomials along the other axes.
+      x: the positions, an array or a number.
+      unroll: ignored: the program has an equation for each coefficient.
 
     >>> import primax as px
     >>> px.numpy.polyval(px.numpy.array([1, 2, 3]), 2)
@@ -62,7 +62,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
 
 
 def _aligned(function: str, a1: Any, a2: Any) -> list[Any]:
-    """Polynomials with as many coefficients, along the first axis; the shorter broadcasts to the end of the longer."""
+    """Pad polynomials, along the first axis, to one number of coefficients; the shorter one gets leading zeros."""
     a1, a2 = (x if get_aval(x).shape else reshaped(x, (1,)) for x in promote(function, a1, a2))
     shapes = [get_aval(x).shape for x in (a1, a2)]
     size = max(shape[0] for shape in shapes)
@@ -94,11 +94,11 @@ def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials.
 
     Args:
-      a1, a2: their coefficients, arrays of rank 1. Of arrays of higher rank, the coefficients are along the first
-        axis, and the shorter array broadcasts to the last rows of the longer.
+      a1, a2: the coefficients, arrays of rank 1; for higher ranks, coefficients along the first axis. The shorter array
+        broadcasts to the last rows of the longer one.
 
     Raises:
-      ValueError: the shorter does not broadcast so.
+      ValueError: the shorter array does not broadcast.
     """
     return add(*_aligned("polyadd", a1, a2))
 
@@ -110,7 +110,7 @@ def polysub(a1: Any, a2: Any) -> Array:
 
 
 def _leading_zeros(function: str, p: Any) -> int:
-    """How many zeros stand before the first other coefficient; the last coefficient does not count."""
+    """The number of leading zeros, without the last coefficient."""
     values = concrete(function, "coefficients", p, "trim_leading_zeros")
     others = np.flatnonzero(values)
     return int(others[0]) if others.size else max(values.size - 1, 0)
@@ -121,17 +121,17 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials.
 
     Args:
-      a1, a2: their coefficients, arrays of rank 1.
-      trim_leading_zeros: whether zeros before the first other coefficient of either are left out, as NumPy does. The
-        shape depends on the values then, so that they must be known.
+      a1, a2: the coefficients, arrays of rank 1.
+      trim_leading_zeros: whether to remove leading zeros of both factors first, as NumPy does. The arguments must then
+        not be traced, since the shape depends on their values.
     """
     a1, a2 = promote("polymul", *_coefficients("polymul", a1, a2), to=to_inexact)
     if trim_leading_zeros:
         a1, a2 = (take_slice(x, _leading_zeros("polymul", x), get_aval(x).shape[0], 0) for x in (a1, a2))
-    a1, a2 = (x if get_aval(x).size else np.zeros(1, get_aval(x).dtype) for x in (a1, a2))  # no coefficients: 0
+    a1, a2 = (x if get_aval(x).size else np.zeros(1, get_aval(x).dtype) for x in (a1, a2))  # no coefficients mean 0
     m, n = get_aval(a1).shape[0], get_aval(a2).shape[0]
     table = multiply(reshaped(a1, (m, 1)), reshaped(a2, (1, n)))
-    # Rows of m zeros more, read as rows one shorter, are shifted against each other by one each.
+    # Rows with m zeros appended, read as rows shorter by one element, are shifted by one each.
     table = pad_p.bind(table, get_aval(table).dtype.type(0), padding_config=((0, 0, 0), (0, m, 0)))
     flat = take_slice(reshaped(table, (m * (m + n),)), 0, m * (m + n - 1), 0)
     return reduce_sum_p.bind(reshaped(flat, (m, m + n - 1)), axes=(0,))
@@ -142,11 +142,11 @@ def polyder(p: Any, m: int = 1) -> Array:
     """The derivative of a polynomial.
 
     Args:
-      p: its coefficients, an array of rank 1.
-      m: how often it is differentiated.
+      p: the coefficients, an array of rank 1.
+      m: the order of the derivative.
 
     Raises:
-      ValueError: m is negative.
+      ValueError: `m` is negative.
     """
     m = integer("polyder", "m", m)
     if m < 0:
@@ -165,12 +165,12 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The integral of a polynomial.
 
     Args:
-      p: its coefficients, an array of rank 1.
-      m: how often it is integrated.
-      k: the constants of integration, one for each time; zeros if None.
+      p: the coefficients, an array of rank 1.
+      m: the number of integrations.
+      k: the constants of integration, one for each integration; zeros if None.
 
     Raises:
-      ValueError: m is negative, or there are not m constants.
+      ValueError: `m` is negative, or `k` does not have m elements.
     """
     m = integer("polyint", "m", m)
     if m < 0:
@@ -190,15 +190,15 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 @one_program("N increasing")
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
-    """The matrix of the powers of the elements of a vector, one row each.
+    """The Vandermonde matrix: the powers of each element of a vector, one row per element.
 
     Args:
       x: an array of rank 1.
-      N: the number of powers; None means the number of elements.
-      increasing: whether the powers rise along a row.
+      N: the number of powers; the number of elements if None.
+      increasing: whether powers ascend along a row.
 
     Raises:
-      ValueError: x is not of rank 1, or N negative.
+      ValueError: `x` is not of rank 1, or `N` is negative.
     """
     aval = aval_of("vander", x)
     if len(aval.shape) != 1:
@@ -207,7 +207,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     if count < 0:
         raise ValueError(f"vander: N must not be negative, got {count}")
     if not dtypes.is_numeric(aval.dtype):
-        x = multiply(x, 1)  # of booleans; others have no product
+        x = multiply(x, 1)  # converts booleans, which have no cumulative product
         aval = get_aval(x)
     powers = counted(count, 0, 1, aval.dtype)
     if not increasing:
@@ -230,16 +230,16 @@ def _fit_to(function: str, shape: tuple[int, ...], **arguments: Any) -> None:
 
 @one_program("discont axis period", named="unwrap")
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:
-    """Angles without jumps by multiples of the period.
+    """Shift angles by multiples of the period, to remove jumps.
 
     Args:
       p: an array of rank 1 or more.
-      discont: the least difference of neighbours that is a jump; half a period if None.
+      discont: the smallest difference of neighbors that is a jump; half a period if None.
       axis: the axis.
-      period: a whole turn.
+      period: the period.
 
     Raises:
-      ValueError: the axis is out of range, or `discont` or `period` have more elements than differences of neighbours.
+      ValueError: `axis` is out of range, or `discont` or `period` does not broadcast to the differences.
     """
     (p,) = promote("unwrap", p, to=lambda dtype: dtypes.to_inexact_dtype(dtype))
     shape = get_aval(p).shape

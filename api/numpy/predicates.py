@@ -1,4 +1,4 @@
-"""Predicates of elements, and logical operations."""
+"""Predicates of numbers, and logical operations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def isfinite(x: Any, /) -> Array:
 
 @one_program("")
 def isnan(x: Any, /) -> Array:
-    """Whether x is NaN, or has a part that is.
+    """Whether x, or a part of x, is NaN.
 
     Args:
       x: an array or a number.
@@ -69,7 +69,7 @@ def isnan(x: Any, /) -> Array:
 
 @one_program("")
 def isinf(x: Any, /) -> Array:
-    """Whether x is infinite, or has a part that is.
+    """Whether x, or a part of x, is infinite.
 
     Args:
       x: an array or a number.
@@ -121,7 +121,7 @@ def _logical(name: str, primitive: Any, sentence: str) -> Function:
         aval_of(name, y, 1)
         return primitive.bind(*broadcast(name, [boolean(x), boolean(y)]))
 
-    return document(function, name, sentence, 2, "of any dtype; numbers other than zero count as true")
+    return document(function, name, sentence, 2, "of any dtype; nonzero numbers are true")
 
 
 logical_and = _logical("logical_and", bitwise.and_p, "Whether both x and y are true.")
@@ -163,7 +163,7 @@ def isreal(x: Any) -> Array:
 
 @one_program("")
 def signbit(x: Any, /) -> Array:
-    """Whether x is negative, or minus zero, or a NaN with its sign set.
+    """Whether the sign bit of x is set: x is negative, negative zero, or a NaN with its sign set.
 
     Args:
       x: an array or a number, real.
@@ -208,7 +208,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 def _tolerance(name: str, x: Any, compared: Any) -> Any:
-    """A tolerance in the real dtype of the compared numbers."""
+    """Convert a tolerance to the real dtype of the compared numbers."""
     dtype = dtypes.to_floating_dtype(get_aval(compared).dtype)
     return strong(convert(x, aval_of("isclose", x, name), dtype))
 
@@ -236,7 +236,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
 
 
 def array_equiv(a1: Any, a2: Any) -> Array:
-    """Whether two arrays have shapes that broadcast together, and equal elements once they are broadcast.
+    """Whether two arrays broadcast and then have equal elements.
 
     Args:
       a1, a2: arrays or numbers.

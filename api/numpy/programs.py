@@ -1,4 +1,4 @@
-"""Functions of several operations that are one program in eager mode."""
+"""Functions of several operations that run as one program in eager mode."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _NUMBERS = frozenset({bool, int, float, complex, type(None)})
 
 
 def _hashable(x: Any) -> Any:
-    """A list, such as widths may be given by, as a tuple; other values as they are."""
+    """Convert a list, such as a list of widths, to a tuple; return other values unchanged."""
     return tuple(map(_hashable, x)) if type(x) in (list, tuple) else x
 
 
 def one_program(static: int | str, named: str | None = None) -> Callable[[Function], Function]:
-    """A decorator for a function that is compiled whole in eager mode, and inlined in programs.
+    """A decorator that compiles a function as a whole in eager mode, and inlines it in programs.
 
-    The function runs operation by operation where no argument is an array, where one is neither an array nor a number,
-    and where it cannot be compiled: so it raises the errors that it raises without the decorator.
+    The function runs operation by operation, and so raises its own errors, if no argument is an array, if an argument
+    is neither an array nor a number, or if compilation fails.
 
     Args:
       static: the names of the parameters that are not arrays, separated by spaces; or the position of the first one, if
-        those after it are no arrays either.
-      named: if the function is a call in programs as well, the name of it; where JAX has such a call, interpreters
-        know it by that name.
+        all later parameters are not arrays either.
+      named: the name of the call, if the function is one call in programs too; interpreters know calls of JAX by JAX's
+        names.
     """
 
     def decorate(function: Function) -> Function:
@@ -49,7 +49,7 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
         program: Any = None
 
         def serves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-            """Whether the arguments are such as a program takes."""
+            """Whether a program can take the arguments."""
             found = False
             count = len(args)
             for i in (*arrays, *range(code.co_argcount, count)) if more else arrays:
@@ -74,10 +74,10 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
             if thread.opened or (tracing and named is None) or not (tracing or serves(args, kwargs)):
                 return function(*args, **kwargs)
             if program is None:
-                function.__name__ = call.__name__  # what it is called may be known only after its definition
+                function.__name__ = call.__name__  # a function may be named after its definition
                 program = jit(function, static_argnames=constants)
             try:
-                # A list can only be a constant here, and calls without constants need not look for one.
+                # Here a list can only be a constant; calls without constants need not search for one.
                 if (kwargs or len(args) > len(arrays)) and list in map(type, (*args, *kwargs.values())):
                     return program(*map(_hashable, args), **{name: _hashable(x) for name, x in kwargs.items()})
                 return program(*args, **kwargs)

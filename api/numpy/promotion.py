@@ -1,4 +1,4 @@
-"""Preparation of operands: checks, promotion to one dtype, broadcasting."""
+"""Preparation of operands: checks, promotion to one dtype, and broadcasting."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _foreign: dict[type, bool] = dict.fromkeys((Array, np.ndarray, int, float, bool,
 
 
 def foreign(x: Any) -> bool:
-    """Whether operators should defer to the class of `x`."""
+    """Whether operators should leave an operation to the class of `x`."""
     kind = type(x)
     found = _foreign.get(kind)
     if found is None:
@@ -53,7 +53,7 @@ def foreign(x: Any) -> bool:
             get_aval(x)
             found = False
         except TypeError:
-            found = not isinstance(x, np.number)  # such as longdouble, which would make the result one of NumPy's
+            found = not isinstance(x, np.number)  # such as longdouble, with which results would be NumPy's
         if not found:
             _foreign[kind] = False
     return found
@@ -63,9 +63,9 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
     """The type of an argument of a function.
 
     Raises:
-      TypeError: it is neither an array nor a number.
-      ValueError: it is an array with a mask.
-      OverflowError: it is an int that the default int dtype cannot hold.
+      TypeError: the argument is neither an array nor a number.
+      ValueError: the argument is a masked array.
+      OverflowError: the argument is an int that the default int dtype cannot hold.
     """
     try:
         return get_aval(x)
@@ -87,8 +87,8 @@ def host_values(x: Any) -> np.ndarray:
     """The elements of an array that is not traced, on the host.
 
     Raises:
-      TypeError: it has a shape and no elements.
-      MemoryError: they do not fit, as those that one element of NumPy stands for may not.
+      TypeError: `x` has a shape and no values.
+      MemoryError: the elements do not fit into memory, as those of a broadcast NumPy array may not.
     """
     return np.asarray(backend.on_host(x), order="C")
 
@@ -103,10 +103,10 @@ _makers: dict[tuple[Any, type], Any] = {}
 
 
 def scalar_in(aval: Any, scalar: Any) -> float | None:
-    """A Python scalar in the dtype of its partner; None if the two promote to another dtype.
+    """Convert a Python scalar to its partner's dtype; None if the two promote to another dtype.
 
-    A program holds a number of NumPy's, which says its dtype. Where nothing is traced, Python's own does, which is the
-    fastest to get to the device.
+    In programs the result is a NumPy scalar, which has a dtype. Outside of tracing it is the Python scalar, which is
+    transferred fastest.
     """
     weak = aval.weak_type
     if weak or not current_trace().tracing:
@@ -148,7 +148,7 @@ def _wide_maker(dtype: Any, kind: type) -> Callable[[Any], Any]:
 
 
 def _wrapped(scalar: int, dtype: Any) -> Any:
-    """An int that the dtype cannot hold wraps around, as long as the default int dtype can hold it."""
+    """Wrap an int around that the dtype cannot hold, but that the default int dtype can."""
     try:
         return dtype.type(scalar)
     except OverflowError:
@@ -156,12 +156,12 @@ def _wrapped(scalar: int, dtype: Any) -> Any:
 
 
 def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Array:
-    """A value of type `aval` in another dtype; host values are converted on the host, and to operations are arrays."""
+    """Convert a value of type `aval` to another dtype; host values are converted on the host, operations see arrays."""
     if aval.dtype == dtype:
         return x
     kind = type(x)
     if not dtypes.is_canonical(dtype) and (kind in _PYTHON_SCALARS or isinstance(x, np.ndarray | np.generic)):
-        return array_of(x, ShapedArray(aval.shape, dtype, weak))  # a host value would be narrowed
+        return array_of(x, ShapedArray(aval.shape, dtype, weak))  # conversion would narrow a host value
     if kind in _PYTHON_SCALARS and dtypes.is_numeric(dtype):
         if weak:
             return dtypes.scalar_type_of(dtype)(x)
@@ -170,7 +170,7 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Array:
         if kind is not complex or dtypes.is_complex(dtype):
             try:
                 return dtype.type(x)
-            except (OverflowError, ValueError):  # a float without an integer, of which XLA takes the nearest
+            except (OverflowError, ValueError):  # a float that is no integer's value; XLA takes the nearest
                 return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
     on_host = not weak and isinstance(x, np.ndarray | np.generic)
     if on_host and isinstance(dtype, np.dtype) and _as_numpy_does(aval.dtype, dtype):
@@ -181,28 +181,28 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Array:
 
 
 def _as_numpy_does(before: Any, after: Any) -> bool:
-    """Whether NumPy converts numbers as XLA does. Floats that an integer dtype cannot hold it converts to anything."""
+    """Whether NumPy converts numbers as XLA does; its results differ for floats that an integer dtype cannot hold."""
     if dtypes.is_complex(before):
         return dtypes.is_complex(after)
     return not (dtypes.is_floating(before) and dtypes.is_integer(after))
 
 
 def cast(x: Any, dtype: Any) -> Array:
-    """An array in another dtype, not weakly typed; a host value stays a host value."""
+    """Convert an array to another dtype, without weak type; a host value stays a host value."""
     return convert(x, get_aval(x), dtype)
 
 
 def promote(function: str, *args: Any, to: Any = None) -> list[Any]:
-    """Operands in their common dtype.
+    """Convert operands to their common dtype.
 
     Args:
-      function: what messages call the function.
+      function: the name of the function in messages.
       args: arrays and numbers.
       to: a function from the common dtype to the dtype to use instead.
 
     Raises:
       TypeError: an operand is neither an array nor a number.
-      TypePromotionError: there is no common dtype.
+      TypePromotionError: the operands have no common dtype.
     """
     avals = [aval_of(function, x, i) for i, x in enumerate(args)]
     if to is None:
@@ -231,7 +231,7 @@ def boolean(x: Any) -> Array:
 
 
 def joint_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape that shapes broadcast to; None if they do not."""
+    """The shape that shapes broadcast to; None if they do not broadcast."""
     rank = max(map(len, shapes), default=0)
     out = []
     for position in range(-rank, 0):
@@ -252,7 +252,7 @@ def _listed(shapes: Any) -> str:
 
 
 def broadcast_to_shape(x: Any, shape: tuple[int, ...], own: tuple[int, ...] | None = None) -> Array:
-    """An array repeated to a shape that its own broadcasts to: at most one equation."""
+    """Broadcast an array to a shape, by at most one equation."""
     if own is None:
         own = get_aval(x).shape
     if own == shape:
@@ -261,12 +261,12 @@ def broadcast_to_shape(x: Any, shape: tuple[int, ...], own: tuple[int, ...] | No
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=tuple(range(rank - len(own), rank)))
 
 
-_ANY_RANK = frozenset(("where", "choose"))  # they broadcast as part of what they are asked for
-_ANY_RANK_MODULES = ("primax.random.",)  # so do their functions
+_ANY_RANK = frozenset(("where", "choose"))  # broadcasting is part of what these functions do
+_ANY_RANK_MODULES = ("primax.random.",)  # and of the functions in these modules
 
 
 def _called() -> tuple[str, int]:
-    """The module of the function of primax that the innermost of the user's lines calls, and the level of that line."""
+    """The module of primax's function that the user's innermost line calls, and the stack level of that line."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_back.f_globals.get("__name__", "").startswith("primax."):
         frame, level = frame.f_back, level + 1
@@ -274,10 +274,10 @@ def _called() -> tuple[str, int]:
 
 
 def _refuse_ranks(function: str, shapes: list[tuple[int, ...]]) -> None:
-    """Warn of operands that have axes and differ in how many, or raise, as the option says.
+    """Warn of operands of different ranks, scalars aside, or raise an error, as the option says.
 
     Raises:
-      ValueError: there are some, and the option `numpy_rank_promotion` is "raise".
+      ValueError: ranks differ, and the option `numpy_rank_promotion` is "raise".
     """
     if len({len(shape) for shape in shapes if shape}) < 2:
         return
@@ -297,10 +297,10 @@ def _refuse_ranks(function: str, shapes: list[tuple[int, ...]]) -> None:
 
 
 def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]:
-    """Operands of one shape; scalars are unchanged if others are not scalars, unless `scalars` is False.
+    """Broadcast operands to one shape; scalars stay scalars beside arrays, unless `scalars` is False.
 
     Raises:
-      TypeError: their shapes do not broadcast.
+      TypeError: the shapes do not broadcast.
     """
     shapes = [get_aval(x).shape for x in args]
     if core.config.numpy_rank_promotion.value != "allow" and function not in _ANY_RANK:
@@ -326,16 +326,16 @@ def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]
 
 
 def operands(function: str, x: Any, y: Any, to: Any = None) -> tuple[Any, float] | tuple[Any, Any] | list[Any]:
-    """Two operands in one dtype and of one shape (or scalars), ready for an elementwise primitive.
+    """Convert two operands to one dtype and one shape (or scalars), for an elementwise primitive.
 
     Args:
-      function: what messages call the function.
+      function: the name of the function in messages.
       x, y: arrays and numbers.
       to: a function from the common dtype to the dtype to use instead.
 
     Raises:
       TypeError: an operand is neither an array nor a number; the shapes do not broadcast.
-      TypePromotionError: there is no common dtype.
+      TypePromotionError: the operands have no common dtype.
     """
     try:
         a, b = get_aval(x), get_aval(y)
@@ -357,13 +357,13 @@ def operands(function: str, x: Any, y: Any, to: Any = None) -> tuple[Any, float]
 
 
 def _fitted(x: Any, partner: Any) -> Any:
-    """A Python integer that only the dtype of its partner can hold, in that dtype."""
+    """Convert a Python integer to its partner's dtype, if only that dtype can hold it."""
     scalar = None if type(x) is not int or type(partner) is int else scalar_in(get_aval(partner), x)
     return x if scalar is None else scalar
 
 
 def strong(x: Any) -> Array:
-    """A value that is not weakly typed."""
+    """Remove the weak type of a value."""
     aval = get_aval(x)
     if not aval.weak_type:
         return x
@@ -373,11 +373,11 @@ def strong(x: Any) -> Array:
 
 
 def known_integers(function: str, argument: str, value: Any) -> tuple[int, ...]:
-    """One integer, or a sequence of them, that must be known while a program is built.
+    """Read one integer or a sequence of integers that must not be traced.
 
     Raises:
-      TracerIntegerConversionError: it is not.
-      TypeError: it does not consist of integers.
+      TracerIntegerConversionError: an integer is traced.
+      TypeError: a value is not an integer.
     """
     if isinstance(value, Tracer):
         value = value.concrete() if value.is_concrete else value.__index__()
@@ -387,7 +387,7 @@ def known_integers(function: str, argument: str, value: Any) -> tuple[int, ...]:
 
 
 def refuse_options(name: str, out: Any, where: Any) -> NoReturn:
-    """Refuse NumPy's options for elementwise functions, `out` and `where`, unless they are None.
+    """Raise an error for NumPy's options `out` and `where` of elementwise functions.
 
     Raises:
       NotImplementedError: always.

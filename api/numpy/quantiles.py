@@ -49,22 +49,22 @@ def quantile(
 
     Args:
       a: an array or a number, real.
-      q: the parts, between 0 and 1: an array of rank 1, or a number.
+      q: the probabilities, between 0 and 1: a number, or an array of rank 1.
       axis: an axis, a sequence of axes, or None for all.
       out: None.
       overwrite_input: False.
-      method: what to take between two elements: "linear", "lower", "higher", "midpoint" or "nearest"; or "inverted_cdf"
-        for the first element up to which there is such a part of all.
+      method: the result between two elements: "linear", "lower", "higher", "midpoint" or "nearest"; or "inverted_cdf"
+        for the smallest element whose cumulative probability is at least q.
       keepdims: whether the axes stay, with length 1.
-      weights: for "inverted_cdf" how much each element counts: an array of the shape of `a`, or for one axis of its
-        length.
+      weights: for "inverted_cdf", the weight of each element: an array of the shape of `a`, or of the length of one
+        axis.
 
     Returns:
-      An array with the axis of `q` in front, if it has one.
+      An array; if `q` has rank 1, its axis comes first.
 
     Raises:
-      ValueError: `method` is none of these; an axis is out of range; `a` is complex; `q` is of rank 2 or more; there
-        are weights for another method, or of another shape.
+      ValueError: `method` is unknown, an axis is out of range, `a` is complex, `q` is of rank 2 or more, or `weights`
+        has another shape or is given for another method.
 
     >>> import primax as px
     >>> px.numpy.quantile(px.numpy.array([1.0, 2.0, 4.0]), 0.75)
@@ -214,7 +214,7 @@ def _quantile_of(
     keepdims: bool,
     without_nan: bool,
 ) -> Array:
-    """Quantiles at places that are `known` beforehand, or computed from q of shape `parts`."""
+    """Quantiles at positions that are known on the host, or are computed from q of shape `parts`."""
     shape = get_aval(a).shape
     (a,) = promote("quantile", a, to=to_inexact)
     dtype = get_aval(a).dtype
@@ -241,7 +241,7 @@ _compiled_quantile = jit(_quantile_of, static_argnums=tuple(range(2, 8)))
 
 
 def _spread_weights(function: str, weights: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
-    """Weights in the shape of the array."""
+    """Broadcast weights to the shape of the array."""
     own = aval_of(function, weights, "weights").shape
     if own == shape:
         return weights
@@ -252,7 +252,7 @@ def _spread_weights(function: str, weights: Any, shape: tuple[int, ...], axes: t
 
 
 def _weighted(a: Any, q: Any, weights: Any, axes: tuple[int, ...], keepdims: bool, without_nan: bool) -> Array:
-    """The first elements, in order, up to which there is at least a part q of all weights."""
+    """The smallest elements at which the cumulative weight is at least the fraction q of the total."""
     shape = get_aval(a).shape
     (a,) = promote("quantile", a, to=to_inexact)
     rest = tuple([size for i, size in enumerate(shape) if i not in axes])
@@ -288,7 +288,7 @@ _compiled_weighted = jit(_weighted, static_argnums=(3, 4, 5))
 
 
 def _at_known_places(a: Any, size: int, q: tuple[float, ...], parts: tuple[int, ...], method: str) -> Array:
-    """Quantiles at places known beforehand, which are read off the sorted array."""
+    """Quantiles at positions known on the host, read from the sorted array."""
     a = sort(a, -1)
     axis = len(get_aval(a).shape) - 1
     dtype = get_aval(a).dtype
@@ -318,12 +318,12 @@ def _element(a: Any, place: int, axis: int) -> Array:
 
 
 def _between(low: Any, high: Any, of_low: Any, of_high: Any) -> Array:
-    """low and high, mixed; equal infinities are kept apart from their difference."""
+    """Interpolate between low and high; equal infinities do not become NaN."""
     return arithmetic.add_p.bind(arithmetic.mul_p.bind(low, of_low), arithmetic.mul_p.bind(high, of_high))
 
 
 def _at_computed_places(a: Any, size: int, q: Any, method: str, without_nan: bool) -> Array:
-    """Quantiles at places that are computed; the elements there are picked out by comparing positions."""
+    """Quantiles at computed positions, whose elements are selected by comparison of positions."""
     a = sort(a, -1)
     rest = get_aval(a).shape[:-1]
     dtype = get_aval(a).dtype

@@ -26,7 +26,7 @@ __all__ = ["arange", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
 
 
 def _known(function: str, argument: str, x: Any) -> Any:
-    """The value of a number that decides a shape."""
+    """The value of a number that determines a shape."""
     aval = aval_of(function, x, argument)
     if aval.shape:
         raise TypeError(f"{function}: {argument} must be a number, got {aval.str_short()}")
@@ -64,9 +64,9 @@ def arange(
     """Evenly spaced numbers from start up to, but not including, stop.
 
     Args:
-      start: the first number, 0 if `stop` is not given; then it is `stop` that `start` means.
-      stop: where the numbers end.
-      step: the distance between them, 1 if it is None.
+      start: the first number; if `stop` is None, the argument is `stop`, and the first number is 0.
+      stop: the end.
+      step: the step; 1 if None.
       dtype: the dtype of the result; that to which the arguments promote if None.
       device: the device or sharding of the result; if None, it is uncommitted on the default device.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
@@ -75,8 +75,8 @@ def arange(
       An array of shape (ceil((stop - start) / step),).
 
     Raises:
-      TypeError: an argument is not a number, or its value is not known while a program is built.
-      ValueError: step is 0, an argument is complex, or the result has no finite length.
+      TypeError: an argument is not a number, or is traced.
+      ValueError: `step` is 0, an argument is complex, or the length of the result is not finite.
 
     >>> import primax as px
     >>> px.numpy.arange(2, 8, 2)
@@ -118,7 +118,7 @@ def _require_ends(function: str, start: Any, stop: Any) -> None:
 def _interpolated(
     function: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, axis: int
 ) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """`num` points on the way from start to stop, the way gone at each of them, and the dtype of the result."""
+    """`num` points from start to stop, their fractions of the way, and the dtype of the result."""
     num = read_size(function, "num", num)
     ends = promote(function, start, stop, to=dtypes.to_inexact_dtype)
     computed = get_aval(ends[0]).dtype
@@ -137,19 +137,19 @@ def _interpolated(
 
 
 def _ending(out: Any, stop: Any, axis: int) -> Array:
-    """Points with exactly `stop` as the last one, which compilers miss by a rounding."""
+    """Set the last point to exactly `stop`, from which the formula differs by rounding."""
     shape = list(get_aval(out).shape)
     others, shape[axis] = slice_in_dim(out, 0, -1, axis=axis), 1
     return concatenate([others, broadcast_to_shape(stop, tuple(shape))], axis)
 
 
 def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
-    """An array of `shape` (or a scalar) with an axis of length 1 more."""
+    """Add an axis of length 1 to an array of `shape`, or to a scalar."""
     return x if not shape or not get_aval(x).shape else reshaped(x, (*shape[:axis], 1, *shape[axis:]))
 
 
 def _across(way: Any, shape: tuple[int, ...], axis: int) -> Array:
-    """A vector along one axis of arrays of `shape` with one axis more."""
+    """A vector along the new axis of arrays of `shape` with one more axis."""
     if not shape:
         return way
     sizes = [1] * (len(shape) + 1)
@@ -173,17 +173,17 @@ def linspace(
     Args:
       start, stop: arrays or numbers, of shapes that broadcast together.
       num: the number of values.
-      endpoint: whether `stop` is the last of them.
-      retstep: whether to return the distance too.
-      dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
-      axis: where the new axis is in the result.
+      endpoint: whether the last number is `stop`.
+      retstep: whether to return the step too.
+      dtype: the dtype of the result; if None, the floating or complex dtype to which `start` and `stop` promote.
+      axis: the position of the new axis in the result.
       device: the device or sharding of the result; if None, it is uncommitted on the default device.
 
     Returns:
-      An array with one axis more than `start` and `stop`; a pair of it and the distance if `retstep`.
+      An array with one more axis than `start` and `stop`; if `retstep`, a pair of the array and the step.
 
     Raises:
-      TypeError: `num` is not an integer, or not known while a program is built.
+      TypeError: `num` is not an integer, or is traced.
       ValueError: `num` is negative.
 
     >>> import primax as px
@@ -234,10 +234,10 @@ def logspace(
     Args:
       start, stop: arrays or numbers, of shapes that broadcast together.
       num: the number of values.
-      endpoint: whether base**stop is the last of them.
+      endpoint: whether the last number is base**stop.
       base: the base, an array or a number.
-      dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
-      axis: where the new axis is in the result.
+      dtype: the dtype of the result; if None, the floating or complex dtype to which `start` and `stop` promote.
+      axis: the position of the new axis in the result.
     """
     wanted = None if dtype is None else read_dtype(dtype, "logspace")
     _require_ends("logspace", start, stop)
@@ -254,9 +254,9 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
     Args:
       start, stop: arrays or numbers of one sign, of shapes that broadcast together.
       num: the number of values.
-      endpoint: whether `stop` is the last of them.
-      dtype: the dtype of the result; that of `start` and `stop` if None, but not an integer one.
-      axis: where the new axis is in the result.
+      endpoint: whether the last number is `stop`.
+      dtype: the dtype of the result; if None, the floating or complex dtype to which `start` and `stop` promote.
+      axis: the position of the new axis in the result.
     """
     _require_ends("geomspace", start, stop)
     start, stop, way, shape, wanted, axis = _interpolated("geomspace", start, stop, num, endpoint, dtype, axis)
@@ -269,13 +269,13 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
-    """The coordinates of the points of a grid, an array for each axis.
+    """The coordinates of the points of a grid, one array per axis.
 
     Args:
-      xi: arrays of rank 1 or 0, the coordinates along each axis.
-      copy: without effect, since arrays are immutable.
-      sparse: whether results have length 1 along the axes on which they do not depend.
-      indexing: "xy" if the first array runs along the second axis, "ij" if along the first.
+      xi: the coordinates along each axis, arrays of rank 1 or 0.
+      copy: ignored, since arrays are immutable.
+      sparse: whether each result has length 1 along the other axes.
+      indexing: "xy" if the first array varies along the second axis, "ij" if it varies along the first.
 
     Raises:
       ValueError: an array is of rank 2 or more; `indexing` is neither "xy" nor "ij".
@@ -305,15 +305,15 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> tuple[Any, ...] | Array:
-    """The positions of the elements of an array with a given shape.
+    """The positions of the elements of an array of a given shape.
 
     Args:
       dimensions: the shape.
       dtype: the dtype of the result; the default int dtype if None.
-      sparse: whether to return arrays of length 1 along the axes on which they do not depend.
+      sparse: whether to return a tuple with one array per axis, of length 1 along the other axes.
 
     Returns:
-      An array with one axis more in front, for the axes of the shape; a tuple of arrays if `sparse`.
+      An array with an additional leading axis, of the length of `dimensions`; if `sparse`, a tuple of arrays.
     """
     shape = read_shape(tuple(sequence("indices", "dimensions", dimensions)), "indices")
     dtype = dtypes.default_int_dtype() if dtype is None else read_dtype(dtype, "indices")

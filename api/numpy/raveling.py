@@ -18,7 +18,7 @@ __all__ = ["ravel_pytree"]
 
 
 class Unravel:
-    """The function from a vector to a pytree; functions for equal structures, shapes and dtypes are equal."""
+    """The function from a vector to a pytree; it equals others for the same structure, shapes and dtypes."""
 
     __slots__ = ("_key",)
 
@@ -26,15 +26,15 @@ class Unravel:
         self._key = structure, dtype, parts
 
     def __call__(self, flat: Any) -> Any:
-        """The tree whose leaves hold the elements of a vector, in order.
+        """Convert a vector to a tree whose leaves hold its elements in order.
 
         Args:
-          flat: as many elements as the leaves have together. If the leaves had several dtypes, it must have the dtype
-            of the vector that was made of them; otherwise the leaves get the dtype that it has.
+          flat: a vector with as many elements as the leaves together. If the leaves had several dtypes, it must have
+            their common dtype; otherwise the leaves get its dtype.
 
         Raises:
-          TypeError: it has another dtype.
-          ValueError: it has another shape.
+          TypeError: `flat` has another dtype.
+          ValueError: `flat` has another shape.
         """
         structure, dtype, parts = self._key
         aval = aval_of("unravel", flat, "flat")
@@ -60,20 +60,20 @@ class Unravel:
 
 
 def _narrows(dtype: Any, own: Any) -> bool:
-    """Whether elements that were made complex go back to real numbers."""
+    """Whether complex elements are converted back to real numbers."""
     return dtypes.is_complex(dtype) and not dtypes.is_complex(own)
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Any]:
-    """The elements of all arrays of a pytree as one vector, and the inverse function.
+    """Concatenate the elements of all arrays of a pytree, and return the inverse function too.
 
     Args:
       pytree: arrays and numbers in any containers.
 
     Returns:
       The elements in the order of the leaves, in their common dtype; and a function from such a vector to a tree of the
-      same structure, shapes and dtypes. If all leaves have one dtype, it takes vectors of other dtypes as well, and its
-      leaves have theirs.
+      same structure, shapes and dtypes. If all leaves have one dtype, the function also takes vectors of other dtypes,
+      which the leaves then have.
 
     Raises:
       TypeError: a leaf is neither an array nor a number.

@@ -1,4 +1,4 @@
-"""Repeating, reversing, rolling and rotating of elements, at static positions."""
+"""Repetition, reversal, rolling and rotation of elements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
 
 
 def flip(m: Any, axis: Any = None) -> Array:
-    """An array with the order of its elements reversed along axes.
+    """Reverse the order of elements along axes.
 
     Args:
       m: an array.
@@ -52,11 +52,11 @@ def flipud(m: Any) -> Array:
 
 
 def tile(A: Any, reps: Any) -> Array:
-    """An array repeated as a whole along axes.
+    """Repeat an array as a whole along axes.
 
     Args:
       A: an array or a number.
-      reps: how often along each axis, counted from the last, or one number for the last axis.
+      reps: the number of repetitions along each of the last axes, or one number for the last axis.
 
     Raises:
       TypeError: `reps` does not consist of integers.
@@ -79,15 +79,15 @@ def repeat(
 
     Args:
       a: an array or a number.
-      repeats: how often: a number, or one for each element along the axis.
+      repeats: the number of repetitions: one number, or one for each element along the axis.
       axis: the axis; None to ravel the array first.
-      total_repeat_length: the length of the axis in the result, needed where `repeats` is traced. What is too much is
-        cut off; where there is too little, the last element makes up for it.
+      total_repeat_length: the length of the axis in the result, which traced `repeats` need. A longer result is cut
+        off; a shorter one is filled with the last element.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      ValueError: there are neither one nor as many numbers as elements, or one is negative.
-      TypeError: `repeats` is traced and there is no `total_repeat_length`, or it is not of integers.
+      ValueError: `repeats` has neither one element nor one per element, or a negative one.
+      TypeError: `repeats` is traced and `total_repeat_length` is None, or `repeats` does not hold integers.
 
     >>> import primax as px
     >>> px.numpy.repeat(px.numpy.array([1, 2]), 2)
@@ -124,7 +124,7 @@ def repeat(
 
 
 def _traced_places(repeats: Any, size: int, total: int) -> Array:
-    """Where each element of the result comes from: as many elements lie before it as end before it or with it."""
+    """The position in the array of each element of the result: the number of elements that end at or before it."""
     aval = aval_of("repeat", repeats, "repeats")
     if not dtypes.is_integer(aval.dtype) or aval.shape not in ((), (1,), (size,)):
         raise TypeError(f"repeat: repeats must be one integer or {size}, one for each element, got {aval.str_short()}")
@@ -151,7 +151,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
       axis: an axis or a sequence of axes; None to roll the raveled array.
 
     Raises:
-      ValueError: there are other numbers of shifts and of axes; an axis is out of range.
+      ValueError: the numbers of shifts and of axes differ, or an axis is out of range.
       TypeError: `shift` does not consist of integers.
 
     >>> import primax as px
@@ -204,11 +204,11 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
     Args:
       m: an array.
-      k: how often.
+      k: the number of quarter turns.
       axes: the two axes.
 
     Raises:
-      ValueError: the axes are out of range, or equal, or not two.
+      ValueError: `axes` is not two different axes in range.
     """
     rank = len(aval_of("rot90", m, "m").shape)
     plane = canonical_axes(axes, rank, "rot90")

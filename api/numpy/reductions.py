@@ -44,7 +44,7 @@ _INT32 = np.dtype(np.int32)
 
 
 def read_axes(axis: Any, rank: int, function: str) -> tuple[int, ...]:
-    """Axes counted from the front; the argument is None for all axes, one axis, or a sequence."""
+    """Convert an axis, a sequence of axes, or None for all, to a tuple of axes counted from the front."""
     if axis is None:
         return tuple(range(rank))
     if type(axis) is int or (hasattr(axis, "__index__") and not getattr(axis, "ndim", 0)):
@@ -53,7 +53,7 @@ def read_axes(axis: Any, rank: int, function: str) -> tuple[int, ...]:
 
 
 def with_axes(out: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Array:
-    """A reduced array, with the reduced axes as axes of length 1 if `keepdims` is set."""
+    """A reduced array, in which the reduced axes stay with length 1 if `keepdims` is true."""
     if not keepdims or not axes:
         return out
     kept = tuple([i for i in range(len(shape)) if i not in axes])
@@ -62,7 +62,7 @@ def with_axes(out: Any, shape: tuple[int, ...], axes: tuple[int, ...], keepdims:
 
 
 def wide_integer(dtype: Any) -> np.dtype[Any]:
-    """The dtype in which numbers are summed: integers narrower than the default are widened."""
+    """The dtype of sums: integers narrower than the default are widened."""
     if dtypes.is_bool(dtype):
         return dtypes.default_int_dtype()
     if dtypes.is_integer(dtype):
@@ -76,15 +76,15 @@ def is_half(dtype: Any) -> bool:
 
 
 def masked(function: str, x: Any, keep: Any, value: Any) -> Array:
-    """x where the mask holds, elsewhere a neutral value."""
+    """x where the mask is true, and a neutral value elsewhere."""
     return where(read_where(function, keep, get_aval(x).shape), x, value)
 
 
 def read_where(function: str, keep: Any, shape: tuple[int, ...]) -> Any:
-    """The mask of the elements that a reduction includes.
+    """Check the mask of a reduction.
 
     Raises:
-      ValueError: it is not boolean, or of a higher rank than the array.
+      ValueError: the mask is not boolean, or is of a higher rank than the array.
     """
     aval = aval_of(function, keep, "where")
     if not dtypes.is_bool(aval.dtype):
@@ -133,7 +133,7 @@ def _accumulate(
 def _as_bool(
     primitive: Any, a: Any, aval: Any, axis: Any, keepdims: bool, initial: Any, keep: Any, function: str
 ) -> Array:
-    """Sums and products of dtype bool: whether any, or all, are true."""
+    """Sums and products of dtype bool: whether any element, or all elements, are true."""
     reduce = any if primitive is reduce_sum_p else all
     out = reduce(a, axis, keepdims=keepdims, where=keep)
     if initial is None:
@@ -160,7 +160,7 @@ def sum(
       dtype: the dtype of the result; that of `a` if None, but at least of the default width for integers and booleans.
       out: None.
       keepdims: whether the axes stay, with length 1.
-      initial: a number to begin with.
+      initial: a number that is added to the sum; 0 if None.
       where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
       promote_integers: whether narrow integers are widened.
 
@@ -255,7 +255,7 @@ def _extremum(
 
 
 def _limit(dtype: Any, lowest: bool) -> Any:
-    """The least or the greatest value of a dtype."""
+    """The minimum or the maximum of a dtype."""
     if dtypes.is_bool(dtype):
         return np.bool_(not lowest)
     if dtypes.is_integer(dtype):
@@ -279,11 +279,11 @@ def max(
       axis: an axis, a sequence of axes, or None for all.
       out: None.
       keepdims: whether the axes stay, with length 1.
-      initial: a number that the result is at least.
+      initial: a lower bound of the result; none if None.
       where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
 
     Raises:
-      ValueError: an axis is out of range, repeated or empty; `where` is given without `initial`.
+      ValueError: an axis is out of range, repeated or empty, or `where` is given without `initial`.
 
     >>> import primax as px
     >>> px.numpy.max(px.numpy.array([[1, 2], [3, 4]]), axis=1)
@@ -298,7 +298,7 @@ def max(
 def min(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """The smallest of the elements along axes; NaN if one is. The arguments are those of `max`."""
+    """The smallest element along axes; NaN if an element is NaN. The arguments are those of `max`."""
     if out is not None:
         refuse_out("min")
     return _extremum("min", primitives.reduce_min_p, arithmetic.min_p, False, a, axis, keepdims, initial, where)
@@ -314,11 +314,11 @@ def minmax(
       axis: an axis, a sequence of axes, or None for all.
       out: None.
       keepdims: whether the axes stay, with length 1.
-      initial: a number that counts as an element, or a pair: one for the smallest, one for the largest.
-      where: a mask of the elements that count.
+      initial: a number that takes part as an element, or a pair: one for the minimum, one for the maximum.
+      where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
 
     Raises:
-      ValueError: there are no elements, and `initial` is not given.
+      ValueError: there are no elements and `initial` is None.
 
     >>> import primax as px
     >>> px.numpy.minmax(px.numpy.array([3, 1, 2]))
@@ -363,7 +363,7 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
 
 @one_program("axis out keepdims")
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
-    """Whether any element along axes is true, that is, not zero. The arguments are those of `all`."""
+    """Whether any element along axes is nonzero. The arguments are those of `all`."""
     if out is not None:
         refuse_out("any")
     return _truth("any", primitives.reduce_or_p, False, a, axis, keepdims, where)
@@ -391,13 +391,13 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
     Args:
       a: an array or a number, real.
-      axis: the axis; None to count in the raveled array.
+      axis: the axis; None for the position in the raveled array.
       out: None.
       keepdims: whether the axis stays, with length 1.
 
     Raises:
-      TypeError: a is complex.
-      ValueError: the axis is out of range or empty.
+      TypeError: `a` is complex.
+      ValueError: `axis` is out of range, or has length 0.
     """
     if out is not None:
         refuse_out("argmax")
@@ -414,7 +414,7 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
 @one_program("axis out keepdims")
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
-    """The difference of the largest and the smallest of the elements along axes.
+    """The difference of the largest and the smallest element along axes.
 
     Args:
       a: an array or a number, not boolean.
@@ -430,7 +430,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 
 @one_program("axis keepdims")
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
-    """The number of elements along axes that are not zero.
+    """The number of nonzero elements along axes.
 
     Args:
       a: an array or a number.

@@ -34,10 +34,10 @@ def _rounded(name: str, primitive: Any, sentence: str) -> Function:
     return document(function, name, sentence, 1, "real")
 
 
-floor = _rounded("floor", rounding.floor_p, "The largest integer that is not above x, in the dtype of x.")
+floor = _rounded("floor", rounding.floor_p, "The largest integer that is at most x, in the dtype of x.")
 
 
-ceil = _rounded("ceil", rounding.ceil_p, "The smallest integer that is not below x, in the dtype of x.")
+ceil = _rounded("ceil", rounding.ceil_p, "The smallest integer that is at least x, in the dtype of x.")
 
 
 @one_program("")
@@ -59,7 +59,7 @@ def trunc(x: Any) -> Array:
 
 @one_program("")
 def rint(x: Any, /) -> Array:
-    """x rounded to the nearest integer, to the even one of two.
+    """x rounded to the nearest integer, halves to the even one.
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
@@ -76,15 +76,15 @@ def _round_even(x: Any) -> Array:
 
 @one_program("decimals out")
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:
-    """a rounded to a number of decimals, halves to the even neighbour.
+    """a rounded to a number of decimals, halves to the even neighbor.
 
     Args:
       a: an array or a number, not boolean.
-      decimals: the number of decimals; negative to round before the point.
+      decimals: the number of decimals; a negative one rounds digits before the point.
       out: None.
 
     Raises:
-      NotImplementedError: `a` is of integers and `decimals` negative.
+      NotImplementedError: `a` holds integers and `decimals` is negative.
       TypeError: `a` is boolean.
     """
     if out is not None:
@@ -97,7 +97,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
         if decimals < 0:
             raise NotImplementedError(f"round: decimals must not be negative for integers, got {decimals}")
         return asarray(a)
-    if decimals and dtypes.is_complex(aval.dtype):  # a product of an infinite number with a real factor would be NaN
+    if decimals and dtypes.is_complex(aval.dtype):  # a complex product with an infinite part would be NaN
         return arithmetic.complex(round(real(a), decimals), round(imag(a), decimals))
     if decimals == 0:
         return _round_even(a)
@@ -119,7 +119,7 @@ def round_(x: Any, decimals: Any = None) -> Array:
 
 @one_program("out")
 def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
-    """The fractional and the whole part of x, both with its sign.
+    """The fractional and the integral part of x, both with the sign of x.
 
     Args:
       x: an array or a number, real.
@@ -139,8 +139,8 @@ def clip(arr: Any, /, min: Any = None, max: Any = None) -> Array:
 
     Args:
       arr: an array or a number, real.
-      min: the lower bound, an array or a number; None for none.
-      max: the upper bound, an array or a number; None for none.
+      min: the lower bound, an array or a number; None for no bound.
+      max: the upper bound, an array or a number; None for no bound.
 
     Raises:
       TypeError: an argument is complex.
@@ -168,10 +168,10 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
     Args:
       x: an array or a number.
-      copy: without effect, since arrays are immutable.
-      nan: what NaN is replaced by.
-      posinf: what infinity is replaced by, the largest number of the dtype if None.
-      neginf: what minus infinity is replaced by, the lowest number of the dtype if None.
+      copy: ignored, since arrays are immutable.
+      nan: the replacement of NaN.
+      posinf: the replacement of infinity; the largest number of the dtype if None.
+      neginf: the replacement of minus infinity; the lowest number of the dtype if None.
     """
     aval = aval_of("nan_to_num", x)
     if dtypes.is_complex(aval.dtype):

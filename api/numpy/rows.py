@@ -21,16 +21,16 @@ _INT32 = np.dtype(np.int32)
 
 
 def concrete(function: str, argument: str, x: Any, hint: str = "") -> np.ndarray:
-    """The value of an array, on the host.
+    """The value of an array on the host.
 
     Args:
-      function: what messages call it.
-      argument: the name of the array in errors.
+      function: the name of the function in messages.
+      argument: the name of the argument in messages.
       x: the array.
-      hint: the argument of the function by which the shape of its result would not depend on values.
+      hint: the argument that would make the shape of the result independent of values.
 
     Raises:
-      ConcretizationTypeError: it is traced, and decides on a shape.
+      ConcretizationTypeError: `x` is traced.
     """
     context = f"{function}: the values of {argument} decide on the shape of the result"
     return host_values(core.concrete_or_error(None, x, f"{context}, but for {hint}" if hint else context))
@@ -80,7 +80,7 @@ def add_rows(x: Any, positions: Any, rows: Any) -> Array:
 
 
 def true_places(mask: Any, size: int, fill: int) -> Array:
-    """The first `size` positions where a vector mask is true, filled up with `fill`."""
+    """The first `size` positions where a vector mask is true, padded with `fill`."""
     (count,) = get_aval(mask).shape
     full = broadcast_in_dim_p.bind(np.int32(fill), shape=(size,), broadcast_dimensions=())
     if not count or not size:
@@ -88,16 +88,16 @@ def true_places(mask: Any, size: int, fill: int) -> Array:
     ranks = cumsum_p.bind(convert(mask, get_aval(mask), _INT32), axis=0, reverse=False) - 1
     nowhere = broadcast_in_dim_p.bind(np.int32(size), shape=(count,), broadcast_dimensions=())
     ranks = select_n_p.bind(mask, nowhere, ranks)
-    # Several rows go nowhere, all others to different places.
+    # Several rows may have the position out of range; all others have different positions.
     return _scatter(scatter_p, full, ranks, iota_p.bind(dtype=_INT32, shape=(count,), dimension=0), False)
 
 
 def count_true(mask: Any) -> Array:
-    """How many elements of a mask are true."""
+    """The number of true elements of a mask."""
     return convert(mask, get_aval(mask), _INT32).sum(dtype=_INT32)
 
 
 def below(count: Any, size: int) -> Array:
-    """The mask of length `size` that is true before `count`."""
+    """A mask of length `size` that is true at positions less than `count`."""
     limit = broadcast_in_dim_p.bind(count, shape=(size,), broadcast_dimensions=())
     return lt_p.bind(iota_p.bind(dtype=_INT32, shape=(size,), dimension=0), limit)

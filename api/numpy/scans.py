@@ -1,4 +1,4 @@
-"""Cumulative sums and products, and differences of neighbours."""
+"""Cumulative sums and products, and differences of neighbors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, len(get_aval(a).shape), function)
     a = convert(a, get_aval(a), wanted)
-    if dtypes.is_bool(wanted):  # whether numbers are zero is asked before they are combined
+    if dtypes.is_bool(wanted):  # convert to booleans before combining
         a = convert(a, get_aval(a), dtypes.default_int_dtype())
     scanned = primitive.bind(a, axis=axis, reverse=False)
     return strong(convert(scanned, get_aval(scanned), wanted))
@@ -54,7 +54,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
     Args:
       a: an array or a number.
-      axis: along which axis; None to ravel the array first.
+      axis: the axis; None to ravel the array first.
       dtype: the dtype of the result; that of `a` if None, the default int dtype for booleans.
       out: None.
 
@@ -93,12 +93,12 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
 
     Args:
       x: an array of rank 1 or more.
-      axis: along which axis; may be None for rank 1.
-      dtype: the dtype of the result; that of `x` if None, but no narrower than the default for integers.
-      include_initial: whether the sum of nothing comes first.
+      axis: the axis; None is allowed for rank 1 only.
+      dtype: the dtype of the result; that of `x` if None, but at least of the default width for integers.
+      include_initial: whether the result begins with 0.
 
     Raises:
-      ValueError: the axis is out of range, or missing.
+      ValueError: `axis` is out of range, or None for a rank other than 1.
     """
     return _with_initial("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
@@ -110,17 +110,17 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, in
 
 @one_program("n axis")
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
-    """The differences of neighbours along an axis; of booleans, whether they differ.
+    """The differences of neighbors along an axis; of booleans, whether they differ.
 
     Args:
       a: an array of rank 1 or more.
-      n: how often differences are taken.
+      n: the number of times that differences are taken.
       axis: the axis.
-      prepend: values to put before `a` first: an array, or a number for one element.
-      append: values to put after it, in the same form.
+      prepend: values to put before `a`: an array, or a number for one element.
+      append: values to put after `a`: an array, or a number for one element.
 
     Raises:
-      ValueError: n is negative; or not 0, and `a` of rank 0 or the axis out of range.
+      ValueError: `n` is negative; or `n` is positive, and `a` is of rank 0 or `axis` is out of range.
 
     >>> import primax as px
     >>> px.numpy.diff(px.numpy.array([1, 4, 9]))
@@ -161,7 +161,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     Args:
       ary: an array of numbers.
       to_end: values to put after the differences.
-      to_begin: values to put before them.
+      to_begin: values to put before the differences.
 
     Raises:
       TypeError: `ary` is boolean.
@@ -180,19 +180,19 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 
 @one_program("axis edge_order")
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Array | list[Array]:
-    """The derivative of a function from equidistant values: central differences, one-sided at the edges.
+    """The derivative of a sampled function: central differences, one-sided at the edges.
 
     Args:
       f: an array of rank 1 or more.
-      varargs: the distances of the points: a number for all axes, or one number or an array of positions per axis.
+      varargs: the spacing of the samples: one number for all axes, or for each axis a number or an array of positions.
       axis: an axis, a sequence of axes, or None for all.
       edge_order: 1.
 
     Returns:
-      An array of the shape of `f`; a list of them if there are several axes.
+      An array of the shape of `f`; a list with one array per axis if there are several axes.
 
     Raises:
-      TypeError: there are neither as many distances as axes, nor one number, nor none.
+      TypeError: the number of `varargs` is not 0, 1 or the number of axes.
       ValueError: an axis has fewer than 2 points.
       NotImplementedError: `edge_order` is not 1.
     """
@@ -248,12 +248,12 @@ def _slopes(f: Any, axis: int, spacing: Any) -> Array:
 
 @one_program("axis")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """The integral of a function from its values, by the trapezoidal rule.
+    """The integral of a sampled function, by the trapezoidal rule.
 
     Args:
       y: the values, an array of rank 1 or more.
-      x: where they are; at distances `dx` if None.
-      dx: the distance of neighbours.
+      x: the positions of the samples; if None, they have distance `dx`.
+      dx: the distance of neighbors.
       axis: the axis.
 
     Raises:

@@ -41,20 +41,20 @@ def known(x: Any) -> Any:
 
 
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
-    """The positions of elements that are not zero, for each axis.
+    """The positions of nonzero elements, for each axis.
 
     Args:
       a: an array of rank 1 or more.
-      size: the number of positions to return, needed if `a` is traced. Further positions are dropped, and missing ones
-        are filled with `fill_value`.
-      fill_value: a number, or a tuple of one for each axis; 0 if None.
+      size: the number of positions to return, which a traced `a` needs. Further positions are dropped; missing ones are
+        filled with `fill_value`.
+      fill_value: a number, or a tuple of one number per axis; 0 if None.
 
     Returns:
       A tuple of arrays of the default int dtype, one for each axis.
 
     Raises:
-      ValueError: `a` is of rank 0, or `fill_value` has not one number for each axis.
-      ConcretizationTypeError: `a` is traced and there is no `size`.
+      ValueError: `a` is of rank 0, or `fill_value` does not have one number per axis.
+      ConcretizationTypeError: `a` is traced and `size` is None.
 
     >>> import primax as px
     >>> px.numpy.nonzero(px.numpy.array([0, 5, 0, 7]))
@@ -120,7 +120,7 @@ def _fills(fill_value: Any, rank: int) -> list[Any]:
 
 
 def _unraveled(flat: Any, shape: Sequence[int]) -> list[Any]:
-    """Positions along each axis, from positions in the raveled array that are in range."""
+    """Convert positions in the raveled array, which are in range, to positions along each axis."""
     if len(shape) == 1:
         return [flat]
     aval = get_aval(flat)
@@ -133,7 +133,7 @@ def _unraveled(flat: Any, shape: Sequence[int]) -> list[Any]:
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The positions of elements that are not zero, in the raveled array. The arguments are those of `nonzero`."""
+    """The positions of nonzero elements in the raveled array. The arguments are those of `nonzero`."""
     count = aval_of("flatnonzero", a, "a").size
     if size is None and known(a) is not None:
         a = known(a)
@@ -170,14 +170,14 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     """Positions along each axis, from positions in the raveled array.
 
     Args:
-      indices: integers; negative ones count from the end, and those out of range are taken as the nearest in range.
-      shape: that of the array.
+      indices: integers; negative ones count from the end, and those out of range are clipped.
+      shape: the shape of the array.
 
     Returns:
       A tuple of arrays, one for each axis.
 
     Raises:
-      TypeError: `indices` are not integers, or `shape` does not consist of sizes.
+      TypeError: `indices` does not hold integers, or `shape` does not consist of integers.
 
     >>> import primax as px
     >>> px.numpy.unravel_index(px.numpy.array([1, 5]), (2, 3))
@@ -209,14 +209,14 @@ def ravel_multi_index(
     Args:
       multi_index: integers, one array for each axis.
       dims: the shape of the array.
-      mode: what to do with positions out of range: 'raise', which traced positions cannot do, 'wrap' or 'clip'.
-      order: 'C' if the last axis varies fastest, 'F' if the first one.
-      dtype: the dtype of the result, if not that of the positions.
+      mode: the treatment of positions out of range: 'raise', which traced positions do not allow, 'wrap' or 'clip'.
+      order: 'C' if the last axis varies fastest, 'F' if the first one does.
+      dtype: the dtype of the result; that of the positions if None.
 
     Raises:
       TypeError: positions are not integers.
-      ValueError: there is not one array for each axis, a position is out of range, the array has more elements than the
-        dtype of the positions counts, or `mode` or `order` is none.
+      ValueError: the number of arrays is not that of axes, a position is out of range, the dtype of the positions
+        cannot count the elements, or `mode` or `order` is unknown.
       ConcretizationTypeError: positions are traced, and `mode` is 'raise'.
 
     >>> import primax as px
@@ -283,7 +283,7 @@ def _in_range(x: Any, size: int, mode: Any) -> Any:
 
 
 def around(x: Any, size: int) -> Any:
-    """Positions wrapped around the length of an axis."""
+    """Positions modulo the length of an axis."""
     values = known(x)
     if values is not None:
         values = _with_room(values, size)
@@ -293,7 +293,7 @@ def around(x: Any, size: int) -> Any:
 
 
 def inside(x: Any, size: int) -> Any:
-    """Positions clamped to the length of an axis."""
+    """Positions clipped to an axis."""
     values = known(x)
     if values is not None:
         values = _with_room(values, size)
@@ -304,7 +304,7 @@ def inside(x: Any, size: int) -> Any:
 
 
 def _with_room(x: Any, size: int) -> Any:
-    """Positions in a dtype that has the length of the axis, too."""
+    """Convert positions to a dtype that can hold the length of the axis too."""
     if size <= dtypes.iinfo(get_aval(x).dtype).max:
         return x
     return x.astype(np.int64) if isinstance(x, np.ndarray) else cast(x, dtypes.default_int_dtype())

@@ -1,4 +1,4 @@
-"""Selection between arrays, element by element."""
+"""Elementwise selection between arrays."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["select", "where"]
 
 
 def choose(which: Any, x: Any, y: Any) -> Array:
-    """x where `which` is true, else y; all of one shape or scalars, x and y of one dtype."""
+    """x where `which` is true, else y; all have one shape or are scalars, and x and y have one dtype."""
     of_x, of_y = get_aval(x), get_aval(y)
     shape = get_aval(which).shape or of_x.shape or of_y.shape
     one, other = broadcast_to_shape(x, shape), broadcast_to_shape(y, shape)
-    if of_x.division is not of_y.division:  # a number beside what is still to be summed
+    if of_x.division is not of_y.division:  # a number and a partial sum
         if not of_y.shape and of_x.division is not None and of_x.division.is_pending:
             other = vary_like(other, get_aval(one))
         elif not of_x.shape and of_y.division is not None and of_y.division.is_pending:
@@ -37,17 +37,16 @@ def where(
 def where(
     condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None
 ) -> tuple[Any, ...] | Array:
-    """x where the condition is true, elsewhere y; with only a condition, the positions where it is true, as in
-    `nonzero`.
+    """x where the condition is true, and y elsewhere; without x and y, the positions where it is true, see `nonzero`.
 
     Args:
-      condition: a boolean array; numbers other than zero count as true.
-      x, y: arrays or numbers; all three are of shapes that broadcast together.
-      size, fill_value: those of `nonzero`, for a condition alone.
+      condition: a boolean array; nonzero numbers are true.
+      x, y: arrays or numbers; the shapes of all three broadcast together.
+      size, fill_value: as for `nonzero`, for a condition without x and y.
 
     Raises:
-      ValueError: only one of x and y is given; or both, together with `size` or `fill_value`.
-      TypeError: an argument is neither an array nor a number; the shapes do not broadcast.
+      ValueError: only one of x and y is given, or both with `size` or `fill_value`.
+      TypeError: an argument is neither an array nor a number, or the shapes do not broadcast.
 
     >>> import primax as px
     >>> px.numpy.where(px.numpy.array([True, False]), 1.0, px.numpy.array([2.0, 3.0]))
@@ -74,11 +73,11 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
 
     Args:
       condlist: boolean arrays.
-      choicelist: as many arrays or numbers.
+      choicelist: arrays or numbers, one per condition.
       default: the value where no condition is true.
 
     Raises:
-      ValueError: there are no conditions, or more or fewer of them than arrays.
+      ValueError: `condlist` is empty, or `choicelist` has another length.
     """
     condlist, choicelist = sequence("select", "condlist", condlist), sequence("select", "choicelist", choicelist)
     if len(condlist) != len(choicelist) or not len(condlist):

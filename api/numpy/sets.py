@@ -1,7 +1,7 @@
 """Set operations on the elements of arrays.
 
-How many elements are distinct depends on their values. Without `size`, arrays must have known values, and NumPy works
-on these; with it, results have that length, and everything can be traced.
+The number of distinct elements depends on values. Without `size`, the values must be known, and NumPy computes the
+result; with `size`, the result has that length, and arrays may be traced.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _INT32 = np.dtype(np.int32)
 
 
 class UniqueAllResult(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: Any
     indices: Any
@@ -52,14 +52,14 @@ class UniqueAllResult(NamedTuple):
 
 
 class UniqueCountsResult(NamedTuple):
-    """What `unique_counts` returns."""
+    """The result of `unique_counts`."""
 
     values: Any
     counts: Any
 
 
 class UniqueInverseResult(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: Any
     inverse_indices: Any
@@ -103,26 +103,26 @@ def unique(
     fill_value: Any = None,
     sorted: bool = True,
 ) -> Array | tuple[Array, ...]:
-    """The distinct elements of an array, in order.
+    """The distinct elements of an array in ascending order.
 
     Args:
       ar: an array.
-      return_index: whether to return the position of the first of each.
-      return_inverse: whether to return for each element of `ar` its position in the result.
-      return_counts: whether to return the counts of the elements.
-      axis: the axis whose slices are compared as wholes; None to ravel the array first.
-      equal_nan: whether NaN counts as equal to itself.
-      size: the number of elements to return; further ones are dropped, missing ones filled. None means all, which is
-        impossible under `jit`.
-      fill_value: the value of the remaining elements of the result; the smallest element if None.
-      sorted: the result is in order in any case.
+      return_index: whether to return the first position of each element too.
+      return_inverse: whether to return, for each element of `ar`, its position in the result.
+      return_counts: whether to return the number of occurrences of each element.
+      axis: the axis whose slices are compared; None to ravel the array first.
+      equal_nan: whether NaN equals NaN.
+      size: the number of elements to return; further ones are dropped, missing ones are filled. None returns all, and
+        `ar` must then not be traced.
+      fill_value: the value of missing elements; the smallest element if None.
+      sorted: ignored: the result is always sorted.
 
     Returns:
-      The elements, or a tuple of them and the other requested results.
+      The elements; or a tuple of the elements and the other requested results.
 
     Raises:
-      ConcretizationTypeError: `ar` is traced and there is no `size`.
-      ValueError: the axis is out of range, or an array without elements is to be filled with its smallest.
+      ConcretizationTypeError: `ar` is traced and `size` is None.
+      ValueError: `axis` is out of range, or an empty array must be filled with its smallest element.
 
     >>> import primax as px
     >>> px.numpy.unique(px.numpy.array([3, 1, 3]), return_counts=True)
@@ -178,7 +178,7 @@ def _sized_unique(ar: Any, fill_value: Any, axis: int | None, equal_nan: bool, s
 
 
 def _filled_unique(ar: Any, rows: Any, axis: int | None, size: int, fill_value: Any) -> list[Any]:
-    """What there is of an array without elements."""
+    """The results for an array without elements."""
     if fill_value is None and size:
         raise ValueError(f"unique: fill_value must be given for an array without elements and size {size}")
     shape = (size, *rows.shape[1:])
@@ -198,7 +198,7 @@ def _part(x: Any, start: int, limit: int) -> Array:
 
 
 def _in_order(rows: Any, equal_nan: bool) -> tuple[Any, Any]:
-    """The order of rows, and the mask of those, in this order, that differ from the one before."""
+    """The order of rows, and the mask of rows, in this order, that differ from their predecessor."""
     count = rows.shape[0]
     columns = [rows] if rows.ndim == 1 else unstack_p.bind(reshaped(rows, (count, rows.size // count)), axis=1)
     places = iota_p.bind(dtype=_INT32, shape=(count,), dimension=0)
@@ -213,7 +213,7 @@ def _in_order(rows: Any, equal_nan: bool) -> tuple[Any, Any]:
 
 
 def _differs(x: Any, equal_nan: bool) -> Array:
-    """Which elements of a sorted array differ from the one before, but for the first."""
+    """Whether each element of a sorted array, without the first, differs from its predecessor."""
     before, after = _part(x, 0, x.shape[0] - 1), _part(x, 1, x.shape[0])
     differs = comparison.ne_p.bind(before, after)
     if not equal_nan or not dtypes.is_inexact(x.dtype):
@@ -224,7 +224,7 @@ def _differs(x: Any, equal_nan: bool) -> Array:
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
     """The distinct elements of an array, with first positions, inverse positions and counts.
 
-    NaN does not count as equal to itself. The arguments are those of `unique`.
+    NaN does not equal NaN. The arguments are those of `unique`.
     """
     return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
 
@@ -245,12 +245,12 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The distinct elements of two arrays together, in order.
+    """The distinct elements of two arrays in ascending order.
 
     Args:
       ar1, ar2: arrays.
       size: the number of elements to return; see `unique`.
-      fill_value: the value of the remaining elements of the result; the smallest element if None.
+      fill_value: the value of missing elements; the smallest element if None.
 
     >>> import primax as px
     >>> px.numpy.union1d(px.numpy.array([1, 2]), px.numpy.array([5, 2]))
@@ -265,7 +265,7 @@ def _vectors(function: str, ar1: Any, ar2: Any) -> list[Any]:
 
 
 def _by_numpy(function: str, ar1: Any, ar2: Any, **options: Any) -> Any:
-    """A function of NumPy of the values of two arrays."""
+    """Apply a function of NumPy to the values of two arrays."""
     hosts = [
         concrete(function, name, x, "size")
         for name, x in zip(("ar1", "ar2"), _vectors(function, ar1, ar2), strict=True)
@@ -278,10 +278,10 @@ class _Together(NamedTuple):
 
     Attributes:
       values: the elements.
-      second: which of them are of the second array.
-      places: where they come from.
-      starts: which of them differ from the one before.
-      ends: which of them differ from the next.
+      second: whether each element is from the second array.
+      places: the position of each element in its array.
+      starts: whether each element differs from its predecessor.
+      ends: whether each element differs from its successor.
     """
 
     values: Any
@@ -306,9 +306,9 @@ def _together(function: str, ar1: Any, ar2: Any) -> _Together:
 
 
 def _chosen(mask: Any, size: int, fill_value: Any, *arrays: Any) -> tuple[list[Any], Any]:
-    """The elements where a mask is true, and which of them there are.
+    """The first `size` elements where a mask is true, and whether each of them exists.
 
-    The first array is filled with a value, or with its first element that is chosen, 0 if there is none.
+    Missing elements of the first array are `fill_value`; if None, the first chosen element, or 0 if there is none.
     """
     there = below(count_true(mask), size)
     if not get_aval(mask).shape[0]:
@@ -333,16 +333,16 @@ def intersect1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Array | tuple[Array, ...]:
-    """The distinct elements that are in both of two arrays, in order.
+    """The distinct elements that two arrays share, in ascending order.
 
     Args:
       ar1, ar2: arrays.
-      assume_unique: that the elements of each array are distinct; of those that are not, as many come back as equal the
-        next one of both arrays together.
-      return_indices: whether to return the positions of the first of each in both arrays too.
+      assume_unique: a promise that the elements of each array are distinct. If they are not, the result has an element
+        for each pair of equal neighbors in the sorted elements of both arrays.
+      return_indices: whether to return the first position of each element in both arrays too.
       size: the number of elements to return; see `unique`.
-      fill_value: the value that fills the result; None means the smallest element, or 0 if there is none. Positions are
-        filled with the length of the array.
+      fill_value: the value of missing elements; if None, the smallest element, or 0 if there is none. Missing positions
+        are the length of the array.
 
     >>> import primax as px
     >>> px.numpy.intersect1d(px.numpy.array([3, 2, 1]), px.numpy.array([2, 3]))
@@ -389,9 +389,9 @@ def setdiff1d(
 
     Args:
       ar1, ar2: arrays.
-      assume_unique: that the elements of `ar1` are distinct; then they keep their order.
+      assume_unique: a promise that the elements of `ar1` are distinct; the result then keeps their order.
       size: the number of elements to return; see `unique`.
-      fill_value: the value of the remaining elements of the result; 0 if None.
+      fill_value: the value of missing elements; 0 if None.
 
     >>> import primax as px
     >>> px.numpy.setdiff1d(px.numpy.array([3, 2, 1]), px.numpy.array([2]))
@@ -428,9 +428,10 @@ def setxor1d(
 
     Args:
       ar1, ar2: arrays.
-      assume_unique: that the elements of each array are distinct; those that are not count as being in both.
+      assume_unique: a promise that the elements of each array are distinct; repeated elements are then treated as
+        shared.
       size: the number of elements to return; see `unique`.
-      fill_value: the value that fills the result; None means the smallest element, or 0 if there is none.
+      fill_value: the value of missing elements; if None, the smallest element, or 0 if there is none.
 
     >>> import primax as px
     >>> px.numpy.setxor1d(px.numpy.array([3, 2, 1]), px.numpy.array([2, 5]))

@@ -1,4 +1,4 @@
-"""Reshaping, and permutation of axes."""
+"""Changes of shape, and permutations of axes."""
 
 from __future__ import annotations
 
@@ -39,31 +39,32 @@ __all__ = [
 
 
 def reshaped(a: Any, shape: tuple[int, ...]) -> Array:
-    """A reshaped array; no equation if it has the shape already."""
+    """Reshape an array; add no equation if the shape is unchanged."""
     return asarray(a) if get_aval(a).shape == shape else reshape_p.bind(a, new_sizes=shape, dimensions=None)
 
 
 def permuted(a: Any, order: tuple[int, ...]) -> Array:
-    """An array with permuted axes; no equation if the order does not change."""
+    """Permute the axes of an array; add no equation if the order is unchanged."""
     return asarray(a) if order == tuple(range(len(order))) else transpose_p.bind(a, permutation=order)
 
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
-    """An array with the same elements, in order, and another shape.
+    """Reshape an array; the order of elements is unchanged.
 
-    An array of NumPy stays one, of its own dtype, inside `jit` as well, as in JAX: its elements are known there.
+    A NumPy array is returned as a NumPy array of its own dtype, inside `jit` too, as in JAX: its values are known
+    there.
 
     Args:
       a: an array or a number.
-      shape: a sequence of sizes, or one size; one of them may be -1, and follows from the others.
-      order: "C" to read and fill the last axis fastest, "F" the first; "A" is "C", but for arrays of NumPy, for which
-        it is "F" if their first axis is the fastest in memory.
+      shape: a sequence of sizes, or one size; one of them may be -1, and is then computed.
+      order: "C" to read and write the last axis fastest, "F" the first axis; "A" is "F" for NumPy arrays whose first
+        axis is the fastest in memory, and "C" otherwise.
       copy: True always copies; otherwise the result may share memory, since arrays are immutable.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: the shapes have different numbers of elements.
-      ValueError: there is more than one -1, or `order` is neither "C" nor "F".
+      ValueError: several sizes are -1, or `order` is unknown.
 
     >>> import primax as px
     >>> px.numpy.reshape(px.numpy.arange(6), (2, -1))
@@ -82,7 +83,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
 
 
 def _reshape(a: Any, shape: Any, order: str, copy: bool | None) -> Array:
-    """`reshape`, to an array of primax for one of NumPy too."""
+    """`reshape`; the result is an array of primax even for a NumPy array."""
     own = aval_of("reshape", a, "a").shape
     if read_copy("reshape", copy):
         a = asarray(a, copy=True)
@@ -120,7 +121,7 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
 
 
 def reshape_method(x: Any, *shape: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Array:
-    """`reshape` with the sizes as one argument or several."""
+    """`reshape` with the sizes as one argument or as several."""
     sizes = shape[0] if len(shape) == 1 else shape
     if out_sharding is not None:
         return with_out_sharding("reshape", lambda x: _reshape(x, sizes, order, copy), (x,), out_sharding)
@@ -133,7 +134,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
 
     Args:
       a: an array or a number.
-      order: "C" to read the last axis fastest, "F" the first.
+      order: "C" to read the last axis fastest, "F" the first axis.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
     """
     if out_sharding is not None:
@@ -144,11 +145,11 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
 
 
 def transpose(a: Any, axes: Any = None) -> Array:
-    """An array with its axes in another order.
+    """Permute the axes of an array.
 
     Args:
       a: an array.
-      axes: for each axis of the result which axis of `a` it is; the reverse order if None.
+      axes: for each axis of the result, the axis of `a`; the reverse order if None.
 
     Raises:
       ValueError: `axes` is not a permutation of the axes.
@@ -167,7 +168,7 @@ def transpose(a: Any, axes: Any = None) -> Array:
 
 
 def transpose_method(x: Any, *axes: Any) -> Array:
-    """`transpose` with the axes as one argument or several."""
+    """`transpose` with the axes as one argument or as several."""
     if not axes or (len(axes) == 1 and axes[0] is None):
         return transpose(x)
     return transpose(x, axes[0] if len(axes) == 1 and hasattr(axes[0], "__iter__") else axes)
@@ -209,15 +210,15 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 
 @one_program("source destination")
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
-    """An array with some axes moved; the others keep their order.
+    """Move axes; the other axes keep their order.
 
     Args:
       a: an array.
       source: an axis or a sequence of axes.
-      destination: where they are in the result; as many.
+      destination: the positions of these axes in the result, as many as there are sources.
 
     Raises:
-      ValueError: an axis is out of range or repeated; there are more sources than destinations, or fewer.
+      ValueError: an axis is out of range or repeated, or the numbers of axes differ.
 
     >>> import primax as px
     >>> px.numpy.moveaxis(px.numpy.ones((2, 3, 4)), 0, -1).shape
@@ -243,7 +244,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     Args:
       a: an array.
       axis: the axis to move.
-      start: before which axis; the rank of `a` moves it to the end.
+      start: the axis before which `axis` is moved; the rank of `a` moves it to the end.
 
     Raises:
       ValueError: an axis is out of range.
@@ -258,14 +259,14 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 
 
 def squeeze(a: Any, axis: Any = None) -> Array:
-    """An array without axes of length 1.
+    """Remove axes of length 1.
 
     Args:
       a: an array.
-      axis: an axis, a sequence of axes, or None for all of length 1.
+      axis: an axis, a sequence of axes, or None for all axes of length 1.
 
     Raises:
-      ValueError: an axis is out of range, repeated, or not of length 1.
+      ValueError: an axis is out of range or repeated, or its length is not 1.
     """
     shape = aval_of("squeeze", a, "a").shape
     if axis is None:
@@ -280,11 +281,11 @@ def squeeze(a: Any, axis: Any = None) -> Array:
 
 @one_program("axis")
 def expand_dims(a: Any, axis: Any) -> Array:
-    """An array with additional axes of length 1.
+    """Add axes of length 1.
 
     Args:
       a: an array or a number.
-      axis: where the new axis is in the result, or a sequence of such places.
+      axis: the position of the new axis in the result, or a sequence of positions.
 
     Raises:
       ValueError: an axis is out of range or repeated.
@@ -302,7 +303,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      ValueError: the shape of `array` does not broadcast to it.
+      ValueError: the shape of `array` does not broadcast to `shape`.
 
     >>> import primax as px
     >>> px.numpy.broadcast_to(px.numpy.array([1, 2]), (2, 2))
@@ -329,7 +330,7 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
       args: arrays or numbers.
 
     Raises:
-      ValueError: their shapes do not broadcast.
+      ValueError: the shapes do not broadcast.
     """
     shape = broadcast_shapes(*[aval_of("broadcast_arrays", x, i).shape for i, x in enumerate(args)])
     return tuple([asarray(broadcast_to_shape(x, shape)) for x in args])
@@ -345,7 +346,7 @@ def atleast_1d(ary: Any, /) -> Array: ...
 @overload
 def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]: ...
 def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]:
-    """Arrays with axes of length 1 added so that each has at least one axis; a tuple if there are several."""
+    """Add axes of length 1 so that each array has at least one axis; a tuple for several arrays."""
     return _at_least("atleast_1d", arys, lambda shape: shape or (1,))
 
 
@@ -354,7 +355,7 @@ def atleast_2d(ary: Any, /) -> Array: ...
 @overload
 def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]: ...
 def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]:
-    """Arrays with leading axes of length 1 added so that each has at least two axes; a tuple if there are several."""
+    """Add leading axes of length 1 so that each array has at least two axes; a tuple for several arrays."""
     return _at_least("atleast_2d", arys, lambda shape: (1,) * (2 - len(shape)) + shape)
 
 
@@ -363,7 +364,7 @@ def atleast_3d(ary: Any, /) -> Array: ...
 @overload
 def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]: ...
 def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]:
-    """Arrays with axes of length 1 added so that each has at least three axes; a tuple if there are several.
+    """Add axes of length 1 so that each array has at least three axes; a tuple for several arrays.
 
     A vector of length n becomes (1, n, 1), a matrix of shape (m, n) becomes (m, n, 1).
     """
@@ -375,16 +376,16 @@ def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
-    """An array in another dtype.
+    """Convert an array to another dtype.
 
     Args:
       x: an array or a number.
       dtype: the dtype of the result.
-      copy: whether an array is copied that is of this dtype already.
-      device: where the result is; where `x` is if None.
+      copy: whether to copy an array that has the dtype already.
+      device: the device or sharding of the result; that of `x` if None.
 
     Raises:
-      TypeError: `dtype` is not a dtype that arrays may have.
+      TypeError: `dtype` is not a dtype of arrays.
     """
     aval_of("astype", x, "x")
     return place(asarray(asarray(x), dtype, copy=read_copy("astype", copy) or None), device)
@@ -392,7 +393,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 
 @one_program("new_shape")
 def resize(a: Any, new_shape: Any) -> Array:
-    """An array of a new shape with the elements of another array, repeated as often as needed.
+    """An array of a new shape with the elements of another one, repeated as often as needed.
 
     Args:
       a: an array or a number.

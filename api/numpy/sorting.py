@@ -44,7 +44,7 @@ _MOST_COMPARISONS = 1 << 16
 
 
 def _prepared(function: str, a: Any, axis: Any, kind: Any, order: Any) -> tuple[Any, int]:
-    """An array of rank 1 or more and the axis to sort along."""
+    """Convert to an array of rank 1 or more, and check the axis to sort along."""
     if kind is not None or order is not None:
         raise TypeError(f"{function}: kind and order must be None, got {kind!r} and {order!r}")
     aval_of(function, a)
@@ -63,14 +63,14 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Array:
-    """The elements of an array in order along an axis. NaN comes last.
+    """Sort the elements of an array along an axis; NaN comes last.
 
     Args:
       a: an array or a number.
       axis: the axis; None to ravel the array first.
       kind, order: None.
       stable: whether equal elements keep their order.
-      descending: whether the largest comes first.
+      descending: whether to sort in descending order.
 
     Raises:
       ValueError: the axis is out of range.
@@ -87,21 +87,21 @@ def sort(
 def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True) -> tuple[Any, Any]:
     """The largest or smallest elements along an axis, with their positions.
 
-    NaN counts as the largest. Of equal elements, the one that comes first is taken first.
+    NaN is the largest number. Equal elements are taken in their order.
 
     Args:
       a: an array of real numbers.
       k: the number of elements, from 0 to the length of the axis.
       axis: the axis.
       mode: "largest" or "smallest".
-      sorted: whether they are in order, which they are in any case.
+      sorted: ignored: the result is always sorted.
 
     Returns:
-      Two arrays of length `k` along the axis: the elements, from the largest or smallest on, and their positions.
+      Two arrays with length `k` along the axis: the elements, the largest or smallest first, and their positions.
 
     Raises:
       TypeError: `a` is complex.
-      ValueError: `axis` is out of range, there are not `k` elements, or `mode` is another.
+      ValueError: `axis` is out of range, `k` is negative or exceeds the length of the axis, or `mode` is unknown.
 
     >>> import primax as px
     >>> px.numpy.top_k(px.numpy.array([3, 1, 2]), 2, mode="smallest")
@@ -148,7 +148,7 @@ def argsort(
       axis: the axis; None to ravel the array first.
       kind, order: None.
       stable: whether equal elements keep their order.
-      descending: whether the largest comes first.
+      descending: whether to sort in descending order.
       dtype: the dtype of the result; the default int dtype if None.
 
     Raises:
@@ -180,11 +180,11 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
     Args:
       keys: a sequence of arrays of one shape.
       axis: the axis.
-      batch_size: taken, and not used: all keys are compared at once.
+      batch_size: ignored.
 
     Raises:
-      TypeError: there are no keys.
-      ValueError: their shapes differ, or the axis is out of range.
+      TypeError: `keys` is empty.
+      ValueError: the shapes differ, or `axis` is out of range.
     """
     arrays = sequence("lexsort", "keys", keys)
     if not arrays:
@@ -202,7 +202,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
 
 
 def _kth(function: str, a: Any, kth: Any, axis: int) -> int:
-    """A position, counted from the front."""
+    """A position, counted from the front, after a check."""
     size = get_aval(a).shape[axis]
     found = integer(function, "kth", kth)
     if not -size <= found < size:
@@ -211,7 +211,7 @@ def _kth(function: str, a: Any, kth: Any, axis: int) -> int:
 
 
 def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
-    """What stands up to a position along an axis, and the rest."""
+    """Split along an axis after a position."""
     shape = get_aval(x).shape
     starts, ends = [0] * len(shape), list(shape)
     starts[axis] = ends[axis] = kth + 1
@@ -223,8 +223,7 @@ def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
 
 @one_program("kth axis")
 def partition(a: Any, kth: int, axis: int = -1) -> Array:
-    """A partially sorted array: the element at a position is that of the sorted array, and smaller elements come before
-    it.
+    """Partially sort an array: the element at position `kth` is that of the sorted array, and smaller ones precede it.
 
     Args:
       a: an array of rank 1 or more.
@@ -232,11 +231,11 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
       axis: the axis.
 
     Returns:
-      An array like `a`, in ascending order up to the position, and in descending order after it, as jax has it.
+      An array like `a`, in ascending order up to the position, and in descending order after it, as in jax.
 
     Raises:
-      TypeError: the position or the axis is not an integer.
-      ValueError: one of them is out of range.
+      TypeError: `kth` or `axis` is not an integer.
+      ValueError: `kth` or `axis` is out of range.
     """
     a, axis = _prepared("partition", a, axis, None, None)
     kth = _kth("partition", a, kth, axis)
@@ -246,7 +245,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
 
 @one_program("kth axis")
 def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
-    """The positions of the elements of `partition`, whose arguments it takes; after `kth` they ascend, as in jax."""
+    """The positions of the elements of `partition`, with its arguments; positions after `kth` ascend, as in jax."""
     a, axis = _prepared("argpartition", a, axis, None, None)
     kth = _kth("argpartition", a, kth, axis)
     first, rest = _split_after(argsort(a, axis), kth, axis)
@@ -255,7 +254,7 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
 
 @one_program("")
 def sort_complex(a: Any) -> Array:
-    """The elements of an array as complex numbers, in the order of real parts, then imaginary parts."""
+    """The elements of an array as complex numbers, sorted by real parts, then by imaginary parts."""
     out = sort(a, -1)
     return convert(out, get_aval(out), dtypes.canonicalize_dtype(dtypes.to_complex_dtype(get_aval(out).dtype)))
 
@@ -268,13 +267,12 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
       a: an array of rank 1, in ascending order.
       v: an array or a number.
       side: "left" for the first such position, "right" for the last.
-      sorter: the positions that bring `a` into ascending order, as `argsort` gives them, if it is not.
-      method: "scan" to halve the range, in a loop, or where there are few elements to compare every pair of them;
-        "scan_unrolled" for the same without a loop; "compare_all" to compare every pair in any case; "sort" to sort
-        all elements together.
+      sorter: the positions that sort `a`, as returned by `argsort`; None if `a` is sorted.
+      method: "scan" for a binary search in a loop, or for comparing all pairs if there are few; "scan_unrolled" for a
+        binary search without a loop; "compare_all" for comparing all pairs; "sort" for sorting all elements together.
 
     Returns:
-      Positions in the shape of `v`, of the default int dtype; int64 if `a` has 2^31 elements or more.
+      Positions in the shape of `v`, of the default int dtype, or of int64 if `a` has 2^31 elements or more.
 
     Raises:
       TypeError: `a` is not of rank 1.
@@ -321,7 +319,7 @@ def _by_comparing(a: Any, v: Any, side: str) -> Array:
 
 
 def _stands_before(x: Any, v: Any, side: str) -> Array:
-    """Whether elements of the sorted array stand before the places of others; NaN comes last."""
+    """Whether elements of the sorted array precede the position of v; NaN comes last."""
     before = (comparison.lt_p if side == "left" else comparison.le_p).bind(x, v)
     if not dtypes.is_floating(get_aval(x).dtype):
         return before
@@ -330,7 +328,7 @@ def _stands_before(x: Any, v: Any, side: str) -> Array:
 
 
 def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Array:
-    """The range that holds the place is halved until it is empty."""
+    """Binary search: halve the range of positions until it is empty."""
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     dtype = index_dtype(size)
     low, high = (broadcast_to_shape(dtype.type(bound), (count,)) for bound in (0, size))
@@ -360,7 +358,7 @@ def _by_unrolled_halving(a: Any, v: Any, side: str) -> Array:
 
 
 def _by_sorting(a: Any, v: Any, side: str) -> Array:
-    """Among all elements together, v comes behind those of a that are before it, and behind the smaller ones of v."""
+    """Sort all elements together: the rank of v, less the number of smaller elements of v, is its position in a."""
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     dtype = index_dtype(size + count)
     together = concatenate([v, a] if side == "left" else [a, v])
@@ -384,8 +382,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
     Args:
       x: an array or a number.
       bins: an array of rank 1, in ascending or descending order.
-      right: whether a bin includes its right end instead of its left one.
-      method: as in `searchsorted`.
+      right: whether bins include their right end instead of their left end.
+      method: see `searchsorted`.
 
     Raises:
       ValueError: `bins` is not of rank 1.
@@ -420,11 +418,11 @@ def isin(
 
     Args:
       element: an array or a number.
-      test_elements: the others, an array or a number.
-      assume_unique: without effect.
-      invert: whether to mark the elements that are not among them instead.
-      method: "compare_all" to compare every pair of elements, "binary_search" or "sort" to sort the others first;
-        "auto" to choose the cheaper one.
+      test_elements: the values to look for, an array or a number.
+      assume_unique: ignored.
+      invert: whether to return whether each element does not occur.
+      method: "compare_all" to compare all pairs; "binary_search" or "sort" to sort `test_elements` first; "auto" for
+        the cheaper one.
 
     Raises:
       ValueError: `method` is unknown.

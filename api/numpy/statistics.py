@@ -42,7 +42,7 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
 
 
 def _mean_dtypes(function: str, aval: Any, dtype: Any) -> tuple[Any, Any]:
-    """The dtype of the result, and the one to compute it in."""
+    """The dtype of the result, and the dtype of the computation."""
     out = read_dtype(dtype, function) if dtype is not None else dtypes.to_inexact_dtype(aval.dtype)
     out = dtypes.canonicalize_dtype(out)
     return out, FLOAT32 if is_half(out) else out
@@ -63,7 +63,7 @@ def mean(
     Args:
       a: an array or a number.
       axis: an axis, a sequence of axes, or None for all.
-      dtype: the dtype of the result; that of `a` if None, but floating for integers.
+      dtype: the dtype of the result; if None, that of `a`, or the default float dtype for integers.
       out: None.
       keepdims: whether the axes stay, with length 1.
       where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
@@ -122,16 +122,16 @@ def var(
     Args:
       a: an array or a number.
       axis: an axis, a sequence of axes, or None for all.
-      dtype: the dtype of the result; that of the real part of `a` if None, but floating for integers.
+      dtype: the dtype of the result; if None, that of the real part of `a`, or the default float dtype for integers.
       out: None.
-      ddof: a number subtracted from the number of elements to get the divisor.
+      ddof: the divisor is the number of elements minus `ddof`.
       keepdims: whether the axes stay, with length 1.
       where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
-      mean: the mean, with the axes kept, if it is known already.
-      correction: another name for `ddof`.
+      mean: the mean, with `axis` kept as length 1; computed if None.
+      correction: an alias of `ddof`.
 
     Raises:
-      ValueError: an axis is out of range or repeated; `ddof` and `correction` are both given.
+      ValueError: an axis is out of range or repeated, or both `ddof` and `correction` are given.
     """
     if out is not None:
         refuse_out("var")
@@ -170,7 +170,7 @@ def _variance_by(
     if keep is not None:
         keep = read_where(function, keep, get_aval(x).shape)
         x, keep = broadcast(function, [x, keep], scalars=False)
-        x = choose(keep, x, computed.type(0))  # so that derivatives do not meet what does not count
+        x = choose(keep, x, computed.type(0))  # ignored elements must not reach derivatives
     shape = get_aval(x).shape
     axes = read_axes(axis, len(shape), function)
     whole: Any = _count(shape, axes) if keep is None else _sum_of(cast(keep, computed), axes)
@@ -202,7 +202,7 @@ def _variance_by(
 
 
 def _variance_dtypes(function: str, aval: Any, dtype: Any) -> tuple[Any, Any]:
-    """The dtype of the result, which is real unless asked for otherwise, and the one to compute it in."""
+    """The dtype of the result, real by default, and the dtype of the computation."""
     if dtype is None:
         out, computed = _mean_dtypes(function, aval, None)
         return dtypes.canonicalize_dtype(dtypes.to_floating_dtype(out)), computed
@@ -215,7 +215,7 @@ def _variance_dtypes(function: str, aval: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def _divisor(whole: Any, ddof: Any, dtype: Any) -> Any:
-    """The number of elements less `ddof`, NaN where that is not positive."""
+    """The number of elements minus `ddof`; NaN if it is not positive."""
     if isinstance(whole, int) and isinstance(ddof, int | float):
         return dtype.type(whole - ddof if whole > ddof else math.nan)
     whole = dtype.type(whole) if isinstance(whole, int) else cast(whole, dtype)
@@ -236,7 +236,7 @@ def std(
     mean: Any = None,
     correction: Any = None,
 ) -> Array:
-    """The standard deviation of the elements along axes: the root of `var`, whose arguments it takes."""
+    """The standard deviation of the elements along axes: the square root of `var`, with its arguments."""
     if out is not None:
         refuse_out("std")
     found = _variance("std", a, axis, dtype, _degrees("std", ddof, correction), keepdims, where, mean)
@@ -252,16 +252,16 @@ def average(
     Args:
       a: an array or a number.
       axis: an axis, a sequence of axes, or None for all.
-      weights: an array of the shape of `a`, or of that of its axes `axis`; equal weights if None.
-      returned: whether to return the sums of the weights too.
+      weights: an array of the shape of `a`, or of the lengths of `axis`; equal weights if None.
+      returned: whether to return the sum of the weights too.
       keepdims: whether the axes stay, with length 1.
 
     Returns:
-      The means; a pair of the means and the sums of the weights if `returned`.
+      The mean; if `returned`, a pair of the mean and the sum of the weights.
 
     Raises:
-      TypeError: `weights` has another shape than `a`, and `axis` is None.
-      ValueError: `weights` has neither shape.
+      TypeError: `axis` is None and `weights` does not have the shape of `a`.
+      ValueError: `weights` has another shape.
     """
     aval = aval_of("average", a)
     axes = read_axes(axis, len(aval.shape), "average")
@@ -281,7 +281,7 @@ def average(
 
 
 def _aligned(weights: Any, own: tuple[int, ...], shape: tuple[int, ...], axis: Any) -> Array:
-    """Weights for the elements along axes, with axes of length 1 for the others."""
+    """Reshape weights to broadcast with the array, with length 1 for other axes."""
     if axis is None:
         raise TypeError(f"average: axis must be given where weights is not of the shape of a, {shape}, got {own}")
     axes = read_axes(axis, len(shape), "average")

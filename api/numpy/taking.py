@@ -1,4 +1,4 @@
-"""Reads and updates of elements by positions or masks."""
+"""Reads and updates of elements at positions or under masks."""
 
 from __future__ import annotations
 
@@ -67,16 +67,16 @@ def take(
       indices: the positions, an array of integers of any shape.
       axis: the axis, which the axes of `indices` replace; None to ravel the array first.
       out: None.
-      mode: what to do with positions out of range: 'fill' (the default) gives `fill_value`, and negative positions
-        count from the end; 'wrap' goes around, 'clip' takes the nearest, which is 0 for negative ones.
-      unique_indices: a promise that no position occurs twice.
-      indices_are_sorted: a promise that positions are in order.
-      fill_value: a number; by default NaN, or the smallest signed or greatest unsigned integer, or True.
+      mode: the treatment of positions out of range: 'fill' (the default) reads `fill_value`, and negative positions
+        count from the end; 'wrap' takes positions modulo the length; 'clip' clips them, negative ones to 0.
+      unique_indices: a promise that positions are unique.
+      indices_are_sorted: a promise that positions ascend.
+      fill_value: a number; by default NaN, the smallest signed integer, the greatest unsigned integer, or True.
 
     Raises:
-      TypeError: `indices` are not integers.
-      ValueError: the axis is out of range, or the mode is unknown.
-      IndexError: elements are taken where there are none.
+      TypeError: `indices` does not hold integers.
+      ValueError: `axis` is out of range, or `mode` is unknown.
+      IndexError: positions are given for an axis of length 0.
 
     >>> import primax as px
     >>> px.numpy.take(px.numpy.array([10., 20., 30.]), px.numpy.array([2, 0, 5]))
@@ -127,7 +127,7 @@ _taken = one_program(static=2)(_taken_by_operations)
 
 
 def _is_inside(position: Any, first: int, limit: int) -> bool:
-    """Whether positions are known, and all of them from `first` to `limit - 1`."""
+    """Whether positions are known and in [first, limit)."""
     if type(position) is int:
         return first <= position < limit
     known_now = isinstance(position, int | np.ndarray)
@@ -135,7 +135,7 @@ def _is_inside(position: Any, first: int, limit: int) -> bool:
 
 
 def _taken_on_host(a: Any, position: Any, axis: int, mode: GatherScatterMode) -> Any:
-    """The elements, copied on the host; None if some are out of range and read as a fill value."""
+    """The elements, copied on the host; None if a position is out of range and needs a fill value."""
     host = backend.host_value(a)
     size = host.shape[axis]
     if mode is _CLIP:
@@ -159,15 +159,16 @@ def take_along_axis(
 
     Args:
       arr: an array.
-      indices: the positions, an array of integers of the same rank; other axes than `axis` broadcast.
-      axis: the axis; None to ravel the array first, and then for `indices` of rank 1.
-      mode: what to do with positions out of range, as for `x.at[...].get`; 'fill' by default.
-      fill_value: what 'fill' gives; by default NaN, or the smallest signed or greatest unsigned integer, or True.
-      wrap_negative_indices: whether negative positions count from the end, as they do by default.
+      indices: the positions, an array of integers of the rank of `arr`; axes other than `axis` broadcast.
+      axis: the axis; None to ravel the array first, and `indices` then has rank 1.
+      mode: the treatment of positions out of range, as for `x.at[...].get`; 'fill' by default.
+      fill_value: the value for 'fill'; by default NaN, the smallest signed integer, the greatest unsigned integer, or
+        True.
+      wrap_negative_indices: whether negative positions count from the end; if False they are out of range.
 
     Raises:
-      TypeError: `indices` are not integers.
-      ValueError: ranks differ, shapes do not broadcast, the axis is out of range, or the mode is unknown.
+      TypeError: `indices` does not hold integers.
+      ValueError: ranks differ, shapes do not broadcast, `axis` is out of range, or `mode` is unknown.
 
     >>> import primax as px
     >>> px.numpy.take_along_axis(px.numpy.array([[1, 2], [3, 4]]), px.numpy.array([[0], [1]]), 1)
@@ -213,7 +214,7 @@ def take_along_axis(
 
 
 def _common_axis(function: str, argument: str, shape: Any, indices: Any, axis: int) -> int:
-    """An axis of two arrays whose other axes broadcast."""
+    """Apply a function along an axis of two arrays whose other axes broadcast."""
     if len(shape) != len(indices):
         raise ValueError(
             f"{function}: {argument} and indices must have one rank, got shapes {tuple(shape)} and {tuple(indices)}"
@@ -242,15 +243,15 @@ def put_along_axis(
 
     Args:
       arr: an array.
-      indices: the positions, an array of integers of the same rank; other axes than `axis` broadcast to those of
-        `arr`. Negative ones count from the end.
-      values: the values to put there, of a shape that broadcasts to that of `indices`.
-      axis: the axis; None to put into the raveled array.
+      indices: the positions, an array of integers of the rank of `arr`; axes other than `axis` broadcast to those of
+        `arr`. Negative positions count from the end.
+      values: the values to write; their shape broadcasts to that of `indices`.
+      axis: the axis; None to write to the raveled array.
       inplace: False.
-      mode: what to do with positions out of range, as for `x.at[...].set`; 'drop' by default.
+      mode: the treatment of positions out of range, as for `x.at[...].set`; 'drop' by default.
 
     Raises:
-      TypeError: `indices` are not integers.
+      TypeError: `indices` does not hold integers.
       ValueError: `inplace` is not False, ranks differ, shapes do not broadcast, or the axis is out of range.
 
     >>> import primax as px
@@ -287,14 +288,14 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
     Args:
       a: an array.
-      ind: their positions, integers.
-      v: the values to put there; repeated if there are fewer values than positions.
-      mode: what to do with positions out of range: 'wrap' goes around, 'clip' takes the nearest, which is 0 for
-        negative ones; by default the nearest is taken once negative ones have been counted from the end.
+      ind: positions in the raveled array, integers.
+      v: the values to write, repeated if there are fewer values than positions.
+      mode: the treatment of positions out of range: 'wrap' takes them modulo the size; 'clip' clips them, negative ones
+        to 0; None clips them after negative ones are counted from the end.
       inplace: False.
 
     Raises:
-      TypeError: `ind` are not integers.
+      TypeError: `ind` does not hold integers.
       ValueError: `inplace` is not False, or the mode is unknown.
 
     >>> import primax as px
@@ -328,11 +329,11 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     Args:
       arr: an array.
       mask: an array with the same number of elements; nonzero elements are true.
-      vals: the values; they begin again if there are too few.
+      vals: the values, repeated if there are too few.
       inplace: False.
 
     Raises:
-      ValueError: `inplace` is not False, `mask` is of another size, or there are no values.
+      ValueError: `inplace` is not False, `mask` has another size, or `vals` is empty.
 
     >>> import primax as px
     >>> px.numpy.place(px.numpy.arange(4), px.numpy.array([1, 0, 1, 1]), px.numpy.array([7, 8]), inplace=False)
@@ -360,14 +361,14 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     """For each index, the element of the array that it selects.
 
     Args:
-      a: integers.
-      choices: a sequence of arrays, or an array of them; all broadcast together, and with `a`.
+      a: integers: the number of a choice for each element.
+      choices: a sequence of arrays, or an array of choices along its first axis; all broadcast together with `a`.
       out: None.
-      mode: what to do with numbers that name none: 'raise', which traced numbers cannot do, 'wrap' or 'clip'.
+      mode: the treatment of numbers out of range: 'raise', which a traced `a` does not allow, 'wrap' or 'clip'.
 
     Raises:
-      TypeError: `a` are not integers.
-      ValueError: an index is out of range, there are no choices, or the mode is unknown.
+      TypeError: `a` does not hold integers.
+      ValueError: a number is out of range, `choices` is empty, or `mode` is unknown.
       ConcretizationTypeError: `a` is traced, and `mode` is 'raise'.
 
     >>> import primax as px
@@ -412,17 +413,16 @@ def compress(
     """The elements along an axis where a condition is true.
 
     Args:
-      condition: a vector; nonzero elements are true. If it is shorter than the axis, it is false beyond its end.
+      condition: a vector; nonzero elements are true. If it is shorter than the axis, missing elements are false.
       a: an array.
       axis: the axis; None to ravel the array first.
-      size: the number of elements to return, needed if `condition` is traced. Missing elements are filled with
-        `fill_value`.
+      size: the number of elements to return, which a traced `condition` needs. Missing elements are `fill_value`.
       fill_value: a number.
       out: None.
 
     Raises:
-      ValueError: `condition` is not of rank 1, or is true beyond the axis; the axis is out of range.
-      ConcretizationTypeError: `condition` is traced and there is no `size`.
+      ValueError: `condition` is not of rank 1, or is true beyond the end of the axis, or `axis` is out of range.
+      ConcretizationTypeError: `condition` is traced and `size` is None.
 
     >>> import primax as px
     >>> px.numpy.compress(px.numpy.array([True, False, True]), px.numpy.array([1, 2, 3]))

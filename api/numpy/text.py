@@ -1,4 +1,4 @@
-"""Arrays as text and in files."""
+"""Conversion of arrays to text, and files of arrays."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppres
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Array | np.lib.npyio.NpzFile:
-    """The array, or the arrays by name, that `save` or `savez` wrote. The arguments are those of `numpy.load`.
+    """Load the array, or the arrays by name, that `save` or `savez` wrote. The arguments are those of `numpy.load`.
 
-    NumPy's files do not name bfloat16; an array of two bytes of no other dtype is read as one of it.
+    NumPy's files do not record bfloat16: an array of a two-byte void dtype is read as bfloat16.
     """
     with naming("load"):
         found = np.load(file, *args, **kwargs)
@@ -56,7 +56,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Array | np.lib.npyio.NpzFile:
 
 
 def fromfile(file: Any, *args: Any, **kwargs: Any) -> Array:
-    """An array from the bytes of a file. The arguments are those of `numpy.fromfile`."""
+    """Read an array from the bytes of a file. The arguments are those of `numpy.fromfile`."""
     with naming("fromfile"):
         try:
             found = np.fromfile(file, *args, **kwargs)
@@ -66,6 +66,6 @@ def fromfile(file: Any, *args: Any, **kwargs: Any) -> Array:
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
-    """An array of the numbers in a text. The arguments are those of `numpy.fromstring`."""
+    """Read an array from the numbers in a text. The arguments are those of `numpy.fromstring`."""
     with naming("fromstring"):
         return asarray(np.fromstring(string, dtype, count, sep=sep))

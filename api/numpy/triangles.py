@@ -37,7 +37,7 @@ __all__ = [
 
 
 def _positions(shape: tuple[int, ...], k: int) -> tuple[Any, Any]:
-    """For each element of matrices its row, increased by k, and its column."""
+    """For each element of matrices, its row plus k, and its column."""
     rank = len(shape)
     rows = iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=rank - 2)
     columns = iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=rank - 1)
@@ -50,12 +50,12 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     Args:
       N: the number of rows.
       M: the number of columns, `N` if None.
-      k: which diagonal, counted to the right of the main one.
+      k: the diagonal: above the main one if positive, below if negative.
       dtype: the dtype; the default float dtype if None.
       device: the device or sharding of the result; if None, it is uncommitted on the default device.
 
     Raises:
-      TypeError: a number is not an integer, or `dtype` is not a dtype that arrays may have.
+      TypeError: a number is not an integer, or `dtype` is not a dtype of arrays.
 
     >>> import primax as px
     >>> px.numpy.eye(2, 3, 1)
@@ -109,7 +109,7 @@ def tril(m: Any, k: Any = 0) -> Array:
 
     Args:
       m: an array of shape (..., m, n).
-      k: which diagonal, counted to the right of the main one.
+      k: the diagonal: above the main one if positive, below if negative.
 
     Raises:
       ValueError: `m` is of rank 0 or 1.
@@ -134,14 +134,14 @@ def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Array:
 
     Args:
       a: an array of rank 2 or more.
-      offset: which diagonal, counted to the right of the main one.
+      offset: the diagonal: above the main one if positive, below if negative.
       axis1, axis2: the axes of the rows and of the columns.
 
     Returns:
-      An array without these axes, and with the elements of the diagonal along its last one.
+      An array without these axes, with the elements of the diagonal along a new last axis.
 
     Raises:
-      ValueError: an axis is out of range, or the two are one.
+      ValueError: an axis is out of range, or `axis1` and `axis2` are equal.
     """
     shape = aval_of("diagonal", a, "a").shape
     if len(shape) < 2:
@@ -155,7 +155,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Array:
 
 
 def last_diagonal(a: Any, k: int) -> Array:
-    """The diagonals over the last two axes: every (columns + 1)-th element in reading order."""
+    """The diagonals over the last two axes: every (columns + 1)-th element in row-major order."""
     *outer, rows, columns = get_aval(a).shape
     start = k if k >= 0 else -k * columns
     count = max(0, min(rows, columns - k) if k >= 0 else min(rows + k, columns))
@@ -178,10 +178,10 @@ def diag(v: Any, k: Any = 0) -> Array:
 
     Args:
       v: an array of rank 1 or 2.
-      k: which diagonal, counted to the right of the main one.
+      k: the diagonal: above the main one if positive, below if negative.
 
     Raises:
-      ValueError: `v` is of another rank.
+      ValueError: the rank of `v` is not 1 or 2.
 
     >>> import primax as px
     >>> px.numpy.diag(px.numpy.array([1, 2]))
@@ -204,7 +204,7 @@ def diag(v: Any, k: Any = 0) -> Array:
 
 
 def diagflat(v: Any, k: Any = 0) -> Array:
-    """The matrix with the elements of an array on a diagonal. The arguments are those of `diag`."""
+    """A matrix with the raveled elements of an array on a diagonal. The arguments are those of `diag`."""
     return diag(ravel(v), k)
 
 
@@ -214,13 +214,13 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
     Args:
       a: an array of rank 2 or more.
-      offset: which diagonal, counted to the right of the main one.
+      offset: the diagonal: above the main one if positive, below if negative.
       axis1, axis2: the axes of the rows and of the columns.
       dtype: the dtype of the result, as in `sum`.
       out: None.
 
     Raises:
-      ValueError: an axis is out of range, or the two are one.
+      ValueError: an axis is out of range, or `axis1` and `axis2` are equal.
     """
     return reductions.sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
@@ -234,7 +234,7 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
 
     Args:
       n: the number of rows.
-      k: which diagonal, counted to the right of the main one.
+      k: the diagonal: above the main one if positive, below if negative.
       m: the number of columns, `n` if None.
     """
     with naming("tril_indices"):

@@ -88,7 +88,7 @@ def document(function: Function, name: str, sentence: str, count: int, kinds: st
     function.__doc__ = (
         f"{sentence}\n\n"
         f"    Args:\n      {arguments}, {kinds}.\n\n"
-        f"    Raises:\n      TypeError: an argument is no array and no number, or not of such a dtype"
+        f"    Raises:\n      TypeError: an argument is neither an array nor a number, or has another dtype"
         f"{'; the shapes do not broadcast' if count == 2 else ''}.\n    "
     )
     return function
@@ -103,17 +103,17 @@ def to_inexact(dtype: Any) -> np.dtype[Any]:
 
 
 _ANY_NUMBER = "of any number dtype"
-_INEXACT = "of a floating or complex dtype; others are converted to a floating one"
+_INEXACT = "of a floating or complex dtype; integers are converted to a floating dtype"
 _REAL = "real; integers are converted to a floating dtype"
 _INTEGER = "of a boolean or integer dtype"
 
 
 def _unary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, to: Any = None) -> Function:
-    """A function of one argument, whose dtype is converted by `to` first."""
+    """A function of one argument, which is converted by `to` first."""
     bind = primitive.bind
     rule = RULES.get(name)
     bind_complex = bind if rule is None else of_complex(primitive, rule)
-    taken = _FLOAT32 if to is None or to(_FLOAT32) == _FLOAT32 else None  # as it is
+    taken = _FLOAT32 if to is None or to(_FLOAT32) == _FLOAT32 else None  # needs no conversion
 
     @one_program("")
     def converted(x: Any) -> Array:
@@ -206,13 +206,13 @@ add = _with_logic("add", arithmetic.add_p, bitwise.or_p, "x + y; the logical or 
 subtract = _binary("subtract", arithmetic.sub_p, "x - y.")
 multiply = _with_logic("multiply", arithmetic.mul_p, bitwise.and_p, "x * y; the logical and of booleans.")
 divide = _binary("divide", arithmetic.div_p, "x / y, which is never an integer.", _INEXACT, to_inexact)
-maximum = _binary("maximum", arithmetic.max_p, "The larger of x and y; NaN if either is.")
-minimum = _binary("minimum", arithmetic.min_p, "The smaller of x and y; NaN if either is.")
+maximum = _binary("maximum", arithmetic.max_p, "The larger of x and y; NaN if either is NaN.")
+minimum = _binary("minimum", arithmetic.min_p, "The smaller of x and y; NaN if either is NaN.")
 equal = _binary("equal", comparison.eq_p, "Whether x == y.", "of any dtype")
 not_equal = _binary("not_equal", comparison.ne_p, "Whether x != y.", "of any dtype")
 bitwise_and = _binary("bitwise_and", bitwise.and_p, "The bits that are set in both x and y.", _INTEGER)
 bitwise_or = _binary("bitwise_or", bitwise.or_p, "The bits that are set in x or in y.", _INTEGER)
-bitwise_xor = _binary("bitwise_xor", bitwise.xor_p, "The bits that are set in one of x and y.", _INTEGER)
+bitwise_xor = _binary("bitwise_xor", bitwise.xor_p, "The bits that are set in exactly one of x and y.", _INTEGER)
 left_shift = _binary("left_shift", bitwise.shift_left_p, "x * 2**y, by shifting bits.", _INTEGER, to_number)
 nextafter = _binary("nextafter", rounding.nextafter_p, "The next number from x towards y.", _REAL, to_inexact)
 arctan2 = _binary(
@@ -226,13 +226,13 @@ arctan2 = _binary(
 
 @one_program("")
 def right_shift(x: Any, y: Any, /) -> Array:
-    """x divided by 2**y and rounded down, by shifting bits.
+    """x divided by 2**y and rounded down, by a shift of bits.
 
     Args:
       x, y: arrays or numbers, of a boolean or integer dtype, of shapes that broadcast together.
 
     Raises:
-      TypeError: an argument is not of such a dtype; the shapes do not broadcast.
+      TypeError: an argument has another dtype, or the shapes do not broadcast.
     """
     x, y = operands("right_shift", x, y, to=to_number)
     signed = dtypes.is_signed_integer(get_aval(x).dtype)
@@ -278,7 +278,7 @@ def real(x: Any, /) -> Array:
 
 @one_program("")
 def imag(x: Any, /) -> Array:
-    """The imaginary part of x, zeros if x is real.
+    """The imaginary part of x; zeros if x is real.
 
     Args:
       x: an array or a number.
@@ -302,7 +302,7 @@ def conjugate(x: Any, /) -> Array:
 
 
 def absolute(x: Any, /) -> Array:
-    """The absolute value of x, real if x is complex.
+    """The absolute value of x; a complex x has a real one.
 
     Args:
       x: an array or a number, of any dtype.
@@ -329,7 +329,7 @@ def fabs(x: Any, /) -> Array:
 
 
 def positive(x: Any, /) -> Array:
-    """x itself.
+    """x, unchanged.
 
     Args:
       x: an array or a number.
@@ -349,7 +349,7 @@ def sign(x: Any, /) -> Array:
 @one_program(static=1)
 def _sign(x: Any) -> Array:
     out = arithmetic.sign_p.bind(x)
-    return choose(comparison.eq_p.bind(out, like(out, 0)), like(out, 0), out)  # of either zero the positive one
+    return choose(comparison.eq_p.bind(out, like(out, 0)), like(out, 0), out)  # positive zero for both zeros
 
 
 def require_real(function: str, *args: Any) -> None:
@@ -370,7 +370,7 @@ def _logarithm(name: str, base: int, keeps_weak: bool) -> Function:
         (x,) = promote(name, x, to=to_inexact)
         if not dtypes.is_complex(get_aval(x).dtype):
             return divide(exponential.log_p.bind(x))
-        # A quotient of complex numbers would be NaN where one part is infinite.
+        # A complex quotient would be NaN where a part is infinite.
         out = log(x)
         return arithmetic.complex_p.bind(divide(arithmetic.real_p.bind(out)), divide(arithmetic.imag_p.bind(out)))
 

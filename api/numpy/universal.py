@@ -54,13 +54,13 @@ Function = Callable[..., Any]
 class ufunc(partial):  # type: ignore[type-arg]
     """An elementwise function of arrays, with NumPy's ufunc methods.
 
-    A partial application of nothing, so that calling it costs no more than calling the function.
+    The base class `partial`, without bound arguments, makes a call as fast as a call of the function.
 
     Attributes:
       nin: the number of arguments.
       nout: the number of results.
-      nargs: the number of arguments, as `nin`: there is no argument `out`.
-      identity: the identity element of the function; None if there is none.
+      nargs: the number of arguments, `nin`: there is no argument `out`.
+      identity: the identity element of the function; None if it has none.
     """
 
     __name__: str
@@ -90,25 +90,25 @@ class ufunc(partial):  # type: ignore[type-arg]
         at: str | Function | None = None,
         reduceat: Function | None = None,
     ) -> ufunc:
-        """Gives a function of arrays its methods.
+        """Create a ufunc from a function of arrays.
 
         Args:
-          func: a function of arrays that works element by element.
+          func: an elementwise function of arrays.
           nin: the number of arguments.
           nout: the number of results.
           name: the name of the ufunc; by default that of `func`.
-          nargs: how many arguments to tell; `nin` if None, since there is no argument `out`.
-          identity: what changes nothing as an argument.
-          call: does what `func` does, better.
-          reduce: does what `reduce` does by default, better; called with all of its arguments.
-          accumulate: likewise.
-          at: likewise, called with the array, the indices, and the second argument if there is one; or the name of the
-            method of `x.at[...]` that does what `at` does.
-          reduceat: does what `reduceat` does by default.
+          nargs: the attribute `nargs`; `nin` if None.
+          identity: the identity element.
+          call: a faster function with the results of `func`.
+          reduce: a faster function with the results of the default `reduce`; called with all of its arguments.
+          accumulate: a faster function with the results of the default `accumulate`.
+          at: a faster function with the results of the default `at`, called with the array, the indices and, if there
+            is one, the second argument; or the name of a method of `x.at[...]`.
+          reduceat: a faster function with the results of the default `reduceat`.
 
         Raises:
-          TypeError: `func`, `reduce`, `accumulate`, `at` or `reduceat` is not callable, `nin` or `nout` not an integer,
-            `name` not a str.
+          TypeError: `func`, `reduce`, `accumulate`, `at` or `reduceat` is not callable, `nin` or `nout` is not an
+            integer, or `name` is not a str.
           ValueError: `nin` or `nout` is negative.
         """
         check_function("ufunc", "func", func)
@@ -165,7 +165,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         initial: Any = None,
         where: Any = None,
     ) -> Array:
-        """Combines all elements along an axis, from left to right.
+        """Combine all elements along an axis, from left to right.
 
         Args:
           a: an array.
@@ -173,13 +173,13 @@ class ufunc(partial):  # type: ignore[type-arg]
           dtype: the dtype of the result; that of the function's result if None.
           out: None.
           keepdims: whether the axis stays, with length 1.
-          initial: the value that is combined with the first element.
+          initial: a value to combine with the first element.
           where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
 
         Raises:
-          ValueError: the function has not two arguments and one result; the axis is out of range; there is nothing to
-            begin with: no elements for sure, no identity and no `initial`.
-          NotImplementedError: there are several axes.
+          ValueError: the function does not have two arguments and one result, `axis` is out of range, or there may be
+            no elements, no identity and no `initial`.
+          NotImplementedError: `axis` names several axes.
         """
         self._check_binary("reduce", out)
         if self._reduce is not None:
@@ -217,7 +217,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         return reshaped(total, tuple([1 if i in axes else size for i, size in enumerate(shape)]))
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
-        """Combines elements cumulatively along an axis.
+        """Combine elements cumulatively along an axis.
 
         Args:
           a: an array.
@@ -226,7 +226,7 @@ class ufunc(partial):  # type: ignore[type-arg]
           out: None.
 
         Raises:
-          ValueError: the function has not two arguments and one result; the axis is out of range.
+          ValueError: the function does not have two arguments and one result, or `axis` is out of range.
         """
         self._check_binary("accumulate", out)
         if self._accumulate is not None:
@@ -247,20 +247,20 @@ class ufunc(partial):  # type: ignore[type-arg]
         return moveaxis(concatenate((first, others)), 0, 0 if axis is None else axis)
 
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
-        """Reduces parts of an array along an axis.
+        """Reduce slices of an array along an axis.
 
         Args:
           a: an array.
-          indices: where parts begin, known beforehand; each ends where the next begins, or after one element if that
-            is before it.
+          indices: the starts of slices, not traced. A slice ends where the next one starts; if that is not after its
+            own start, it has one element.
           axis: the axis.
           dtype: the dtype of the result.
           out: None.
 
         Raises:
-          ValueError: the function has not two arguments and one result; a position or the axis is out of range;
+          ValueError: the function does not have two arguments and one result, a position or `axis` is out of range, or
             `indices` is not of rank 1.
-          TypeError: `indices` are not known while a program is built.
+          TypeError: `indices` is traced.
         """
         self._check_binary("reduceat", out)
         if self._reduceat is not None:
@@ -284,7 +284,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         return concatenate(parts, axis)
 
     def outer(self, A: Any, B: Any, /) -> Array:
-        """Applies the function to all pairs of elements.
+        """Apply the function to all pairs of elements.
 
         Args:
           A, B: arrays; the axes of the result are those of A, then those of B.
@@ -294,11 +294,11 @@ class ufunc(partial):  # type: ignore[type-arg]
         return self(reshaped(A, (*shape, *[1] * rank)), B)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
-        """Applies the function to elements of an array, one after the other, and returns the changed array.
+        """Apply the function to elements of an array, one after another, and return the changed array.
 
         Args:
           a: an array.
-          indices: an index as in `a[indices]`; elements may be named more than once.
+          indices: an index as in `a[indices]`; an element may occur several times.
           b: the second argument, if the function has two.
           inplace: False, since arrays are immutable.
 
@@ -337,7 +337,7 @@ class ufunc(partial):  # type: ignore[type-arg]
             )
 
     def _rows(self, method: str, a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
-        """An array with the axis in front, and which axes these are."""
+        """The array with the axis in front, and the axes that this axis stands for."""
         rank = len(get_aval(a).shape)
         if axis is None:
             return ravel(a), tuple(range(rank))
@@ -347,7 +347,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         return moveaxis(a, axis, 0), (axis,)
 
     def _begins_nowhere(self, dtype: Any) -> bool:
-        """Whether the identity is an infinity that a floating dtype does not have."""
+        """Whether the identity is an infinity that the floating dtype lacks."""
         infinite = isinstance(self.identity, float) and np.isinf(self.identity)
         return bool(infinite) and dtypes.is_floating(dtype) and not dtypes.supports_inf(dtype)
 
@@ -359,13 +359,13 @@ class ufunc(partial):  # type: ignore[type-arg]
 
 
 def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """A ufunc from a function of single elements.
+    """Create a ufunc from a function of scalars.
 
     Args:
-      func: takes and returns arrays of rank 0.
+      func: a function that takes and returns arrays of rank 0.
       nin: the number of its arguments.
       nout: the number of its results.
-      identity: what changes nothing as an argument.
+      identity: the identity element.
 
     >>> import primax as px
     >>> px.numpy.frompyfunc(lambda x, y: x + 2 * y, 2, 1).reduce(px.numpy.arange(4))
@@ -377,7 +377,7 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) 
 
 
 def _without_start(reduce: Function, combine: Function) -> Function:
-    """The reduction of a ufunc by a function that knows no dtype and no element to begin with."""
+    """The reduction of a ufunc by a function that takes neither a dtype nor an initial value."""
 
     def reduced(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
         out = reduce(a, axis=axis, keepdims=keepdims, where=where)

@@ -19,15 +19,15 @@ _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 class Windows(NamedTuple):
-    """The windows of an index.
+    """The windows that an index reads.
 
     Attributes:
       indices: the index vectors.
       numbers: the dimension numbers of the gather.
-      sizes: the lengths of windows along all axes of the array.
-      shape: that of all windows together: of the indexed array, without new axes.
-      unique: whether it is known that no two windows overlap.
-      sorted: whether it is known that index vectors are in order.
+      sizes: the sizes of windows along all axes of the array.
+      shape: the shape of all windows together: that of the indexed array, without new axes.
+      unique: whether windows are known not to overlap.
+      sorted: whether index vectors are known to ascend.
     """
 
     indices: Any
@@ -39,10 +39,10 @@ class Windows(NamedTuple):
 
 
 def windows_of(index: Index, wrap: bool = True) -> Windows:
-    """The windows of an index.
+    """Convert an index to windows.
 
     Args:
-      index: resolved for the shape of an array.
+      index: an index resolved for the shape of an array.
       wrap: whether negative integers count from the end.
     """
     axes, advanced = index.axes, index.advanced or ()
@@ -52,7 +52,7 @@ def windows_of(index: Index, wrap: bool = True) -> Windows:
     shape: list[int] = []
     columns: list[
         tuple[int, Any, int]
-    ] = []  # an axis, positions along it, and which axis of all vectors is their first
+    ] = []  # an axis, positions along it, and the first batch axis of these positions
     begin = 0
     increasing = index.advanced is None
     for place in index.places:
@@ -92,7 +92,7 @@ def windows_of(index: Index, wrap: bool = True) -> Windows:
 def _stacked(
     columns: Sequence[tuple[int, Any, int]], batch: tuple[int, ...], shape: Sequence[int]
 ) -> np.ndarray | Array:
-    """Index vectors from the positions along each axis."""
+    """Stack positions along each axis to index vectors."""
     known = [_known(position, shape[axis]) for axis, position, _ in columns]
     if not any(x is None for x in known):
         dtype = _INT64 if any(shape[axis] >= 2**31 for axis, _, _ in columns) else _INT32
@@ -113,13 +113,13 @@ def _stacked(
 
 
 def _known(position: Any, size: int) -> Any:
-    """Positions that have a value now, brought so near to the axis that 32 bits hold them; None for others."""
+    """Positions on the host, clipped to one beyond the axis so that 32 bits hold them; None for traced positions."""
     if isinstance(position, Tracer | Array):
         return None
     if isinstance(position, np.ndarray | np.generic) and position.dtype != np.int64:
         limit = dtypes.iinfo(position.dtype).max  # uint64 and narrow dtypes may not hold the bounds
         position = np.minimum(position, min(size, limit)).astype(np.int64)
-    return np.minimum(np.maximum(position, -1), size)  # np.clip takes several times as long
+    return np.minimum(np.maximum(position, -1), size)  # np.clip is several times slower
 
 
 def common_dtype(found: Sequence[Any]) -> np.dtype[Any]:

@@ -38,8 +38,8 @@ def _window(function: Callable[[int], Any], sentence: str) -> Callable[[int], An
 
 
 bartlett = _window(np.bartlett, "The Bartlett window, a triangle.")
-blackman = _window(np.blackman, "The Blackman window, a sum of three cosines.")
-hamming = _window(np.hamming, "The Hamming window, a cosine on a pedestal.")
+blackman = _window(np.blackman, "The Blackman window, a sum of a constant and two cosines.")
+hamming = _window(np.hamming, "The Hamming window, a constant plus a cosine.")
 hanning = _window(np.hanning, "The Hann window, a raised cosine.")
 
 
@@ -48,7 +48,7 @@ def kaiser(M: int, beta: Any) -> Array:
 
     Args:
       M: the number of points.
-      beta: its shape, a number; the larger, the narrower.
+      beta: the shape, a number; a larger one gives a narrower window.
     """
     count = _count("kaiser", M)
     dtype = dtypes.default_float_dtype()

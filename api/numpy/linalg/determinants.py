@@ -71,14 +71,14 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
 
     Args:
       a: matrices of shape (..., n, n).
-      method: by which decomposition: "lu", None for the same, or "qr".
+      method: the factorization: "lu" or "qr"; None is "lu".
 
     Returns:
-      A pair `sign, logabsdet`: the determinant is `sign * exp(logabsdet)`. A complex sign has the absolute value 1;
-      for a singular matrix the sign is 0 and the logarithm minus infinity.
+      A pair `(sign, logabsdet)`: the determinant is `sign * exp(logabsdet)`. A complex sign has absolute value 1. For a
+      singular matrix the sign is 0 and the logarithm is -inf.
 
     Raises:
-      ValueError: the matrices are not square, or the method is unknown.
+      ValueError: the matrices are not square, or `method` is unknown.
     """
     if not among(method, (None, "lu", "qr")):
         raise ValueError(f"slogdet: method must be 'lu', 'qr' or None, got {method!r}")

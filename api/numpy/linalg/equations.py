@@ -1,4 +1,4 @@
-"""Systems of linear equations, and inverses."""
+"""Linear systems, least squares and inverses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def solve(a: Any, b: Any) -> Array:
       b: a vector of shape (n,), or matrices of shape (..., n, k); leading axes broadcast with those of `a`.
 
     Returns:
-      An array of shape (..., n) for a vector, else (..., n, k). Where a matrix is singular there are infinities
+      An array of shape (..., n) for a vector, else (..., n, k). The solution for a singular matrix has infinities
       or NaN.
 
     Raises:
@@ -65,7 +65,7 @@ def inv(a: Any) -> Array:
       a: matrices of shape (..., n, n).
 
     Returns:
-      An array of the shape of `a`; infinities or NaN where a matrix is singular.
+      An array of the shape of `a`; the result for a singular matrix has infinities or NaN.
 
     Raises:
       ValueError: the matrices are not square.
@@ -90,10 +90,10 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
 
     Args:
       a: matrices of shape (..., m, n).
-      rtol: singular values that are at most this times the greatest one are taken for zero; a number, or one for each
-        matrix. By default 10 max(m, n) times the spacing of numbers near 1.
+      rtol: singular values up to `rtol` times the largest one are treated as zero; a number, or one for each matrix. By
+        default 10 max(m, n) times the machine epsilon.
       hermitian: whether `a` is Hermitian.
-      rcond: another name of `rtol`.
+      rcond: an alias of `rtol`.
 
     Returns:
       An array of shape (..., n, m).
@@ -115,22 +115,22 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
 
 @one_program("rcond numpy_resid")
 def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tuple[Any, Any, Any, Any]:
-    """The X of the least norm among those that minimize the norm of a @ X - b.
+    """Minimize the norm of a @ X - b; of several solutions, return the one of least norm.
 
     Args:
       a: a matrix of shape (m, n).
       b: a vector of shape (m,), or a matrix of shape (m, k).
-      rcond: singular values below this times the greatest one are taken for zero; by default max(m, n) times the
-        spacing of numbers near 1, which is also what a negative one means.
-      numpy_resid: whether the sums of squares are empty where NumPy says so: if the rank is below n, or m <= n. Only
-        outside of `jit`.
+      rcond: singular values below `rcond` times the largest one are treated as zero; by default, and for negative
+        values, max(m, n) times the machine epsilon.
+      numpy_resid: whether the residuals are empty in the cases of NumPy: if the rank is below n, or m <= n. The
+        arguments must then not be traced.
 
     Returns:
-      X, the sums of squares that remain, for each column, the rank of `a`, and its singular values.
+      X, the sum of squared residuals of each column, the rank of `a`, and the singular values of `a`.
 
     Raises:
       TypeError: `a` is not a matrix, or `b` is not a vector or matrix.
-      ValueError: `a` and `b` differ in the number of rows.
+      ValueError: `a` and `b` differ in their numbers of rows.
     """
     a, b = inexact("lstsq", a, b)
     x, y = get_aval(a).shape, get_aval(b).shape
@@ -174,7 +174,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     """The inverse of an array with respect to `tensordot(..., ind)`.
 
     Args:
-      a: an array whose first `ind` axes have as many elements as the others.
+      a: an array whose first `ind` axes have as many elements as its other axes.
       ind: a positive integer.
 
     Raises:
@@ -198,12 +198,12 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     """The solution x of `tensordot(a, x, x.ndim) == b`.
 
     Args:
-      a: an array whose first axes are those of `b`; the others have as many elements.
+      a: an array whose first axes are those of `b`; its other axes have as many elements.
       b: an array.
-      axes: axes of `a` that are moved to its end first.
+      axes: axes of `a` to move to its end first.
 
     Raises:
-      ValueError: the axes of `a` that `b` does not have hold another number of elements.
+      ValueError: the other axes of `a` do not have as many elements as `b`.
     """
     a, b = inexact("tensorsolve", a, b)
     rank = len(get_aval(a).shape)

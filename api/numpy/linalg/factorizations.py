@@ -49,7 +49,7 @@ class EighResult(NamedTuple):
 
 
 class QRResult(NamedTuple):
-    """Orthonormal columns, and upper triangular matrices."""
+    """A matrix Q with orthonormal columns, and an upper triangular matrix R."""
 
     Q: Any
     R: Any
@@ -69,12 +69,12 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 
     Args:
       a: matrices of shape (..., n, n).
-      upper: whether to return upper triangular matrices U with a = U.T.conj() @ U; else lower triangular ones L with
-        a = L @ L.T.conj().
-      symmetrize_input: whether to take the mean of `a` and its adjoint first. If not, only one triangle is read.
+      upper: whether to return upper triangular matrices U with a = U.T.conj() @ U, instead of lower triangular matrices
+        L with a = L @ L.T.conj().
+      symmetrize_input: whether to replace `a` by the mean of `a` and its adjoint; if False, one triangle is ignored.
 
     Returns:
-      An array of the shape of `a`; NaN where a matrix is not positive definite.
+      An array of the shape of `a`; NaN for matrices that are not positive definite.
 
     Raises:
       ValueError: the matrices are not square.
@@ -110,11 +110,11 @@ def qr(a: Any, mode: str = "reduced") -> Array | QRResult:
     Args:
       a: matrices of shape (..., m, n); k is min(m, n).
       mode: "reduced" or "full" for Q of shape (..., m, k) and R of shape (..., k, n); "complete" for (..., m, m) and
-        (..., m, n); "r" for R of shape (..., k, n) alone; "raw" for what LAPACK returns: reflections, transposed, of
-        shape (..., n, m), and their factors, of shape (..., k).
+        (..., m, n); "r" for R of shape (..., k, n) alone; "raw" for LAPACK's result: transposed reflectors of shape
+        (..., n, m), and their factors of shape (..., k).
 
     Returns:
-      A pair, or an array if `mode` is "r".
+      A pair; for "r", an array.
 
     Raises:
       ValueError: the rank of `a` is below 2, or the mode is unknown.
@@ -146,8 +146,8 @@ def eig(a: Any) -> EigResult:
       a: matrices of shape (..., n, n).
 
     Returns:
-      A pair of complex arrays: eigenvalues of shape (..., n), and eigenvectors as the columns of (..., n, n). They
-      cannot be differentiated together; see `eigvals`, and `lax.linalg.eig`.
+      A pair of complex arrays: eigenvalues of shape (..., n), and eigenvectors as the columns of an array of shape
+        (..., n, n). The pair has no derivative; see `eigvals`, and `lax.linalg.eig`.
 
     Raises:
       ValueError: the matrices are not square.
@@ -186,11 +186,12 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
     Args:
       a: matrices of shape (..., n, n).
-      UPLO: which triangle is read: "L" or None for the lower one, "U" for the upper one.
-      symmetrize_input: whether to take the mean of `a` and its adjoint first; then both triangles matter.
+      UPLO: the triangle to read: "L" or None for the lower one, "U" for the upper one.
+      symmetrize_input: whether to replace `a` by the mean of `a` and its adjoint, which reads both triangles.
 
     Returns:
-      A pair: real eigenvalues of shape (..., n), ascending, and normalized eigenvectors as the columns of (..., n, n).
+      A pair: real eigenvalues of shape (..., n), ascending, and normalized eigenvectors as the columns of an array of
+        shape (..., n, n).
 
     Raises:
       ValueError: the matrices are not square, or `UPLO` is unknown.
@@ -209,8 +210,8 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
 
     Args:
       a: matrices of shape (..., n, n).
-      UPLO: which triangle is read: "L" or None for the lower one, "U" for the upper one.
-      symmetrize_input: whether to take the mean of `a` and its adjoint first; then both triangles matter.
+      UPLO: the triangle to read: "L" or None for the lower one, "U" for the upper one.
+      symmetrize_input: whether to replace `a` by the mean of `a` and its adjoint, which reads both triangles.
 
     Returns:
       A real array of shape (..., n).
@@ -260,15 +261,15 @@ def svd(
       a: matrices of shape (..., m, n).
       full_matrices: whether U and Vh are square; otherwise U has k = min(m, n) columns, and Vh has k rows.
       compute_uv: whether U and Vh are returned.
-      hermitian: whether `a` is Hermitian, so that its eigenvectors serve.
-      subset_by_index: which singular values and vectors to return: the first, and the one after the last.
+      hermitian: whether `a` is Hermitian; then `eigh` computes the result.
+      subset_by_index: the range `(start, stop)` of singular values and vectors to return; all if None.
 
     Returns:
-      A triple of U, the singular values, descending, and Vh; or the singular values alone, of shape (..., k).
+      A triple: U, the singular values in descending order, and Vh; or the singular values alone, of shape (..., k).
 
     Raises:
-      ValueError: the rank of `a` is below 2; it is not square although `hermitian`; `subset_by_index` is not a range of
-        singular values, or given together with `full_matrices`.
+      ValueError: the rank of `a` is below 2, `hermitian` is true and the matrices are not square, or `subset_by_index`
+        is out of range or combined with `full_matrices`.
 
     >>> import primax as px
     >>> px.numpy.linalg.svd(px.numpy.array([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False)

@@ -34,14 +34,14 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
     Args:
       x: an array.
-      ord: of a vector: 2 or None, inf, -inf, 0 for the number of elements that are not zero, or any other number p for
-        `sum(abs(x) ** p) ** (1 / p)`. Of a matrix: "fro" or None, "nuc", inf, -inf, 1, -1, 2 or -2.
-      axis: the axis of the vectors, or the two axes of the matrices. If None, `x` is one vector or matrix; with `ord`
-        None too it may have any rank, and is taken for a vector.
-      keepdims: whether these axes stay, with length 1.
+      ord: for vectors: 2 or None, inf, -inf, 0 for the number of nonzero elements, or any other number p for
+        `sum(abs(x) ** p) ** (1 / p)`. For matrices: "fro" or None, "nuc", inf, -inf, 1, -1, 2 or -2.
+      axis: the axis of the vectors, or the two axes of the matrices. If None, `x` is one vector or matrix; if `ord` is
+        None too, `x` has any rank and is raveled.
+      keepdims: whether these axes stay with length 1.
 
     Raises:
-      ValueError: the norm is unknown, or the axes are not one or two, in range and distinct.
+      ValueError: `ord` is unknown, or `axis` is not one or two distinct axes in range.
 
     >>> import primax as px
     >>> px.numpy.linalg.norm(px.numpy.array([3.0, 4.0]))
@@ -108,7 +108,7 @@ def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...]) -> Array:
 
 
 def _extreme(sizes: Any, axis: int, ord: Any) -> Array:
-    """The greatest along an axis for positive orders, the least for negative ones."""
+    """The maximum along an axis for positive orders, the minimum for negative ones."""
     return max_(sizes, axis=axis, initial=0) if ord > 0 else min_(sizes, axis=axis)
 
 
@@ -118,11 +118,11 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
 
     Args:
       x: an array of shape (..., m, n).
-      keepdims: whether the last two axes stay, with length 1.
+      keepdims: whether the last two axes stay with length 1.
       ord: "fro", "nuc", inf, -inf, 1, -1, 2 or -2.
 
     Raises:
-      ValueError: the rank of `x` is below 2, or the norm is unknown.
+      ValueError: the rank of `x` is below 2, or `ord` is unknown.
     """
     return norm(matrices("matrix_norm", x, "x"), ord, (-2, -1), keepdims)
 
@@ -132,9 +132,9 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
     Args:
       x: an array.
-      axis: the axis of the vectors, or several, which together are one; all if None.
-      keepdims: whether these axes stay, with length 1.
-      ord: 2, inf, -inf, 0 for the number of elements that are not zero, or any other number p for
+      axis: the axis of the vectors, or several axes that are raveled to one; all if None.
+      keepdims: whether these axes stay with length 1.
+      ord: 2, inf, -inf, 0 for the number of nonzero elements, or any other number p for
         `sum(abs(x) ** p) ** (1 / p)`.
 
     Raises:
@@ -161,13 +161,14 @@ def cond(x: Any, p: Any = None) -> Array:
 
     Args:
       x: matrices of shape (..., m, n); square unless `p` is None, 2 or -2.
-      p: the norm that is meant, as `ord` of `norm`; with 2 or None the greatest singular value divided by the least.
+      p: the order of the norm, as `ord` of `norm`; for None or 2, the result is the ratio of the largest to the
+        smallest singular value.
 
     Returns:
-      An array of shape (...); infinity where a matrix is singular.
+      An array of shape (...); infinity for singular matrices.
 
     Raises:
-      ValueError: the rank of `x` is below 2, it is empty, or not square where it must be.
+      ValueError: the rank of `x` is below 2, `x` is empty, or the matrices are not square and `p` needs it.
     """
     return _cond(x, p)
 
@@ -192,14 +193,13 @@ def _cond(x: Any, p: Any) -> Array:
 
 @one_program("hermitian")
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
-    """The ranks of matrices: the numbers of singular values that are not nearly zero.
+    """The ranks of matrices: the numbers of singular values above a tolerance.
 
     Args:
-      M: matrices of shape (..., m, n); of a vector or a number, whether one of its elements is not zero.
-      rtol: what counts as nearly zero, relative to the greatest singular value; by default max(m, n) times the spacing
-        of numbers near 1.
+      M: matrices of shape (..., m, n); a vector or a number has rank 0 if all elements are zero, and rank 1 otherwise.
+      rtol: the tolerance, relative to the largest singular value; by default max(m, n) times the machine epsilon.
       hermitian: whether `M` is Hermitian.
-      tol: the absolute tolerance, instead of `rtol`.
+      tol: the absolute tolerance; replaces `rtol`.
 
     Returns:
       An integer array of shape (...).
@@ -222,5 +222,5 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
 
 def _column(tolerance: Any) -> Any:
-    """A tolerance for each matrix as one for each of its singular values."""
+    """Add an axis to a tolerance for each matrix, so that it broadcasts over singular values."""
     return tolerance[..., None] if aval_of("matrix_rank", tolerance, "tol").shape else tolerance

@@ -13,15 +13,15 @@ __all__ = ["inexact", "matrices", "require_square", "square", "stacked"]
 
 
 def inexact(function: str, *arrays: Any) -> list[Any]:
-    """Operands in one floating or complex dtype."""
+    """Convert operands to one floating or complex dtype."""
     return promote(function, *arrays, to=to_inexact)
 
 
 def matrices(function: str, a: Any, argument: str = "a") -> Any:
-    """A stack of matrices of a floating or complex dtype.
+    """Convert to a stack of matrices of a floating or complex dtype.
 
     Raises:
-      ValueError: it has a rank below 2.
+      ValueError: the rank is below 2.
     """
     (a,) = inexact(function, a)
     if len(get_aval(a).shape) < 2:
@@ -30,10 +30,10 @@ def matrices(function: str, a: Any, argument: str = "a") -> Any:
 
 
 def square(function: str, a: Any, argument: str = "a") -> Any:
-    """A stack of square matrices of a floating or complex dtype.
+    """Convert to a stack of square matrices of a floating or complex dtype.
 
     Raises:
-      ValueError: it has a rank below 2, or the matrices have not as many rows as columns.
+      ValueError: the rank is below 2, or the matrices are not square.
     """
     a = matrices(function, a, argument)
     require_square(function, get_aval(a).shape, argument)
@@ -41,13 +41,13 @@ def square(function: str, a: Any, argument: str = "a") -> Any:
 
 
 def require_square(function: str, shape: tuple[int, ...], argument: str = "a") -> None:
-    """Raise unless a shape is one of square matrices."""
+    """Raise an error unless a shape is that of square matrices."""
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"{function}: {argument} must have as many rows as columns, got shape {shape}")
 
 
 def stacked(function: str, a: Any, b: Any) -> tuple[Any, Any]:
-    """Two stacks of matrices whose leading axes are broadcast together."""
+    """Broadcast the leading axes of two stacks of matrices."""
     x, y = get_aval(a).shape, get_aval(b).shape
     if x[:-2] == y[:-2]:
         return a, b

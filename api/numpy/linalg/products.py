@@ -1,4 +1,4 @@
-"""Products of matrices, and parts of them, along the last axes."""
+"""Products of matrices and vectors, diagonals and traces, along the last axes."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ __all__ = [
 
 @one_program("axis")
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    """The vector products of vectors of length 3.
+    """The cross products of vectors of length 3.
 
     Args:
-      x1, x2: arrays whose shapes broadcast together but for `axis`.
-      axis: that of the vectors.
+      x1, x2: arrays whose shapes broadcast except along `axis`.
+      axis: the axis of the vectors.
 
     Raises:
       ValueError: a vector is not of length 3.
@@ -57,7 +57,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 
     Args:
       x: an array of shape (..., m, n).
-      offset: which diagonal: above the main one if positive, below if negative.
+      offset: the diagonal: above the main one if positive, below if negative.
     """
     return triangles.diagonal(x, offset, -2, -1)
 
@@ -68,14 +68,14 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
     Args:
       x: an array of shape (..., m, n).
-      offset: which diagonal: above the main one if positive, below if negative.
-      dtype: of the sums.
+      offset: the diagonal: above the main one if positive, below if negative.
+      dtype: the dtype of the sums.
     """
     return triangles.trace(x, offset, -2, -1, dtype)
 
 
 def outer(x1: Any, x2: Any, /) -> Array:
-    """The products of every element of one vector with every element of another.
+    """The products of each element of one vector with each element of another.
 
     Args:
       x1, x2: arrays of rank 1.
@@ -104,9 +104,9 @@ def tensordot(
 
     Args:
       x1, x2: arrays.
-      axes: the number of last axes of `x1` and first axes of `x2` to sum over; or a pair of sequences of axes.
-      precision: as in `lax.dot_general`.
-      preferred_element_type: the dtype to accumulate in and to return, if not the common one.
+      axes: the number of axes to sum over, the last of `x1` and the first of `x2`; or a pair of sequences of axes.
+      precision: see `lax.dot_general`.
+      preferred_element_type: the dtype of accumulation and result; the common dtype if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
     """
     return linear.tensordot(
@@ -120,11 +120,11 @@ def tensordot(
 
 
 def matrix_power(a: Any, n: int) -> Array | None:
-    """Square matrices to an integer power.
+    """Raise square matrices to an integer power.
 
     Args:
       a: matrices of shape (..., m, m).
-      n: the power; if negative, that of the inverse.
+      n: the power; a negative one is a power of the inverse.
 
     Raises:
       TypeError: `n` is not an integer.
@@ -156,11 +156,11 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     """The product of several matrices, in the order that takes the fewest multiplications.
 
     Args:
-      arrays: two matrices or more, of which the first and the last may be vectors.
-      precision: as in `lax.dot_general`.
+      arrays: two or more matrices; the first and the last may be vectors.
+      precision: see `lax.dot_general`.
 
     Raises:
-      ValueError: there are fewer than two, or one of them is not a matrix.
+      ValueError: there are fewer than two arrays, or an inner one is not a matrix.
     """
     arrays = sequence("multi_dot", "arrays", arrays)
     found = promote("multi_dot", *arrays) if arrays else []
@@ -184,7 +184,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
 
 
 def _best_order(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """After which matrix to part each range of them, by dynamic programming over the sizes between."""
+    """For each range of matrices, where to split it for the fewest operations, by dynamic programming."""
     count = len(sizes) - 1
     cost = {(i, i): 0 for i in range(count)}
     order = {}
