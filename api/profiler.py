@@ -41,7 +41,7 @@ ProfileEvent = _jaxlib.profile_data.ProfileEvent
 ProfileLine = _jaxlib.profile_data.ProfileLine
 ProfilePlane = _jaxlib.profile_data.ProfilePlane
 
-_at_work: dict[str, Any] = {}  # the server, and the session of `start_trace`
+_at_work: dict[str, Any] = {}  # the active server, and the session of `start_trace`
 
 
 class TraceAnnotation(_jaxlib.profiler.TraceMe):  # type: ignore[misc]
@@ -80,12 +80,12 @@ def register_subprocess(pid: int, port: int) -> Any:
     """Include another process, which has called `start_server`, in traces of this process.
 
     Args:
-      pid: the number of the process.
-      port: where its server listens.
+      pid: the process id.
+      port: the port of its server.
 
     Raises:
-      TypeError: one of them is not an integer.
-      ValueError: `pid` is not positive, or `port` is not a port.
+      TypeError: `pid` or `port` is not an integer.
+      ValueError: `pid` is not positive, or `port` is not a valid port.
     """
     pid, port = integer("register_subprocess", "pid", pid), _port("register_subprocess", port)
     if not 0 < pid < 2**31:
@@ -98,8 +98,8 @@ def annotate_function(func: Callable[..., Any], name: str | None = None, **metad
 
     Args:
       func: the function.
-      name: what traces call it, if not its own name.
-      metadata: what each call is shown with.
+      name: the name in traces; the function's name if None.
+      metadata: metadata of each call.
 
     >>> annotate_function(abs, name="magnitude")(-3)
     3
@@ -119,15 +119,15 @@ class ProfileSession:
     """A trace that runs from its creation until `stop` or the end of its block.
 
     Args:
-      log_dir: the folder that it is written to, for TensorBoard or XProf; None if it is only returned.
-      create_perfetto_link: must be False; open the written trace at perfetto's page by hand.
-      create_perfetto_trace: whether `perfetto_trace.json.gz`, for that page, is written beside the trace.
+      log_dir: the folder for the trace, for TensorBoard or XProf; None to only return the trace.
+      create_perfetto_link: must be False; open the written trace at Perfetto's web page by hand.
+      create_perfetto_trace: whether to write `perfetto_trace.json.gz` for that page too.
       profiler_options: the options of the trace, a `ProfileOptions`.
 
     Raises:
-      TypeError: `log_dir` is not a path, or `profiler_options` are none.
+      TypeError: `log_dir` is not a path, or `profiler_options` is not a `ProfileOptions`.
       NotImplementedError: a link for Perfetto is requested.
-      ValueError: a file for Perfetto is requested without a folder.
+      ValueError: a file for Perfetto is requested and `log_dir` is None.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class ProfileSession:
         """End the trace, write it, and return the `ProfileData`.
 
         Raises:
-          RuntimeError: it has ended before.
+          RuntimeError: the session has ended.
         """
         if self._session is None:
             raise RuntimeError("ProfileSession.stop: the session must be at work, and it has ended")
@@ -178,7 +178,7 @@ class ProfileSession:
 
 
 def _write_for_perfetto(folder: Path) -> None:
-    """Write the newest trace below a folder once more, as Perfetto reads it: its events, and nothing about them."""
+    """Write the newest trace below a folder as Perfetto reads it: only its events."""
     written = max(folder.glob("plugins/profile/*/*.trace.json.gz"), key=lambda path: path.stat().st_mtime_ns)
     with gzip.open(written, "rb") as file:
         traced = json.load(file)
@@ -196,7 +196,7 @@ def start_trace(
     """Start a trace of the process, which `stop_trace` ends; see `ProfileSession`.
 
     Raises:
-      RuntimeError: one is at work already.
+      RuntimeError: a trace is active.
     """
     if "session" in _at_work:
         raise RuntimeError("start_trace: one trace must be at work at a time, and one is; call stop_trace first")
@@ -223,7 +223,7 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> Iterator[ProfileSession]:
-    """A block that is traced; see `ProfileSession`.
+    """Trace the process during a `with` block; see `ProfileSession`.
 
     >>> with trace() as session:
     ...     with TraceAnnotation("a block with a name"):
@@ -240,12 +240,12 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
     """Serve traces of this process at a port, and return the server; `stop_server` ends it.
 
     Args:
-      port: of this machine.
-      requires_backend: whether devices are started first, so that traces have them.
+      port: a port of this machine.
+      requires_backend: whether to start devices first, so that traces include them.
 
     Raises:
       TypeError: `port` is not an integer.
-      ValueError: `port` is not a port, or a server is at work already.
+      ValueError: `port` is not a valid port, or a server is active.
     """
     if "server" in _at_work:
         raise ValueError("start_server: one server must be at work at a time, and one is; call stop_server first")
@@ -260,7 +260,7 @@ def stop_server() -> None:
     """End the server.
 
     Raises:
-      ValueError: there is none.
+      ValueError: no server is active.
     """
     if "server" not in _at_work:
         raise ValueError("stop_server: a server must be at work, and none is; call start_server first")
@@ -271,7 +271,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     """A compressed memory profile of the devices, which `pprof` reads.
 
     Args:
-      backend: the platform, the default one if None.
+      backend: the platform; the default one if None.
     """
     return bytes(get_backend(backend).heap_profile())
 

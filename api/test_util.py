@@ -1,4 +1,4 @@
-"""Derivatives against finite differences, in one random direction."""
+"""Checks of derivatives against finite differences, in one random direction."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from primax.extend.core import dtypes, get_aval
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
 _STEP = 1e-4
-_STEP_OF_32_BITS = 1e-3  # in differences over a smaller step of values near 10, rounding alone is 1 %
-_MOST_ORDERS = 16  # each doubles the work
+_STEP_OF_32_BITS = 1e-3  # for smaller steps, the rounding of values near 10 alone is 1 %
+_MOST_ORDERS = 16  # each order doubles the work
 # The tolerances of values and of derivatives by differences: relative to the expected value, and absolute.
 _VALUES = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6, "float64": 1e-15, "complex128": 1e-15}
 _GRADIENTS = {
@@ -35,12 +35,12 @@ def _is_inexact(x: Any) -> bool:
 
 
 def _away_from_zero(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    """Numbers of either sign from 0.5 to 1.5, so that no element's error is lost in the tolerance."""
+    """Numbers with absolute values from 0.5 to 1.5, so that no element's error is below the tolerance."""
     return rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
 
 
 def _random_like(rng: np.random.Generator, x: Any) -> np.ndarray:
-    """A random direction at `x`; of type float0 where there is none."""
+    """A random direction at `x`; of dtype float0 if `x` has no derivatives."""
     aval = get_aval(x)
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, primax.float0)
@@ -99,7 +99,7 @@ def _require_close(got: Any, want: Any, atol: Any, rtol: Any, defaults: dict[str
 
 
 def _inner(xs: Any, ys: Any) -> float:
-    """The real part of the sum of products of elements, which is how tangents and cotangents pair."""
+    """The real part of the sum of products of elements: the pairing of tangents and cotangents."""
     pairs = zip(tree_util.tree_leaves(xs), tree_util.tree_leaves(ys), strict=True)
     return float(sum(np.sum(_wide(x) * _wide(y)).real for x, y in pairs if _is_inexact(x)))
 
@@ -110,7 +110,7 @@ def _widest(tree: Any) -> Any:
 
 
 def _precision(args: Any) -> float:
-    """The spacing of numbers near 1 in the least precise of the dtypes of arguments."""
+    """The machine epsilon of the least precise dtype of the arguments."""
     kinds = [get_aval(x).dtype for x in tree_util.tree_leaves(args) if _is_inexact(x)]
     return max([float(dtypes.finfo(kind).eps) for kind in kinds], default=0.0)
 
@@ -127,12 +127,13 @@ def check_jvp(
     """Compare a JVP with central differences, in one random direction.
 
     Args:
-      f: a function of arrays in any containers, which returns the same.
+      f: a function of pytrees of arrays that returns one.
       f_jvp: a function of a tuple of arguments and a tuple of tangents, with the results of `px.jvp`, such as
         `partial(px.jvp, f)`.
       args: the arguments.
       atol: the absolute tolerance of tangents; a number, a dictionary by dtype, or None for a number by dtype.
-      rtol: the tolerance relative to the expected value, in the same form.
+      rtol: the tolerance relative to the expected value; a number, a dictionary by dtype, or None for a number by
+        dtype.
       eps: the step.
       err_msg: the beginning of messages.
 
@@ -171,7 +172,7 @@ def check_vjp(
     """Compare a VJP with central differences, in one random direction and for one random cotangent.
 
     Args:
-      f: a function of arrays in any containers, which returns the same.
+      f: a function of pytrees of arrays that returns one.
       f_vjp: a function of the arguments with the results of `px.vjp`, such as `partial(px.vjp, f)`.
       args: the arguments.
       atol: the absolute tolerance of the product of cotangent and tangent; as for `check_jvp`.
@@ -221,17 +222,19 @@ def check_grads(
     """Compare derivatives with central differences, in random directions.
 
     Args:
-      f: a function of arrays in any containers, which returns the same.
+      f: a function of pytrees of arrays that returns one.
       args: the arguments.
-      order: up to which order; derivatives of second order are compared with differences of those of first order.
+      order: the highest order to check; derivatives of second order are compared with differences of those of first
+        order.
       modes: "fwd" for `px.jvp`, "rev" for `px.vjp`; higher orders mix them.
       atol: the absolute tolerance of derivatives; a number, a dictionary by dtype, or None for a number by dtype.
-      rtol: the tolerance relative to the expected value, in the same form.
+      rtol: the tolerance relative to the expected value; a number, a dictionary by dtype, or None for a number by
+        dtype.
       eps: the step; if None, 1e-4, or 1e-3 if the arguments have 32 bits or fewer.
 
     Raises:
       AssertionError: a derivative differs.
-      ValueError: a mode is another one, or the order above 16.
+      ValueError: a mode is unknown, or `order` is above 16.
 
     >>> import primax as px
     >>> px.test_util.check_grads(lambda x, y: px.numpy.sin(x) * y, (0.5, 2.0), order=2)

@@ -1,4 +1,4 @@
-"""Pytrees: nested containers of arrays, mapped, reduced, taken apart and put together."""
+"""Pytrees: nested containers of arrays; functions that map, reduce, flatten and unflatten them."""
 
 from primax.core.tree import static
 from primax.core.tree import tree_all as all

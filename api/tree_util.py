@@ -43,7 +43,7 @@ from primax.core.tree import (
 )
 
 default_registry = registry
-KeyEntry: TypeAlias = Hashable  # one step of a path: a `DictKey`, a `SequenceKey`, or whatever a class's own nodes give
+KeyEntry: TypeAlias = Hashable  # one step of a path: a `DictKey`, a `SequenceKey`, or a key of a registered class
 
 __all__ = [
     "DictKey",

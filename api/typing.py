@@ -19,8 +19,8 @@ class SupportsDType(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
 
 
-# The values that functions of arrays accept: arrays, NumPy arrays and scalars, Python numbers.
+# Values that functions of arrays accept: arrays, NumPy arrays and scalars, Python numbers.
 ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-# The values that are accepted as dtypes: a name, a scalar type such as `float` or `px.numpy.float32`, a dtype, an
-# object with one.
+# Values that are accepted as dtypes: a name, a scalar type such as `float` or `px.numpy.float32`, a dtype, an object
+# with a dtype.
 DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType

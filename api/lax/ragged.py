@@ -82,9 +82,7 @@ def ragged_dot(
     for name, x, rank in (("lhs", lhs, 2), ("rhs", rhs, 3)):
         if len(get_aval(x).shape) != rank:
             raise TypeError(f"ragged_dot: {name} must have rank {rank}, got {get_aval(x).str_short()}")
-    return ragged_dot_general(
-        lhs, rhs, group_sizes, _MATRICES, precision, preferred_element_type, group_offset, out_sharding
-    )
+    return ragged_dot_general(lhs, rhs, group_sizes, _MATRICES, precision, preferred_element_type, group_offset)
 
 
 def ragged_dot_general(
@@ -97,7 +95,7 @@ def ragged_dot_general(
     group_offset: None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Products along groups of the elements of one dimension of an array, the ragged one.
+    """`dot_general` for groups of the elements of one dimension of `lhs`, the ragged dimension.
 
     If the ragged dimension is neither a batch dimension nor contracted, `rhs` has a group dimension, and each group of
     `lhs` is multiplied by its part of `rhs`. If it is contracted, the result has a leading group dimension with the
@@ -106,8 +104,8 @@ def ragged_dot_general(
     Args:
       lhs: an array.
       rhs: an array.
-      group_sizes: integers of shape (g,), the sizes of groups. If these vary, leading dimensions: the batch dimensions,
-        and the dimensions of the ragged dimension's kind that precede it.
+      group_sizes: integers of shape (g,), the sizes of groups; if sizes vary, with leading dimensions: the batch
+        dimensions, and the dimensions of the ragged dimension's kind that precede it.
       ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.

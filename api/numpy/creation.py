@@ -116,7 +116,7 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Converts a value to an array; an array is returned unchanged.
+    """Convert a value to an array; an array is returned unchanged.
 
     Args:
       a: an array, a number, or nested sequences of them.
@@ -149,7 +149,7 @@ def array(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Converts a value to an array; an array is copied.
+    """Convert a value to an array; an array is copied.
 
     Args:
       object: an array, a number, or nested sequences of them.

@@ -147,8 +147,7 @@ def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
 
 
 def _is_integer(y: Any) -> bool:
-    return isinstance(y, int) or (isinstance(y, np.generic) and y.dtype.kind in "iu")  # np.timedelta64 is np.integer
-    too
+    return isinstance(y, int) or (isinstance(y, np.generic) and y.dtype.kind in "iu")  # timedelta64 is np.integer
 
 
 def power(x: Any, y: Any, /) -> Array:

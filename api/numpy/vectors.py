@@ -50,9 +50,7 @@ def windows_of(index: Index, wrap: bool = True) -> Windows:
     offset: list[int] = []
     batch: list[int] = []
     shape: list[int] = []
-    columns: list[
-        tuple[int, Any, int]
-    ] = []  # an axis, positions along it, and the first batch axis of these positions
+    columns: list[tuple[int, Any, int]] = []  # an axis, positions along it, and the first batch axis of these positions
     begin = 0
     increasing = index.advanced is None
     for place in index.places:

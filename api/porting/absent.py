@@ -1,4 +1,4 @@
-"""Names of JAX that primax does not have: errors that say so, placeholders that raise when used, and their count."""
+"""Names of JAX that primax does not have: their errors, their placeholders, and a count of their uses."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from primax.porting.table import table
 
 __all__ = ["AbsentModuleError", "AbsentNameError", "REPORT", "Use", "merged_report", "placeholder", "record", "uses"]
 
-REPORT = "PRIMAX_AS_JAX_REPORT"  # the variable that names the file to which uses are added
+REPORT = "PRIMAX_AS_JAX_REPORT"  # the environment variable with the file to which uses are appended
 _OWN = (os.path.dirname(os.path.abspath(__file__)), "<frozen importlib")
 
 
 class AbsentNameError(AttributeError):
-    """A name of JAX was used that primax does not have."""
+    """A program used a name of JAX that primax does not have."""
 
 
 class AbsentModuleError(ModuleNotFoundError):
-    """A module of JAX was imported that primax does not have."""
+    """A program imported a module of JAX that primax does not have."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ def record(name: str) -> str:
         if use is None:
             use = _uses[name] = Use(0, _place())
         use.count += 1
-        if use.count & (use.count - 1) == 0:  # a power of two, so that what is often asked for is seldom written
+        if use.count & (use.count - 1) == 0:  # a power of two, so that frequent uses are written rarely
             _flush(name, use)
     return f"{name} is not in primax: {table().explain(name)}"
 
@@ -66,7 +66,7 @@ def _place() -> str:
 
 
 class _Inert(type):
-    """The type of placeholders: classes that annotations, unions and `isinstance` take, and nothing else."""
+    """The type of placeholders: classes for annotations, unions and `isinstance` only."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         raise AbsentNameError(record(cls._jax_name))
@@ -87,7 +87,7 @@ class _Inert(type):
 
 
 def placeholder(name: str) -> Any:
-    """The placeholder of an inert name: no value is an instance of it, and calling it raises an error."""
+    """The placeholder of an inert name: no value is an instance, and a call raises an error."""
     last = name.rpartition(".")[2]
     return _Inert(last, (), {"_jax_name": name, "__module__": name.rpartition(".")[0]})
 

@@ -1,4 +1,4 @@
-"""Changes of a text at positions that a syntax tree gives."""
+"""Edits of a text at positions from a syntax tree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 class Edits:
     """A text and its pending changes.
 
-    Positions are counted in bytes of UTF-8 from the beginning, as syntax trees count them within a line.
+    Positions are byte offsets in UTF-8 from the start of the text, as syntax trees count them within a line.
     """
 
     text: str
@@ -29,11 +29,11 @@ class Edits:
         self._starts = [0, *accumulate(len(line) for line in _LINE.findall(self._data))]
 
     def start(self, node: ast.expr | ast.stmt | ast.alias) -> int:
-        """Where a node begins."""
+        """The position at which a node begins."""
         return self._starts[node.lineno - 1] + node.col_offset
 
     def end(self, node: ast.expr | ast.stmt | ast.alias) -> int:
-        """Where a node ends."""
+        """The position at which a node ends."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self._starts[node.end_lineno - 1] + node.end_col_offset
@@ -48,17 +48,17 @@ class Edits:
         return before if before.isspace() or not before else None
 
     def newline(self) -> str:
-        """How the lines of the text end."""
+        """The line ending of the text."""
         found = re.search(r"\r\n|\r|\n", self.text)
         return found[0] if found else "\n"
 
     def replace(self, start: int, end: int, text: str) -> None:
-        """Put a text in the place of another."""
+        """Replace the text between two positions."""
         if self.between(start, end) != text:
             self._changes[start, end] = self._changes.get((start, end), "") + text if start == end else text
 
     def result(self) -> str:
-        """The text with all changes."""
+        """The text with all edits."""
         data = self._data
         for (start, end), text in sorted(self._changes.items(), reverse=True):
             data = data[:start] + text.encode("utf-8") + data[end:]

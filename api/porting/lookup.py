@@ -18,7 +18,7 @@ def find(path: str) -> ModuleType | Array:
     """The object at a dotted path.
 
     Raises:
-      LookupError: there is nothing.
+      LookupError: there is no object at the path.
     """
     module, _, name = path.rpartition(".")
     if not module:
@@ -34,16 +34,16 @@ def find(path: str) -> ModuleType | Array:
 
 
 def _submodule(path: str) -> ModuleType | None:
-    """The module at a path that its package does not have as an attribute yet; None if there is none."""
+    """The submodule at a path that is not yet an attribute of its package; None if it does not exist."""
     try:
         found = importlib.util.find_spec(path) is not None
-    except (ModuleNotFoundError, ValueError):  # what lies above is no package
+    except (ModuleNotFoundError, ValueError):  # the parent is not a package
         return None
     return importlib.import_module(path) if found else None
 
 
 def candidates(name: str) -> Iterator[str]:
-    """The paths at which a name of JAX may be found, the best first."""
+    """The paths at which the counterpart of a name of JAX may be, the best first."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         row = table().modules.get(".".join(parts[:end]))
@@ -62,7 +62,7 @@ def resolve(name: str) -> Any:
     """The counterpart of a name of JAX.
 
     Raises:
-      LookupError: nothing does.
+      LookupError: the name has no counterpart.
     """
     for path in candidates(name):
         try:

@@ -1,4 +1,4 @@
-"""Modules named `jax...` with primax's objects, made when they are imported."""
+"""Modules named `jax...` with primax's objects, created at import."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RELEASE = table().release
 
 
 def _version_names(module: str) -> dict[str, Any]:
-    """The names of JAX's release, in modules that have them."""
+    """The version names of JAX, for modules that have them."""
     info = tuple(map(int, _RELEASE.split(".")))
     names = {"__version__": _RELEASE, "__version_info__": info}
     if module == "jax":
@@ -40,15 +40,15 @@ def _is_there(name: str) -> bool:
     return True
 
 
-_held_names: Any = vars(ModuleType)["__dict__"].__get__  # of a module, without looking up the others
+_held_names: Any = vars(ModuleType)["__dict__"].__get__  # the names that are looked up already
 
 
 class JaxModule(ModuleType):
-    """A module of JAX: each name is looked up in the table when it is first used, all of them when `vars` is asked."""
+    """A module of JAX. The table resolves a name at its first use, and all names when `vars` asks for them."""
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        """The names, all that are public: some packages copy those of `jax.numpy`."""
+        """All public names: some packages copy those of `jax.numpy`."""
         for name in self.__all__:
             getattr(self, name)
         return _held_names(self)
@@ -86,7 +86,7 @@ class JaxModule(ModuleType):
 
 
 def _is_import(code: CodeType) -> bool:
-    """Whether code is what runs for `from module import name`, where an absent name is an ImportError with a reason."""
+    """Whether code runs `from module import name`, for which an absent name raises an ImportError with a reason."""
     return code.co_name == "_handle_fromlist" and code.co_filename.startswith("<frozen importlib")
 
 
@@ -99,7 +99,7 @@ class _Release(Distribution):
         return f"Metadata-Version: 2.1\nName: jax\nVersion: {_RELEASE}\nSummary: primax, as jax\n"
 
     def locate_file(self, path: Any) -> NoReturn:
-        raise FileNotFoundError(f"{path}: jax is not installed, primax stands in for it")
+        raise FileNotFoundError(f"{path}: jax is not installed; primax stands in for it")
 
 
 class JaxFinder(MetaPathFinder, Loader):
@@ -115,7 +115,7 @@ class JaxFinder(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self, origin=primax.__file__, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return JaxModule(spec.name, f"{spec.name}, which primax stands in for.")
+        return JaxModule(spec.name, f"{spec.name}, as primax stands in for it.")
 
     def exec_module(self, module: ModuleType) -> None:
         _held_names(module).update(__file__=primax.__file__, **_version_names(module.__name__))

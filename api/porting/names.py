@@ -11,11 +11,11 @@ __all__ = ["Scope", "Use", "bindings", "is_jax", "uses_of"]
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A name, or a path of attributes, that starts at a name bound by an import of JAX.
+    """A name, or a path of attributes, whose first name an import of JAX binds.
 
     Attributes:
       node: the longest path of attributes.
-      root: the name it starts at.
+      root: the first name of the path.
       path: the name in JAX, as a dotted path.
     """
 
@@ -26,7 +26,7 @@ class Use:
 
 @dataclass(slots=True)
 class Scope:
-    """The meanings of the names of a scope: a path of JAX, or None for other objects."""
+    """The meanings of the names in a scope: a path of JAX, or None for another object."""
 
     outer: Scope | None = None
     is_class: bool = False
@@ -37,7 +37,7 @@ class Scope:
         return self if self.outer is None else self.outer.outermost()
 
     def look_up(self, name: str) -> str | None:
-        """The path of JAX that a name refers to here, or None."""
+        """The path of JAX that a name means in this scope, or None."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names and (scope is self or not scope.is_class):
@@ -47,16 +47,16 @@ class Scope:
 
 
 def is_jax(module: str | None) -> bool:
-    """Whether a module is JAX, or lies in it."""
+    """Whether a module is JAX or a module below it."""
     return (module or "").partition(".")[0] == "jax"
 
 
 def bindings(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str | None]]:
-    """The names that an import binds, each with the path of JAX that it means, or None."""
+    """The names that an import binds, each with its path of JAX, or None."""
     for alias in node.names:
         if isinstance(node, ast.Import):
             path = alias.name if alias.asname else alias.name.partition(".")[0]
-            ported = (alias.name, alias.asname) == ("primax", "jax")  # what `import jax` becomes
+            ported = (alias.name, alias.asname) == ("primax", "jax")  # the port of `import jax`
             yield alias.asname or path, "jax" if ported else path if is_jax(path) else None
         elif alias.name != "*":
             means = node.level == 0 and is_jax(node.module)
@@ -64,7 +64,7 @@ def bindings(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str | Non
 
 
 def uses_of(tree: ast.Module) -> Iterator[Use]:
-    """Every use of a name of JAX in a module, outermost paths only."""
+    """Every use of a name of JAX in a module, with the longest paths only."""
     scope = Scope()
     _bind(tree.body, scope)
     for statement in tree.body:
@@ -72,7 +72,8 @@ def uses_of(tree: ast.Module) -> Iterator[Use]:
 
 
 def _bind(body: list[ast.stmt] | list[ast.AST], scope: Scope) -> None:
-    """Enter what a body binds in its own scope. A name that JAX is imported as once means JAX in all of it."""
+    """Record the names that a body binds in its own scope. A name that any import binds to JAX means JAX in all of
+    it."""
     elsewhere: set[str] = set()
     for node in body:
         for name, path in _bound_by(node, elsewhere):
@@ -105,7 +106,7 @@ def _bound_by(node: ast.AST, elsewhere: set[str]) -> Iterator[tuple[str, str | N
 
 
 def _in_string(node: ast.expr, scope: Scope) -> Iterator[Use]:
-    """The uses in annotations that are strings, where these are written without escapes, on one line."""
+    """The uses in annotations that are strings on one line without escapes."""
     for string in ast.walk(node):
         if not isinstance(string, ast.Constant) or not isinstance(string.value, str):
             continue

@@ -1,4 +1,4 @@
-"""Rewriting of Jupyter notebooks for primax: all code cells as one program."""
+"""Rewriting of Jupyter notebooks for primax; all code cells are one program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAGIC = re.compile(r"\s*(?:[%!?]|[\w, ]+=\s*[%!]|[\w.]+\?{1,2}\s*$)")
 
 
 class _Cell:
-    """A cell of code whose lines that are no Python are set aside."""
+    """A code cell in which lines that are not Python are replaced."""
 
     def __init__(self, number: int, cell: dict[str, Any]) -> None:
         self.number = number
@@ -39,28 +39,28 @@ class _Cell:
         return f"{line[: len(line) - len(line.lstrip())]}{_LINE}{len(self.aside) - 1}"
 
     def restored(self, text: str) -> str:
-        """A text of the cell with the lines that were set aside."""
+        """A text of the cell, with the original lines in place of the replacements."""
         return re.sub(
             rf"^[ \t]*{re.escape(_LINE)}(\d+)$", lambda found: self.aside[int(found[1])], text, flags=re.MULTILINE
         )
 
     def replace(self, source: str) -> None:
-        """Put another source in the place of the cell's, as a string or lines as it was."""
+        """Replace the source of the cell, as a string or as lines, in its original form."""
         whole = isinstance(self.cell["source"], str)
         self.cell["source"] = source if whole else source.splitlines(keepends=True)
 
 
 def rewrite_notebook(text: str) -> Rewritten:
-    """Rewrite the cells of code of a notebook, which see each other's imports. Outputs and other cells stay.
+    """Rewrite the code cells of a notebook, which see each other's imports. Outputs and other cells are unchanged.
 
     Args:
       text: the notebook, in JSON.
 
     Returns:
-      What it became. Lines of remarks count from the first line of the first cell of code.
+      The rewritten notebook. Line numbers of remarks count from the first line of the first code cell.
 
     Raises:
-      SyntaxError: it is not a notebook of Python.
+      SyntaxError: `text` is not a notebook in Python.
     """
     try:
         notebook = json.loads(text)
@@ -75,7 +75,7 @@ def rewrite_notebook(text: str) -> Rewritten:
         cell.replace(cell.restored(source))
     starts = _starts(program)
     absent, notes = ([_moved(each, starts) for each in remarks] for remarks in (done.absent, done.notes))
-    notes += [Remark(0, f"cell {cell.number + 1}", "a cell that is no Python is left as it is") for cell in left]
+    notes += [Remark(0, f"cell {cell.number + 1}", "a cell that is not Python is left as it is") for cell in left]
     changed = any(cell.restored(cell.text) != _text_of(cell.cell) for cell in program)
     return Rewritten(_dumped(notebook, text) if changed else text, absent, notes)
 
@@ -93,7 +93,7 @@ def _text_of(cell: dict[str, Any]) -> str:
 
 
 def _split(text: str) -> Iterator[str]:
-    """The texts of the cells of a program. What was put before the first is part of it."""
+    """The texts of a program's cells. Imports added in front belong to the first cell."""
     parts = re.split(rf"^{re.escape(_CELL)}\d+\n", text, flags=re.MULTILINE)
     for i, part in enumerate(parts[1:]):
         body = part.removesuffix("\n") if i < len(parts) - 2 else part
@@ -101,7 +101,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _starts(cells: list[_Cell]) -> list[int]:
-    """The line of the program before the first line of each cell."""
+    """For each cell, the number of the program's lines before it."""
     starts, line = [], 0
     for cell in cells:
         line += 1
@@ -111,13 +111,13 @@ def _starts(cells: list[_Cell]) -> list[int]:
 
 
 def _moved(remark: Remark, starts: list[int]) -> Remark:
-    """A remark about a line of the program as one about a line of all cells of code, one below the other."""
+    """Convert a remark's line from the program's to the notebook's numbers, which count lines of all code cells."""
     markers = sum(start < remark.line for start in starts)
     return Remark(remark.line - markers, remark.name, remark.text)
 
 
 def _dumped(notebook: Any, text: str) -> str:
-    """A notebook in JSON, with the indentation that it had."""
+    """A notebook as JSON, with its original indentation."""
     indented = re.search(r"\n([ \t]+)\"", text)
     end = "\n" if text.endswith("\n") else ""
     return json.dumps(notebook, indent=indented[1] if indented else None, ensure_ascii=text.isascii()) + end

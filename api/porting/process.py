@@ -12,10 +12,10 @@ __all__ = ["install"]
 
 
 def install() -> None:
-    """Make `import jax` import primax from now on. A second call changes nothing.
+    """Make `import jax` import primax from now on. A second call has no effect.
 
     Raises:
-      ImportError: the real jax is imported already.
+      ImportError: the process has imported the real jax.
     """
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "jax" and not isinstance(module, JaxModule):
@@ -31,9 +31,9 @@ def install() -> None:
 
 
 def _give_parts() -> None:
-    """Give the sources of equations the parts that JAX's have: `traceback` and `name_stack`.
+    """Give sources of equations the parts that JAX's sources have: `traceback` and `name_stack`.
 
-    A source that no scope is around is a traceback object of jaxlib, whose class gets the two.
+    A source outside of scopes is a traceback object of jaxlib; its class gets both attributes.
     """
     kind: Any = type(current())
     kind.traceback = property(lambda self: self)

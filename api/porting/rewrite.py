@@ -25,7 +25,7 @@ _CODE = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True)
 class Remark:
-    """A remark about a line: a name of JAX without a counterpart and the remedy, or a text that was not changed."""
+    """A remark about a line: a name of JAX without a counterpart, with the remedy, or an unchanged text."""
 
     line: int
     name: str
@@ -37,9 +37,9 @@ class Rewritten:
     """The result of rewriting a source.
 
     Attributes:
-      text: the present source.
+      text: the rewritten source.
       absent: the names without a counterpart.
-      notes: what was seen and left: names of JAX in strings.
+      notes: other remarks, such as names of JAX in strings.
     """
 
     text: str
@@ -51,15 +51,15 @@ def rewrite(text: str) -> Rewritten:
     """Rewrite the source of a module.
 
     Args:
-      text: the source, with the ends of its lines as they are.
+      text: the source, with its original line endings.
 
     Returns:
-      What it became. Everything but imports of JAX and paths of attributes that start at them is as it was.
+      The rewritten source: only imports of JAX, and paths of attributes that start at them, change.
 
     Raises:
-      SyntaxError: the source is no Python.
+      SyntaxError: the source is not valid Python.
     """
-    mark = "\ufeff" if text.startswith("\ufeff") else ""  # of the order of bytes
+    mark = "\ufeff" if text.startswith("\ufeff") else ""  # the byte order mark
     body = text.removeprefix(mark)
     tree = _parsed(body)
     rewriter = _Rewriter(Edits(body))
@@ -82,7 +82,7 @@ def rewrite(text: str) -> Rewritten:
 
 def _parsed(text: str) -> ast.Module:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes in strings, say: they are the file's own affair
+        warnings.simplefilter("ignore")  # warnings about the file's own code, such as its escapes
         try:
             return ast.parse(text)
         except (ValueError, RecursionError, MemoryError) as error:
@@ -90,25 +90,25 @@ def _parsed(text: str) -> ast.Module:
 
 
 def _is_object(name: str) -> bool:
-    """Whether a module of JAX is in primax, and no module there, as distributions are."""
+    """Whether a module of JAX is an object in primax that is not a module, as distributions are."""
     path = ported_path(name) if is_jax(name) and is_module(name) else None
     return path is not None and not isinstance(find(path), ModuleType)
 
 
 def _as(path: str, name: str) -> str:
-    """One item of an import, which binds a name."""
+    """One item of an import that binds a name."""
     return path if path == name else f"{path} as {name}"
 
 
 @dataclass(slots=True)
 class _Rewriter:
-    """Collects the changes of one source."""
+    """Collects the edits of one source."""
 
     edits: Edits
     absent: list[Remark] = field(default_factory=list)
     notes: list[Remark] = field(default_factory=list)
     read: set[int] = field(default_factory=set)  # lines with uses in strings
-    modules: set[str] = field(default_factory=set)  # that paths start at, and which no import of the source binds
+    modules: set[str] = field(default_factory=set)  # modules that rewritten paths need and no import binds
 
     def tell_absent(self, node: ast.expr | ast.stmt | ast.alias, name: str) -> None:
         reason = table().reason(name) if table().is_public(name) else None
@@ -126,7 +126,7 @@ class _Rewriter:
         if objects:
             others = [text for alias, text in zip(node.names, texts, strict=True) if alias not in objects]
             lines = [f"import {', '.join(others)}"] if others else []
-            for alias in objects:  # modules in JAX
+            for alias in objects:  # modules in JAX, objects in primax
                 assert alias.asname is not None
                 module, _, name = str(ported_path(alias.name)).rpartition(".")
                 lines.append(f"from {module} import {_as(name, alias.asname)}")
@@ -136,7 +136,7 @@ class _Rewriter:
             self.edits.replace(self.edits.start(alias), self.edits.end(alias), text)
 
     def _item(self, alias: ast.alias, bound: set[str]) -> str:
-        """One item of an `import`, rewritten. What such items bind is entered into `bound`."""
+        """One rewritten item of an `import`; adds the names that it binds to `bound`."""
         before = self.edits.between(self.edits.start(alias), self.edits.end(alias))
         if not is_jax(alias.name):
             return before
@@ -149,10 +149,10 @@ class _Rewriter:
             items.append(path)
         new = ", ".join(item for item in items if item not in bound)
         bound.update(items)
-        return new or items[0]  # an item that the statement has already is said twice: it does no harm
+        return new or items[0]  # a repeated item is harmless
 
     def from_import(self, node: ast.ImportFrom) -> None:
-        """Rewrite `from jax... import ...`; what has no counterpart stays, in a statement of its own."""
+        """Rewrite `from jax... import ...`; names without a counterpart stay in a statement of their own."""
         assert node.module is not None
         if _is_object(node.module):
             self._from_object(node)
@@ -177,10 +177,10 @@ class _Rewriter:
         self._divide(node, homes)
 
     def _from_object(self, node: ast.ImportFrom) -> None:
-        """Bind names of what is a module in JAX and an object in primax."""
+        """Bind names of an object in primax that is a module in JAX."""
         assert node.module is not None
         if node.names[0].name == "*":
-            text = "it is an object in primax, which no `*` imports from; name what is used"
+            text = "it is an object in primax, from which `*` cannot import; import the names that you use"
             self.absent.append(Remark(node.lineno, node.module, text))
             return
         there = [alias for alias in node.names if ported_path(f"{node.module}.{alias.name}") is not None]
@@ -204,7 +204,7 @@ class _Rewriter:
         self.edits.replace(start, end, glue.join(statements))
 
     def _divide(self, node: ast.ImportFrom, homes: dict[int, tuple[str, str]]) -> None:
-        """Rewrite a statement whose items come from one or more modules now."""
+        """Rewrite a statement whose items are now in one or more modules."""
         count = Counter(module for module, _ in homes.values())
         main = max(count, key=lambda module: (count[module], bool(module), -len(module)))
         items = [_as(homes[at][1], alias.asname or alias.name) for at, alias in enumerate(node.names)]
@@ -230,7 +230,7 @@ class _Rewriter:
         self._insert(node, lines, comments)
 
     def _insert(self, node: ast.stmt, statements: list[str], comments: list[str]) -> None:
-        """Put statements before another, on lines of their own where that has one."""
+        """Put statements before another one, on lines of their own if it begins its line."""
         if not statements:
             return
         indentation = self.edits.indentation(node)
@@ -240,10 +240,10 @@ class _Rewriter:
         self.edits.replace(self.edits.start(node), self.edits.start(node), glue.join([*statements, ""]))
 
     def _take_out(self, node: ast.ImportFrom, at: int) -> list[str]:
-        """Take an item out of a statement of several lines, and its line if that has nothing else.
+        """Remove an item from a statement of several lines, and the item's line if it becomes empty.
 
         Returns:
-          The comment that stood behind the item.
+          The comment after the item.
         """
         start, end = self.edits.start(node.names[at]), self.edits.end(node.names[at])
         before = self.edits.between(self.edits.start(node), start)
@@ -256,10 +256,10 @@ class _Rewriter:
         assert space is not None
         end += len(behind[0].encode())
         alone = space[0] != before and space[0].startswith(("\r", "\n"))
-        if behind["line"] is not None and not alone:  # other items of the line stay on it
+        if behind["line"] is not None and not alone:  # the line has other items
             end -= len(behind["line"].encode())
             start -= len(space[0].encode())
-        if behind["line"] is None and alone:  # the last line: the one before it ends as it did
+        if behind["line"] is None and alone:  # the last line: the line before keeps its ending
             start -= len(space[0].encode())
         self.edits.replace(start, end, "")
         return [] if behind["comment"] is None else [behind["comment"]]
@@ -272,7 +272,7 @@ class _Rewriter:
         self.edits.replace(start + first, start + first + len(found["module"].encode()), path)
 
     def use(self, use: Use) -> None:
-        """Rewrite a path of attributes that leads elsewhere in primax."""
+        """Rewrite a path of attributes whose counterpart has another path."""
         if self.edits.between(self.edits.start(use.root) - 1, self.edits.start(use.root)) in ('"', "'"):
             self.read.add(use.node.lineno)
         self._tell_release(use.node, use.path)
@@ -295,9 +295,9 @@ class _Rewriter:
             self.modules.add(path.rpartition(".")[0])
 
     def _tell_release(self, node: ast.expr | ast.alias, name: str) -> None:
-        """Note that a release is primax's own now, which programs may compare with one of JAX."""
+        """Note that a version is primax's own now; programs may compare it with a version of JAX."""
         if name in ("jax.__version__", "jax.__version_info__"):
-            self.notes.append(Remark(node.lineno, name, "it is the release of primax, and not of JAX, from now on"))
+            self.notes.append(Remark(node.lineno, name, "it is now the release of primax, not of JAX"))
 
     def options(self, tree: ast.Module, uses: list[Use]) -> None:
         """Report options that primax does not have: attributes of `jax.config`, and names in calls of its methods."""
@@ -314,7 +314,7 @@ class _Rewriter:
 
     def _tell_option(self, node: ast.expr, name: str) -> None:
         if not hasattr(config, name):
-            text = "there is no such option, and setting or reading it raises; leave the line out"
+            text = "the option does not exist, and setting or reading it raises an error; delete the line"
             self.absent.append(Remark(node.lineno, f"jax.config.{name}", text))
 
     def _root_path(self, use: Use) -> str:
@@ -326,7 +326,7 @@ class _Rewriter:
         return use.path.rsplit(".", depth)[0] if depth else use.path
 
     def _leaf(self, use: Use) -> tuple[ast.expr, str] | None:
-        """The longest part of a path that is a name of JAX: its node and path; None if that is the first name alone."""
+        """The longest part of a path that is a name of JAX, its node and path; None if that is only the first name."""
         root = self._root_path(use)
         nodes = []
         node = use.node
@@ -345,7 +345,7 @@ class _Rewriter:
         return None if leaf is None else (leaf, name)
 
     def strings(self, tree: ast.Module) -> None:
-        """Report the strings with code for JAX, which are unchanged."""
+        """Report strings with code for JAX, which are not rewritten."""
         for node in ast.walk(tree):
             if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or node.lineno in self.read:
                 continue
@@ -355,7 +355,7 @@ class _Rewriter:
                 self.notes.append(Remark(node.lineno, "jax", "a string with code for JAX is left as it is"))
 
     def add_imports(self, tree: ast.Module) -> None:
-        """Import the modules that rewritten paths start at, before the first import of JAX."""
+        """Import the modules that rewritten paths need, before the first import of JAX."""
         imports = [
             node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) and _imports_jax(node)
         ]

@@ -1,4 +1,4 @@
-"""The source files of a path, with lossless reading and writing."""
+"""The source files below a path, read and written without loss."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Source:
 
 
 def python_files(paths: Iterable[str]) -> Iterator[Path]:
-    """The files that paths name: a file as it is, a folder with the `.py`, `.pyi`, `.ipynb` files below it, each once.
+    """The files at paths: a file itself, or the `.py`, `.pyi` and `.ipynb` files below a folder, without repetition.
 
-    Hidden folders, environments and links to folders are left out.
+    Hidden folders, virtual environments and links to folders are skipped.
 
     Raises:
-      FileNotFoundError: there is nothing at a path.
+      FileNotFoundError: a path does not exist.
     """
     seen: set[Path] = set()
     for name in paths:
@@ -62,7 +62,7 @@ def read(path: Path) -> Source:
     """Read a file in its declared encoding.
 
     Raises:
-      SourceError: it cannot be read, or is not in that encoding.
+      SourceError: the file cannot be read, or cannot be decoded.
     """
     try:
         data = path.read_bytes()
@@ -77,10 +77,10 @@ def read(path: Path) -> Source:
 
 
 def write(source: Source, text: str) -> None:
-    """Replace the text of a file, completely or not at all. Links and the file's mode stay.
+    """Replace the text of a file, completely or not at all. Links and the file's mode are kept.
 
     Raises:
-      SourceError: the file may not be written, has changed since it was read, or cannot hold the text.
+      SourceError: the file is not writable, has changed since it was read, or its encoding lacks a character.
     """
     real = source.path.resolve()
     try:

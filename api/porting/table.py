@@ -1,4 +1,4 @@
-"""The table of the counterparts of JAX's names, with reasons for missing ones."""
+"""The table of counterparts of JAX's names, with reasons for absent ones."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Module:
     """One module of JAX in the table.
 
     Attributes:
-      name: what JAX calls it.
-      to: the corresponding module of primax; None if a row of a parent module applies, or none does.
-      as_jax: a module of primax that is looked at first where primax stands in for JAX.
-      why: why primax has no such module.
+      name: the name of the module in JAX.
+      to: the corresponding module of primax; None if a row of a parent module applies, or if there is none.
+      as_jax: a module of primax that the stand-in for JAX searches first.
+      why: the reason why primax has no such module.
       names: names whose counterparts have other paths, and these paths.
       stand_ins: names with another counterpart in the stand-in for JAX, and its path.
-      notes: remarks on names that have a counterpart.
-      absent: names without a counterpart, and what to do.
+      notes: notes on names that have a counterpart.
+      absent: names without a counterpart, and their remedies.
       later: names that primax does not have yet.
-      inert: names without a counterpart that may be imported all the same: they raise where they are used.
+      inert: names without a counterpart that may be imported, and that raise an error when they are used.
     """
 
     name: str
@@ -63,8 +63,8 @@ class Table:
     """The counterparts of JAX's names in primax. Names are dotted paths, such as `jax.numpy.sin`.
 
     Attributes:
-      release: the release of JAX whose API primax is closest to, for `jax.__version__`.
-      newest: the release that the public names are from.
+      release: the release of JAX that primax is closest to, for `jax.__version__`.
+      newest: the release of JAX whose public names the table covers.
       modules: the modules of JAX that have rows, by name.
     """
 
@@ -73,9 +73,9 @@ class Table:
     modules: Mapping[str, Module]
 
     def counterpart(self, name: str) -> str | None:
-        """The counterpart of a name of JAX by the rows; None if they say that there is none.
+        """The counterpart of a name of JAX according to the rows; None if it has none.
 
-        That there is such a name in primax is not looked up.
+        This does not check that primax has the counterpart.
         """
         module, _, last = name.rpartition(".")
         row = self.modules.get(module)
@@ -92,7 +92,7 @@ class Table:
         return None
 
     def reason(self, name: str) -> str | None:
-        """The reason why a name of JAX, or its module, has no counterpart; None if the rows give none."""
+        """The reason why a name of JAX, or its module, has no counterpart; None if no row gives one."""
         for row, rest in self._above(name):
             first = rest.partition(".")[0]
             if first in row.names:
@@ -106,7 +106,7 @@ class Table:
         return None
 
     def explain(self, name: str) -> str:
-        """The reason why a name of JAX has no counterpart; always a text."""
+        """The reason why a name of JAX has no counterpart; never None."""
         reason = self.reason(name)
         if reason is not None:
             return reason
@@ -116,7 +116,7 @@ class Table:
         if self.is_public(name):
             return f"JAX {self.newest} has it, primax does not"
         if "._" in name:
-            return "it is private in JAX, and the table of names does not have it"
+            return "it is private in JAX, and the table does not have it"
         return f"JAX {self.newest} does not have it either"
 
     def note(self, name: str) -> str | None:
@@ -132,27 +132,27 @@ class Table:
         return (row is not None and last in row.inert) or self.is_inert_module(module)
 
     def is_inert_module(self, name: str) -> bool:
-        """Whether a module lies in one of which all names without a counterpart are inert, or is one."""
+        """Whether a module, or a module above it, has only inert names among those without a counterpart."""
         row, _ = next(self._above(f"{name}.x"), (None, ""))
         return row is not None and "*" in row.inert
 
     def is_listed(self, name: str) -> bool:
-        """Whether a name of a module has a row of its own, or is one of a module with private names."""
+        """Whether a name has a row of its own, or belongs to a module with private names."""
         module, _, last = name.rpartition(".")
         row = self.modules.get(module)
         return row is not None and (last in row.names or row.as_jax is not None)
 
     def names_of(self, module: str) -> tuple[str, ...]:
-        """The public names of a module of JAX; none if it is no such module."""
+        """The public names of a module of JAX; empty if there is no such module."""
         return public_names().get(module, ())
 
     def is_public(self, name: str) -> bool:
-        """Whether JAX has a public name, or module, of this path."""
+        """Whether a path is a public name or module of JAX."""
         module, _, last = name.rpartition(".")
         return name in public_names() or last in public_names().get(module, ())
 
     def _above(self, name: str) -> Iterator[tuple[Module, str]]:
-        """The rows of a module and of those that it lies in, the longest first, each with the rest of the name."""
+        """The rows of a module and of the modules above it, the longest path first, each with the rest of the name."""
         parts = name.split(".")
         for end in range(len(parts), 0, -1):
             row = self.modules.get(".".join(parts[:end]))
@@ -162,7 +162,7 @@ class Table:
 
 @cache
 def table() -> Table:
-    """The table of this primax."""
+    """The table of this release of primax."""
     data = tomllib.loads((files("primax.porting") / "table.toml").read_text(encoding="utf-8"))
     modules = [_module(row) for row in data["module"]]
     return Table(data["release"], data["names"], {module.name: module for module in modules})
@@ -170,6 +170,6 @@ def table() -> Table:
 
 @cache
 def public_names() -> dict[str, tuple[str, ...]]:
-    """The public names of the modules of JAX, as they were found in that release."""
+    """The public names of JAX's modules in the newest release that the table covers."""
     data = json.loads((files("primax.porting") / "names.json").read_text(encoding="utf-8"))
     return {module: tuple(names.split()) for module, names in data.items()}

@@ -1,4 +1,4 @@
-"""Random numbers, from keys."""
+"""Random numbers from keys."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from primax.random.interval import *
 from primax.random.inversion import *
 from primax.random.vectors import *
 
-Key = NewType("Key", Array)  # an array of keys of rank 0, for annotations
+Key = NewType("Key", Array)  # a key of rank 0, for annotations
 
 __all__ = [
     "Key",

@@ -34,11 +34,11 @@ _CUBE_ROOT = (
     (-0.0008426812, 0.00253001, 0.001060438),
     (9.780499e-05, -0.001450117, 0.001565326),
 )
-_STEPS = 4  # by which the parameter is raised first
+_STEPS = 4  # the number of steps by which the parameter is raised first
 
 
 def check_method(function: str, method: Any) -> bool:
-    """Whether draws may be approximate.
+    """Whether the method is "approximate".
 
     Raises:
       ValueError: `method` is neither "exact" nor "approximate".
@@ -57,7 +57,7 @@ def _horner(x: Any, coefficients: Any) -> Array:
 
 @sampler
 def gamma_numbers(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool) -> Array:
-    """Gamma variables, or their logarithms; those of a from those of a + 4, times powers of uniform numbers."""
+    """Gamma variables, or their logarithms: those for a + 4, times powers of uniform numbers."""
     working = np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype
     a = broadcast_to_shape(cast(a, working), shape)
     first, second = random_split(key, (2,))
@@ -84,7 +84,7 @@ def _normal_cdf(z: Any) -> Array:
 
 
 def _by_counting(z: Any, mean: Any) -> Array:
-    """For small means: how many of the first probabilities, summed, the normal variable exceeds."""
+    """For small means: the number of cumulative probabilities that the normal variable exceeds."""
     level = _normal_cdf(z)
     term = total = exp_p.bind(-mean, accuracy=None)
     count = cast(total < level, z.dtype)
@@ -96,7 +96,7 @@ def _by_counting(z: Any, mean: Any) -> Array:
 
 
 def _normal_quantile(k: Any, mean: Any) -> Array:
-    """The normal variable of as much probability as counts up to k.
+    """The normal quantile of the probability that the count is at most k.
 
     Source: D. B. Peizer and J. W. Pratt, "A normal approximation for binomial, F, beta, and other common, related tail
     probabilities, I" (1968).
@@ -118,7 +118,7 @@ def _normal_quantile(k: Any, mean: Any) -> Array:
 
 
 def _by_quantiles(z: Any, mean: Any) -> Array:
-    """For large means: by the expansion of E. A. Cornish and R. A. Fisher (1938), mended by two steps."""
+    """For large means: the expansion of E. A. Cornish and R. A. Fisher (1938), corrected by two steps."""
     root = sqrt_p.bind(mean, accuracy=None)
     square = z * z
     start = mean + root * z - 2 / 3 + square / 6.0 + z * (1.0 - square) / (72.0 * root) + 0.6

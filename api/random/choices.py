@@ -1,4 +1,4 @@
-"""Permutations and choices of given elements."""
+"""Random permutations and choices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _GREATEST_BITS = 2**32 - 1
 
 @sampler
 def _shuffled(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Array:
-    """Elements along an axis in random order: sorted by random bits, as often as makes equal ones unlikely."""
+    """Shuffle elements along an axis: sort by random bits, repeatedly so that equal bits are unlikely."""
     size = prod(shape)
     for _ in range(ceil(3 * log(max(1, size)) / log(_GREATEST_BITS))):
         key, bits = random_split(key, (2,))
@@ -55,18 +55,18 @@ def _permutation(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Array:
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
-    """Permutes elements randomly.
+    """Permute elements randomly.
 
     Args:
       key: a random key.
       x: an array, or an integer n for the numbers 0, 1, ..., n - 1.
-      axis: the axis along which elements are moved.
-      independent: whether each line along the axis gets an order of its own.
+      axis: the axis along which elements are permuted.
+      independent: whether each vector along the axis gets its own permutation.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, or `x` is neither an array nor an integer.
-      ValueError: `key` is several keys, or `axis` is out of range.
+      ValueError: `key` is an array of keys, or `axis` is out of range.
 
     >>> import primax as px
     >>> px.random.permutation(px.random.key(0), 5).tolist()
@@ -87,7 +87,7 @@ def _count(function: str, x: Any, name: str) -> int:
     """A number of elements, which must be known; of those to choose from, True is 1.
 
     Raises:
-      TypeError: it is not an integer.
+      TypeError: the value is not an integer.
     """
     if function == "choice" and get_aval(x).dtype == bool:
         return int(bool(x))
@@ -98,14 +98,14 @@ def _count(function: str, x: Any, name: str) -> int:
 
 @sampler
 def _positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Positions drawn with probabilities: where numbers from 0 to the total lie among the partial sums."""
+    """Draw positions with probabilities: search uniform numbers in the cumulative sums."""
     sums = cumsum(p)
     return cast(searchsorted(sums, sums[-1] * (1.0 - unit(key, shape, p.dtype))), dtype)
 
 
 @sampler
 def _different_positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Array:
-    """Different positions drawn with probabilities: those of the greatest of log(p) and Gumbel numbers."""
+    """Draw different positions with probabilities: those of the largest sums of log(p) and Gumbel numbers."""
     scores = gumbel_numbers(key, p.shape, p.dtype, precise) + log_p.bind(p)
     _, found = top_k_p.bind(scores, k=prod(shape), axis=0)
     return cast(reshape_p.bind(found, new_sizes=shape, dimensions=None), dtype)
@@ -127,22 +127,21 @@ def choice(
     axis: int = 0,
     mode: Any = None,
 ) -> Array:
-    """Chooses among elements.
+    """Choose among elements.
 
     Args:
       key: a random key.
       a: an array, or an integer n for the numbers 0, 1, ..., n - 1.
-      shape: the shape of the choices; it replaces the axis in the shape of `a`.
+      shape: the shape of the choices; it replaces `axis` in the shape of `a`.
       replace: whether an element may be chosen more than once.
       p: the probabilities of the elements along the axis; equal ones if None.
       axis: the axis along which to choose.
-      mode: for choices without replacement by `p`, as in `gumbel`.
+      mode: for choices without replacement with `p`, as in `gumbel`.
 
     Raises:
-      TypeError: `key` is not a key, `shape` is not a shape, `a` neither an array nor an integer, or `p` not of real
-        numbers.
-      ValueError: `key` is several keys, `axis` is out of range, there are fewer elements than are to be chosen, or `p`
-        has not one number for each.
+      TypeError: `key` is not a key, `shape` is not a shape, `a` is neither an array nor an integer, or `p` is not real.
+      ValueError: `key` is an array of keys, `axis` is out of range, there are fewer elements than choices without
+        replacement, or `p` does not have one number per element.
 
     >>> import primax as px
     >>> px.random.choice(px.random.key(0), px.numpy.arange(10.0), (3,), replace=False).tolist()
@@ -170,7 +169,7 @@ def _taken(a: Any, positions: Any, shape: tuple[int, ...], axis: int) -> Array:
 
 
 def _chosen(key: Any, shape: tuple[int, ...], dtype: Any, count: int, replace: bool, p: Any, precise: bool) -> Array:
-    """The positions of the elements that are chosen."""
+    """The positions of the chosen elements."""
     if p is None:
         if replace:
             return integers_between(key, dtype.type(0), dtype.type(count), shape, dtype)
@@ -183,7 +182,7 @@ def _chosen(key: Any, shape: tuple[int, ...], dtype: Any, count: int, replace: b
 
 @sampler
 def _categorical(key: Any, logits: Any, shape: tuple[int, ...], axis: int, precise: bool) -> Array:
-    """The position of the greatest of logits and Gumbel numbers. `axis` counts from the end."""
+    """The position of the largest sum of logits and Gumbel numbers; `axis` counts from the end."""
     prefix = shape[: len(shape) - (logits.ndim - 1)]
     rest = list(shape[len(prefix) :])
     rest.insert(axis + logits.ndim, logits.shape[axis])
@@ -209,13 +208,13 @@ def categorical(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Draws categories, whose probabilities are the softmax of logits.
+    """Draw categories, whose probabilities are the softmax of logits.
 
     Args:
       key: a random key.
       logits: logarithms of probabilities along an axis, up to a constant; a float array.
       axis: the axis of categories.
-      shape: the shape of the result, that of `logits` without the axis, perhaps with further axes in front; without
+      shape: the shape of the result: the shape of `logits` without the axis, which may follow further axes; without
         further axes if None.
       replace: whether choices along the further axes may be equal.
       mode: as in `gumbel`.
@@ -225,9 +224,9 @@ def categorical(
       Positions along the axis.
 
     Raises:
-      TypeError: `key` is not a key, `shape` is not a shape, or `logits` not an array of a float dtype.
-      ValueError: `key` is several keys, `axis` is out of range, there are no categories, `shape` does not fit, there is
-        no such mode, or more categories are asked for without replacement than there are.
+      TypeError: `key` is not a key, `shape` is not a shape, or `logits` is not an array of a float dtype.
+      ValueError: `key` is an array of keys, `axis` is out of range, there are no categories, `shape` does not fit,
+        `mode` is unknown, or more choices are drawn without replacement than there are categories.
 
     >>> import primax as px
     >>> px.random.categorical(px.random.key(0), px.numpy.zeros((2, 5))).tolist()

@@ -2,8 +2,8 @@
 
 W. Hormann, "The transformed rejection method for generating Poisson random variables", Insurance: Mathematics and
 Economics 12 (1993), algorithm PTRS, and "The generation of binomial random variates", Journal of Statistical
-Computation and Simulation 46 (1993), algorithm BTRS. Where few events are expected the times, or the trials, between
-them are added up.
+Computation and Simulation 46 (1993), algorithm BTRS. For small means, waiting times or numbers of trials between
+events are added up.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def _full(value: Any, like: Any, dtype: Any) -> Any:
-    """One value of that dtype, in the shape of an array, and divided as it."""
+    """A constant of a dtype, with the shape and the sharding of an array."""
     aval = get_aval(like)
     return vary_like(broadcast_to_shape(dtype.type(value), aval.shape), aval)
 
@@ -57,14 +57,14 @@ def _poisson(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     mean = broadcast_to_shape(cast(mean, _FLOAT32), shape)
     small, endless = isnan(mean) | (mean < 10.0), isinf(mean)
     few = _by_waiting(key, where(small, mean, 0.0), shape, dtype)
-    again = random_clone_p.bind(key)  # on purpose: of the two draws one counts
+    again = random_clone_p.bind(key)  # intended reuse: only one of the two draws is used
     many = _by_transformed_rejection(again, where(small | endless, 1e5, mean), shape, dtype)
     counts = where(small, few, where(endless, dtype.type(dtypes.iinfo(dtype).max), many))
     return where(mean == 0.0, dtype.type(0), counts)
 
 
 def _by_waiting(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """How many exponentially distributed times fit into `mean`."""
+    """The number of exponentially distributed times whose sum is below `mean`."""
 
     def step(state: Any) -> tuple[Any, Any, Any]:
         key, count, passed = state
@@ -99,7 +99,7 @@ def _by_transformed_rejection(key: Any, mean: Any, shape: tuple[int, ...], dtype
 
 
 def _until_accepted(key: Any, propose: Any, like: Any, dtype: Any) -> Array:
-    """Numbers that a function proposes with keys, the last accepted ones, until each has been accepted once."""
+    """The first accepted number of each element; a function proposes numbers from keys."""
 
     def step(state: Any) -> tuple[Any, Any, Any]:
         key, numbers, done = state
@@ -113,21 +113,21 @@ def _until_accepted(key: Any, propose: Any, like: Any, dtype: Any) -> Array:
 def poisson(
     key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
 ) -> Array:
-    """Draws from the Poisson distribution; -1 where its mean is negative or NaN.
+    """Draw from the Poisson distribution; -1 if the mean is negative or NaN.
 
     Args:
       key: a random key.
-      lam: its mean, a number or an array, computed with in float32.
+      lam: the mean, a number or an array; computations use float32.
       shape: the shape of the result; that of `lam` if None.
-      dtype: its dtype, an integer dtype; the default one if None.
-      method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one, and
-        of no meaning where the mean is negative or NaN.
+      dtype: an integer dtype; the default one if None.
+      method: "exact"; or "approximate" for a faster method without a loop, whose distribution is almost the same, and
+        whose result is undefined if the mean is negative or NaN.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `lam` is not a real array or number.
-      ValueError: `key` is several keys, `dtype` is not an integer dtype, `lam` does not broadcast to `shape`, or
-        `method` is another one.
+      ValueError: `key` is an array of keys, `dtype` is not an integer dtype, `lam` does not broadcast to `shape`, or
+        `method` is unknown.
     """
     if out_sharding is not None:
         return divided_call(poisson, (key, lam, shape, dtype), {"method": method}, out_sharding)
@@ -138,7 +138,7 @@ def poisson(
 
 @sampler
 def _binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """How many of n trials succeed, where each does with probability p."""
+    """The number of successes in n trials of probability p."""
     result, dtype = dtype, _working_dtype(n, p)
     n, p = (broadcast_to_shape(cast(x, dtype), shape) for x in (n, p))
     rare = p < 0.5
@@ -149,7 +149,7 @@ def _binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> A
     few, endless = wrong | (n * q <= 10.0), isinf(n)
     whole = floor_p.bind(n)
     other = few | endless
-    again = random_clone_p.bind(key)  # on purpose: of the two draws one counts
+    again = random_clone_p.bind(key)  # intended reuse: only one of the two draws is used
     counts = where(
         few,
         _by_trials(key, where(few, whole, 0.0), q, shape, dtype),
@@ -161,13 +161,13 @@ def _binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> A
 
 
 def _working_dtype(n: Any, p: Any) -> np.dtype[Any]:
-    """What is computed in: the common dtype of the parameters, unless it is too narrow to count in."""
+    """The dtype of computations: the common dtype of the parameters, or a wider one that can hold counts."""
     dtype = dtypes.to_inexact_dtype(dtypes.result_type(n, p))
     return dtype if dtype.itemsize > 1 else np.dtype(np.float32)
 
 
 def _by_trials(key: Any, n: Any, q: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """How many geometrically distributed numbers of trials fit into n."""
+    """The number of geometrically distributed numbers of trials whose sum is at most n."""
     log_failure = log1p_p.bind(-q)
 
     def step(state: Any) -> tuple[Any, Any, Any]:
@@ -218,9 +218,9 @@ _RESTS = tuple(lgamma(k + 1) - (k + 0.5) * log(k + 1) + (k + 1) - 0.5 * log(2 * 
 
 
 def _stirling_rest(k: Any) -> Array:
-    """What Stirling's formula leaves out of log(k!).
+    """The error of Stirling's formula for log(k!).
 
-    From 10 on it is taken to be as at 9, as in jax; the difference is below 0.009 and decides on few draws.
+    For k above 9 the error at 9 is used, as in jax; the difference is below 0.009 and affects few draws.
     """
     dtype = get_aval(k).dtype
     small = clamp_p.bind(dtype.type(0), k, dtype.type(9))
@@ -231,18 +231,19 @@ def _stirling_rest(k: Any) -> Array:
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Draws from the binomial distribution; NaN where a parameter is not valid.
+    """Draw from the binomial distribution; NaN if a parameter is invalid.
 
     Args:
       key: a random key.
       n: the number of trials, a number or an array.
-      p: the probability that one succeeds.
+      p: the probability of success.
       shape: the shape of the result; that to which the parameters broadcast if None.
-      dtype: its dtype, a float dtype; the default one if None.
+      dtype: a float dtype; the default one if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array or number.
-      ValueError: `key` is several keys, `dtype` is not a float dtype, or the parameters do not broadcast to `shape`.
+      ValueError: `key` is an array of keys, `dtype` is not a float dtype, or the parameters do not broadcast to
+        `shape`.
     """
     key, dtype = check_key(key, "binomial"), float_dtype("binomial", dtype)
     return _binomial(key, n, p, common_shape("binomial", shape, n=n, p=p), dtype)
@@ -250,7 +251,8 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 
 @sampler
 def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, unroll: int | bool) -> Array:
-    """One category after the other: how many of the trials that are left fall into it, rather than into a later one."""
+    """Draw one category after another: the number of remaining trials that fall into it rather than into a later
+    one."""
     working = _working_dtype(n, p)
     p = moveaxis(broadcast_to_shape(cast(p, working), shape), -1, 0)
     left = cumsum_p.bind(p, axis=0, reverse=True)
@@ -267,20 +269,20 @@ def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, u
 
 
 def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Array:
-    """Draws the counts of each outcome in n trials.
+    """Draw the counts of each outcome in n trials.
 
     Args:
       key: a random key.
       n: the number of trials, a number or an array.
       p: the probabilities of the outcomes, along the last axis.
-      shape: the shape of the result without the axis of outcomes, which comes last; that to which `n` and `p`, without
-        its last axis, broadcast if None.
-      dtype: its dtype, a float or integer dtype; the default float dtype if None.
+      shape: the shape of the result without its last axis, that of outcomes; if None, the shape to which `n` and `p`,
+        without its last axis, broadcast.
+      dtype: a float or integer dtype; the default float dtype if None.
       unroll: the number of unrolled steps of the loop over outcomes, as in `scan`.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array or number.
-      ValueError: `key` is several keys, `dtype` is neither, or the parameters do not broadcast to `shape`.
+      ValueError: `key` is an array of keys, `dtype` is neither, or the parameters do not broadcast to `shape`.
     """
     key = check_key(key, "multinomial")
     trials, outcomes = parameter_shape("multinomial", n, "n"), parameter_shape("multinomial", p, "p")

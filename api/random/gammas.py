@@ -1,4 +1,4 @@
-"""Distributions of quotients, sums and roots of gamma variables."""
+"""Distributions of gamma variables, and of their quotients, sums and roots."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def _gamma(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool
 def gamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
 ) -> Array:
-    """Draws from the gamma distribution of scale 1; differentiable with respect to its parameter.
+    """Draw from the gamma distribution of scale 1; differentiable with respect to its parameter.
 
     Args:
       key: a random key.
-      a: the parameter of shape, a positive number or an array of them.
+      a: the shape parameter, a positive number or an array of positive numbers.
       shape: the shape of the result; that of `a` if None.
-      dtype: its dtype, a float dtype; the default one if None.
-      method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
+      dtype: a float dtype; the default one if None.
+      method: "exact"; or "approximate" for a faster method without a loop, whose distribution is almost the same.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `a` is not a real array or number.
-      ValueError: `key` is several keys, `dtype` is not a float dtype, `a` does not broadcast to `shape`, or `method` is
-        another one.
+      ValueError: `key` is an array of keys, `dtype` is not a float dtype, `a` does not broadcast to `shape`, or
+        `method` is unknown.
     """
     if out_sharding is not None:
         return divided_call(gamma, (key, a, shape, dtype), {"method": method}, out_sharding)
@@ -58,7 +58,7 @@ def gamma(
 def loggamma(
     key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
 ) -> Array:
-    """Draws logarithms of gamma variables, which are accurate where those would be 0. See `gamma`."""
+    """Draw logarithms of gamma variables, which are accurate even where the variables underflow. See `gamma`."""
     if out_sharding is not None:
         return divided_call(loggamma, (key, a, shape, dtype), {"method": method}, out_sharding)
     key, dtype = check_key(key, "loggamma"), float_dtype("loggamma", dtype)
@@ -78,14 +78,14 @@ def _beta(key: Any, a: Any, b: Any, shape: tuple[int, ...], dtype: Any, approxim
 def beta(
     key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
 ) -> Array:
-    """Draws from the beta distribution; differentiable with respect to its parameters.
+    """Draw from the beta distribution; differentiable with respect to its parameters.
 
     Args:
       key: a random key.
-      a, b: its parameters, positive numbers or arrays of them.
+      a, b: the parameters, positive numbers or arrays of positive numbers.
       shape: the shape of the result; that to which the parameters broadcast if None.
-      dtype: its dtype, a float dtype; the default one if None.
-      method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
+      dtype: a float dtype; the default one if None.
+      method: "exact"; or "approximate" for a faster method without a loop, whose distribution is almost the same.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
@@ -107,13 +107,13 @@ def _dirichlet(key: Any, alpha: Any, shape: tuple[int, ...], dtype: Any) -> Arra
 
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws vectors of sum 1 from the Dirichlet distribution; differentiable with respect to its parameters.
+    """Draw vectors with sum 1 from the Dirichlet distribution; differentiable with respect to its parameters.
 
     Args:
       key: a random key.
-      alpha: vectors of positive numbers, along the last axis.
-      shape: the shape of the result without its last axis; that of `alpha` without its last axis if None.
-      dtype: its dtype, a float dtype; the default one if None.
+      alpha: an array of positive numbers, with vectors along the last axis.
+      shape: the shape of the result without its last axis; if None, that of `alpha` without its last axis.
+      dtype: a float dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
@@ -137,14 +137,14 @@ def _chisquare(key: Any, df: Any, shape: tuple[int, ...], dtype: Any, approximat
 def chisquare(
     key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
 ) -> Array:
-    """Draws from the chi-square distribution; differentiable with respect to its parameter.
+    """Draw from the chi-square distribution; differentiable with respect to its parameter.
 
     Args:
       key: a random key.
-      df: the degrees of freedom, a positive number or an array of them.
+      df: the degrees of freedom, a positive number or an array of positive numbers.
       shape: the shape of the result; that of `df` if None.
-      dtype: its dtype, a float dtype; the default one if None.
-      method: "exact"; or "approximate", which has no loop and is faster, of a distribution that is nearly this one.
+      dtype: a float dtype; the default one if None.
+      method: "exact"; or "approximate" for a faster method without a loop, whose distribution is almost the same.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
@@ -164,14 +164,14 @@ def _f(key: Any, dfnum: Any, dfden: Any, shape: tuple[int, ...], dtype: Any) -> 
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the F distribution; differentiable with respect to its parameters.
+    """Draw from the F distribution; differentiable with respect to its parameters.
 
     Args:
       key: a random key.
-      dfnum: the degrees of freedom of the numerator, a positive number or an array of them.
-      dfden: those of the denominator.
+      dfnum: the degrees of freedom of the numerator, a positive number or an array of positive numbers.
+      dfden: the degrees of freedom of the denominator, a positive number or an array of positive numbers.
       shape: the shape of the result; that to which the parameters broadcast if None.
-      dtype: its dtype, a float dtype; the default one if None.
+      dtype: a float dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
@@ -191,13 +191,13 @@ def _t(key: Any, df: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from Student's t distribution; differentiable with respect to its parameter.
+    """Draw from Student's t distribution; differentiable with respect to its parameter.
 
     Args:
       key: a random key.
-      df: the degrees of freedom, a positive number or an array of them.
+      df: the degrees of freedom, a positive number or an array of positive numbers.
       shape: the shape of the result; that of `df` if None.
-      dtype: its dtype, a float dtype; the default one if None.
+      dtype: a float dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
@@ -218,13 +218,13 @@ def _generalized_normal(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) ->
 
 
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the distribution whose density is proportional to exp(-abs(x)**p).
+    """Draw from the distribution whose density is proportional to exp(-abs(x)**p).
 
     Args:
       key: a random key.
-      p: the exponent, a positive number or an array of them.
+      p: the exponent, a positive number or an array of positive numbers.
       shape: the shape of the result, to which `p` must broadcast.
-      dtype: its dtype, a float dtype; the default one if None.
+      dtype: a float dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
@@ -251,14 +251,14 @@ def _ball(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws points uniformly from the unit ball of a p-norm.
+    """Draw points uniformly from the unit ball of a p-norm.
 
     Args:
       key: a random key.
       d: the dimension of the ball.
       p: the exponent of the norm, a positive number.
-      shape: the shape of the result without its last axis, which is of length `d`.
-      dtype: its dtype, a float dtype; the default one if None.
+      shape: the shape of the result without its last axis, which has length `d`.
+      dtype: a float dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:

@@ -36,18 +36,18 @@ __all__ = [
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the standard normal distribution.
+    """Draw from the standard normal distribution.
 
     Args:
       key: a random key.
       shape: the shape of the result.
-      dtype: its dtype, a float or complex dtype; the default float dtype if None. The parts of complex numbers are
-        independent and of variance 1/2.
+      dtype: a float or complex dtype; the default float dtype if None. The parts of complex numbers are independent and
+        have variance 1/2.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, or `shape` is not a shape.
-      ValueError: `key` is several keys, or `dtype` is of another kind.
+      ValueError: `key` is an array of keys, or `dtype` is of another kind.
 
     >>> import primax as px
     >>> px.random.normal(px.random.key(0), (2,))
@@ -73,19 +73,19 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple[int, ...], 
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Draws from the standard normal distribution truncated to an interval.
+    """Draw from the standard normal distribution truncated to an interval.
 
     Args:
       key: a random key.
-      lower: the lower end of the interval.
-      upper: its upper end.
-      shape: the shape of the result; that to which the ends broadcast if None.
-      dtype: its dtype, a float dtype; the default one if None.
+      lower: the lower bound of the interval.
+      upper: the upper bound of the interval.
+      shape: the shape of the result; that to which the bounds broadcast if None.
+      dtype: a float dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      TypeError: `key` is not a key, `shape` is not a shape, or an end is not a real array or number.
-      ValueError: `key` is several keys, `dtype` is not a float dtype, or the ends do not broadcast to `shape`.
+      TypeError: `key` is not a key, `shape` is not a shape, or a bound is not a real array or number.
+      ValueError: `key` is an array of keys, `dtype` is not a float dtype, or the bounds do not broadcast to `shape`.
     """
     if out_sharding is not None:
         return divided_call(truncated_normal, (key, lower, upper, shape, dtype), {}, out_sharding)
@@ -100,13 +100,13 @@ def _lognormal(key: Any, sigma: Any, shape: tuple[int, ...], dtype: Any) -> Arra
 
 
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws numbers whose logarithms are normally distributed with mean 0.
+    """Draw numbers whose logarithms are normally distributed with mean 0.
 
     Args:
       key: a random key.
-      sigma: the standard deviation of the logarithms.
+      sigma: the standard deviation of the logarithms, a number or an array.
       shape: the shape of the result; that of `sigma` if None.
-      dtype: its dtype, a float or complex dtype; the default float dtype if None.
+      dtype: a float or complex dtype; the default float dtype if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
@@ -125,7 +125,7 @@ def _maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the Maxwell distribution: lengths of vectors of three normal numbers.
+    """Draw from the Maxwell distribution: norms of vectors of three normal numbers.
 
     The arguments are those of `normal`; `dtype` must be a float dtype.
     """
@@ -142,15 +142,15 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: tuple[int, ...]
 
 
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Draws from the Maxwell distribution and its mirror image, scaled and shifted.
+    """Draw from the Maxwell distribution and its mirror image, scaled and shifted.
 
     Args:
       key: a random key.
-      loc: the centre.
+      loc: the center.
       scale: the factor.
-      shape: what stands in the shape of the result before the shape to which the parameters broadcast; if it is
-        empty, that shape once more, as in JAX.
-      dtype: its dtype, a float dtype; the default one if None.
+      shape: the leading axes of the result, before the shape to which the parameters broadcast. If it is empty, that
+        shape is repeated, as in JAX.
+      dtype: a float dtype; the default one if None.
 
     Raises:
       TypeError, ValueError: as for `truncated_normal`.
@@ -163,7 +163,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
 
 @sampler
 def _wald(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """By the transformation with two roots of J. Michael, W. Schucany and R. Haas (1976), with unit scale."""
+    """The transformation with two roots of J. Michael, W. Schucany and R. Haas (1976), for unit scale."""
     first, second = random_split(key, (2,))
     mean = cast(mean, dtype)
     square = normal_numbers(first, shape, dtype) ** 2
@@ -174,13 +174,13 @@ def _wald(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the Wald (inverse Gaussian) distribution of scale 1.
+    """Draw from the Wald (inverse Gaussian) distribution of scale 1.
 
     Args:
       key: a random key.
-      mean: its mean.
+      mean: the mean.
       shape: the shape of the result; that of `mean` if None.
-      dtype: its dtype, a float dtype; the default one if None.
+      dtype: a float dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:

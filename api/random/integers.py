@@ -26,14 +26,14 @@ _INT32 = np.dtype(np.int32)
 
 @sampler
 def integers_between(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Integers of 32 or 64 bits: two draws, as the digits of a number twice as wide, modulo the length."""
+    """Integers of 32 or 64 bits: two draws form a number of twice as many bits, which is reduced modulo the length."""
     lowest, highest = dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max
     unsigned = np.dtype(f"uint{dtype.itemsize * 8}")
     beyond = _exceeds(maxval, highest)
     low, high = (_saturated(x, lowest, highest, dtype) for x in (minval, maxval))
     some = high > low
     length = where(some, cast(high - low, unsigned), unsigned.type(1))
-    # Where the upper end is one more than the dtype can hold it counts as inclusive; 2**bits wraps to 0, as rem allows.
+    # If the upper bound exceeds the dtype by one, the length is 2**bits, which wraps to 0; `remainder` accepts 0.
     length = where(beyond & some, length + unsigned.type(1), length)
     length = broadcast_to_shape(length, (*(1,) * (len(shape) - len(length.shape)), *length.shape))
     base = rem_p.bind(unsigned.type(2 ** (dtype.itemsize * 4)), length)
@@ -43,10 +43,10 @@ def integers_between(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...],
 
 
 def remainder(x: Any, length: Any) -> Array:
-    """Unsigned integers modulo a length, x itself where the length is 0.
+    """Unsigned integers modulo a length; x for length 0.
 
-    Of 32 bits they are divided as floats of 64, of which no quotient is rounded up to the next integer. CPUs divide no
-    vectors of integers, and XLA would have them mix the bits one by one as well, in the same loop.
+    Integers of 32 bits are divided as floats of 64 bits, whose quotients are never rounded up to the next integer. CPUs
+    have no vector division of integers, and XLA would fuse the mixing of bits into the same scalar loop.
     """
     length = broadcast_to_shape(length, get_aval(x).shape)
     if get_aval(x).dtype != np.uint32:
@@ -57,7 +57,7 @@ def remainder(x: Any, length: Any) -> Array:
 
 
 def _bounds(dtype: Any, lowest: int, highest: int) -> tuple[Any, Any]:
-    """The numbers of a dtype that are nearest to two others."""
+    """The numbers of a dtype that are nearest to two bounds."""
     info = dtypes.iinfo(dtype)
     return dtype.type(max(lowest, int(info.min))), dtype.type(min(highest, int(info.max)))
 
@@ -68,37 +68,37 @@ def _exceeds(x: Any, highest: int) -> Array:
 
 
 def _saturated(x: Any, lowest: int, highest: int, dtype: Any) -> Array:
-    """A number in a dtype, brought within two bounds first."""
+    """Clip a number to two bounds, and convert it to a dtype."""
     low, high = _bounds(get_aval(x).dtype, lowest, highest)
     return cast(clamp_p.bind(low, x, high), dtype)
 
 
 @sampler
 def _small_integers(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Integers of a dtype that is too narrow for the intermediate results."""
+    """Integers of a dtype that is too narrow for intermediate results."""
     lowest, highest = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
     low, high = (_saturated(x, lowest, end, _INT32) for x, end in ((minval, highest), (maxval, highest + 1)))
     return cast(integers_between(key, low, high, shape, _INT32), dtype)
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws integers uniformly from `minval` up to, and not including, `maxval`.
+    """Draw integers uniformly from [minval, maxval).
 
-    Bounds outside the range of the dtype are clamped; the upper bound may be one more than the greatest number. Where
-    `maxval` is not above `minval`, the result is `minval`.
+    Bounds outside of the dtype's range are clipped; `maxval` may be the largest number plus 1. If `maxval` is not above
+    `minval`, the result is `minval`.
 
     Args:
       key: a random key.
       shape: the shape of the result.
-      minval: the least number; broadcast to `shape`.
-      maxval: the upper end; broadcast to `shape`.
+      minval: the smallest number; broadcast to `shape`.
+      maxval: the upper bound, excluded; broadcast to `shape`.
       dtype: the dtype of the result, an integer dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      TypeError: `key` is not a key, `shape` is not a shape, `dtype` not an integer dtype, or an end is not a real
+      TypeError: `key` is not a key, `shape` is not a shape, `dtype` is not an integer dtype, or a bound is not a real
         number.
-      ValueError: `key` is several keys, or an end does not broadcast to `shape`.
+      ValueError: `key` is an array of keys, or a bound does not broadcast to `shape`.
 
     >>> import primax as px
     >>> px.random.randint(px.random.key(0), (3,), 0, 100).tolist()
@@ -121,7 +121,7 @@ def _as_integer(x: Any) -> Any:
 
 @sampler
 def truths(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Array:
-    """True with probability p, up to the precision of a dtype, or of twice its bits."""
+    """True with probability p, up to the precision of a dtype, or of twice as many bits."""
     p = cast(p, dtype)
     if not precise:
         return unit(key, shape, dtype) < broadcast_to_shape(p, shape)
@@ -130,7 +130,7 @@ def truths(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) 
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
-    """Draws booleans.
+    """Draw booleans.
 
     Args:
       key: a random key.
@@ -140,8 +140,8 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      TypeError: `key` is not a key, `shape` is not a shape, or `p` not of a float dtype.
-      ValueError: `key` is several keys, `p` does not broadcast to `shape`, or `mode` is unknown.
+      TypeError: `key` is not a key, `shape` is not a shape, or `p` does not have a float dtype.
+      ValueError: `key` is an array of keys, `p` does not broadcast to `shape`, or `mode` is unknown.
 
     >>> import primax as px
     >>> px.random.bernoulli(px.random.key(0), 0.25, (4,)).tolist()
@@ -160,23 +160,23 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
 
 @sampler
 def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """1 and -1."""
+    """The numbers 1 and -1."""
     positive = unit(key, shape, dtypes.default_float_dtype()) < 0.5
     return cast(where(positive, np.int8(1), np.int8(-1)), dtype)
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws 1 and -1 with equal probability.
+    """Draw 1 and -1 with equal probability.
 
     Args:
       key: a random key.
       shape: the shape of the result.
-      dtype: its dtype, of signed numbers; the default integer dtype if None.
+      dtype: a dtype of signed numbers; the default integer dtype if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      TypeError: `key` is not a key, `shape` is not a shape, or `dtype` not one of numbers.
-      ValueError: `key` is several keys.
+      TypeError: `key` is not a key, `shape` is not a shape, or `dtype` is not a dtype of signed numbers.
+      ValueError: `key` is an array of keys.
     """
     if out_sharding is not None:
         return divided_call(rademacher, (key, shape, dtype), {}, out_sharding)

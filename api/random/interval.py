@@ -1,4 +1,4 @@
-"""Uniform numbers from an interval, from which all other distributions are computed."""
+"""Uniform numbers from an interval, on which all other distributions are based."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["uniform"]
 
 
 def between(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Numbers from `low` up to `high`, numbers or arrays of that dtype; rounding does not take them below `low`."""
+    """Numbers in [low, high), which are numbers or arrays of that dtype; rounding gives no number below `low`."""
     numbers = unit(key, shape, dtype) * (high - low) + low
     return max_p.bind(*broadcast("uniform", [low, numbers]))
 
@@ -30,19 +30,19 @@ def _uniform(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: 
 def uniform(
     key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
 ) -> Array:
-    """Draws numbers uniformly from `minval` up to `maxval`.
+    """Draw numbers uniformly from [minval, maxval).
 
     Args:
       key: a random key.
       shape: the shape of the result.
-      dtype: its dtype, a float dtype; the default one if None.
-      minval: the least number, which may be drawn; broadcast to `shape`.
-      maxval: the upper end, which is excluded except for rounding; broadcast to `shape`.
+      dtype: a float dtype; the default one if None.
+      minval: the lower bound, included; broadcast to `shape`.
+      maxval: the upper bound, excluded except for rounding; broadcast to `shape`.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      TypeError: `key` is not a key, `shape` is not a shape, or an end is not a real array or number.
-      ValueError: `key` is several keys, `dtype` is not a float dtype, or an end does not broadcast to `shape`.
+      TypeError: `key` is not a key, `shape` is not a shape, or a bound is not a real array or number.
+      ValueError: `key` is an array of keys, `dtype` is not a float dtype, or a bound does not broadcast to `shape`.
 
     >>> import primax as px
     >>> px.random.uniform(px.random.key(0), (2,), minval=-1.0)

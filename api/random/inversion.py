@@ -1,4 +1,4 @@
-"""Distributions drawn by inverting their distribution functions."""
+"""Distributions drawn by inversion of their distribution functions."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ __all__ = [
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the exponential distribution of mean 1.
+    """Draw from the exponential distribution of mean 1.
 
     Args:
       key: a random key.
       shape: the shape of the result.
-      dtype: its dtype, a float dtype; the default one if None.
+      dtype: a float dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, or `shape` is not a shape.
-      ValueError: `key` is several keys, or `dtype` is not a float dtype.
+      ValueError: `key` is an array of keys, or `dtype` is not a float dtype.
     """
     if out_sharding is not None:
         return divided_call(exponential, (key, shape, dtype), {}, out_sharding)
@@ -61,7 +61,7 @@ def _laplace(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the Laplace distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
+    """Draw from the Laplace distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
     if out_sharding is not None:
         return divided_call(laplace, (key, shape, dtype), {}, out_sharding)
     return _laplace(*drawn("laplace", key, shape, dtype))
@@ -74,7 +74,7 @@ def _logistic(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the logistic distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
+    """Draw from the logistic distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
     if out_sharding is not None:
         return divided_call(logistic, (key, shape, dtype), {}, out_sharding)
     return _logistic(*drawn("logistic", key, shape, dtype))
@@ -87,7 +87,7 @@ def _cauchy(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the Cauchy distribution around 0 of scale 1. The arguments are those of `exponential`."""
+    """Draw from the Cauchy distribution around 0 of scale 1. The arguments are those of `exponential`."""
     if out_sharding is not None:
         return divided_call(cauchy, (key, shape, dtype), {}, out_sharding)
     return _cauchy(*drawn("cauchy", key, shape, dtype))
@@ -95,30 +95,30 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 @sampler
 def gumbel_numbers(key: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Array:
-    """-log(-log(u)), from u with the bits of one draw or of two."""
+    """-log(-log(u)) for uniform numbers u, with the bits of one draw or of two."""
     info = dtypes.finfo(dtype)
     if not precise:
         u = between(key, info.tiny, dtype.type(1), shape, dtype)
         return neg_p.bind(log_p.bind(neg_p.bind(log_p.bind(u))))
-    # 1 - u instead of u, whose bits are where they count for the large numbers.
+    # Use 1 - u instead of u: its bits resolve the large results.
     upper, lower = unit(key, (2, *shape), dtype)
     u = where(upper >= 0.5, upper, upper + lower * 2.0**-info.nmant + max(info.tiny, info.eps**2 / 2))
     return neg_p.bind(log_p.bind(neg_p.bind(log1p_p.bind(neg_p.bind(u)))))
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the Gumbel distribution around 0 of scale 1.
+    """Draw from the Gumbel distribution around 0 of scale 1.
 
     Args:
       key: a random key.
       shape: the shape of the result.
-      dtype: its dtype, a float dtype; the default one if None.
-      mode: "low", which is the default, or "high" to draw twice as many bits, so that large numbers are precise.
+      dtype: a float dtype; the default one if None.
+      mode: "low", the default, or "high" to draw twice as many bits, so that large numbers are precise.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, or `shape` is not a shape.
-      ValueError: `key` is several keys, `dtype` is not a float dtype, or `mode` is unknown.
+      ValueError: `key` is an array of keys, `dtype` is not a float dtype, or `mode` is unknown.
     """
     if out_sharding is not None:
         return divided_call(gumbel, (key, shape, dtype, mode), {}, out_sharding)
@@ -127,7 +127,7 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, ou
 
 
 def is_precise(function: str, mode: Any) -> bool:
-    """Whether twice as many bits are to be drawn.
+    """Whether to draw twice as many bits.
 
     Raises:
       ValueError: the mode is unknown.
@@ -143,18 +143,18 @@ def _rayleigh(key: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Array
 
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the Rayleigh distribution.
+    """Draw from the Rayleigh distribution.
 
     Args:
       key: a random key.
-      scale: its mode, a positive number or an array of them.
+      scale: the mode, a positive number or an array of positive numbers.
       shape: the shape of the result; that of `scale` if None.
-      dtype: its dtype, a float dtype; the default one if None.
+      dtype: a float dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `scale` is not a real array or number.
-      ValueError: `key` is several keys, `dtype` is not a float dtype, or `scale` does not broadcast to `shape`.
+      ValueError: `key` is an array of keys, `dtype` is not a float dtype, or `scale` does not broadcast to `shape`.
     """
     if out_sharding is not None:
         return divided_call(rayleigh, (key, scale, shape, dtype), {}, out_sharding)
@@ -168,13 +168,13 @@ def _pareto(key: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws from the Pareto distribution on the numbers from 1.
+    """Draw from the Pareto distribution on [1, inf).
 
     Args:
       key: a random key.
-      b: its exponent, a positive number or an array of them.
+      b: the exponent, a positive number or an array of positive numbers.
       shape: the shape of the result; that of `b` if None.
-      dtype: its dtype, a float dtype; the default one if None.
+      dtype: a float dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
@@ -194,14 +194,14 @@ def _weibull_min(key: Any, scale: Any, concentration: Any, shape: tuple[int, ...
 
 
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Draws from the Weibull distribution.
+    """Draw from the Weibull distribution.
 
     Args:
       key: a random key.
       scale: a positive number or an array of them.
       concentration: the exponent, a positive number or an array of them.
       shape: the shape of the result; if it is empty, that to which the parameters broadcast.
-      dtype: its dtype, a float dtype; the default one if None.
+      dtype: a float dtype; the default one if None.
 
     Raises:
       TypeError, ValueError: as for `rayleigh`.
@@ -223,15 +223,15 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: tuple[int, ..
 def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
-    """Draws from the triangular distribution.
+    """Draw from the triangular distribution.
 
     Args:
       key: a random key.
-      left: where the density begins.
-      mode: where it is greatest.
-      right: where it ends.
+      left: the lower end of the support.
+      mode: the position of the density's maximum.
+      right: the upper end of the support.
       shape: the shape of the result; that to which the parameters broadcast if None.
-      dtype: its dtype, a float dtype; the default one if None.
+      dtype: a float dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
@@ -256,18 +256,18 @@ def _geometric(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draws the number of trials until the first success.
+    """Draw the number of trials up to the first success.
 
     Args:
       key: a random key.
-      p: the probability that a trial succeeds.
+      p: the probability of success.
       shape: the shape of the result; that of `p` if None.
-      dtype: its dtype, an integer dtype; the default one if None.
+      dtype: an integer dtype; the default one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `p` is not a real array or number.
-      ValueError: `key` is several keys, `dtype` is not an integer dtype, or `p` does not broadcast to `shape`.
+      ValueError: `key` is an array of keys, `dtype` is not an integer dtype, or `p` does not broadcast to `shape`.
     """
     if out_sharding is not None:
         return divided_call(geometric, (key, p, shape, dtype), {}, out_sharding)

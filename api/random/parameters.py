@@ -31,17 +31,17 @@ def drawn(function: str, key: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[i
 
 
 def float_dtype(function: str, dtype: Any) -> np.dtype[Any] | Array:
-    """A real floating dtype, by default that of Python's floats.
+    """A float dtype, by default that of Python's floats.
 
     Raises:
       TypeError: `dtype` is not a dtype.
-      ValueError: it is of another kind.
+      ValueError: `dtype` is not a float dtype.
     """
     return _dtype_of_kind(function, dtype, dtypes.is_floating, "a float dtype")
 
 
 def inexact_dtype(function: str, dtype: Any) -> np.dtype[Any] | Array:
-    """Like `float_dtype`, for a dtype that may also be complex."""
+    """A float or complex dtype; see `float_dtype`."""
     return _dtype_of_kind(function, dtype, dtypes.is_inexact, "a float or complex dtype")
 
 
@@ -59,7 +59,7 @@ def integer_dtype(function: str, dtype: Any, error: type[Exception] = ValueError
 
     Raises:
       TypeError: `dtype` is not a dtype.
-      error: it is of another kind.
+      error: `dtype` is not an integer dtype.
     """
     if dtype is None:
         return dtypes.default_int_dtype()
@@ -73,7 +73,7 @@ def parameter_shape(function: str, value: Any, name: str) -> tuple[int, ...]:
     """The shape of a real parameter.
 
     Raises:
-      TypeError: it is not an array or a number, or it is complex.
+      TypeError: `value` is not an array or a number, or is complex.
     """
     aval = aval_of(function, value, name)
     if dtypes.is_complex(aval.dtype):
@@ -82,21 +82,21 @@ def parameter_shape(function: str, value: Any, name: str) -> tuple[int, ...]:
 
 
 def common_shape(function: str, shape: Any, **parameters: Any) -> tuple[int, ...]:
-    """The shape to draw: the given one, or else the common shape of the parameters.
+    """`shape`, or the common shape of the parameters if it is None.
 
     Raises:
       TypeError: `shape` is not a shape, or a parameter is not a real array or number.
-      ValueError: the parameters do not broadcast, or not to `shape`.
+      ValueError: the parameters do not broadcast, or do not broadcast to `shape`.
     """
     wanted = None if shape is None else read_shape(shape, function)
     return broadcast_to(function, wanted, {name: parameter_shape(function, x, name) for name, x in parameters.items()})
 
 
 def broadcast_to(function: str, shape: tuple[int, ...] | None, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """`shape`, to which the other shapes must broadcast, or else their common shape.
+    """`shape`, to which the other shapes must broadcast; if it is None, their common shape.
 
     Raises:
-      ValueError: they do not.
+      ValueError: the shapes do not broadcast.
     """
     if not any(shapes.values()):
         return () if shape is None else shape

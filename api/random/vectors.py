@@ -60,22 +60,22 @@ def multivariate_normal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Draws normally distributed vectors of given mean and covariance.
+    """Draw normally distributed vectors with a given mean and covariance.
 
     Args:
       key: a random key.
-      mean: vectors along the last axis.
+      mean: an array with vectors along the last axis.
       cov: symmetric matrices along the last two axes: positive definite, or semi-definite for "eigh" and "svd".
-      shape: the shape of the result without its last axis; that to which the parameters, without axes of vectors and
-        matrices, broadcast if None.
-      dtype: its dtype, a float dtype; the common one of the parameters if None.
-      method: how the root of `cov` is found: "cholesky", which is fastest, "eigh", or "svd".
+      shape: the shape of the result without its last axis; if None, the shape to which the parameters, without their
+        axes of vectors and matrices, broadcast.
+      dtype: a float dtype; the common dtype of the parameters if None.
+      method: the factorization of `cov`: "cholesky", which is the fastest, "eigh", or "svd".
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array.
-      ValueError: `key` is several keys, `dtype` is not a float dtype, `cov` is not square or of another size than
-        `mean`, the parameters do not broadcast to `shape`, or `method` is unknown.
+      ValueError: `key` is an array of keys, `dtype` is not a float dtype, `cov` is not square or does not have the size
+        of `mean`, the parameters do not broadcast to `shape`, or `method` is unknown.
     """
     if out_sharding is not None:
         return divided_call(multivariate_normal, (key, mean, cov, shape, dtype, method), {}, out_sharding)
@@ -112,20 +112,19 @@ def _orthogonal(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 def orthogonal(
     key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Draws orthogonal matrices uniformly (in the sense of Haar); unitary ones if `dtype` is complex.
+    """Draw orthogonal matrices from the Haar measure; unitary ones if `dtype` is complex.
 
     Args:
       key: a random key.
       n: the number of rows.
       shape: the shape of the result without its last two axes.
-      dtype: its dtype, a float or complex dtype; the default float dtype if None.
-      m: the number of columns, `n` if None. Where it is smaller the columns are orthonormal, where it is greater the
-        rows.
+      dtype: a float or complex dtype; the default float dtype if None.
+      m: the number of columns; `n` if None. If m < n the columns are orthonormal, if m > n the rows are.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
-      TypeError: `key` is not a key, `shape` is not a shape, or `n` or `m` no number of rows or columns.
-      ValueError: `key` is several keys, or `dtype` is of another kind.
+      TypeError: `key` is not a key, `shape` is not a shape, or `n` or `m` is not a size.
+      ValueError: `key` is an array of keys, or `dtype` is neither a float nor a complex dtype.
     """
     if out_sharding is not None:
         return divided_call(orthogonal, (key, n, shape, dtype, m), {}, out_sharding)

@@ -25,7 +25,7 @@ from primax.plugins.trigonometry import cos_p, sin_p
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
-# By which power of twice the number of points the transform of type 2 is divided, and that of type 3 multiplied.
+# The exponent e: the transform of type 2 of n points is divided by (2 n)**e, and that of type 3 multiplied by it.
 _POWERS = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 
 
@@ -33,16 +33,17 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
     """The discrete cosine transform along an axis.
 
     Args:
-      x: an array of numbers; the parts of complex ones are transformed one by one.
-      type: 2 or 3; these are each other's inverses, but for a factor.
-      n: the length along the axis; `x` is cut, or filled up with zeros.
+      x: an array of numbers; complex ones are transformed part by part.
+      type: 2 or 3; these are inverse to each other up to a factor.
+      n: the length along the axis; `x` is cut, or padded with zeros.
       axis: the axis.
-      norm: "backward", "ortho" or "forward": whether the inverse is divided by twice the number of points, both
-        transforms by its root, which makes them orthogonal, or only the one that is not an inverse.
+      norm: the divisor, for n points: "backward" divides inverses by 2 n; "ortho" divides all transforms by sqrt(2 n),
+        and scales the first coefficient so that they are orthogonal; "forward" divides all transforms but inverses by 2
+        n.
 
     Raises:
-      NotImplementedError: `type` is another one.
-      ValueError: the axis is out of range; n is below 1; `norm` is not one.
+      NotImplementedError: `type` is neither 2 nor 3.
+      ValueError: `axis` is out of range, `n` is below 1, or `norm` is unknown.
 
     >>> import primax as px
     >>> px.scipy.fft.dct(px.numpy.array([1., 1.]))
@@ -52,7 +53,7 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
 
 
 def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `dct`, which takes the same arguments."""
+    """The inverse of `dct`, with its arguments."""
     return _along_one("idct", x, type, n, axis, norm, True)
 
 
@@ -62,16 +63,17 @@ def dctn(
     """The discrete cosine transform along several axes.
 
     Args:
-      x: an array of numbers; the parts of complex ones are transformed one by one.
-      type: 2 or 3, see `dct`.
-      s: the lengths along the axes, or one; `x` is cut, or filled up with zeros.
-      axes: the axes, or one; None for as many of the last as there are lengths, or all.
+      x: an array of numbers; complex ones are transformed part by part.
+      type: 2 or 3; see `dct`.
+      s: one length or a sequence of lengths along the axes; `x` is cut, or padded with zeros.
+      axes: an axis or a sequence of axes; if None, the last axes, one for each length, or all axes if there are no
+        lengths.
       norm: see `dct`.
 
     Raises:
-      NotImplementedError: `type` is another one.
-      ValueError: an axis is out of range or repeated; there are other numbers of lengths and of axes, or a length
-        is below 1; `norm` is not one.
+      NotImplementedError: `type` is neither 2 nor 3.
+      ValueError: an axis is out of range or repeated, the numbers of lengths and of axes differ, a length is below 1,
+        or `norm` is unknown.
     """
     return _along_many("dctn", x, type, s, axes, norm, False)
 
@@ -79,7 +81,7 @@ def dctn(
 def idctn(
     x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The inverse of `dctn`, which takes the same arguments."""
+    """The inverse of `dctn`, with its arguments."""
     return _along_many("idctn", x, type, s, axes, norm, True)
 
 
@@ -124,16 +126,16 @@ def _transformed(
 
 
 def _dtype(dtype: Any) -> np.dtype[Any]:
-    """The dtype to compute in, for which there are Fourier transforms."""
+    """The dtype of the computation, for which XLA has Fourier transforms."""
     wide = dtypes.to_complex_dtype(dtype)
     return wide if dtypes.is_complex(dtype) else dtypes.to_floating_dtype(wide)
 
 
 def _cosine_transform(x: Any, n: int, axis: int, from_cosines: bool, power: float) -> Array:
-    """The transform of type 2, or from such cosines back.
+    """The transform of type 2, or its inverse if `from_cosines`.
 
-    J. Makhoul, A fast cosine transform in one and two dimensions, IEEE Trans. ASSP 28 (1980): the elements at even
-    places, then those at odd ones backwards, have a Fourier transform that tells that by cosines.
+    J. Makhoul, A fast cosine transform in one and two dimensions, IEEE Trans. ASSP 28 (1980): the cosine transform
+    follows from the Fourier transform of the elements at even positions, followed by those at odd positions in reverse.
     """
     if dtypes.is_complex(get_aval(x).dtype):
         parts = real_p.bind(x), imag_p.bind(x)
@@ -207,7 +209,7 @@ def _turns(dtype: Any, shape: tuple[int, ...], n: int) -> tuple[Any, Any]:
 
 
 def _weighted(x: Any, weight: float) -> Array:
-    """An array whose first element along the last axis is multiplied."""
+    """Multiply the first element along the last axis."""
     aval = get_aval(x)
     *outer, size = aval.shape
     ones = broadcast_in_dim_p.bind(aval.dtype.type(1), shape=(*outer, size - 1), broadcast_dimensions=())

@@ -15,9 +15,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
     Args:
       y: the samples.
-      x: where they are, of the shape of y or of its axis; `dx` apart if None.
-      dx: how far apart they are.
-      axis: along which axis.
+      x: the positions of the samples, of the shape of `y` or of the length of `axis`; if None, they have distance `dx`.
+      dx: the distance of neighbors.
+      axis: the axis.
 
     Raises:
       TypeError: `y` or `x` is not an array.

@@ -28,14 +28,14 @@ def _check_method(method: Any) -> str:
 
 
 class RegularGridInterpolator:
-    """A function that interpolates values on a rectangular grid, whose lines need not be evenly spaced.
+    """Interpolation of values on a rectangular grid, which may be unevenly spaced.
 
     Args:
-      points: for each axis the strictly increasing positions of its lines, of two or more.
+      points: for each axis, two or more strictly increasing coordinates.
       values: an array whose first axes are those of the grid.
       method: "linear" or "nearest".
-      bounds_error: False; what lies outside is no error in compiled functions.
-      fill_value: the value outside of the grid; None to extrapolate.
+      bounds_error: False; compiled functions cannot raise an error for points outside of the grid.
+      fill_value: the value outside of the grid; None extrapolates.
 
     Raises:
       NotImplementedError: `bounds_error` is true.
@@ -87,14 +87,14 @@ class RegularGridInterpolator:
 
         Args:
           xi: points along the last axis, of shape (..., n); or n arrays of coordinates that broadcast together.
-          method: another method.
+          method: overrides the method of the class.
 
         Returns:
           An array of shape (..., *values.shape[n:]).
 
         Raises:
           TypeError: `xi` is not an array.
-          ValueError: points have another number of coordinates, or `method` is unknown.
+          ValueError: points have a wrong number of coordinates, or `method` is unknown.
         """
         method = self.method if method is None else _check_method(method)
         rank = len(self.grid)
@@ -102,11 +102,11 @@ class RegularGridInterpolator:
             return self(pnp.stack(pnp.broadcast_arrays(*promote(_NAME, *xi)), axis=-1)[None], method)[0]
         xi = pnp.asarray(*promote(_NAME, xi, to=dtypes.to_inexact_dtype))
         if xi.ndim < 2 and xi.size % rank == 0:
-            xi = xi.reshape(-1, rank)  # one point, or the coordinates of several behind each other, as in SciPy
+            xi = xi.reshape(-1, rank)  # one point, or the coordinates of several points in a row, as in SciPy
         if not xi.ndim or xi.shape[-1] != rank:
             raise ValueError(f"{_NAME}: xi must have {rank} coordinates along its last axis, got shape {xi.shape}")
         shape = xi.shape[:-1]
-        # Weights are computed in the dtype to which all promote; what is nearest keeps its own, and is not promoted.
+        # Weights have the dtype to which all arguments promote; "nearest" does not promote values.
         weighted = (xi, *self.grid) if method == "nearest" else (self.values, *self.grid, xi)
         real = dtypes.result_type(*(dtypes.finfo(x.dtype).dtype for x in weighted))
         grid = [line.astype(real) for line in self.grid]
@@ -119,7 +119,7 @@ class RegularGridInterpolator:
         return out.reshape(*shape, *self.values.shape[rank:])
 
     def _place(self, line: Any, x: Any) -> tuple[Any, Any]:
-        """The line below each position, and how far from it to the next the position is."""
+        """The interval of each position, and the position in the interval as a fraction."""
         below = pnp.clip(pnp.searchsorted(line, x, side="right") - 1, 0, line.shape[0] - 2)
         return below, (x - line[below]) / (line[below + 1] - line[below])
 

@@ -37,7 +37,7 @@ _FOLDS: dict[str, Callable[[Any, int], Any]] = {
 
 
 def _nodes(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
-    """Positions around a coordinate, with their weights."""
+    """The positions around a coordinate, and their weights."""
     if order == 0 or not dtypes.is_inexact(coordinate.dtype):
         return [(lax.round(coordinate) if dtypes.is_inexact(coordinate.dtype) else coordinate, None)]
     low = pnp.floor(coordinate)
@@ -48,24 +48,24 @@ def _nodes(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
 def map_coordinates(
     input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
 ) -> Array:
-    """Interpolated values of an array.
+    """Interpolate an array at given coordinates.
 
     Args:
       input: an array of rank n.
-      coordinates: n arrays of one shape, positions along each axis.
+      coordinates: n arrays of one shape, the positions along each axis.
       order: 0 for the nearest element, 1 for linear interpolation.
-      mode: what lies outside: "constant" (`cval`), "nearest" (the last element), "wrap" (the array again), "reflect"
-        and "mirror" (the array backwards, with and without the last element again). As in JAX, "constant" and "wrap"
-        are what SciPy calls "grid-constant" and "grid-wrap".
-      cval: the value outside for "constant".
+      mode: the values outside of the array: "constant" (`cval`), "nearest" (the last element), "wrap" (periodic),
+        "reflect" and "mirror" (mirror images with and without the last element). As in JAX, "constant" and "wrap" are
+        SciPy's "grid-constant" and "grid-wrap".
+      cval: the value outside of the array for "constant".
 
     Returns:
-      An array of the shape of a coordinate and the dtype of `input`; integers are rounded.
+      An array of the shape of the coordinates and the dtype of `input`; integers are rounded.
 
     Raises:
       NotImplementedError: `order` is above 1, or `mode` is unknown.
       TypeError: an argument is not an array.
-      ValueError: there are more or fewer coordinates than axes.
+      ValueError: the number of coordinates is not that of axes.
 
     >>> import primax as px
     >>> x = px.numpy.array([0.0, 1.0, 4.0])

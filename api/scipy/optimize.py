@@ -15,17 +15,16 @@ from primax.extend.core import Array, dtypes, get_aval
 __all__ = ["OptimizeResults", "minimize"]
 
 _L_BFGS = "l-bfgs-experimental-do-not-rely-on-this"
-_C1, _C2 = 1e-4, 0.9  # of the conditions of Wolfe
+_C1, _C2 = 1e-4, 0.9  # the constants of the Wolfe conditions
 
 
 class OptimizeResults(NamedTuple):
     """The result of a minimization.
 
-    `x` is the solution, `fun` and `jac` are the value and the gradient there, and `hess_inv` is an estimate of the
-    inverse of the Hessian or None. `nfev`, `njev` and `nit` count values, gradients and steps. `success` tells whether
-    the gradient is small enough, and `status` why it ended: 0 so, 1 after `maxiter` steps, 3 or 5 as no step along the
-    last direction was good enough, within what rounding allows or within the number of attempts, 4 at a value that is
-    not finite.
+    `x` is the solution, `fun` and `jac` are its value and gradient, and `hess_inv` is an estimate of the inverse
+    Hessian or None. `nfev`, `njev` and `nit` count values, gradients and steps. `success` is whether the gradient is
+    small enough. `status` is 0 for success, 1 after `maxiter` steps, 3 if rounding errors prevent a better step, 5 if
+    the line search ended without a good step, and 4 if a value is not finite.
     """
 
     x: Any
@@ -53,7 +52,7 @@ class _Search(NamedTuple):
 
 
 def _between(low: Any, high: Any) -> Array:
-    """The minimum of the cubic through values and slopes at both ends, or the middle if it is not well inside."""
+    """The minimum of the cubic through the values and slopes at both ends; the midpoint if that is not well inside."""
     (a, fa, da), (b, fb, db) = low, high
     width = b - a
     safe = pnp.where(width == 0, 1, width)
@@ -68,7 +67,7 @@ def _between(low: Any, high: Any) -> Array:
 
 
 def _line_search(function: Any, x: Any, direction: Any, value: Any, grad: Any, first: Any, most: int) -> _Search:
-    """A step that satisfies the strong conditions of Wolfe.
+    """A step that satisfies the strong Wolfe conditions.
 
     Source: J. Nocedal and S. J. Wright, "Numerical optimization" (2006), algorithms 3.5 and 3.6.
     """
@@ -97,7 +96,7 @@ def _line_search(function: Any, x: Any, direction: Any, value: Any, grad: Any, f
         new_high = _choose(too_high, here, _choose(swap, low, high))
         new_low = _choose(keep_low, low, here)
         zooming = search.zooming | too_high | uphill
-        # Where the far end is not finite there is no cubic; the middle is taken then.
+        # If the far end is not finite there is no cubic; use the midpoint.
         usable = pnp.isfinite(new_high[1]) & pnp.isfinite(new_high[2])
         ends = _choose(usable, new_high, (new_high[0], new_low[1], -new_low[2]))
         after = pnp.where(zooming, _between(new_low, ends), 2 * step)
@@ -120,7 +119,7 @@ def _choose(condition: Any, one: tuple[Any, ...], other: tuple[Any, ...]) -> tup
 
 
 class _State(NamedTuple):
-    """Where a minimization is."""
+    """The state of a minimization."""
 
     x: Any
     value: Any
@@ -128,7 +127,7 @@ class _State(NamedTuple):
     memory: Any
     evaluations: Any
     steps: Any
-    status: Any  # -1 while it goes on
+    status: Any  # -1 while the minimization runs
 
 
 def _status(small: Any, search: _Search, moved: Any, value: Any) -> Array:
@@ -164,7 +163,7 @@ def _minimize(
         first = pnp.where((state.steps == 0) & (length > 1), 1 / length, 1).astype(x0.dtype)
         search = _line_search(function, state.x, direction, state.value, state.grad, first, maxls)
         length, value, grad = search.best
-        # A step on which neither the value nor the gradient becomes smaller is one of rounding errors.
+        # A step that reduces neither the value nor the gradient is due to rounding errors.
         moved = (length > 0) & ((value < state.value) | (size(grad) < size(state.grad)))
         x = state.x + length * direction
         memory = update(state.memory, x - state.x, grad - state.grad, state.steps)
@@ -183,7 +182,7 @@ def _bfgs_direction(inverse: Any, grad: Any) -> Array:
 
 
 def _bfgs_update(inverse: Any, s: Any, y: Any, steps: Any) -> Array:
-    """The inverse of the Hessian, by equation 6.17 of Nocedal and Wright, where the curvature is positive."""
+    """The inverse Hessian by equation 6.17 of Nocedal and Wright; unchanged if the curvature is not positive."""
     curvature = s @ y
     usable = curvature > 0
     rho = 1 / pnp.where(usable, curvature, 1)
@@ -194,7 +193,7 @@ def _bfgs_update(inverse: Any, s: Any, y: Any, steps: Any) -> Array:
 
 
 def _limited_direction(memory: Any, grad: Any) -> Array:
-    """Algorithm 7.4 of Nocedal and Wright, the recursion in two loops; the newest pair is the last one."""
+    """The two-loop recursion, algorithm 7.4 of Nocedal and Wright; the newest pair is the last one."""
     S, Y, rho, scale = memory
     count = S.shape[0]
     q = grad
@@ -241,21 +240,21 @@ def minimize(
     """Minimize a function, using its gradient.
 
     Args:
-      fun: `(x, *args) -> number`, differentiable, of a vector x of shape (n,).
-      x0: where to begin, floating numbers of shape (n,).
-      args: further arguments.
-      method: "BFGS", or "l-bfgs-experimental-do-not-rely-on-this" for the method with little memory.
-      tol: how small the gradient must be, if `options` has no "gtol".
-      options: "gtol", how small the norm of the gradient must be, 1e-5; "norm", the order of this norm, infinite;
-        "maxiter", after how many steps to end, 200 n; "line_search_maxiter" ("maxls" with little memory), how often the
-        function is evaluated along one direction; "maxcor", how many steps the little memory holds, 10.
+      fun: a differentiable function `(x, *args) -> number` of a vector x of shape (n,).
+      x0: the initial vector, a floating array of shape (n,).
+      args: further arguments of `fun`, a tuple.
+      method: "BFGS", or "l-bfgs-experimental-do-not-rely-on-this" for L-BFGS.
+      tol: the gradient tolerance if `options` has no "gtol".
+      options: "gtol", the tolerance of the gradient's norm, 1e-5 by default; "norm", the order of this norm, infinity;
+        "maxiter", the maximal number of steps, 200 n; "line_search_maxiter" ("maxls" for L-BFGS), the maximal number of
+        evaluations per line search; "maxcor", the number of steps that L-BFGS stores, 10.
 
     Returns:
-      An `OptimizeResults`. The result is not differentiated through the steps in reverse mode.
+      An `OptimizeResults`. Reverse mode does not differentiate through the steps.
 
     Raises:
-      TypeError: `fun` is not callable, `x0` is not a floating array, `args` is not a tuple, an option is unknown.
-      ValueError: `method` is unknown, `x0` is not a vector, or `fun` returns more than a number.
+      TypeError: `fun` is not callable, `x0` is not a floating array, `args` is not a tuple, or an option is unknown.
+      ValueError: `method` is unknown, `x0` is not a vector, or `fun` does not return a number.
 
     Source: J. Nocedal and S. J. Wright, "Numerical optimization" (2006), algorithms 6.1 and 7.5.
 

@@ -1,3 +1,3 @@
-"""A folder for PYTHONPATH: its sitecustomize makes `import jax` import primax in child processes."""
+"""A folder for PYTHONPATH; its sitecustomize makes `import jax` import primax in child processes."""
 
 __all__: list[str] = []

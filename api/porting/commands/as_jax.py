@@ -1,4 +1,4 @@
-"""Run an unchanged program for JAX: in it and in its child processes, `import jax` imports primax.
+"""Run an unchanged program for JAX: in its process and child processes, `import jax` imports primax.
 
 primax as-jax script.py [ARGUMENT ...]
 primax as-jax -m pytest [ARGUMENT ...]
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     kind, words = _program(arguments)
     report = None if arguments.report is None else _report_file(arguments.report)
     install()
-    # pytest would warn that it cannot rewrite primax, and some packages turn warnings into errors.
+    # pytest would warn that it cannot rewrite primax's asserts, and some packages turn warnings into errors.
     primax.__doc__ = f"{primax.__doc__}\nPYTEST_DONT_REWRITE"
     os.environ["PRIMAX_AS_JAX"] = "1"
     folder = str(Path(children.__file__).parent)
@@ -68,13 +68,13 @@ def _program(arguments: argparse.Namespace) -> tuple[str, list[str]]:
     """The kind of program, `-m`, `-c` or "" for a script, and its words.
 
     Raises:
-      UsageError: there is nothing to run.
+      UsageError: no program is given, or the script does not exist.
     """
     if arguments.program and not (arguments.module or arguments.code) and not Path(arguments.program[0]).exists():
         raise UsageError(f"the script must be a file, got {arguments.program[0]!r}, which does not exist")
     for kind, words in (("-m", arguments.module), ("-c", arguments.code), ("", arguments.program)):
         if words:
-            # Arguments after `--` belong to the program too, but argparse keeps them apart.
+            # Arguments after `--` belong to the program too; argparse separates them.
             return kind, words if kind == "" else [*words, *arguments.program]
     raise UsageError(f"there must be a program to run: {_USAGE}")
 
@@ -83,7 +83,7 @@ def _report_file(name: str) -> tuple[Path, bool]:
     """An empty file for the report, and whether to keep it.
 
     Raises:
-      UsageError: it cannot be written.
+      UsageError: the file cannot be written.
     """
     if name == "-":
         handle, path = tempfile.mkstemp(prefix="primax-as-jax-")
@@ -123,7 +123,7 @@ def _main_module() -> ModuleType:
 
 
 def _without_own(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames before the program's first."""
+    """A traceback without the frames of primax above the program's first frame."""
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith((__file__, "<frozen runpy")):
         traceback = traceback.tb_next
     return traceback

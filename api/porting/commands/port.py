@@ -1,6 +1,6 @@
 """Rewrite programs for JAX into programs for primax: imports, and attributes of imported modules.
 
-Names without a counterpart stay as they are; the command lists each with its line and a remedy.
+Names without a counterpart stay; the command prints each with its line and a remedy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["configure", "run"]
 
 @dataclass(slots=True)
 class _File:
-    """The outcome for one file."""
+    """The result for one file."""
 
     path: Path
     changed: bool = False
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _port(path: Path, writes: bool) -> _File:
-    """Rewrite a file, or record why it stays as it is."""
+    """Rewrite a file, or record why it is left unchanged."""
     file = _File(path)
     try:
         source = sources.read(path)

@@ -1,3 +1,3 @@
-"""What packages use of the private modules of JAX, where primax stands in for it."""
+"""The names of JAX's private modules that packages use, in the stand-in for JAX."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.ad_util`."""
+"""The names that packages use of `jax._src.ad_util`."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from primax.extend.interpreters.ad import Zero, instantiate_zeros
 
 __all__ = ["Zero", "add_any_p", "add_jaxvals_p", "instantiate_zeros", "stop_gradient_p"]
 
-# Programs do not have it, in JAX neither; packages enter rules for it.
+# No program has this primitive, nor does one in JAX; packages define rules for it.
 stop_gradient_p = Primitive("stop_gradient")

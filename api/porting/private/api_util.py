@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.api_util`, beside the names of `primax.extend.api_util`."""
+"""The names that packages use of `jax._src.api_util`, beside the names of `primax.extend.api_util`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BY_NAME = Parameter.POSITIONAL_OR_KEYWORD
 
 
 def infer_argnums_and_argnames(sig: Signature, argnums: Any, argnames: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names of arguments, those of which only one is given read off the signature."""
+    """The positions and the names of arguments; if only one of them is given, the signature gives the other."""
     numbers = None if argnums is None else one_or_several("infer_argnums_and_argnames", "argnums", argnums, int)
     names = None if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
     parameters = list(sig.parameters.values())

@@ -1,4 +1,4 @@
-"""What arrays that JAX has pickled are read by."""
+"""The function that reads arrays pickled by JAX."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__: list[str] = []
 
 
 def _reconstruct_array(make: Callable[..., Any], args: Sequence[Any], state: Any, aval_state: Mapping[str, Any]) -> Any:
-    """An array from the parts of NumPy's, and from what NumPy does not know of it."""
+    """Create an array from NumPy's parts and from JAX's additional state."""
     values = make(*args)
     values.__setstate__(state)
     x = asarray(values)

@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.checkify`, beside the names of `primax.experimental.checkify`."""
+"""The names that packages use of `jax._src.checkify`, beside the names of `primax.experimental.checkify`."""
 
 from __future__ import annotations
 

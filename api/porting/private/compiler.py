@@ -1,4 +1,4 @@
-"""What packages import of `jax._src.compiler`: the module, to ask which functions they may replace. None, here."""
+"""`jax._src.compiler`: packages import the module to test which functions they may replace; it has none."""
 
 from __future__ import annotations
 

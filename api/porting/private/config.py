@@ -1,4 +1,4 @@
-"""`jax.config` where primax stands in for JAX: the options of primax, and those of JAX alone that change no result."""
+"""`jax.config` in the stand-in for JAX: the options of primax, and options of JAX that do not change results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from primax.porting.absent import AbsentNameError, record
 
 __all__ = ["JaxConfig", "config", "enable_custom_prng"]
 
-# Options of JAX that primax does not have, and JAX's defaults. Those of the first table have no influence on results.
+# Options of JAX that primax lacks, with JAX's defaults. Those of the first table have no influence on results.
 _FREE: dict[str, Any] = {
     "array_garbage_collection_guard": None,
     "captured_constants_report_frames": 0,
@@ -79,10 +79,10 @@ def _short(name: str) -> str:
 
 
 class JaxConfig:
-    """All options, as attributes with or without the prefix `jax_`, and by `read` and `update`.
+    """All options, as attributes with or without the prefix `jax_`, and through `read` and `update`.
 
-    Options of JAX that primax does not have are read as JAX's defaults. Those that say how JAX works inside and change
-    no result may be set, to no effect; to set another one to something else is an error.
+    Options of JAX that primax lacks are read as JAX's defaults. Options that only change how JAX works, and no result,
+    may be set and have no effect; setting any other one to another value raises an error.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class JaxConfig:
         """Set an option for the process.
 
         Raises:
-          AttributeError: there is no such option, or primax knows only the value that it has in JAX by default.
+          AttributeError: the option does not exist, or primax supports only JAX's default.
         """
         short = _short(name)
         if short in _FREE:
@@ -136,7 +136,7 @@ class JaxConfig:
             raise AbsentNameError(f"config.update: {rule}, got {value!r}", name=name, obj=self)
 
     def config_with_absl(self) -> None:
-        """Let absl, where the program uses it, take flags such as `--jax_enable_x64`."""
+        """Let absl, if the program uses it, accept flags such as `--jax_enable_x64`."""
         flags = sys.modules.get("absl.flags")
         if flags is None:
             return
@@ -150,9 +150,9 @@ class JaxConfig:
                 flags.DEFINE_string(name, None, f"The option {name}.")
 
     def parse_flags_with_absl(self) -> None:
-        """Set the options that the command line names, such as `--jax_enable_x64` or `--jax_platforms=cpu`.
+        """Set options from flags on the command line, such as `--jax_enable_x64` or `--jax_platforms=cpu`.
 
-        Where the program uses absl, its flags may be read from then on, as after JAX's method of this name.
+        If the program uses absl, its flags can be read afterwards, as after JAX's method of this name.
         """
         self.config_with_absl()
         flags = sys.modules.get("absl.flags")
@@ -175,10 +175,10 @@ config = JaxConfig()
 
 
 class enable_custom_prng(ContextDecorator):
-    """`jax.enable_custom_prng`, which packages decorate with: whether `PRNGKey` makes typed keys. It never does here.
+    """The decorator `jax.enable_custom_prng`, for typed keys from `PRNGKey`; primax only supports False.
 
     Raises:
-      AttributeError: on entering, if it is to be turned on.
+      AttributeError: on entry, if the argument is true.
     """
 
     def __init__(self, new_val: bool = True) -> None:
@@ -192,7 +192,7 @@ class enable_custom_prng(ContextDecorator):
 
 
 def __getattr__(name: str) -> Any:
-    """An option of primax, such as `enable_x64`, of which packages read `.value` and which they call."""
+    """An option of primax, such as `enable_x64`: packages read `.value`, and call it."""
     if name in options:
         return options[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

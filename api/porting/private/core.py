@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.core`, beside the names of `primax.extend.core`."""
+"""The names that packages use of `jax._src.core`, beside the names of `primax.extend.core`."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ partial = functools.partial
 
 
 class _AnyTrace(type):
-    """The type of `Trace`, of which every trace is an instance."""
+    """The type of `Trace`; every trace is an instance of `Trace`."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, core.Trace) if cls is Trace else super().__instancecheck__(instance)
 
 
 class Trace(core.Trace, metaclass=_AnyTrace):
-    """A trace with the methods that those written for JAX call on themselves."""
+    """A trace with the methods that traces written for JAX call on themselves."""
 
     def full_raise(self, x: Any) -> Any:
-        """The value itself: one of another trace is no tracer of this."""
+        """Return the value: tracers of other traces are constants."""
         return x
 
     def is_valid(self) -> bool:
-        """Whether the transformation is at work."""
+        """Whether the transformation is active."""
         return bool(self.alive)
 
     def invalidate(self) -> None:
@@ -52,25 +52,25 @@ class Trace(core.Trace, metaclass=_AnyTrace):
         self.end()
 
     def requires_low(self) -> bool:
-        """Whether programs of values of other types are wanted lowered: there are none."""
+        """Whether programs of values of users' types must be lowered; such values do not exist here."""
         return False
 
 
 def trace_state_clean() -> bool:
-    """Whether operations are evaluated now, under no transformation."""
+    """Whether no transformation is active."""
     return core.current_trace() is core.eval_trace
 
 
 class _TraceContext:
-    """What this thread is tracing."""
+    """The state of tracing in this thread."""
 
     @property
     def trace(self) -> Any:
-        """The trace at work."""
+        """The current trace."""
         return core.current_trace()
 
     def is_top_level(self) -> bool:
-        """Whether it evaluates operations now."""
+        """Whether the current trace evaluates operations."""
         return trace_state_clean()
 
 
@@ -78,29 +78,29 @@ trace_ctx = _TraceContext()
 
 
 def is_constant_dim(d: Any) -> bool:
-    """Whether the size of an axis is a number, as all sizes are here."""
+    """Whether the size of an axis is a number; all sizes are numbers here."""
     return isinstance(d, int | np.integer)
 
 
 def full_lower(x: Any) -> Any:
-    """The value itself: tracers are as simple as they get."""
+    """Return the value: tracers have no simpler form."""
     return x
 
 
 def cur_qdd(x: Any) -> Any:
-    """The state of a value that is changed in place.
+    """The state of a mutable value.
 
     Raises:
-      TypeError: there are no such values.
+      TypeError: mutable values do not exist here.
     """
     raise TypeError(f"cur_qdd: x must be a value that is changed in place, got {type(x).__name__}")
 
 
 def safe_map(f: Any, *args: Any) -> list[Any]:
-    """As `map`, of arguments of one length."""
+    """`map` over arguments of one length."""
     return [f(*each) for each in zip(*args, strict=True)]
 
 
 def safe_zip(*args: Any) -> list[tuple[Any, ...]]:
-    """As `zip`, of arguments of one length."""
+    """`zip` of arguments of one length."""
     return list(zip(*args, strict=True))

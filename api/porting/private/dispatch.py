@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.dispatch`."""
+"""The names that packages use of `jax._src.dispatch`."""
 
 from __future__ import annotations
 

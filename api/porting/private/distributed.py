@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.distributed`, beside the names of `primax.distributed`."""
+"""The names that packages use of `jax._src.distributed`, beside the names of `primax.distributed`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["global_state"]
 
 
 class _State:
-    """This process among those that it has joined."""
+    """The state of this process in a distributed program."""
 
     @property
     def client(self) -> Any:
-        """The client of the service by which processes meet; None if this one is alone."""
+        """The client of the coordination service; None for a single process."""
         return getattr(platforms.joined.runtime, "client", None)
 
     @property
@@ -24,7 +24,7 @@ class _State:
 
     @property
     def num_processes(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return platforms.process_count()
 
 

@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.dtypes`, beside the names of `primax.dtypes`."""
+"""The names that packages use of `jax._src.dtypes`, beside the names of `primax.dtypes`."""
 
 from __future__ import annotations
 

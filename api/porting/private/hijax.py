@@ -1,4 +1,4 @@
-"""What packages apply to classes of `jax.experimental.hijax` when they are imported."""
+"""The names that packages apply to classes of `jax.experimental.hijax` at import."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class HiPrimitive:
-    """A primitive on values of such types: it is made, and raises where it is applied."""
+    """A primitive on values of users' types: it can be created, and raises an error when it is applied."""
 
     multiple_results = False
 
@@ -32,10 +32,10 @@ class HiPrimitive:
         self.name = name
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Raise.
+        """Raise an error.
 
         Raises:
-          AbsentNameError: there are no such values.
+          AbsentNameError: such values do not exist.
         """
         raise AbsentNameError(record("jax.experimental.hijax.HiPrimitive"))
 
@@ -55,4 +55,4 @@ class aval_property:
 
 
 def register_hitype(value_type: Any, type_of: Any) -> None:
-    """Take note of nothing: no value of such a type is ever made."""
+    """Do nothing: no value of such a type exists."""

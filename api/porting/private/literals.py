@@ -1,4 +1,4 @@
-"""The classes of `jax._src.literals`: numbers of Python with a dtype. Nothing in primax is an instance of one."""
+"""The classes of `jax._src.literals`, Python numbers with a dtype. No value of primax is an instance."""
 
 from __future__ import annotations
 

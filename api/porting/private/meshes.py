@@ -1,4 +1,4 @@
-"""Functions of JAX that make meshes, with JAX's defaults."""
+"""Functions of JAX that create meshes, with JAX's defaults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["make_mesh"]
 
 
 def make_mesh(axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devices: Any = None) -> Mesh:
-    """`primax.make_mesh`, whose axes are `Explicit` if nothing else is said, as JAX's are."""
+    """`primax.make_mesh`, with `Explicit` axes by default, as in JAX."""
     return px.make_mesh(
         axis_shapes, axis_names, AxisType.Explicit if axis_types is None else axis_types, devices=devices
     )

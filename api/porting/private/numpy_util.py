@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.numpy.util`: checks of array arguments, and their common dtype."""
+"""The names that packages use of `jax._src.numpy.util`: checks of array arguments, and their common dtype."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = [
 
 
 def check_arraylike(fun_name: str, *args: Any, emit_warning: bool = False, stacklevel: int = 3) -> None:
-    """Refuse what is neither an array nor a number.
+    """Raise an error for an argument that is neither an array nor a number.
 
     Raises:
-      TypeError: an argument is neither.
+      TypeError: an argument is neither an array nor a number.
     """
     promote(fun_name, *args)
 
@@ -33,32 +33,34 @@ def _arrays(function: str, args: tuple[Any, ...], to: Any = None) -> list[Array]
 
 
 def promote_args(fun_name: str, *args: Any) -> list[Array]:
-    """Arguments as arrays of their common dtype."""
+    """Convert arguments to arrays of their common dtype."""
     return _arrays(fun_name, args)
 
 
 def promote_args_inexact(fun_name: str, *args: Any) -> list[Array]:
-    """Arguments as arrays of their common dtype, which is floating if it was not inexact."""
+    """Convert arguments to arrays of their common dtype, which becomes a float dtype if it is an integer dtype or
+    bool."""
     return _arrays(fun_name, args, dtypes.to_inexact_dtype)
 
 
 def promote_dtypes(*args: Any) -> list[Array]:
-    """Arguments as arrays of their common dtype."""
+    """Convert arguments to arrays of their common dtype."""
     return _arrays("promote_dtypes", args)
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Array]:
-    """Arguments as arrays of their common dtype, which is floating if it was not inexact."""
+    """Convert arguments to arrays of their common dtype, which becomes a float dtype if it is an integer dtype or
+    bool."""
     return _arrays("promote_dtypes_inexact", args, dtypes.to_inexact_dtype)
 
 
 def promote_dtypes_numeric(*args: Any) -> list[Array]:
-    """Arguments as arrays of their common dtype, which is an integer dtype if it was bool."""
+    """Convert arguments to arrays of their common dtype, which becomes an integer dtype if it is bool."""
     return _arrays("promote_dtypes_numeric", args, dtypes.to_numeric_dtype)
 
 
 def promote_dtypes_complex(*args: Any) -> list[Array]:
-    """Arguments as arrays of their common dtype, which is complex if it was not."""
+    """Convert arguments to arrays of their common dtype, which becomes complex if it is not."""
     return _arrays("promote_dtypes_complex", args, _to_complex)
 
 

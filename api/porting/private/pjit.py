@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.pjit`, and of the shardings behind it."""
+"""The names that packages use of `jax._src.pjit`, and of the shardings behind it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
     "reshard",
 ]
 
-UNSPECIFIED = None  # as `jit` spells it
+UNSPECIFIED = None  # the value that `jit` uses
 UnspecifiedValue = type(None)
 
 
@@ -27,15 +27,15 @@ pjit_p = jit_p
 def canonicalize_sharding(
     sharding: NamedSharding | Division | PartitionSpec | None, api_name: str, check_mesh_consistency: bool = True
 ) -> NamedSharding | Division | None:
-    """A sharding with its mesh: that in scope, if it has none of its own. None where there is none.
+    """Add a mesh to a sharding: the mesh in scope, if the sharding has none. None if there is no mesh.
 
     Args:
       sharding: the sharding, a specification, or the `sharding` of a type.
-      api_name: what messages call the function that was given it.
-      check_mesh_consistency: as in JAX; a mesh is compared with the one in scope where the sharding is used.
+      api_name: the name of the calling function in messages.
+      check_mesh_consistency: ignored: a mesh is compared with the mesh in scope when the sharding is used.
 
     Raises:
-      TypeError: it is something else.
+      TypeError: `sharding` has another type.
     """
     if isinstance(sharding, PartitionSpec):
         sharding = NamedSharding(get_abstract_mesh(), sharding)

@@ -1,4 +1,4 @@
-"""Primitives of JAX that packages enter rules for, and that programs do not have here."""
+"""Primitives of JAX for which packages define rules, and which no program has here."""
 
 from __future__ import annotations
 

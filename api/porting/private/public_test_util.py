@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.public_test_util`, beside the names of `primax.test_util`."""
+"""The names that packages use of `jax._src.public_test_util`, beside the names of `primax.test_util`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from primax.tree_util import tree_leaves, tree_structure
 
 __all__ = ["check_close"]
 
-# What results of a dtype are compared within, unless it is said.
+# The default tolerances of comparisons, by dtype.
 _TOLERANCES = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6, "float64": 1e-15}
 
 
@@ -28,11 +28,11 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
     """Compare two pytrees of numbers, leaf by leaf.
 
     Args:
-      xs: the first.
-      ys: the second, of the same structure.
-      atol: how far leaves may be off; a number, or one for each dtype.
-      rtol: likewise, relative to the second.
-      err_msg: what an error begins with.
+      xs: the first pytree.
+      ys: the second pytree, of the same structure.
+      atol: the absolute tolerance: a number, or one for each dtype.
+      rtol: the tolerance relative to `ys`: a number, or one for each dtype.
+      err_msg: the beginning of the error message.
 
     Raises:
       AssertionError: structures, shapes or numbers differ.

@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.random.threefry2x32`: the generator on its keys as plain integers."""
+"""The names that packages use of `jax._src.random.threefry2x32`: the generator, on keys as plain integers."""
 
 from __future__ import annotations
 

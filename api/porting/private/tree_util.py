@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.tree_util`, beside the names of `primax.tree_util`."""
+"""The names that packages use of `jax._src.tree_util`, beside the names of `primax.tree_util`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONTAINERS = (tuple, list, dict, type(None), OrderedDict, defaultdict)
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """How a class of nodes is taken apart and put together."""
+    """The functions that flatten and unflatten a class of nodes."""
 
     cls: type
 
@@ -35,7 +35,7 @@ class _Node:
 
 
 class _Registry:
-    """The classes that are nodes, as a mapping."""
+    """The registered node classes, as a mapping."""
 
     def __contains__(self, cls: Any) -> bool:
         return cls in _CONTAINERS or child_names(cls) is not None
@@ -55,7 +55,8 @@ _registry = _Registry()
 def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[Callable[[str], ValueError]]:
-    """Why a tree is not a prefix of another: for each place a function that makes the error, of the argument's name."""
+    """The reasons why a tree is not a prefix of another: for each place, a function from the argument's name to an
+    error."""
 
     def error(message: str, name: str) -> ValueError:
         return ValueError(f"{name}{message}")

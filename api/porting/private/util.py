@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.util`: helpers with lists, whose arguments must be of one length."""
+"""The names that packages use of `jax._src.util`: helpers for lists, which check that lengths are equal."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ wraps = functools.wraps
 
 
 def concatenate(lists: Iterable[Iterable[Any]]) -> list[Any]:
-    """The elements of all lists, as one."""
+    """Concatenate lists."""
     return list(itertools.chain.from_iterable(lists))
 
 
 def curry(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that takes its first arguments, and returns one that takes the rest."""
+    """A function that takes its first arguments, and returns a function of the others."""
     return functools.wraps(function)(functools.partial(functools.partial, function))
 
 
 def foreach(function: Callable[..., Any], *args: Iterable[Any]) -> None:
-    """Call a function with the elements of lists of one length."""
+    """Call a function with the elements of lists of equal length."""
     for each in zip(*args, strict=True):
         function(*each)
 
 
 def partition_list(flags: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The values whose flags are off, and those whose flags are on."""
+    """The values whose flags are false, and those whose flags are true."""
     pairs = list(zip(flags, values, strict=True))
     return [x for flag, x in pairs if not flag], [x for flag, x in pairs if flag]
 
 
 def merge_lists(flags: Sequence[bool], off: Sequence[Any], on: Sequence[Any]) -> list[Any]:
-    """One list of two: what `partition_list` has parted."""
+    """The inverse of `partition_list`."""
     if len(flags) != len(off) + len(on) or sum(map(bool, flags)) != len(on):
         raise ValueError(f"merge_lists: flags must say where {len(off)} and {len(on)} values are, got {flags}")
     first, second = iter(off), iter(on)
@@ -63,7 +63,7 @@ def merge_lists(flags: Sequence[bool], off: Sequence[Any], on: Sequence[Any]) ->
 
 
 def split_list(values: Sequence[Any], lengths: Sequence[int]) -> list[list[Any]]:
-    """Lists of the lengths, and one of the values that are left."""
+    """Split a list into lists of the given lengths, and one with the rest."""
     ends = list(itertools.accumulate(lengths, initial=0))
     if ends[-1] > len(values):
         raise ValueError(f"split_list: lengths must sum to {len(values)} at most, got {list(lengths)}")
@@ -72,7 +72,7 @@ def split_list(values: Sequence[Any], lengths: Sequence[int]) -> list[list[Any]]
 
 
 def subvals(values: Sequence[Any], changes: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
-    """The values, with others at some positions."""
+    """The values, with changes at some positions."""
     changed = list(values)
     for i, x in changes:
         changed[i] = x
@@ -80,7 +80,7 @@ def subvals(values: Sequence[Any], changes: Iterable[tuple[int, Any]]) -> tuple[
 
 
 def tuple_insert(values: tuple[Any, ...], i: int, x: Any) -> tuple[Any, ...]:
-    """A tuple with a further element at a position."""
+    """A tuple with an element inserted at a position."""
     return (*values[:i], x, *values[i:])
 
 
@@ -90,7 +90,7 @@ def tuple_delete(values: tuple[Any, ...], i: int) -> tuple[Any, ...]:
 
 
 def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The first elements of pairs, and the second ones."""
+    """The first elements and the second elements of pairs."""
     first, second = [], []
     for a, b in pairs:
         first.append(a)

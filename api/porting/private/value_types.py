@@ -1,4 +1,4 @@
-"""The tables in which packages written for JAX enter types of values of their own."""
+"""The tables in which packages written for JAX register their types of values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Shape = Sequence[int]
 
 
 class _Table(MutableMapping[type, Callable[[Any], Any]]):
-    """A table of types that packages have entered; a type that primax knows has the entry that `known` makes."""
+    """A table of registered types; for a type that primax knows, `known` returns the entry."""
 
     def __init__(self, known: Callable[[type], Callable[[Any], Any]], enter: Callable[[type, Any], None]) -> None:
         self._entries: dict[type, Callable[[Any], Any]] = {}
@@ -54,18 +54,18 @@ class _Table(MutableMapping[type, Callable[[Any], Any]]):
 
 
 def _canonical(x: Any) -> np.ndarray:
-    """The array of NumPy's that a value is, in the dtype that it has in programs."""
+    """Convert a value to a NumPy array of the dtype that it has in programs."""
     array = np.asarray(x)
     return array.astype(dtypes.canonicalize_dtype(array.dtype), copy=False)
 
 
 def _convert_by(kind: type, handler: Callable[[Any], Any]) -> None:
-    """Let values of a type stand for the arrays that the handler makes of them."""
+    """Treat values of a type as the arrays that the handler converts them to."""
     kind.__jax_array__ = lambda self: handler(self)  # type: ignore[attr-defined]
 
 
 def _tell_type_by(kind: type, handler: Callable[[Any], Any]) -> None:
-    """Read types of values off by the handler, unless the values stand for arrays, whose type is theirs."""
+    """Let the handler return the types of values, unless values are converted to arrays, which have types."""
     if not hasattr(kind, "__jax_array__"):
         register_aval(kind, handler)
 
@@ -75,19 +75,19 @@ pytype_aval_mappings = _Table(lambda kind: aval_handlers[kind], _tell_type_by)
 
 
 def is_vmappable(x: Any) -> bool:
-    """Whether a value is of a registered type: none is."""
+    """Whether a value is of a registered type; no value is."""
     return False
 
 
 def make_iota(axis_size: int) -> Any:
-    """The numbers of the elements along a mapped axis."""
+    """The positions of the elements along a mapped axis."""
     return import_module("primax.lax").iota(np.int32, axis_size)
 
 
 def register_vmappable(
     data_type: type, spec_type: type, axis_size_type: type, to_elt: Any, from_elt: Any, make_iota: Any
 ) -> None:
-    """Take what JAX takes, and warn that `vmap` maps over the leaves of such values all the same."""
+    """Accept JAX's arguments, and warn that `vmap` maps over the leaves of such values."""
     warnings.warn(
         f"register_vmappable: primax.vmap maps over axes of the leaves of a {data_type.__name__}, and calls neither "
         "to_elt nor from_elt",
@@ -96,4 +96,4 @@ def register_vmappable(
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Nothing is registered."""
+    """Do nothing: no type is registered."""

@@ -1,4 +1,4 @@
-"""What packages use of `jax._src.xla_bridge`, beside the names of `primax.extend.backend`."""
+"""The names that packages use of `jax._src.xla_bridge`, beside the names of `primax.extend.backend`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["backends"]
 
 
 def __getattr__(name: str) -> Any:
-    """`_backends` are the backends that there are."""
+    """`_backends`, the dictionary of backends."""
     if name == "_backends":
         return backends()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,19 +14,19 @@ __all__ = ["vq"]
 
 
 def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """The nearest code of each observation.
+    """The nearest code to each observation.
 
     Args:
-      obs: vectors of shape (m, n), or (m,) for numbers.
-      code_book: codes of shape (k, n), or (k,) likewise.
-      check_finite: SciPy's; nothing is checked.
+      obs: vectors, an array of shape (m, n); or numbers, of shape (m,).
+      code_book: codes, an array of shape (k, n); or numbers, of shape (k,).
+      check_finite: ignored.
 
     Returns:
-      The numbers of the codes, of shape (m,), and the Euclidean distances to them.
+      The positions of the codes, of shape (m,), and the Euclidean distances to them.
 
     Raises:
       TypeError: an argument is not an array.
-      ValueError: the ranks or lengths differ, or there are no codes.
+      ValueError: the ranks or lengths differ, or `code_book` is empty.
 
     >>> import primax as px
     >>> code, distance = px.scipy.cluster.vq.vq(px.numpy.array([1.1, 3.9]), px.numpy.array([1.0, 2.0, 4.0]))

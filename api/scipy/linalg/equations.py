@@ -1,4 +1,4 @@
-"""Systems of linear equations, and the factors that solve them."""
+"""Linear systems, and the factorizations that solve them."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     """The Cholesky decompositions of Hermitian positive definite matrices.
 
     Args:
-      a: matrices of shape (..., n, n), of which the lower triangles are read if `lower`, else the upper ones.
-      lower: whether to return lower triangular matrices L with a = L @ L.T.conj(); otherwise upper triangular matrices
+      a: matrices of shape (..., n, n); only the lower triangles are read if `lower`, else only the upper ones.
+      lower: whether to return lower triangular matrices L with a = L @ L.T.conj(), instead of upper triangular matrices
         U with a = U.T.conj() @ U.
-      overwrite_a, check_finite: without effect.
+      overwrite_a, check_finite: ignored.
 
     Returns:
-      An array of the shape of `a`; NaN where a matrix is not positive definite.
+      An array of the shape of `a`; NaN for matrices that are not positive definite.
 
     Raises:
       ValueError: the matrices are not square.
@@ -66,7 +66,7 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
     """Cholesky decompositions for `cho_solve`: a pair of `cholesky(a, lower)` and `lower`.
 
     Args:
-      a, lower, overwrite_a, check_finite: as of `cholesky`.
+      a, lower, overwrite_a, check_finite: see `cholesky`.
     """
     return _cho_factor(a, lower), lower
 
@@ -80,12 +80,12 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
     """The solutions X of a @ X = b, from the Cholesky decompositions of `a`.
 
     Args:
-      c_and_lower: what `cho_factor` returns.
+      c_and_lower: the result of `cho_factor`.
       b: a vector of shape (n,), or matrices of shape (..., n, k).
-      overwrite_b, check_finite: without effect.
+      overwrite_b, check_finite: ignored.
 
     Raises:
-      ValueError: the factors are not square, or shapes do not fit.
+      ValueError: the factors are not square, or the shapes do not fit.
 
     >>> import primax as px
     >>> a, b = px.numpy.array([[4.0, 2.0], [2.0, 5.0]]), px.numpy.array([8.0, 12.0])
@@ -117,10 +117,10 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
     Args:
       a: matrices of shape (..., m, n).
-      overwrite_a, check_finite: without effect.
+      overwrite_a, check_finite: ignored.
 
     Returns:
-      L and U in one array of the shape of `a`, and for each row the one that it was exchanged with, as an int32.
+      L and U in one array of the shape of `a`, and for each row the row that it was exchanged with, an int32.
 
     Raises:
       ValueError: the rank of `a` is below 2.
@@ -133,13 +133,13 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
     """The solutions X of op(a) @ X = b, from the LU decompositions of `a`.
 
     Args:
-      lu_and_piv: what `lu_factor` returns for square matrices.
+      lu_and_piv: the result of `lu_factor` for square matrices.
       b: a vector of shape (n,), or matrices of shape (..., n, k).
-      trans: 0 for `a` itself, 1 for its transpose, 2 for its adjoint.
-      overwrite_b, check_finite: without effect.
+      trans: op(a) is `a` for 0, its transpose for 1, its adjoint for 2.
+      overwrite_b, check_finite: ignored.
 
     Raises:
-      ValueError: the factors are not square, shapes do not fit, or `trans` is unknown.
+      ValueError: the factors are not square, the shapes do not fit, or `trans` is unknown.
     """
     if not among(trans, (0, 1, 2)):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
@@ -169,11 +169,11 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
 
     Args:
       a: matrices of shape (..., m, n); k is min(m, n).
-      permute_l: whether to return P @ L and U only.
-      overwrite_a, check_finite: without effect.
+      permute_l: whether to return only P @ L and U.
+      overwrite_a, check_finite: ignored.
 
     Returns:
-      P, which is real, L and U, of shapes (..., m, m), (..., m, k) and (..., k, n); or a pair of P @ L and U.
+      P (real), L and U of shapes (..., m, m), (..., m, k) and (..., k, n); or a pair of P @ L and U.
 
     Raises:
       ValueError: the rank of `a` is below 2.
@@ -204,7 +204,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
     Args:
       a: matrices of shape (..., n, n).
-      overwrite_a, check_finite: without effect.
+      overwrite_a, check_finite: ignored.
     """
     return numpy_linalg.det(a)
 
@@ -214,7 +214,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
     Args:
       a: matrices of shape (..., n, n).
-      overwrite_a, check_finite: without effect.
+      overwrite_a, check_finite: ignored.
     """
     return numpy_linalg.inv(a)
 
@@ -234,12 +234,12 @@ def solve(
     Args:
       a: square matrices of shape (..., n, n).
       b: a vector of shape (n,), or matrices of shape (..., n, k).
-      lower: which triangle is read of positive definite matrices.
-      overwrite_a, overwrite_b, debug, check_finite: without effect.
-      assume_a: "gen" for any matrix, "sym" for symmetric, "her" for Hermitian, "pos" for positive definite ones.
+      lower: the triangle to read of positive definite matrices.
+      overwrite_a, overwrite_b, debug, check_finite: ignored.
+      assume_a: "gen" for any matrix, "sym" for symmetric, "her" for Hermitian, "pos" for positive definite matrices.
 
     Raises:
-      ValueError: `a` is not square, shapes do not fit, or `assume_a` is unknown.
+      ValueError: `a` is not square, the shapes do not fit, or `assume_a` is unknown.
 
     >>> import primax as px
     >>> a, b = px.numpy.array([[4.0, 2.0], [2.0, 5.0]]), px.numpy.array([8.0, 12.0])
@@ -275,15 +275,15 @@ def solve_triangular(
     """The solutions X of op(a) @ X = b for triangular matrices.
 
     Args:
-      a: matrices of shape (..., n, n), of which one triangle is read.
+      a: matrices of shape (..., n, n); only one triangle is read.
       b: a vector of shape (n,), or matrices of shape (..., n, k).
-      trans: 0 or "N" for `a` itself, 1 or "T" for its transpose, 2 or "C" for its adjoint.
-      lower: whether `a` is lower triangular rather than upper.
-      unit_diagonal: whether the diagonal of `a` is taken to be ones, and not read.
-      overwrite_b, debug, check_finite: without effect.
+      trans: whether to solve with `a` (0 or "N"), its transpose (1 or "T"), or its adjoint (2 or "C").
+      lower: whether `a` is lower triangular; if False, it is upper triangular.
+      unit_diagonal: whether the diagonal of `a` is ones; it is then not read.
+      overwrite_b, debug, check_finite: ignored.
 
     Raises:
-      ValueError: `a` is not square, shapes do not fit, or `trans` is unknown.
+      ValueError: `a` is not square, the shapes do not fit, or `trans` is unknown.
 
     >>> import primax as px
     >>> a, b = px.numpy.array([[2.0, 0.0], [1.0, 4.0]]), px.numpy.array([2.0, 9.0])
@@ -303,7 +303,7 @@ def _solve_triangular(a: Any, b: Any, how: str, lower: bool, unit_diagonal: bool
 
 
 def _system(function: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
-    """Square matrices, right-hand sides as columns, and whether these are made of a vector."""
+    """Square matrices, right-hand sides as columns, and whether `b` is a vector."""
     a, b = inexact(function, a, b)
     x, y = get_aval(a).shape, get_aval(b).shape
     require_square(function, x)

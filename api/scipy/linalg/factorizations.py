@@ -44,14 +44,14 @@ def eigh(
     Args:
       a: matrices of shape (..., n, n).
       b: None, or a positive definite matrix of the same shape.
-      lower: which triangle is read; the mean of `a` and its adjoint is taken first.
-      eigvals_only: whether to return eigenvalues only.
-      overwrite_a, overwrite_b, turbo, check_finite: without effect.
+      lower: the triangle to read, after `a` is replaced by the mean of `a` and its adjoint.
+      eigvals_only: whether to return only the eigenvalues.
+      overwrite_a, overwrite_b, turbo, check_finite: ignored.
       eigvals: None.
       type: 1.
 
     Returns:
-      Eigenvalues of shape (..., n), ascending, and eigenvectors as columns, with v^H b v = 1.
+      Eigenvalues of shape (..., n), ascending, and eigenvectors as columns with v^H b v = 1.
 
     Raises:
       NotImplementedError: `eigvals` is not None or `type` is not 1.
@@ -83,19 +83,19 @@ def eigh_tridiagonal(
     """The eigenvalues and eigenvectors of a real symmetric or Hermitian tridiagonal matrix.
 
     Args:
-      d: its diagonal, real, of shape (n,).
-      e: the diagonal above it, of shape (n - 1,).
-      eigvals_only: whether to return eigenvalues only.
+      d: the diagonal, real, of shape (n,).
+      e: the superdiagonal, of shape (n - 1,).
+      eigvals_only: whether to return only the eigenvalues.
       select: "a" for all eigenvalues, "i" for a range of them.
-      select_range: the first and the last eigenvalue wanted, counted from 0, if `select` is "i".
-      tol, key: without effect: eigenvalues are as precise as those of `eigh`.
+      select_range: for `select="i"`, the first and the last eigenvalue, counted from 0.
+      tol, key: ignored; eigenvalues are as precise as those of `eigh`.
 
     Returns:
       Eigenvalues, ascending, and eigenvectors as columns.
 
     Raises:
       NotImplementedError: `select` is "v".
-      ValueError: `d` and `e` do not fit, or `select` or its range is none of these.
+      ValueError: the lengths of `d` and `e` do not fit, or `select` or `select_range` is invalid.
     """
     d, e = inexact("eigh_tridiagonal", d, e)
     sizes = get_aval(d).shape, get_aval(e).shape
@@ -143,16 +143,16 @@ def qr(
 
     Args:
       a: matrices of shape (..., m, n).
-      overwrite_a, lwork, check_finite: without effect.
+      overwrite_a, lwork, check_finite: ignored.
       mode: "full" for Q of shape (..., m, m) and R of shape (..., m, n); "economic" for (..., m, k) and (..., k, n)
         with k = min(m, n); "r" for R of shape (..., m, n) alone.
-      pivoting: whether to permute the columns of `a` first, so that absolute values on the diagonal of R descend.
+      pivoting: whether to permute the columns of `a` so that absolute values on the diagonal of R descend.
 
     Returns:
-      A tuple of Q, R and, if `pivoting`, the permutation; without Q if `mode` is "r".
+      A tuple of Q, R and, if `pivoting`, the permutation; "r" omits Q.
 
     Raises:
-      ValueError: the rank of `a` is below 2, or the mode is unknown.
+      ValueError: the rank of `a` is below 2, or `mode` is unknown.
     """
     if not among(mode, ("full", "economic", "r")):
         raise ValueError(f"qr: mode must be 'full', 'economic' or 'r', got {mode!r}")
@@ -175,16 +175,16 @@ def qr_multiply(
     Args:
       a: a matrix of shape (m, n); k is min(m, n).
       c: a matrix or a vector.
-      mode: "left" for Q @ c, "right" for c @ Q, where Q is of shape (m, k), or of shape (m, m) if `c` says so.
-      pivoting: whether the columns of `a` are permuted first.
-      conjugate: whether Q is conjugated.
-      overwrite_a, overwrite_c: without effect.
+      mode: "left" for Q @ c, "right" for c @ Q, where Q is of shape (m, k), or (m, m) if the shape of `c` requires it.
+      pivoting: whether to permute the columns of `a`.
+      conjugate: whether to conjugate Q.
+      overwrite_a, overwrite_c: ignored.
 
     Returns:
       A tuple of the product, R of shape (k, n) and, if `pivoting`, the permutation.
 
     Raises:
-      ValueError: the mode is unknown, or shapes do not fit.
+      ValueError: `mode` is unknown, or the shapes do not fit.
     """
     if not among(mode, ("left", "right")):
         raise ValueError(f"qr_multiply: mode must be 'left' or 'right', got {mode!r}")
@@ -222,8 +222,8 @@ def svd(
     Args:
       a: matrices of shape (..., m, n).
       full_matrices: whether U and Vh are square; otherwise U has k = min(m, n) columns, and Vh has k rows.
-      compute_uv: whether U and Vh are returned.
-      overwrite_a, check_finite, lapack_driver: without effect.
+      compute_uv: whether to return U and Vh.
+      overwrite_a, check_finite, lapack_driver: ignored.
     """
     out = numpy_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
     return tuple(out) if compute_uv else out
@@ -235,7 +235,7 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
 
     Args:
       a: matrices of shape (..., n, n).
-      output: "real", where real matrices have a real T with blocks of two rows for pairs of complex eigenvalues; or
+      output: "real", for which real matrices have a real T, with 2 x 2 blocks for pairs of complex eigenvalues; or
         "complex".
 
     Returns:
@@ -257,12 +257,12 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
 def hessenberg(
     a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array] | Array:
-    """The Hessenberg forms of matrices: a = Q H Q^H with unitary Q, and one diagonal of H below the main one.
+    """The Hessenberg forms of matrices: a = Q H Q^H with unitary Q, and H zero below its first subdiagonal.
 
     Args:
       a: matrices of shape (..., n, n).
-      calc_q: whether Q is returned.
-      overwrite_a, check_finite: without effect.
+      calc_q: whether to return Q.
+      overwrite_a, check_finite: ignored.
 
     Returns:
       H, or a pair of H and Q.
@@ -291,19 +291,19 @@ def hessenberg(
 def polar(
     a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None, max_iterations: int | None = None
 ) -> tuple[Any, Any]:
-    """The polar decompositions of matrices: a = U P, or a = P U, with orthonormal columns or rows of U and P Hermitian.
+    """The polar decompositions of matrices: a = U P, or a = P U; U has orthonormal columns or rows, P is Hermitian.
 
     Args:
       a: a matrix of shape (m, n).
-      side: where P stands, "right" or "left".
-      method: "qdwh" or "svd", which give the same.
-      eps, max_iterations: without effect: P and U are made of the singular value decomposition.
+      side: the side of P, "right" or "left".
+      method: "qdwh" or "svd", which have the same result.
+      eps, max_iterations: ignored; the singular value decomposition gives U and P.
 
     Returns:
       U and P, which is positive semidefinite.
 
     Raises:
-      ValueError: the side or the method is unknown, or the rank of `a` is below 2.
+      ValueError: `side` or `method` is unknown, or the rank of `a` is below 2.
     """
     if not among(side, ("right", "left")):
         raise ValueError(f"polar: side must be 'right' or 'left', got {side!r}")

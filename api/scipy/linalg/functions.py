@@ -1,4 +1,4 @@
-"""Functions of square matrices: exponentials, square roots and others by Schur decompositions, Sylvester's equation."""
+"""Functions of square matrices: exponentials, square roots and other functions, and Sylvester's equation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from primax.scipy.linalg.factorizations import schur
 
 __all__ = ["expm", "expm_frechet", "funm", "rsf2csf", "solve_sylvester", "sqrtm"]
 
-# By the precision: the degree of the approximation, and up to which norm it is as good as exact.
+# For each precision, the degree of the approximation, and the norm up to which its error is below rounding.
 _PADE = {np.dtype(np.float32): (7, 3.925724783138660), np.dtype(np.float64): (13, 5.371920351148152)}
 
 
@@ -45,8 +45,8 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 
     Args:
       A: matrices of shape (..., n, n).
-      upper_triangular: whether they are upper triangular.
-      max_squarings: how often to square at most; NaN where that is not enough.
+      upper_triangular: whether the matrices are upper triangular.
+      max_squarings: the maximal number of squarings; the result is NaN if more are needed.
 
     Returns:
       An array of the shape of `A`.
@@ -90,7 +90,7 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Array:
 
 
 def _approximation(a: Any, degree: int) -> tuple[Any, Any]:
-    """The numerator and the denominator of the Padé approximation of the exponential: V + U and V - U."""
+    """The numerator V + U and the denominator V - U of the Padé approximation of the exponential."""
     coefficients = [
         factorial(2 * degree - k) * factorial(degree) / (factorial(2 * degree) * factorial(k) * factorial(degree - k))
         for k in range(degree + 1)
@@ -117,10 +117,10 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
       compute_expm: whether to return the exponentials too.
 
     Returns:
-      A pair of the exponentials and the derivatives, or the latter alone.
+      A pair of the exponentials and the derivatives; only the derivatives if not `compute_expm`.
 
     Raises:
-      ValueError: the matrices are not square, shapes differ, or the method is unknown.
+      ValueError: the matrices are not square, shapes differ, or `method` is unknown.
     """
     if not among(method, (None, "SPS", "blockEnlarge")):
         raise ValueError(f"expm_frechet: method must be 'SPS', 'blockEnlarge' or None, got {method!r}")
@@ -134,11 +134,11 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
 
 @one_program("check_finite", named="rsf2csf")
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """The complex Schur decompositions of matrices from their real ones, by rotations of two rows and columns each.
+    """Convert real Schur decompositions to complex ones, by rotations of two rows and columns each.
 
     Args:
-      T, Z: what `schur` returns with `output="real"`.
-      check_finite: without effect.
+      T, Z: the result of `schur` with `output="real"`.
+      check_finite: ignored.
 
     Returns:
       An upper triangular T and a unitary Z.
@@ -164,7 +164,7 @@ def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
     places = np.arange(n)
 
     def turned(x: Any, first: Any, rotation: Any, to: Any) -> Array:
-        """The matrices with two columns turned, in rows up to a given one."""
+        """The matrices with two columns rotated, in the rows up to a given one."""
         columns = dynamic_slice_in_dim(x, first, 2, -1)
         columns = where((places <= to)[:, None], columns @ adjoint(rotation), columns)
         return dynamic_update_slice_in_dim(x, columns, first, -1)
@@ -189,13 +189,13 @@ def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
 
 
 def _by_superdiagonals(t: Any, on_diagonal: Any, above: Callable[[Any, Any, Any], Any]) -> Array:
-    """An upper triangular function of an upper triangular matrix, one diagonal after the other.
+    """A function of an upper triangular matrix, computed diagonal by diagonal.
 
     Args:
       t: upper triangular matrices.
-      on_diagonal: the function on the diagonal.
-      above: from what is known of the function, and what stands in the row and in the column of each element on the
-        diagonals of `t`, to the elements of the next diagonal, wherever else they are not used.
+      on_diagonal: the function of the diagonal.
+      above: a function that computes the next diagonal from the known part of the result and, for each of its elements,
+        the row and the column of `t`.
     """
     shape = get_aval(t).shape
     n = shape[-1]
@@ -221,7 +221,7 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
       blocksize: 1.
 
     Returns:
-      A complex array of the shape of `A`, NaN where there is no root.
+      A complex array of the shape of `A`; NaN if there is no square root.
 
     Raises:
       NotImplementedError: `blocksize` is not 1.
@@ -246,19 +246,19 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
 
 
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> tuple[Any, Array] | Array:
-    """A function of square matrices, from the function of their eigenvalues, by Parlett's recurrence.
+    """A function of a square matrix, from the function of its eigenvalues, by Parlett's recurrence.
 
     Args:
       A: a matrix of shape (n, n).
-      func: from complex arrays to complex arrays, elementwise.
-      disp: whether to return the result alone; else an estimate of its error too. Nothing is printed.
+      func: an elementwise function of complex arrays.
+      disp: whether to return only the result; if False, return an estimate of its error too. Nothing is printed.
 
     Returns:
-      A complex array of the shape of `A`, inaccurate where eigenvalues nearly coincide; or a pair of it and the
-      estimate.
+      A complex array of the shape of `A`, which is inaccurate if eigenvalues nearly coincide; if not `disp`, a pair of
+      the array and the error estimate.
 
     Raises:
-      ValueError: the matrix is not square.
+      ValueError: `A` is not a square matrix.
     """
     check_function("funm", "func", func)
     t, z = schur(square("funm", A, "A"), "complex")
@@ -293,10 +293,10 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
       B: matrices of shape (..., n, n).
       C: matrices of shape (..., m, n).
       method: "schur", by Schur decompositions of A and B, or "eigen", by their eigenvectors.
-      tol: sums of eigenvalues that are smaller than this are taken for zero, which gives NaN.
+      tol: sums of eigenvalues below `tol` are treated as zero, which gives NaN.
 
     Raises:
-      ValueError: shapes do not fit, or the method is unknown.
+      ValueError: the shapes do not fit, or `method` is unknown.
     """
     if not among(method, ("schur", "eigen")):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', got {method!r}")

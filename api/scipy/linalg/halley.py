@@ -28,23 +28,23 @@ def qdwh(
     eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
 ) -> tuple[Any, Any, Any, Any]:
-    """The polar decomposition of a matrix, x = U H, by dynamically weighted Halley iterations with QR decompositions.
+    """The polar decomposition of a matrix, x = U H, by QR-based dynamically weighted Halley iterations.
 
     Y. Nakatsukasa, Z. Bai and F. Gygi, Optimizing Halley's iteration for computing the matrix polar decomposition, SIAM
     J. Matrix Anal. Appl. 31 (2010).
 
     Args:
       x: a matrix of shape (m, n), m >= n, of full rank.
-      is_hermitian: whether it is Hermitian; the same is done.
-      max_iterations: the maximal number of iterations; None means 10.
-      eps: the required precision; None means the precision of the dtype.
+      is_hermitian: ignored.
+      max_iterations: the maximal number of iterations; 10 if None.
+      eps: the tolerance; the precision of the dtype if None.
       dynamic_shape: None.
 
     Returns:
-      U with orthonormal columns, the Hermitian H, the number of iterations, and whether they were enough.
+      U with orthonormal columns, Hermitian H, the number of iterations, and whether they converged.
 
     Raises:
-      NotImplementedError: `dynamic_shape` is given.
+      NotImplementedError: `dynamic_shape` is not None.
       TypeError: `x` is not a matrix, or has a dtype that LAPACK does not support.
       ValueError: there are more columns than rows.
     """

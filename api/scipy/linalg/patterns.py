@@ -1,4 +1,4 @@
-"""Special matrices: block diagonal, Toeplitz, and other named ones."""
+"""Special matrices: block diagonal, Toeplitz and other named matrices."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ __all__ = [
 
 @one_program("")
 def block_diag(*arrs: Any) -> Array:
-    """A matrix with given blocks on its diagonal, and zeros elsewhere.
+    """A matrix with given blocks on its diagonal and zeros elsewhere.
 
     Args:
-      arrs: numbers, vectors, which are rows, and matrices.
+      arrs: numbers, vectors (as rows) and matrices.
 
     Raises:
-      ValueError: one of them has a rank above 2.
+      ValueError: an argument has a rank above 2.
 
     >>> import primax as px
     >>> px.scipy.linalg.block_diag(px.numpy.ones((1, 2)), 3.0)
@@ -65,7 +65,7 @@ def block_diag(*arrs: Any) -> Array:
 
 
 def _vectors(function: str, *arrays: Any) -> list[Any]:
-    """Vectors along the last axes of arrays, of one dtype and of leading axes that are broadcast."""
+    """Convert vectors along the last axes of arrays to one dtype, with leading axes broadcast."""
     arrays = tuple(atleast_1d(asarray(x)) for x in promote(function, *arrays))
     if len(arrays) == 1:
         return list(arrays)
@@ -81,7 +81,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
 
     Args:
       c: the first columns, of shape (..., m).
-      r: the first rows, of shape (..., n), whose first numbers are not read; by default the conjugates of `c`.
+      r: the first rows, of shape (..., n), whose first numbers are ignored; the conjugates of `c` if None.
 
     Returns:
       An array of shape (..., m, n).
@@ -106,7 +106,7 @@ def hankel(c: Any, r: Any = None) -> Array:
 
     Args:
       c: the first columns, of shape (..., m).
-      r: the last rows, of shape (..., n), whose first numbers are not read; by default zeros, as many as `c` has.
+      r: the last rows, of shape (..., n), whose first numbers are ignored; zeros of the shape of `c` if None.
 
     Returns:
       An array of shape (..., m, n).
@@ -148,7 +148,7 @@ def companion(a: Any) -> Array:
 
 
 def _under(first: Any, rest: Any) -> Array:
-    """Matrices with a given first row, whose other rows are the same in all."""
+    """Matrices with given first rows and common other rows."""
     row = first[..., None, :]
     below = broadcast_to_shape(rest, (*get_aval(first).shape[:-1], *rest.shape))
     return concatenate([row, below], axis=-2)
@@ -160,11 +160,11 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
 
     Args:
       a: vectors, of shape (..., m), m at least 1.
-      n: the length of vectors that are multiplied.
-      mode: "full", "valid" or "same", as of `convolve`.
+      n: the length of the vectors to convolve with.
+      mode: "full", "valid" or "same", as in `convolve`.
 
     Raises:
-      ValueError: `n` is not positive, `a` holds no vectors, or `mode` is unknown.
+      ValueError: `n` is not positive, `a` is empty or of rank 0, or `mode` is unknown.
     """
     n = integer("convolution_matrix", "n", n)
     (a,) = promote("convolution_matrix", a)
@@ -178,7 +178,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     m = shape[-1]
     whole = toeplitz(pad(a, [*[(0, 0)] * (len(shape) - 1), (0, n - 1)]), zeros(n, get_aval(a).dtype))
     if mode == "same":
-        # As numpy.convolve: the middle of the full result, as long as the longer of the two.
+        # As in numpy.convolve: the middle of the full result, of the length of the longer vector.
         first = (min(m, n) - 1) // 2
         return whole[..., first : first + max(m, n), :]
     return whole if mode == "full" else whole[..., min(m, n) - 1 : max(m, n), :]
@@ -195,7 +195,7 @@ def leslie(f: Any, s: Any) -> Array:
       An array of shape (..., n, n).
 
     Raises:
-      ValueError: there is not one rate of survival less, or none.
+      ValueError: `s` is not shorter by one than `f`, or is empty.
     """
     sizes = aval_of("leslie", f, "f").shape, aval_of("leslie", s, "s").shape
     if not all(sizes) or sizes[0][-1] != sizes[1][-1] + 1 or not sizes[1][-1]:
@@ -206,7 +206,7 @@ def leslie(f: Any, s: Any) -> Array:
 
 
 def fiedler(a: Any) -> Array:
-    """The absolute values of all differences of the elements of vectors.
+    """The matrix of absolute differences of the elements of a vector.
 
     Args:
       a: an array of shape (..., n).
@@ -219,7 +219,7 @@ def fiedler_companion(a: Any) -> Array:
     """Fiedler's companion matrix of a polynomial, which has five diagonals.
 
     Args:
-      a: the coefficients, the highest first, of shape (..., n + 1); the first ones are not zero.
+      a: the coefficients, the highest power first, of shape (..., n + 1); the leading coefficients are not zero.
 
     Returns:
       An array of shape (..., n, n).
@@ -237,7 +237,7 @@ def fiedler_companion(a: Any) -> Array:
     a = a / a[..., :1]
     if n == 1:
         return -a[..., 1:, None]
-    # Each row of even number holds two coefficients around the diagonal and a one; the others hold a one alone.
+    # Rows alternate: an even one has two coefficients beside the diagonal and a one, an odd one has only a one.
     which, ones = np.zeros((n, n), np.int32), np.zeros((n, n))
     which[0, 0] = 1
     ones[1, 0] = 1
@@ -257,8 +257,8 @@ def hadamard(n: int, dtype: Any = int) -> Array:
     """Sylvester's matrix of ones and minus ones with orthogonal rows.
 
     Args:
-      n: its size, a power of 2.
-      dtype: of the matrix.
+      n: the size, a power of 2.
+      dtype: the dtype.
 
     Raises:
       ValueError: `n` is not a power of 2.
@@ -277,11 +277,11 @@ def hadamard(n: int, dtype: Any = int) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """The orthogonal Helmert matrix of a given size, without its constant first row unless `full`.
+    """The orthogonal Helmert matrix; its constant first row is omitted unless `full`.
 
     Args:
       n: the size, at least 1.
-      full: whether the first row is there.
+      full: whether to return the first row too.
     """
     n = _size("helmert", n)
     rows = np.tril(np.ones((n, n)), -1) - np.diag(np.arange(n))
@@ -292,20 +292,20 @@ def helmert(n: int, full: bool = False) -> Array:
 
 
 def hilbert(n: int) -> Array:
-    """The matrix of 1 / (i + j + 1).
+    """The Hilbert matrix of 1 / (i + j + 1).
 
     Args:
-      n: its size.
+      n: the size.
     """
     places = np.arange(_size("hilbert", n, 0))
     return asarray(1.0 / (places[:, None] + places + 1), float)
 
 
 def invhilbert(n: int) -> Array:
-    """The inverse of `hilbert(n)`, whose elements are integers.
+    """The inverse of `hilbert(n)`, which has integer elements.
 
     Args:
-      n: its size.
+      n: the size.
     """
     n = _size("invhilbert", n, 0, _LAST_INVHILBERT)
     found = [
@@ -325,7 +325,7 @@ def _size(function: str, n: Any, least: int = 1, most: int = 2**29) -> int:
     return size
 
 
-# The sizes of the largest matrices with numbers below the largest of float64.
+# The sizes of the largest matrices whose numbers float64 can hold.
 _LAST_INVHILBERT = 203
 _LAST_PASCAL = 1030
 
@@ -346,7 +346,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
     """The matrix of binomial coefficients (i + j choose i), or one of its triangular factors.
 
     Args:
-      n: its size.
+      n: the size.
       kind: "symmetric" or None; "lower" or "upper" for the factors.
     """
     return _pascal("pascal", n, kind, 1)
@@ -356,7 +356,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of `pascal(n, kind)`.
 
     Args:
-      n, kind: as of `pascal`.
+      n, kind: see `pascal`.
     """
     return _pascal("invpascal", n, kind, -1)
 
@@ -365,12 +365,12 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     """The matrix of the discrete Fourier transform.
 
     Args:
-      n: its size.
-      scale: "sqrtn" to divide by the square root of `n`, "n" to divide by `n`.
-      dtype: of the matrix, a complex dtype; the default one if None.
+      n: the size.
+      scale: "sqrtn" to divide by the square root of `n`, "n" to divide by `n`; None for no division.
+      dtype: a complex dtype; the default one if None.
 
     Raises:
-      ValueError: the scale is unknown, or the dtype is not complex.
+      ValueError: `scale` is unknown, or `dtype` is not complex.
     """
     n = _size("dft", n, 0)
     if dtype is not None and numpy_dtype("dft", "dtype", dtype).kind != "c":

@@ -20,30 +20,30 @@ from primax.plugins.structural import rev_p, slice_p
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
 
-# A product in a direct convolution takes about half as long as one of the N log N steps of transforms of N elements,
-# for which three are needed; what is direct is more precise, too.
+# A product of a direct convolution takes half as long as one of the N log N steps of a transform of N elements, of
+# which three are needed. Direct convolution is also more precise.
 _PRODUCTS_PER_STEP = 8
 
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "symmetric", "symmetric": "symmetric"}
 
 
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
-    """The convolution of two arrays of one rank.
+    """The convolution of two arrays of the same rank.
 
     Args:
       in1: an array, not empty.
-      in2: another.
-      mode: 'full' for all places where the arrays overlap, 'same' for those in their middle, of the shape of `in1`,
-        'valid' for those where one lies within the other.
-      method: 'direct' for sums of products, 'fft' for Fourier transforms, 'auto' for transforms where they save much.
-      precision: see `lax.conv_general_dilated`; of sums of products.
+      in2: an array of the same rank, not empty.
+      mode: 'full' for all positions where the arrays overlap; 'same' for the middle positions, of the shape of `in1`;
+        'valid' for positions where one array lies within the other.
+      method: 'direct' for sums of products, 'fft' for Fourier transforms, 'auto' for transforms if they save much.
+      precision: the precision of sums of products; see `lax.conv_general_dilated`.
 
     Returns:
-      An array of floating-point or complex numbers.
+      An array of a floating or complex dtype.
 
     Raises:
-      ValueError: the ranks differ, an array is empty, in mode 'valid' neither lies within the other, or `mode` or
-        `method` is another.
+      ValueError: the ranks differ, an array is empty, neither array lies within the other in mode 'valid', or `mode` or
+        `method` is unknown.
 
     >>> import primax as px
     >>> px.scipy.signal.convolve(px.numpy.array([1.0, 2.0, 3.0]), px.numpy.array([0.0, 1.0]), "same")
@@ -58,16 +58,16 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", prec
 
     Args:
       in1: an array, not empty.
-      in2: another.
+      in2: an array of the same rank, not empty.
       mode: see `convolve`.
       method: see `convolve`.
       precision: see `convolve`.
 
     Returns:
-      An array of floating-point or complex numbers.
+      An array of a floating or complex dtype.
 
     Raises:
-      ValueError: as `convolve` does.
+      ValueError: as for `convolve`.
 
     >>> import primax as px
     >>> px.scipy.signal.correlate(px.numpy.array([1.0, 2.0, 3.0]), px.numpy.array([0.0, 1.0]), "valid")
@@ -84,14 +84,14 @@ def convolve2d(
 
     Args:
       in1: an array, not empty.
-      in2: another.
+      in2: an array of rank 2, not empty.
       mode: see `convolve`.
-      boundary: what lies around `in1`: 'fill' for `fillvalue`, 'wrap' for the array again, 'symm' for mirror images.
+      boundary: the values around `in1`: 'fill' for `fillvalue`, 'wrap' for a periodic array, 'symm' for mirror images.
       fillvalue: a number.
       precision: see `convolve`.
 
     Raises:
-      ValueError: an array is not of rank 2; `boundary` is another; or as `convolve` does.
+      ValueError: an array is not of rank 2, `boundary` is unknown, or as for `convolve`.
 
     >>> import primax as px
     >>> image = px.numpy.array([[1.0, 2.0], [3.0, 4.0]])
@@ -116,16 +116,16 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Arr
 
     Args:
       in1: an array, not empty.
-      in2: another.
+      in2: an array of the same rank, not empty.
       mode: see `convolve`.
-      axes: along which axes they are convolved; along the others they are broadcast. All if None.
+      axes: the axes of the convolution; the other axes broadcast. All if None.
 
     Returns:
-      An array of floating-point or complex numbers.
+      An array of a floating or complex dtype.
 
     Raises:
-      ValueError: an array is empty, the ranks differ, axes repeat or are out of range, the other axes do not broadcast,
-        in mode 'valid' neither array lies within the other, or `mode` is another.
+      ValueError: an array is empty, the ranks differ, an axis is repeated or out of range, the other axes do not
+        broadcast, neither array lies within the other in mode 'valid', or `mode` is unknown.
 
     >>> import primax as px
     >>> px.numpy.round(px.scipy.signal.fftconvolve(px.numpy.array([1.0, 2.0]), px.numpy.array([1.0, 3.0])))
@@ -198,7 +198,7 @@ def _fit(function: str, shape: Sequence[int], window: Sequence[int]) -> bool:
     """Whether the first of two shapes lies within the second, rather than the second within the first.
 
     Raises:
-      ValueError: neither is the case.
+      ValueError: neither array lies within the other.
     """
     pairs = list(zip(shape, window, strict=True))
     if all(n <= m for m, n in pairs):
@@ -254,7 +254,7 @@ def _transformed(x: Any, y: Any, axes: list[int], sizes: list[int], dtype: Any) 
 
 
 def _smooth(size: int) -> int:
-    """The least number from `size` on without a prime factor above 5: transforms of such lengths are fast."""
+    """The smallest number from `size` on without a prime factor above 5, as transforms of such lengths are fast."""
     while True:
         rest = size
         for prime in (2, 3, 5):
@@ -287,7 +287,7 @@ def _bounded(function: str, x: Any, y: Any, mode: str, boundary: str, fillvalue:
         return _convolved(function, x, y, mode, "direct", precision)
     padding = [mode_padding(mode, size) for size in get_aval(y).shape]
     if function == "correlate2d":
-        # Of two middles of an even number of places SciPy takes the other one here.
+        # If the number of positions is even, SciPy takes the other one of two middles here.
         padding = [(high, low) for low, high in padding]
     if not zeros:
         options = {"constant_values": fillvalue} if kind == "constant" else {}

@@ -30,17 +30,17 @@ def detrend(
 
     Args:
       data: an array of numbers.
-      axis: along which axis.
+      axis: the axis.
       type: 'linear' or 'l' for a line, 'constant' or 'c' for the mean.
-      bp: positions at which another line begins.
-      overwrite_data: SciPy's; there is nothing to overwrite.
+      bp: the positions at which a new line begins.
+      overwrite_data: None.
 
     Returns:
-      An array of floating-point or complex numbers.
+      An array of a floating or complex dtype.
 
     Raises:
       NotImplementedError: `overwrite_data` is true.
-      ValueError: `type` is another; `axis` or a position is out of range.
+      ValueError: `type` is unknown, or `axis` or a position is out of range.
 
     >>> import primax as px
     >>> px.scipy.signal.detrend(px.numpy.array([1.0, 2.0, 6.0]), type="constant")

@@ -46,29 +46,29 @@ def welch(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Any, Any]:
-    """The power of a signal at each frequency, the average over segments that overlap (Welch's method).
+    """The power spectrum of a signal, averaged over overlapping segments (Welch's method).
 
     Args:
-      x: an array; if it is empty, so is all that is returned.
+      x: an array; an empty one gives empty results.
       fs: the sampling frequency.
-      window: what segments are multiplied by: a NumPy array, the name of a window, or a tuple of a name and its
-        parameters, such as `("kaiser", 4.0)`.
-      nperseg: the length of a segment; None means that of the window if it is an array, otherwise 256. It is at most
-        the length of the signal.
-      noverlap: the number of samples that neighbouring segments share; None means half a segment.
-      nfft: the length to which segments are padded with zeros; None means no padding.
-      detrend: the trend to remove from each segment, a type of `detrend`; or a function of the segments along the last
-        axis; False for none.
-      return_onesided: whether frequencies of real signals are only those from 0 up.
+      window: the factors of each segment: a NumPy array, the name of a window, or a tuple of a name and its parameters,
+        such as `("kaiser", 4.0)`.
+      nperseg: the length of a segment; if None, that of `window` if it is an array, and 256 otherwise. At most the
+        length of the signal.
+      noverlap: the number of samples that neighboring segments share; half a segment if None.
+      nfft: the length to which segments are padded with zeros; no padding if None.
+      detrend: the `type` of `detrend` for each segment; or a function of the segments along the last axis; False for
+        none.
+      return_onesided: whether to return only frequencies from 0 up for real signals.
       scaling: 'density' for power per frequency, 'spectrum' for power.
-      axis: along which axis.
+      axis: the axis.
       average: 'mean' or 'median'.
 
     Returns:
-      The frequencies, and along `axis` the power at each.
+      The frequencies, and the power at each frequency along `axis`.
 
     Raises:
-      ValueError: an argument is out of range, or a name is not known.
+      ValueError: an argument is out of range, or a name is unknown.
 
     >>> import primax as px
     >>> frequencies, power = px.scipy.signal.welch(px.numpy.array([1.0, -1.0, 1.0, -1.0]), window="boxcar")
@@ -95,7 +95,7 @@ def csd(
 ) -> tuple[Any, Any]:
     """The cross power of two signals at each frequency, as complex numbers; the arguments are those of `welch`.
 
-    The shorter of the signals is filled up with zeros. Their other axes are broadcast.
+    The shorter signal is padded with zeros. The other axes broadcast.
     """
     options = (fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return _power("csd", x, x if y is None else y, *options)
@@ -117,7 +117,7 @@ def stft(
     """The spectra of consecutive segments of a signal.
 
     Args:
-      x: an array; if it is empty, so is all that is returned.
+      x: an array; an empty one gives empty results.
       fs: see `welch`.
       window: see `welch`.
       nperseg: see `welch`.
@@ -125,16 +125,16 @@ def stft(
       nfft: see `welch`.
       detrend: see `welch`.
       return_onesided: see `welch`.
-      boundary: by what the signal is extended at both ends, so that segments can be centred there: 'zeros', 'even' or
-        'odd' for its mirror image, 'constant' for its ends; None for nothing.
-      padded: whether zeros are put at its end so that segments fill it.
+      boundary: the extension of the signal at both ends, so that segments can be centered there: 'zeros', 'even' or
+        'odd' mirror images, 'constant' for the end values; None for no extension.
+      padded: whether to append zeros so that the last segment is full.
       axis: see `welch`.
 
     Returns:
       The frequencies, the times, and an array with frequencies along `axis` and times along the last axis.
 
     Raises:
-      ValueError: an argument is out of range, or a name is not known.
+      ValueError: an argument is out of range, or a name is unknown.
 
     >>> import primax as px
     >>> _, times, spectra = px.scipy.signal.stft(px.numpy.ones(8), nperseg=4)
@@ -179,19 +179,19 @@ def istft(
       Zxx: the spectra, an array of rank 2 or more.
       fs: see `welch`.
       window: see `welch`.
-      nperseg: the length of a segment; None for as many as there are points in a spectrum.
+      nperseg: the length of a segment; if None, the number of points in a spectrum determines it.
       noverlap: see `welch`.
-      nfft: how many samples a segment had after zeros were put at its end; see `nperseg` if None.
-      input_onesided: whether the spectra have frequencies from 0 up only, and the signal is real.
+      nfft: the length of segments after padding with zeros; `nperseg` if None.
+      input_onesided: whether the spectra have only frequencies from 0 up; the signal is then real.
       boundary: whether the signal was extended at both ends.
-      time_axis: along which axis times are.
-      freq_axis: along which axis frequencies are.
+      time_axis: the axis of times.
+      freq_axis: the axis of frequencies.
 
     Returns:
-      The times, and along `time_axis` the signal.
+      The times, and the signal along `time_axis`.
 
     Raises:
-      ValueError: the axes are one and the same, or an argument is out of range.
+      ValueError: the axes are equal, or an argument is out of range.
 
     >>> import primax as px
     >>> *_, spectra = px.scipy.signal.stft(px.numpy.array([1.0, 2.0, 3.0, 2.0]), nperseg=4)
@@ -242,7 +242,7 @@ def _power(
     axis: int,
     average: str,
 ) -> tuple[Any, Any]:
-    """The power of x, or the cross power of x and y."""
+    """The power spectrum of x, or the cross spectrum of x and y."""
     if not among(scaling, ("density", "spectrum")):
         raise ValueError(f"{function}: scaling must be 'density' or 'spectrum', got {scaling!r}")
     if not among(average, ("mean", "median")):
@@ -271,13 +271,13 @@ def _power(
 
 
 def _transformable(dtype: Any) -> Any:
-    """The least dtype of a transform."""
+    """The narrowest dtype of a transform."""
     dtype = dtypes.to_inexact_dtype(dtype)
     return np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
 def _prepared(function: str, axis: int, *signals: Any) -> tuple[list[Any], int, Any]:
-    """Signals along the last axis; where that was; and the shape of the result if one of them is empty."""
+    """Signals along the last axis, the axis they had, and the shape of the result if one of them is empty."""
     signals = tuple(promote(function, *signals, to=_transformable))
     position = canonical_axis(axis, len(get_aval(signals[0]).shape), function)
     signals = tuple(moveaxis(x, axis, -1) for x in signals)
@@ -325,7 +325,7 @@ def _extended(x: Any, before: int, after: int, mode: str = "constant", **options
 
 
 def _spectra(x: Any, win: Any, step: int, nfft: int, detrend: Any, onesided: bool) -> Array:
-    """The spectrum of each segment, along two new axes at the end: first the segments, then frequencies."""
+    """The spectrum of each segment, with two new last axes: segments, then frequencies."""
     starts = np.arange(0, get_aval(x).shape[-1] - len(win) + 1, step)
     parts = getitem(x, (..., starts[:, None] + np.arange(len(win))))
     if isinstance(detrend, str):
@@ -347,7 +347,7 @@ def _average(x: Any, kind: str) -> Array:
 
 
 def _like(x: Any, values: Any) -> Any:
-    """A NumPy array in the dtype of x."""
+    """Convert a NumPy array to the dtype of x."""
     return values.astype(get_aval(x).dtype)
 
 

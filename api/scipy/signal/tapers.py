@@ -34,7 +34,7 @@ def _tukey(x: Any, alpha: float = 0.5) -> np.ndarray:
     return (1 - np.cos(np.pi * edge)) / 2
 
 
-# Functions of places from -1 to 1, and of parameters.
+# Functions of positions from -1 to 1, and of parameters.
 _FORMULAS: dict[str, Any] = {
     "barthann": lambda x: 0.62 - 0.24 * abs(x) + 0.38 * np.cos(np.pi * x),
     "bartlett": lambda x: 1 - abs(x),
@@ -45,7 +45,7 @@ _FORMULAS: dict[str, Any] = {
     "tukey": _tukey,
 }
 
-# Functions of the distance from the middle in samples, and of parameters.
+# Functions of the distance from the center in samples, and of parameters.
 _BELLS: dict[str, Any] = {
     "exponential": lambda n, center=None, tau=1.0: np.exp(-abs(n) / tau),
     "gaussian": lambda n, std: np.exp(-((n / std) ** 2) / 2),
@@ -56,15 +56,15 @@ _KNOWN = sorted((*_COSINES, *_FORMULAS, *_BELLS))
 
 
 def named_window(function: str, window: Any, length: int) -> np.ndarray | Array:
-    """The window that `scipy.signal.get_window` gives for a name, or for a name with parameters.
+    """The window that `scipy.signal.get_window` returns for a name, or for a name with parameters.
 
     Args:
-      function: what messages call the asker.
+      function: the name of the function in messages.
       window: a name, or a tuple of a name and numbers.
       length: the number of points.
 
     Raises:
-      ValueError: the name is not known, or needs other parameters.
+      ValueError: the name is unknown, or needs other parameters.
     """
     name, *parameters = window if isinstance(window, tuple) and window else (window,)
     plain = name.removesuffix("_periodic") if isinstance(name, str) else name
@@ -72,7 +72,7 @@ def named_window(function: str, window: Any, length: int) -> np.ndarray | Array:
         raise ValueError(f"{function}: window must be an array or one of {', '.join(_KNOWN)}, got {window!r}")
     if length == 1:
         return np.ones(1)
-    # One point more, so that the first of the next segment would be the last of this one.
+    # One more point, since the window is periodic: the last point belongs to the next period.
     x = np.linspace(-1, 1, length + 1)[:-1]
     try:
         if plain in _COSINES:

@@ -1,4 +1,4 @@
-"""Linear systems of operators under scipy.sparse's names; there are no sparse arrays."""
+"""Solvers of linear systems of operators, under scipy.sparse's names; it has no sparse arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear systems by Krylov's methods, with derivatives by another solve."""
+"""Linear systems by Krylov methods, with derivatives by another solve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Operator = Callable[[Any], Any]
 
 
 def _operator(function: str, name: str, value: Any, b: Any) -> Operator:
-    """A function of trees like b from a function, a matrix or something that can be multiplied."""
+    """Convert a function, a matrix or an object with `@` to a function of pytrees like b."""
     if callable(value):
         function_of_trees: Operator = value
         return function_of_trees
@@ -64,17 +64,18 @@ def _square(x: Any) -> Array:
 
 
 def _safe(x: Any) -> Array:
-    """A divisor, 1 where it is 0."""
+    """A divisor with 0 replaced by 1."""
     return pnp.where(x == 0, 1, x)
 
 
 def _limit(b: Any, tol: Any, atol: Any) -> Array:
-    """The square of the norm of the residual that is small enough."""
+    """The tolerance of the squared norm of the residual."""
     return pnp.maximum(tol * tol * _square(b), atol * atol).astype(pnp.real(b).dtype)
 
 
 def _constant(operator: Operator, b: Any) -> Operator:
-    """An operator without derivatives, whatever it closes over: a preconditioner has no part in the solution."""
+    """An operator without derivatives, including those of its closure: a preconditioner does not change the
+    solution."""
     converted, consts = closure_convert(operator, b)
     consts = lax.stop_gradient(consts)
     return lambda x: converted(x, *consts)
@@ -134,7 +135,7 @@ def _bicgstab(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int
 
 
 def _arnoldi_step(A: Operator, V: Any, k: Any) -> tuple[Any, Any]:
-    """The next basis vector of the Krylov space, and a column of the matrix of Hessenberg; orthogonalized twice."""
+    """The next basis vector of the Krylov space, orthogonalized twice, and a column of the Hessenberg matrix."""
     q = A(V[:, k])
     basis = V.conj().T
     h = pnp.matmul(basis, q, precision=lax.Precision.HIGHEST)
@@ -143,7 +144,7 @@ def _arnoldi_step(A: Operator, V: Any, k: Any) -> tuple[Any, Any]:
     q = q - pnp.matmul(V, again, precision=lax.Precision.HIGHEST)
     h = h + again
     norm = pnp.sqrt(_square(q))
-    # A vector of rounding errors is none: the space is complete.
+    # A vector of the size of rounding errors is zero: the space is complete.
     tiny = norm <= 100 * float(dtypes.finfo(q.dtype).eps) * pnp.sqrt(_square(h))
     norm = pnp.where(tiny, 0, norm)
     q = pnp.where(tiny, 0, q / _safe(norm))
@@ -168,19 +169,19 @@ def _cycle(A: Operator, r: Any, restart: int) -> Array:
 
 
 def _rotation(a: Any, b: Any) -> tuple[Any, Any]:
-    """Cosine and sine of the rotation of Givens that makes (a, b) into (r, 0), with a real b."""
+    """Cosine and sine of the Givens rotation that maps (a, b) to (r, 0), for real b."""
     r = pnp.sqrt(pnp.real(a * pnp.conj(a)) + pnp.real(b) ** 2)
     return pnp.where(r == 0, 1, a / _safe(r)), b / _safe(r)
 
 
 def _turned(x: Any, k: Any, c: Any, s: Any) -> Array:
-    """A vector whose elements k and k + 1 are rotated."""
+    """Rotate the elements k and k + 1 of a vector."""
     a, b = x[k], x[k + 1]
     return x.at[k].set(pnp.conj(c) * a + s * b).at[k + 1].set(c * b - s * a)
 
 
 def _incremental_cycle(A: Operator, r: Any, restart: int, limit: Any) -> Array:
-    """The same, by rotations of Givens; it ends once the residual is small enough."""
+    """`_cycle` by Givens rotations, which ends once the residual is small enough."""
     beta = pnp.sqrt(_square(r))
     V = pnp.zeros((r.size, restart + 1), r.dtype).at[:, 0].set(r / _safe(beta))
     R = pnp.eye(restart + 1, restart, dtype=r.dtype)
@@ -248,7 +249,7 @@ def _gmres(restart: int, incremental: bool) -> Callable[..., Any]:
 def _solve(
     function: str, method: Any, A: Any, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any, M: Any, hermitian: bool
 ) -> tuple[Any, Any]:
-    """What all solvers share: trees become vectors inside, and derivatives those of the solution."""
+    """The common part of all solvers: pytrees become vectors, and derivatives are those of the solution."""
     b = _inexact_tree(function, "b", b)
     x0 = tree_util.tree_map(pnp.zeros_like, b) if x0 is None else _inexact_tree(function, "x0", x0)
     _like(function, "x0", x0, b, "b")
@@ -285,22 +286,22 @@ def _solve(
 _ARGS = """
 
     Args:
-      A: the operator{condition}; a function of a tree of arrays like b, a matrix, or what can be multiplied by `@`.
-      b: the right-hand side, arrays in any containers.
-      x0: where to begin, a tree like b; zeros if None.
-      tol: the residual that is small enough, relative to b: norm(b - A x) <= max(tol norm(b), atol).
-      atol: likewise, in any case.
-{restart}      maxiter: after how many {steps} to end in any case; ten times the number of elements if None.
-      M: an operator near the inverse of A, which makes steps more useful; none if None.
+      A: the operator{condition}; a function of a pytree of arrays like b, a matrix, or an object that supports `@`.
+      b: the right-hand side, a pytree of arrays.
+      x0: the initial guess, a pytree like b; zeros if None.
+      tol: the relative tolerance: the iteration ends when norm(b - A x) <= max(tol norm(b), atol).
+      atol: the absolute tolerance.
+{restart}      maxiter: the maximal number of {steps}; ten times the number of elements if None.
+      M: a preconditioner: an operator close to the inverse of A; none if None.
 {method}
     Returns:
-      The solution, a tree like b, and {info}.
+      The solution, a pytree like b, and {info}.
 
     Raises:
-      TypeError: `A` or `M` is no operator, `b` or `x0` has no arrays.
-      ValueError: structures or shapes of `b`, `x0` and the result of `A` differ, or a matrix has another shape.
+      TypeError: `A` or `M` is not an operator, or `b` or `x0` has no arrays.
+      ValueError: the structures or shapes of `b`, `x0` and the result of `A` differ, or a matrix has the wrong shape.
 
-    Derivatives are those of the solution, by another solve of the same kind; they are accurate if both converge.
+    Derivatives are those of the solution, by another solve with the same method; they are accurate if both converge.
 
     Source: {source}.
 """

@@ -1,4 +1,4 @@
-"""Rotations in three dimensions under scipy.spatial.transform's names, as quaternions (x, y, z, w)."""
+"""Rotations in three dimensions under scipy.spatial.transform's names, stored as quaternions (x, y, z, w)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AXES = {"x": 0, "y": 1, "z": 2}
 
 
 def _read(function: str, name: str, value: Any, *endings: tuple[int, ...]) -> Array:
-    """A floating array whose last axes have certain lengths, and perhaps one axis before them."""
+    """Convert to a floating array whose last axes have given lengths, and which may have one axis before them."""
     x = _floats(function, value)
     if dtypes.is_complex(x.dtype):
         raise TypeError(f"{function}: {name} must be real, got {x.dtype}")
@@ -33,7 +33,7 @@ def _read(function: str, name: str, value: Any, *endings: tuple[int, ...]) -> Ar
 
 
 def _floats(function: str, value: Any) -> Array:
-    """Numbers, an array or a list of them, as an array of a floating dtype of its own, which is not weak."""
+    """Convert numbers, an array or a list of numbers, to an array of a floating dtype that is not weak."""
     if isinstance(value, list | tuple):
         value = pnp.array(value)
     (x,) = promote(function, value, to=dtypes.to_inexact_dtype)
@@ -42,7 +42,7 @@ def _floats(function: str, value: Any) -> Array:
 
 
 def _norm(x: Any) -> Array:
-    """The length of vectors along the last axis, whose derivative is 0 at 0."""
+    """The norm of vectors along the last axis, with derivative 0 at 0."""
     square = pnp.sum(x * x, axis=-1, keepdims=True)
     zero = square == 0
     return pnp.where(zero, 0, pnp.sqrt(pnp.where(zero, 1, square)))
@@ -53,14 +53,14 @@ def _normalized(quat: Any) -> Array:
 
 
 def _product(p: Any, q: Any) -> Array:
-    """Hamilton's product."""
+    """The Hamilton product."""
     pv, pw, qv, qw = p[..., :3], p[..., 3:], q[..., :3], q[..., 3:]
     vector = pw * qv + qw * pv + pnp.cross(pv, qv)
     return pnp.concatenate([vector, pw * qw - pnp.sum(pv * qv, axis=-1, keepdims=True)], axis=-1)
 
 
 def _sequence(function: str, seq: Any) -> tuple[str, bool]:
-    """Axes in lower case, and whether they turn with the body."""
+    """The axes in lower case, and whether they rotate with the body."""
     if not isinstance(seq, str) or not 1 <= len(seq) <= 3 or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
         raise ValueError(f"{function}: seq must be up to three of xyz, or of XYZ, got {seq!r}")
     if any(a == b for a, b in pairwise(seq)):
@@ -69,7 +69,7 @@ def _sequence(function: str, seq: Any) -> tuple[str, bool]:
 
 
 def _from_matrix(m: Any) -> Array:
-    """S. W. Shepperd, "Quaternion from rotation matrix" (1978): by the largest of four squares."""
+    """S. W. Shepperd, "Quaternion from rotation matrix" (1978): from the largest of four squares."""
     diagonal = [m[..., i, i] for i in range(3)]
     trace = diagonal[0] + diagonal[1] + diagonal[2]
     rows = []
@@ -115,7 +115,7 @@ def _about(axis: int, angle: Any) -> Array:
 
 
 def _as_euler(quat: Any, axes: str, intrinsic: bool) -> Array:
-    """E. Bernardes and S. Viollet, "Quaternion to Euler angles conversion" (2022); 0 for the last where one is free."""
+    """E. Bernardes and S. Viollet, "Quaternion to Euler angles conversion" (2022); a free last angle is 0."""
     i, j, k = (_AXES[axis] for axis in (axes[::-1] if intrinsic else axes))
     symmetric = i == k
     if symmetric:
@@ -142,7 +142,7 @@ def _as_euler(quat: Any, axes: str, intrinsic: bool) -> Array:
 
 
 class Rotation(NamedTuple):
-    """One rotation, or several; a pytree of quaternions of length 1, of shape (4,) or (n, 4).
+    """One rotation or several: a pytree of unit quaternions, of shape (4,) or (n, 4).
 
     >>> import primax as px
     >>> turn = px.scipy.spatial.transform.Rotation.from_euler("z", 90.0, degrees=True)
@@ -157,52 +157,52 @@ class Rotation(NamedTuple):
         """Rotations of quaternions (x, y, z, w) of any length but 0.
 
         Args:
-          quat: of shape (4,) or (n, 4).
+          quat: an array of shape (4,) or (n, 4).
 
         Raises:
-          TypeError: it is complex, or no array.
-          ValueError: it has another shape.
+          TypeError: `quat` is complex, or not an array.
+          ValueError: `quat` has another shape.
         """
         return cls(_normalized(_read("Rotation.from_quat", "quat", quat, (4,))))
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Rotation:
-        """Rotations of orthogonal matrices whose determinant is 1.
+        """Create rotations from orthogonal matrices of determinant 1.
 
         Args:
-          matrix: of shape (3, 3) or (n, 3, 3).
+          matrix: an array of shape (3, 3) or (n, 3, 3).
 
         Raises:
-          TypeError: it is complex, or no array.
-          ValueError: it has another shape.
+          TypeError: `matrix` is complex, or not an array.
+          ValueError: `matrix` has another shape.
         """
         return cls(_from_matrix(_read("Rotation.from_matrix", "matrix", matrix, (3, 3))))
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
-        """Rotations from rotation vectors along the axis, whose length is the angle.
+        """Create rotations from rotation vectors, which are along the axis and have the angle as length.
 
         Args:
-          rotvec: of shape (3,) or (n, 3).
-          degrees: whether lengths are in degrees.
+          rotvec: an array of shape (3,) or (n, 3).
+          degrees: whether angles are in degrees.
 
         Raises:
-          TypeError: it is complex, or no array.
-          ValueError: it has another shape.
+          TypeError: `rotvec` is complex, or not an array.
+          ValueError: `rotvec` has another shape.
         """
         vector = _read("Rotation.from_rotvec", "rotvec", rotvec, (3,))
         return cls(_from_rotvec(vector * (pi / 180) if degrees else vector))
 
     @classmethod
     def from_mrp(cls, mrp: Any) -> Rotation:
-        """Rotations of modified Rodrigues parameters: vectors along the axis, of length tan(angle / 4).
+        """Create rotations from modified Rodrigues parameters: vectors along the axis, of length tan(angle / 4).
 
         Args:
-          mrp: of shape (3,) or (n, 3).
+          mrp: an array of shape (3,) or (n, 3).
 
         Raises:
-          TypeError: it is complex, or no array.
-          ValueError: it has another shape.
+          TypeError: `mrp` is complex, or not an array.
+          ValueError: `mrp` has another shape.
         """
         vector = _read("Rotation.from_mrp", "mrp", mrp, (3,))
         square = pnp.sum(vector * vector, axis=-1, keepdims=True)
@@ -210,16 +210,17 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
-        """Rotations about one axis after another.
+        """Create rotations from angles about successive axes.
 
         Args:
-          seq: up to three axes, of "xyz" for fixed ones and of "XYZ" for those that turn with the body.
-          angles: for one axis a number, or of shape (n,) or (n, 1); for more of shape (len(seq),) or (n, len(seq)).
-          degrees: whether they are in degrees.
+          seq: up to three axes: of "xyz" for fixed axes, of "XYZ" for axes that rotate with the body.
+          angles: for one axis, a number or an array of shape (n,) or (n, 1); for several axes, of shape (len(seq),) or
+            (n, len(seq)).
+          degrees: whether angles are in degrees.
 
         Raises:
-          TypeError: `angles` are complex, or no array.
-          ValueError: `seq` is something else, or `angles` have another shape.
+          TypeError: `angles` is complex, or not an array.
+          ValueError: `seq` is not such a string, or `angles` has another shape.
         """
         axes, intrinsic = _sequence("Rotation.from_euler", seq)
         if len(axes) == 1:
@@ -237,11 +238,11 @@ class Rotation(NamedTuple):
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = float) -> Rotation:
-        """Rotations that change nothing.
+        """The identity.
 
         Args:
-          num: how many; one alone if None.
-          dtype: of the quaternions.
+          num: the number of rotations; a single one if None.
+          dtype: the dtype of the quaternions.
         """
         one = pnp.array([0, 0, 0, 1], dtype)
         return cls(one if num is None else pnp.tile(one, (integer("Rotation.identity", "num", num), 1)))
@@ -251,8 +252,8 @@ class Rotation(NamedTuple):
         """Uniformly distributed rotations.
 
         Args:
-          random_key: a key.
-          num: how many; one alone if None.
+          random_key: a random key.
+          num: the number of rotations; a single one if None.
         """
         shape = (4,) if num is None else (integer("Rotation.random", "num", num), 4)
         return cls(_normalized(random.normal(random_key, shape)))
@@ -262,7 +263,7 @@ class Rotation(NamedTuple):
         """Concatenate rotations.
 
         Args:
-          rotations: a sequence.
+          rotations: a sequence of `Rotation`s.
         """
         return cls(pnp.concatenate([pnp.atleast_2d(each.quat) for each in rotations]))
 
@@ -285,7 +286,7 @@ class Rotation(NamedTuple):
         return Rotation(self.quat[indexer])
 
     def __mul__(self, other: Any) -> Rotation:
-        """First `other`, then this one."""
+        """The composition: first `other`, then this rotation."""
         if not isinstance(other, Rotation):
             return NotImplemented
         return Rotation(_normalized(_product(*pnp.broadcast_arrays(self.quat, other.quat))))
@@ -299,15 +300,16 @@ class Rotation(NamedTuple):
         return 2 * pnp.arctan2(_norm(self.quat[..., :3])[..., 0], pnp.abs(self.quat[..., 3]))
 
     def apply(self, vectors: Any, inverse: bool = False) -> Array:
-        """Rotated vectors.
+        """Rotate vectors.
 
         Args:
-          vectors: of shape (3,) or (n, 3), as many as there are rotations, or one of either.
-          inverse: whether they are rotated backwards.
+          vectors: an array of shape (3,) or (n, 3). The numbers of vectors and of rotations must be equal, or one of
+            them 1.
+          inverse: whether to apply the inverse rotations.
 
         Raises:
-          TypeError: they are complex, or no array.
-          ValueError: they have another shape.
+          TypeError: `vectors` is complex, or not an array.
+          ValueError: `vectors` has another shape.
         """
         vectors = _read("Rotation.apply", "vectors", vectors, (3,))
         matrix = self.as_matrix()
@@ -321,11 +323,11 @@ class Rotation(NamedTuple):
             ) from None
 
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Array:
-        """Quaternions, (x, y, z, w).
+        """The quaternions (x, y, z, w), of shape (4,) or (n, 4).
 
         Args:
-          canonical: whether the last number is positive, or the first one that is not 0 if it is 0.
-          scalar_first: whether they are (w, x, y, z).
+          canonical: whether to choose signs such that w is positive, or the first nonzero number if w is 0.
+          scalar_first: whether to return (w, x, y, z).
         """
         quat = self.quat
         if canonical:
@@ -335,7 +337,7 @@ class Rotation(NamedTuple):
         return pnp.roll(quat, 1, axis=-1) if scalar_first else quat
 
     def as_matrix(self) -> Array:
-        """Orthogonal matrices, of shape (3, 3) or (n, 3, 3)."""
+        """The orthogonal matrices, of shape (3, 3) or (n, 3, 3)."""
         x, y, z, w = (self.quat[..., i] for i in range(4))
         rows = [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -345,32 +347,32 @@ class Rotation(NamedTuple):
         return pnp.stack([pnp.stack(row, axis=-1) for row in rows], axis=-2)
 
     def as_rotvec(self, degrees: bool = False) -> Array:
-        """Rotation vectors along the axis, whose length is the angle, at most pi.
+        """The rotation vectors, which are along the axis and have the angle as length, at most pi.
 
         Args:
-          degrees: whether lengths are in degrees.
+          degrees: whether angles are in degrees.
         """
         vector = _as_rotvec(self.quat)
         return vector * (180 / pi) if degrees else vector
 
     def as_mrp(self) -> Array:
-        """Modified Rodrigues parameters: vectors along the axis, of length tan(angle / 4), which is 1 at most."""
+        """The modified Rodrigues parameters: vectors along the axis, of length tan(angle / 4) <= 1."""
         quat = pnp.where(self.quat[..., 3:] < 0, -self.quat, self.quat)
         return quat[..., :3] / (1 + quat[..., 3:])
 
     def as_euler(self, seq: str, degrees: bool = False) -> Array:
-        """Angles about three axes.
+        """The angles about three axes.
 
         Args:
           seq: three axes, as for `from_euler`.
           degrees: whether angles are in degrees.
 
         Returns:
-          Angles of shape (3,) or (n, 3). Where the first and the last axis are parallel, so that only the sum of their
-          angles is known, one of them is 0.
+          Angles of shape (3,) or (n, 3). If the first and the last axis are parallel, only the sum of their
+          angles is determined, and one of them is 0.
 
         Raises:
-          ValueError: `seq` is something else.
+          ValueError: `seq` does not have three axes.
         """
         axes, intrinsic = _sequence("Rotation.as_euler", seq)
         if len(axes) != 3:
@@ -379,13 +381,13 @@ class Rotation(NamedTuple):
         return angles * (180 / pi) if degrees else angles
 
     def mean(self, weights: Any = None) -> Rotation:
-        """The rotation that is nearest to all.
+        """The mean rotation, which minimizes the weighted distance to all rotations.
 
         Args:
-          weights: one for each rotation; all alike if None.
+          weights: one weight per rotation; equal weights if None.
 
         Raises:
-          ValueError: they have another shape.
+          ValueError: `weights` has another shape.
 
         Source: F. L. Markley et al., "Averaging quaternions" (2007).
         """
@@ -398,7 +400,7 @@ class Rotation(NamedTuple):
 
 
 class Slerp(NamedTuple):
-    """Rotations between others at given times, at constant speed; made by `Slerp.init`."""
+    """Spherical linear interpolation between rotations at given times; create it by `Slerp.init`."""
 
     times: Any
     timedelta: Any
@@ -407,15 +409,15 @@ class Slerp(NamedTuple):
 
     @classmethod
     def init(cls, times: Any, rotations: Rotation) -> Slerp:
-        """A function of the time.
+        """Create an interpolation, a function of the time.
 
         Args:
-          times: increasing, of shape (n,), n > 1; an array or a list.
-          rotations: as many.
+          times: increasing times, an array or a list of shape (n,), n > 1.
+          rotations: n rotations.
 
         Raises:
-          TypeError: `rotations` is no `Rotation`, `times` are no numbers.
-          ValueError: there is one rotation alone, or more or fewer times than rotations.
+          TypeError: `rotations` is not a `Rotation`, or `times` does not hold numbers.
+          ValueError: `rotations` is a single rotation, or the numbers of times and of rotations differ.
 
         Source: K. Shoemake, "Animating rotation with quaternion curves" (1985).
 
@@ -441,7 +443,7 @@ class Slerp(NamedTuple):
         """The rotations at times; before the first and after the last they go on at the same speed.
 
         Args:
-          times: a number, or of shape (n,); an array or a list.
+          times: a number, or an array or a list of shape (n,).
         """
         times = _floats("Slerp", times)
         if times.ndim > 1:

@@ -34,7 +34,7 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
       x: arrays or numbers from 0 to 1.
 
     Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
+      TypeError: an argument is complex, or the shapes do not broadcast.
     """
     return regularized_incomplete_beta_p.bind(*real("betainc", a, b, x))
 
@@ -47,7 +47,7 @@ def betaln(a: Any, b: Any) -> Array:
       a, b: real arrays or numbers, of shapes that broadcast together.
 
     Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
+      TypeError: an argument is complex, or the shapes do not broadcast.
     """
     return _betaln(*_reflected(*real("betaln", a, b))[:2])
 
@@ -101,7 +101,7 @@ def beta(a: Any, b: Any) -> Array:
       a, b: real arrays or numbers, of shapes that broadcast together.
 
     Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
+      TypeError: an argument is complex, or the shapes do not broadcast.
     """
     a, b, reflected = _reflected(*real("beta", a, b))
     sign = gammasgn(a) * gammasgn(b) * gammasgn(a + b)
@@ -118,7 +118,7 @@ def poch(z: Any, m: Any) -> Array:
       z, m: real arrays or numbers, of shapes that broadcast together.
 
     Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
+      TypeError: an argument is complex, or the shapes do not broadcast.
     """
     z, m = real("poch", z, m)
     return _poch(z, m).astype(get_aval(z).dtype)

@@ -56,13 +56,13 @@ def logit(x: Any) -> Array:
 
 @one_program("")
 def xlogy(x: Any, y: Any) -> Array:
-    """x log(y), which is 0 where x is.
+    """x log(y), which is 0 for x = 0.
 
     Args:
       x, y: arrays or numbers, of shapes that broadcast together.
 
     Raises:
-      TypeError: shapes do not broadcast.
+      TypeError: the shapes do not broadcast.
 
     >>> import primax as px
     >>> px.scipy.special.xlogy(0.0, 0.0)
@@ -79,7 +79,7 @@ def xlog1py(x: Any, y: Any) -> Array:
       x, y: arrays or numbers, of shapes that broadcast together.
 
     Raises:
-      TypeError: shapes do not broadcast.
+      TypeError: the shapes do not broadcast.
     """
     return _xlog1py(*inexact("xlog1py", x, y))
 
@@ -117,7 +117,7 @@ def _quotient(x: Any, y: Any) -> Array:
 
 @one_program("")
 def entr(x: Any) -> Array:
-    """-x log(x), which is 0 at 0; minus infinity for negative numbers.
+    """-x log(x), which is 0 for x = 0, and minus infinity for negative x.
 
     Args:
       x: real arrays or numbers.
@@ -128,7 +128,7 @@ def entr(x: Any) -> Array:
 
 @one_program("")
 def rel_entr(p: Any, q: Any) -> Array:
-    """p log(p / q); 0 where p is 0 and q is not negative, infinity where one of them is negative.
+    """p log(p / q), which is 0 for p = 0 and q >= 0, and infinity if p or q is negative.
 
     Args:
       p, q: real arrays or numbers, of shapes that broadcast together.
@@ -137,7 +137,8 @@ def rel_entr(p: Any, q: Any) -> Array:
 
 
 def _rel_entr(p: Any, q: Any) -> Array:
-    """Near p = q by the logarithm of 1 and their distance; far from it by that of the quotient, unless it overflows."""
+    """Near p = q use log1p of their relative difference, elsewhere the logarithm of the quotient unless it
+    overflows."""
     positive = (p > 0) & (q > 0)
     x, y = where(positive, p, 1.0), where(positive, q, 1.0)
     near = (x < 2 * y) & (y < 2 * x)
@@ -164,7 +165,7 @@ def kl_div(p: Any, q: Any) -> Array:
 
 @one_program("")
 def boxcox(x: Any, lmbda: Any) -> Array:
-    """The transformation of Box and Cox, (x**lmbda - 1) / lmbda, and log(x) for lmbda = 0.
+    """The Box-Cox transformation: (x**lmbda - 1) / lmbda, and log(x) for lmbda = 0.
 
     Args:
       x, lmbda: real arrays or numbers, of shapes that broadcast together.
@@ -175,7 +176,7 @@ def boxcox(x: Any, lmbda: Any) -> Array:
 
 @one_program("")
 def boxcox1p(x: Any, lmbda: Any) -> Array:
-    """The transformation of Box and Cox of 1 + x.
+    """The Box-Cox transformation of 1 + x.
 
     Args:
       x, lmbda: real arrays or numbers, of shapes that broadcast together.
@@ -185,7 +186,7 @@ def boxcox1p(x: Any, lmbda: Any) -> Array:
 
 
 def _power(logarithm: Any, exponent: Any) -> Array:
-    """(exp(exponent * logarithm) - 1) / exponent; by its series where the exponent is 0, or the product near it."""
+    """(exp(exponent * logarithm) - 1) / exponent; by its series near exponent = 0 and where the product is near 0."""
     product = exponent * logarithm
     series = (absolute(product) < 1e-3) | (exponent == 0)
     finite = where(series & (absolute(logarithm) < np.inf), logarithm, 0.0)

@@ -21,7 +21,7 @@ from primax.scipy.special.operands import bound, real
 __all__ = ["erf", "erfc", "erfinv", "log_ndtr", "ndtr", "ndtri"]
 
 erf = bound("erf", erf_p, "x", "The error function.")
-erfc = bound("erfc", erfc_p, "x", "1 - erf(x), accurate where that is small.")
+erfc = bound("erfc", erfc_p, "x", "1 - erf(x), accurate where the result is small.")
 erfinv = bound("erfinv", erf_inv_p, "x", "The inverse of the error function.")
 
 _HALF_LOG_TWO_PI = 0.5 * _log(2 * pi)
@@ -48,10 +48,10 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
 
     Args:
       x: real arrays or numbers.
-      series_order: the number of terms of the asymptotic series, used far below zero.
+      series_order: the number of terms of the asymptotic series, which is used far below zero.
 
     Raises:
-      ValueError: the order is not from 0 to 30.
+      ValueError: `series_order` is not in [0, 30].
     """
     series_order = integer("log_ndtr", "series_order", series_order)
     if not 0 <= series_order <= 30:
@@ -61,7 +61,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
 
 
 def _log_ndtr_of(order: int, x: Any) -> Array:
-    """Above zero by the other tail; below it the logarithm; far below it an asymptotic series."""
+    """Above zero use the other tail, below it the logarithm, and far below it an asymptotic series."""
     below = -20.0 if get_aval(x).dtype == np.float64 else -10.0
     low = where(x < below, x, below)
     term: Any = 1.0
@@ -97,7 +97,7 @@ def ndtri(p: Any) -> Array:
 
 @custom_jvp
 def _ndtri(p: Any) -> Array:
-    """In the middle by the inverse of the error function; in the tails by Newton's method on the logarithm."""
+    """In the middle use the inverse of the error function; in the tails, Newton's method on the logarithm."""
     smaller = where(p < 0.5, p, 1 - p)
     inside = (smaller > 0) & (smaller < 0.1)
     target = log(where(inside, smaller, 0.05))

@@ -19,25 +19,25 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
-    """A function of arrays that is compiled whole in eager mode, and a call in programs, traced once for each type.
+    """Compile a function as a whole in eager mode, and make it one call in programs, traced once per type.
 
     Args:
-      function: the function, which may have derivatives of its own. It is called `_name`, and the call `name`.
+      function: a function named `_name`, which may have its own derivatives. The call is named `name`.
     """
     function.__name__ = function.__name__.removeprefix("_")
     return jit(function)
 
 
 def evaluated(name: str, program: Callable[..., Any], *args: Any) -> Any:
-    """The result of a program on promoted operands, computed in at least 32 bits and returned in their dtype.
+    """Call a program on promoted operands, in at least 32 bits, and return the result in their dtype.
 
     Args:
-      name: of the function, for messages.
+      name: the name of the function in messages.
       program: a function of arrays of one floating dtype and shape.
       args: the user's arguments.
 
     Raises:
-      TypeError: an operand is not an array, or complex; the shapes do not broadcast.
+      TypeError: an operand is complex or not an array, or the shapes do not broadcast.
     """
     operands = broadcast(name, real(name, *args), scalars=False)
     dtype = get_aval(operands[0]).dtype

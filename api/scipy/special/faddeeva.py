@@ -54,7 +54,7 @@ def dawsn(x: Any) -> Array:
       x: real arrays or numbers.
 
     Raises:
-      TypeError: `x` is complex or no array.
+      TypeError: `x` is complex or not an array.
 
     Source: Chebyshev series up to 4 and above; NIST DLMF 7.2.
     """
@@ -127,7 +127,7 @@ def erfcinv(y: Any) -> Array:
       y: real arrays or numbers from 0 to 2; NaN elsewhere.
 
     Raises:
-      TypeError: `y` is complex or no array.
+      TypeError: `y` is complex or not an array.
     """
     return evaluated("erfcinv", _erfcinv_program, y)
 

@@ -26,7 +26,7 @@ def _is_pole(x: Any) -> Array:
 
 
 def _gamma_ratio(above: tuple[Any, ...], below: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Sign and logarithm of a quotient of products of gamma functions; the sign is 0 where a divisor is a pole."""
+    """Sign and logarithm of a quotient of products of gamma functions; the sign is 0 if a divisor has a pole."""
     sign: Any = 1.0
     logarithm: Any = 0.0
     for each in above:
@@ -40,7 +40,7 @@ def _gamma_ratio(above: tuple[Any, ...], below: tuple[Any, ...]) -> tuple[Any, A
 
 
 def _series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = _MOST_TERMS) -> Array:
-    """The sum of products of rising factorials of `above` over those of `below`, times x**k / k!."""
+    """The sum of x**k / k!, times rising factorials of `above`, divided by those of `below`."""
     least = epsilon(x) / 4
 
     def goes_on(state: Any) -> Array:
@@ -54,7 +54,7 @@ def _series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = 
             factor = factor * (each + k)
         for each in below:
             factor = factor / pnp.where(each + k == 0, 1.0, each + k)
-        term = pnp.where(factor == 0, 0.0, term * factor)  # a sum that has overflown may end, too
+        term = pnp.where(factor == 0, 0.0, term * factor)  # an overflowed sum may end too
         return k + 1, term, total + term
 
     one = pnp.ones_like(x)
@@ -73,7 +73,7 @@ def _asymptotic(a: Any, b: Any, x: Any) -> Array:
 
 
 def _poles_of(b: Any, *tops: Any) -> Array:
-    """Where the series has a pole of `b` before one of the tops ends it."""
+    """Whether the series has a pole of `b` before a parameter of `tops` ends it."""
     ended = False
     for a in tops:
         ended = ended | (_is_pole(a) & (a >= b))
@@ -102,7 +102,7 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Array:
 
 
 def _by_series(function: Any, primals: tuple[Any, ...], which: int) -> Callable[..., Any]:
-    """The derivative with respect to one parameter, by the sums that define the function."""
+    """The derivative with respect to one parameter, by the series that define the function."""
 
     def of_one(value: Any) -> Array:
         return function(*primals[:which], value, *primals[which + 1 :])
@@ -134,11 +134,11 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Array:
     """Kummer's confluent hypergeometric function.
 
     Args:
-      a, b: real parameters. Where b is 0 or a negative integer the result is infinite, unless a ends the series first.
+      a, b: real parameters. If b is 0 or a negative integer, the result is infinite, unless a ends the series first.
       x: real arrays or numbers.
 
     Raises:
-      TypeError: an argument is complex or no array; the shapes do not broadcast.
+      TypeError: an argument is complex or not an array, or the shapes do not broadcast.
 
     Source: NIST DLMF 13.2.2, 13.2.39 for negative and 13.7.1 for large x.
 
@@ -217,12 +217,12 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     """Gauss's hypergeometric function.
 
     Args:
-      a, b, c: real parameters. Where c is 0 or a negative integer the result is infinite, unless a or b ends the series
+      a, b, c: real parameters. If c is 0 or a negative integer, the result is infinite, unless a or b ends the series
         first.
-      x: real arrays or numbers up to 1; above it the result is infinite, unless the function is a polynomial.
+      x: real arrays or numbers, at most 1; above 1 the result is infinite, unless the function is a polynomial.
 
     Raises:
-      TypeError: an argument is complex or no array; the shapes do not broadcast.
+      TypeError: an argument is complex or not an array, or the shapes do not broadcast.
 
     Source: NIST DLMF 15.2.1, 15.8.1 for negative x and for polynomials above 1, 15.8.4 near 1 and 15.4.20 at 1.
 

@@ -70,10 +70,10 @@ def exp1(x: Any) -> Array:
     """The exponential integral E1, the integral of exp(-t) / t from x to infinity.
 
     Args:
-      x: positive arrays or numbers; infinity at 0, NaN below.
+      x: positive arrays or numbers; infinity at 0, NaN for negative numbers.
 
     Raises:
-      TypeError: `x` is complex or no array.
+      TypeError: `x` is complex or not an array.
 
     Source: NIST DLMF 6.6.2 up to 1, a Chebyshev series above.
 
@@ -116,7 +116,7 @@ def expi(x: Any) -> Array:
       x: real arrays or numbers.
 
     Raises:
-      TypeError: `x` is complex or no array.
+      TypeError: `x` is complex or not an array.
 
     Source: NIST DLMF 6.6.1 up to 6, Chebyshev series above.
     """
@@ -179,11 +179,11 @@ def expn(n: Any, x: Any) -> Array:
     """The generalized exponential integral, the integral of exp(-x t) / t**n from 1 to infinity.
 
     Args:
-      n: integers from 0 on; numbers are rounded towards 0, and have no derivative.
-      x: numbers from 0 on.
+      n: integers from 0 on; other numbers are rounded towards 0. There is no derivative with respect to n.
+      x: arrays or numbers from 0 on.
 
     Raises:
-      TypeError: an argument is complex or no array; the shapes do not broadcast.
+      TypeError: an argument is complex or not an array, or the shapes do not broadcast.
 
     Source: NIST DLMF 8.19.
     """
@@ -230,7 +230,7 @@ def sici(x: Any) -> tuple[Any, Any]:
       x: real arrays or numbers. Ci of a negative number is the real part, Ci(-x).
 
     Raises:
-      TypeError: `x` is complex or no array.
+      TypeError: `x` is complex or not an array.
 
     Source: NIST DLMF 6.6 up to 4, 6.5 with Chebyshev series above.
     """
@@ -278,7 +278,7 @@ def fresnel(x: Any) -> tuple[Any, Any]:
       x: real arrays or numbers.
 
     Raises:
-      TypeError: `x` is complex or no array.
+      TypeError: `x` is complex or not an array.
 
     Source: NIST DLMF 7.6 up to 1.5, 7.5 with Chebyshev series above.
     """
@@ -323,10 +323,10 @@ def spence(x: Any) -> Array:
     """Spence's function, the integral of log(t) / (1 - t) from 1 to x, which is the dilogarithm of 1 - x.
 
     Args:
-      x: real arrays or numbers from 0 on; NaN below, and at infinity.
+      x: real arrays or numbers from 0 on; NaN for negative numbers and for infinity.
 
     Raises:
-      TypeError: `x` is complex or no array.
+      TypeError: `x` is complex or not an array.
 
     Source: NIST DLMF 25.12.
     """

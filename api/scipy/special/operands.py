@@ -19,18 +19,19 @@ __all__ = ["bound", "epsilon", "inexact", "real", "tangent_of"]
 
 
 def inexact(function: str, *args: Any) -> list[Array]:
-    """Operands of one floating or complex dtype, and of one shape or rank 0.
+    """Convert operands to one floating or complex dtype, and to one shape or rank 0.
 
-    All are arrays: the operators of NumPy's arrays and of Python's numbers warn and raise where those of arrays do not.
+    All results are arrays, since operators of NumPy arrays and Python numbers warn and raise where those of arrays do
+    not.
     """
     return [asarray(x) for x in broadcast(function, promote(function, *args, to=to_inexact))]
 
 
 def real(function: str, *args: Any) -> list[Array]:
-    """Operands of one floating dtype, and of one shape or rank 0.
+    """Convert operands to one floating dtype, and to one shape or rank 0.
 
     Raises:
-      TypeError: one of them is complex.
+      TypeError: an operand is complex.
     """
     found = inexact(function, *args)
     if dtypes.is_complex(get_aval(found[0]).dtype):
@@ -39,27 +40,27 @@ def real(function: str, *args: Any) -> list[Array]:
 
 
 def tangent_of(tangents: Any, *slopes: Callable[[], Any]) -> Array:
-    """The tangent of a result: each argument's tangent times the derivative with respect to it, summed.
+    """The tangent of a result: the sum of each argument's tangent times the derivative with respect to it.
 
-    A derivative is not computed where the tangent is known to be zero: it may be infinite.
+    A derivative is not computed if the tangent is known to be zero, since the derivative may be infinite.
     """
     terms = [t * slope() for t, slope in zip(tangents, slopes, strict=True) if type(t) is not ad.Zero]
     return reduce(add, terms)
 
 
 def epsilon(x: Any) -> float:
-    """The spacing of numbers near 1 in the dtype of an array."""
+    """The machine epsilon of an array's dtype."""
     return float(dtypes.finfo(get_aval(x).dtype).eps)
 
 
 def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[..., Any]:
-    """A function that promotes and broadcasts its real operands and binds a primitive.
+    """Create a function that promotes and broadcasts its real operands and binds a primitive.
 
     Args:
-      name: of the function.
+      name: the name of the function.
       primitive: the primitive that the function binds.
-      names: of its arguments.
-      sentence: what it is.
+      names: the names of its arguments.
+      sentence: the first line of its docstring.
     """
 
     @one_program("")
@@ -72,10 +73,10 @@ def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[...,
 
     function: Callable[..., Any] = unary if len(names.split(", ")) == 1 else binary
     function.__name__ = function.__qualname__ = name
-    function.__module__ = sys._getframe(1).f_globals["__name__"]  # where the function can be found, as pickling does
+    function.__module__ = sys._getframe(1).f_globals["__name__"]  # the module of the function, which pickle needs
     function.__doc__ = (
         f"{sentence}\n\n    Args:\n      {names}: real arrays or numbers, of shapes that broadcast together; integers "
-        "are\n        converted to a floating dtype.\n\n    Raises:\n      TypeError: an argument is no array and no "
-        "number, or complex; the shapes do not broadcast.\n    "
+        "are\n        converted to a floating dtype.\n\n    Raises:\n      TypeError: an argument is complex, or not "
+        "an array or a number; or the shapes do not broadcast.\n    "
     )
     return function

@@ -19,7 +19,7 @@ _NODES, _WEIGHTS = (each.tolist() for each in np.polynomial.legendre.leggauss(32
 
 
 def _integral(h: Any, a: Any) -> Array:
-    """For h from 0 on and a from 0 to 1: Gauss's formula, up to where the integrand has vanished."""
+    """For h >= 0 and 0 <= a <= 1: Gauss's formula, up to where the integrand vanishes."""
     end = pnp.minimum(a, 9.0 / pnp.maximum(h, 1e-3))
     total: Any = 0.0
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
@@ -37,7 +37,7 @@ def _owens_t(h: Any, a: Any) -> Array:
     inner_h = pnp.where(outer, pnp.where(product < np.inf, product, 0.0), finite)
     inner_a = pnp.where(outer, 1 / pnp.where(outer, size, 1.0), size)
     inner = pnp.where((outer & (product == np.inf)) | (height == np.inf), 0.0, _integral(inner_h, inner_a))
-    # T(h, a) + T(h a, 1 / a) from the normal distribution: of the tails far from 0, of the middle near it.
+    # T(h, a) + T(h a, 1 / a) from the normal distribution: from its tails far from 0, from its middle near 0.
     p, q = erfc(height * sqrt(0.5)) / 2, erfc(product * sqrt(0.5)) / 2
     by_tails = (p + q) / 2 - p * q
     u, v = erf(height * sqrt(0.5)) / 2, erf(product * sqrt(0.5)) / 2
@@ -58,13 +58,13 @@ _program = compiled(_owens_t)
 
 
 def owens_t(h: Any, a: Any) -> Array:
-    """Owen's T function, the probability that X > h and 0 < Y < a X of independent normal numbers.
+    """Owen's T function: the probability that X > h and 0 < Y < a X, for independent standard normal X and Y.
 
     Args:
       h, a: real arrays or numbers, of shapes that broadcast together.
 
     Raises:
-      TypeError: an argument is complex or no array; the shapes do not broadcast.
+      TypeError: an argument is complex or not an array, or the shapes do not broadcast.
 
     Source: D. B. Owen, "Tables for computing bivariate normal probabilities" (1956), by Gauss's formula.
 

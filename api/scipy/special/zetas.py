@@ -36,7 +36,7 @@ def polygamma(n: Any, x: Any) -> Array:
       x: real arrays or numbers.
 
     Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
+      TypeError: an argument is complex, or the shapes do not broadcast.
     """
     n, x = real("polygamma", n, x)
     order_is_even, above = n % 2 == 0, n > 0
@@ -48,14 +48,14 @@ def polygamma(n: Any, x: Any) -> Array:
 
 @one_program("")
 def zeta(x: Any, q: Any = None) -> Array:
-    """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; without q that of Riemann.
+    """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; Riemann's zeta function if q is None.
 
     Args:
       x: real arrays or numbers.
-      q: likewise; 1 if None.
+      q: real arrays or numbers; 1 if None.
 
     Raises:
-      TypeError: an argument is complex, or shapes do not broadcast.
+      TypeError: an argument is complex, or the shapes do not broadcast.
     """
     if q is None:
         return _riemann(*real("zeta", x))
@@ -65,7 +65,7 @@ def zeta(x: Any, q: Any = None) -> Array:
 @custom_jvp
 def _hurwitz(x: Any, q: Any) -> Array:
     out = zeta_p.bind(x, q)
-    overflown = (out != out) & (x > 1) & (q > 0) & ((q <= 1) | (x < 1e30))  # only the first term is left of the sum
+    overflown = (out != out) & (x > 1) & (q > 0) & ((q <= 1) | (x < 1e30))  # all terms but the first vanish
     out = where(overflown, power(where(overflown, q, 1.0), -where(overflown, x, 1.0)), out)
     pole = (x > 1) & (q <= 0) & (floor(q) == q)
     return where((x < 1) & (q == q), np.nan, where((x == 1) & (q == q) | pole, np.inf, out))
@@ -122,7 +122,7 @@ _LAST_BERNOULLI = 258
 
 
 def bernoulli(n: int) -> Array:
-    """The Bernoulli numbers from that of order 0 to that of order n.
+    """The Bernoulli numbers of orders 0 to n.
 
     Args:
       n: an integer from 0 on.

@@ -52,7 +52,8 @@ def _log1p_square(z: Any) -> Array:
 
 
 def _log_power(base: Any, exponent: Any, logarithm: Any = None) -> Array:
-    """The logarithm of a power, whose derivative is 0 where the base is: it is infinite there, or the exponent is 0."""
+    """The logarithm of a power, with derivative 0 where the base is 0: there the result is infinite or the exponent
+    0."""
     edge = base == 0
     at_edge = where(exponent > 0, -np.inf, where(exponent < 0, np.inf, 0 * exponent))
     out = xlogy(exponent, where(edge, 1.0, base)) if logarithm is None else logarithm
@@ -60,7 +61,7 @@ def _log_power(base: Any, exponent: Any, logarithm: Any = None) -> Array:
 
 
 def _upper_gennorm(z: Any, beta: Any) -> Array:
-    """Where z is 0 by the tangent there, as the derivative of the incomplete gamma function is infinite."""
+    """At z = 0 use the tangent, since the derivative of the incomplete gamma function is infinite there."""
     middle = z == 0
     tail = 0.5 * gammaincc(1 / beta, power(absolute(where(middle, 1.0, z)), beta))
     tangent = 0.5 - 0.5 * z * beta * exp(-gammaln(1 / beta))
@@ -89,18 +90,18 @@ def _cauchy_quantile(q: Any) -> Array:
 
 
 def _gumbel_logpdf(z: Any) -> Array:
-    """z - exp(z), which at infinity is not a number; the derivative is 0 where the exponential overflows."""
+    """z - exp(z), which is -inf at infinity; the derivative is 0 where the exponential overflows."""
     far = exp(z) == np.inf
     return where(z == np.inf, np.nan, where(far, -np.inf, z - exp(where(far, 0.0, z))))
 
 
 def _gumbel_rate(z: Any) -> Array:
-    """exp(z), where that is not so large that exp(-exp(z)) is 0 in every dtype."""
+    """exp(z), limited so that exp(-exp(z)) is not 0 in every dtype."""
     return exp(minimum(z, 7.0))
 
 
 def _gumbel_log_tail(z: Any) -> Array:
-    """log(1 - exp(-exp(z))), which is near z far below zero, and near -exp(-exp(z)) far above."""
+    """log(1 - exp(-exp(z))), which is close to z far below zero, and to -exp(-exp(z)) far above."""
     u = _gumbel_rate(z)
     small, large = u < 1e-5, u > _log(2)
     middle = log(but_decayed(where(small | large, 0.5, u)))
@@ -108,7 +109,7 @@ def _gumbel_log_tail(z: Any) -> Array:
 
 
 def _t_logpdf(z: Any, df: Any) -> Array:
-    """For infinitely many degrees of freedom the density is that of the normal distribution."""
+    """For infinitely many degrees of freedom this is the density of the normal distribution."""
     many = df == np.inf
     df = where(many, 1.0, df)
     out = -betaln(df / 2, 0.5) - 0.5 * log(df) - (df + 1) / 2 * _log1p_square(z / sqrt(df))

@@ -1,8 +1,8 @@
-"""Families of distributions, each made of a few functions of the standard one.
+"""Families of distributions; each distribution consists of a few functions of its standard form.
 
-Special values are treated here, for all distributions alike. Where a parameter is not valid, the number that a method
-is asked about becomes NaN, and a method answers NaN with NaN. Outside of the support a function of the standard
-distribution is evaluated inside of it and its result not used, so that derivatives are finite.
+This module treats special values for all distributions. An invalid parameter replaces the argument by NaN, and methods
+return NaN for NaN. Outside of the support, methods evaluate the standard functions at a point inside and ignore the
+result, so that derivatives are finite.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Function = Callable[..., Any]
 
 
 class _Distribution:
-    """The common part of both kinds: conversion and validation of arguments.
+    """The common part of continuous and discrete distributions: conversion and validation of arguments.
 
     Args:
       name: the name in messages.
       shapes: the names of the parameters besides location and scale, in one string.
-      valid: returns elementwise whether these parameters are valid; by default whether all are above zero.
-      support: the two ends of the standard distribution, of these parameters.
+      valid: an elementwise function: whether these parameters are valid; by default, whether all are positive.
+      support: a function of these parameters that returns the two ends of the standard distribution.
       given: functions of the standard distribution by name.
     """
 
@@ -50,7 +50,7 @@ class _Distribution:
         **given: Function,
     ) -> None:
         self.name = name
-        self.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is found by its name, as pickling does
+        self.__module__ = sys._getframe(1).f_globals["__name__"]  # the module of the distribution, which pickle needs
         self.__doc__ = f"The {name} distribution."
         self._given = given
         self._valid = valid or _all_above_zero
@@ -66,7 +66,7 @@ class _Distribution:
         return self.name
 
     def _standard(self, method: str) -> Function:
-        """A function of the standard distribution, from others where it is not given itself."""
+        """A function of the standard distribution, derived from others if it is not given."""
         given = self._given
         derived: dict[str, Callable[[], Function]] = {
             "sf": lambda: _rest_of(given["cdf"]),
@@ -82,7 +82,7 @@ class _Distribution:
     def _read(self, method: str, args: Any, kwargs: Any) -> list[Any]:
         """The arguments in the order of the signature, promoted and broadcast.
 
-        The type is weak only if those of all that users give are: `loc` and `scale` are numbers of Python by default.
+        The type is weak if all arguments of the user are weak: the defaults of `loc` and `scale` are Python numbers.
         """
         bound = self._signature.bind(*args, **kwargs)
         user = list(bound.arguments.values())
@@ -107,13 +107,13 @@ def _everywhere(*shapes: Any) -> tuple[float, float]:
 
 
 class Continuous(_Distribution):
-    """Distributions of real numbers. All methods take the number, the parameters, then `loc=0` and `scale=1`.
+    """Distributions of real numbers. Methods take the number, the parameters, then `loc=0` and `scale=1`.
 
-    They give NaN where an argument is NaN, where a parameter is not valid or the scale not above zero, and where a
-    probability is not between 0 and 1.
+    They return NaN if an argument is NaN, a parameter is invalid, the scale is not positive, or a probability is not in
+    [0, 1].
 
-    The standard distribution is given by `logpdf`, and perhaps by `cdf`, `sf`, `logcdf`, `logsf`, `ppf` and `isf`, of
-    the standardized number and the parameters. All hold at the ends of the support and of [0, 1] too.
+    The standard distribution is defined by `logpdf`, and optionally `cdf`, `sf`, `logcdf`, `logsf`, `ppf` and `isf`:
+    functions of the standardized number and the parameters. All are valid at the ends of the support and of [0, 1] too.
     """
 
     parameters = _loc_and_scale()
@@ -124,7 +124,7 @@ class Continuous(_Distribution):
         return (x - loc) / scale, shapes, scale
 
     def _value(self, method: str, args: Any, kwargs: Any, below: float, above: float) -> Array:
-        """The result of a method, with the known values below and above the support."""
+        """The result of a method, with known values below and above the support."""
         z, shapes, scale = self._standardized(method, args, kwargs)
         low, high = self._support(*shapes)
         inside = 0.0 if low == -np.inf else low + 1 if high == np.inf else (low + high) / 2
@@ -142,7 +142,7 @@ class Continuous(_Distribution):
         return _exp(self.logpdf(*args, **kwargs))
 
     def cdf(self, *args: Any, **kwargs: Any) -> Array:
-        """The probability of numbers up to x."""
+        """The probability of numbers at most x."""
         return self._value("cdf", args, kwargs, 0.0, 1.0)
 
     def sf(self, *args: Any, **kwargs: Any) -> Array:
@@ -173,7 +173,7 @@ class Continuous(_Distribution):
 
 
 def _known(x: Any, is_below: Any, below: float, is_above: Any, above: float, out: Any) -> Array:
-    """The known values below and above the support, and NaN for NaN; otherwise a result."""
+    """Replace a result by the known values below and above the support, and by NaN for NaN."""
     return where(is_below, below, where(is_above, above, where(x == x, out, np.nan)))
 
 
@@ -182,7 +182,7 @@ def _rest_of(function: Function) -> Function:
 
 
 def _log_of(function: Function, rest: Function) -> Function:
-    """The logarithm of a probability, also accurate near 1, where `rest` is 1 minus the probability."""
+    """The logarithm of a probability, accurate near 1 too, where it uses `rest`, 1 minus the probability."""
 
     def logarithm(*args: Any) -> Array:
         p = function(*args)
@@ -193,25 +193,24 @@ def _log_of(function: Function, rest: Function) -> Function:
 
 
 def but_decayed(x: Any) -> Array:
-    """1 - exp(-x), which is accurate near 0, with a derivative that is accurate far from it."""
+    """1 - exp(-x), accurate near 0, with a derivative that is accurate far from 0."""
     small = x < 0.5
     return where(small, -expm1(-where(small, x, 0.0)), 1 - exp(-where(small, 1.0, x)))
 
 
 def _exp(x: Any) -> Array:
-    """The exponential function, whose derivative here is 0 at minus infinity, whatever that of x is."""
+    """The exponential function with derivative 0 at minus infinity, whatever the derivative of x."""
     never = x == -np.inf
     return where(never, 0.0, exp(where(never, 0.0, x)))
 
 
 class Discrete(_Distribution):
-    """Distributions of integers. All methods take the integer, the parameters, then `loc=0`.
+    """Distributions of integers. Methods take the integer, the parameters, then `loc=0`.
 
-    They give NaN where an argument is NaN, where a parameter is not valid, and where a probability is not between 0
-    and 1.
+    They return NaN if an argument is NaN, a parameter is invalid, or a probability is not in [0, 1].
 
-    The standard distribution is given by `logpmf`, and perhaps by `cdf`, `sf` and `ppf`, of an integer and the
-    parameters.
+    The standard distribution is defined by `logpmf`, and optionally `cdf`, `sf` and `ppf`: functions of an integer and
+    the parameters.
     """
 
     parameters = _loc_and_scale()[:1]
@@ -239,7 +238,7 @@ class Discrete(_Distribution):
         return _known(k, k < low, below, k >= high, above, out)
 
     def cdf(self, *args: Any, **kwargs: Any) -> Array:
-        """The probability of integers up to k."""
+        """The probability of integers at most k."""
         return self._probability("cdf", 0.0, 1.0, args, kwargs)
 
     def sf(self, *args: Any, **kwargs: Any) -> Array:
@@ -247,7 +246,7 @@ class Discrete(_Distribution):
         return self._probability("sf", 1.0, 0.0, args, kwargs)
 
     def ppf(self, *args: Any, **kwargs: Any) -> Array:
-        """The quantile of q: the least k with `cdf(k) >= q`; one below the support for q = 0."""
+        """The quantile of q: the smallest k with `cdf(k) >= q`; one below the support for q = 0."""
         q, *shapes, loc = self._read("ppf", args, kwargs)
         low, high = self._support(*shapes)
         out = where(q == 0, low - 1, where(q == 1, high, self._standard("ppf")(q, *shapes)))

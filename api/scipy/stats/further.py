@@ -1,4 +1,4 @@
-"""The truncated normal distribution, distributions of angles, and that of counts."""
+"""The truncated normal distribution, distributions of angles, and the multinomial distribution."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HALF_LOG_TWO_PI = 0.5 * _log(2 * pi)
 
 
 def _log_mass(a: Any, b: Any) -> Array:
-    """The logarithm of the probability that a standard normal number is between a and b, for a <= b."""
+    """The logarithm of the probability that a standard normal number is in [a, b], for a <= b."""
     right = a > 0
     low, high = pnp.where(right, -b, a), pnp.where(right, -a, b)
     empty = low >= high
@@ -52,7 +52,7 @@ def _between(z: Any, a: Any, b: Any) -> Array:
 
 
 def _log_part(a: Any, b: Any, whole: Any, rest: Any) -> Array:
-    """The logarithm of the part of a mass between a and b; by the rest, another interval, where that is small."""
+    """The logarithm of the mass of [a, b] as a part of the whole; from the rest, another interval, if it is small."""
     part, missing = _log_mass(a, b) - whole, _log_mass(*rest) - whole
     nearly_all = part > -0.5
     return pnp.where(nearly_all, pnp.log1p(-pnp.exp(pnp.where(nearly_all, missing, -1.0))), part)
@@ -97,7 +97,7 @@ wrapcauchy = Continuous(
     "wrapcauchy",
     "c",
     valid=lambda c: (c > 0) & (c < 1),
-    # 1 + c**2 - 2 c cos(z), which cancels out near 0
+    # 1 + c**2 - 2 c cos(z), which cancels near 0
     logpdf=lambda z, c: (
         pnp.log1p(-c) + pnp.log1p(c) - _log(2 * pi) - pnp.log((1 - c) ** 2 + 4 * c * pnp.square(pnp.sin(z / 2)))
     ),
@@ -110,7 +110,7 @@ class multinomial:
 
     @staticmethod
     def logpmf(x: Any, n: Any, p: Any) -> Array:
-        """The logarithm of the probability of counts; minus infinity where their sum is not n.
+        """The logarithm of the probability of counts; minus infinity if their sum is not n.
 
         Args:
           x: counts along the last axis.
@@ -118,7 +118,7 @@ class multinomial:
           p: probabilities along the last axis.
 
         Raises:
-          TypeError: an argument is not an array, or complex.
+          TypeError: an argument is complex or not an array.
         """
         x, n, p = (pnp.asarray(promote("multinomial.logpmf", each, to=to_inexact)[0]) for each in (x, n, p))
         for each in (x, n, p):

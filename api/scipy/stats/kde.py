@@ -1,4 +1,4 @@
-"""Densities estimated from samples, by normal distributions around each."""
+"""Densities estimated from samples, as means of normal distributions around them."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _FIELDS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 
 @tree_util.register_pytree_node_class
 class gaussian_kde:
-    """A density estimated by normal distributions around samples, a pytree.
+    """A density estimate: the mean of normal distributions around samples; a pytree.
 
     Args:
-      dataset: samples of shape (n,), or (d, n) of d dimensions; n > 1.
+      dataset: samples of shape (n,), or (d, n) in d dimensions; n > 1.
       bw_method: the bandwidth relative to the covariance of the samples: "scott" or None for neff ** (-1 / (d + 4)),
         "silverman" for (neff (d + 2) / 4) ** (-1 / (d + 4)), a number, or a function of the estimate.
-      weights: one for each sample, of any sum; all alike if None.
+      weights: one weight for each sample, with any sum; equal weights if None.
 
     Attributes:
       dataset: the samples, of shape (d, n).
-      weights: of shape (n,), whose sum is 1.
+      weights: the weights, of shape (n,), with sum 1.
       neff: the effective number of samples, 1 / sum(weights**2).
-      covariance: that of each normal distribution, of shape (d, d).
-      inv_cov: its inverse.
+      covariance: the covariance of each normal distribution, of shape (d, d).
+      inv_cov: the inverse of `covariance`.
 
     Raises:
-      TypeError: `dataset` is complex or no array.
+      TypeError: `dataset` is complex or not an array.
       ValueError: `dataset` or `weights` has another shape, or `bw_method` is unknown.
 
     Source: D. W. Scott, "Multivariate density estimation" (1992); B. W. Silverman, "Density estimation" (1986).
@@ -91,21 +91,21 @@ class gaussian_kde:
 
     @property
     def d(self) -> int:
-        """How many dimensions there are."""
+        """The number of dimensions."""
         return int(self.dataset.shape[0])
 
     @property
     def n(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return int(self.dataset.shape[1])
 
     def tree_flatten(self) -> tuple[Any, Any]:
-        """The arrays; there is no static data."""
+        """The arrays as leaves; there is no static data."""
         return tuple(getattr(self, name) for name in _FIELDS), None
 
     @classmethod
     def tree_unflatten(cls, aux: Any, children: Any) -> gaussian_kde:
-        """An estimate from the arrays."""
+        """Rebuild the estimate from its arrays."""
         self = object.__new__(cls)
         for name, value in zip(_FIELDS, children, strict=True):
             setattr(self, name, value)
@@ -168,7 +168,7 @@ class gaussian_kde:
           cov: of shape (d, d).
 
         Raises:
-          ValueError: the shapes are others.
+          ValueError: `mean` or `cov` has another shape.
         """
         mean, cov = promote("gaussian_kde.integrate_gaussian", mean, cov)
         mean, cov = pnp.atleast_1d(mean), pnp.atleast_2d(cov)
@@ -181,13 +181,13 @@ class gaussian_kde:
         return self.weights @ _normal_density(self.dataset - mean[:, None], self.covariance + cov)
 
     def integrate_box_1d(self, low: Any, high: Any) -> Array:
-        """The probability between two numbers, for one dimension.
+        """The probability of an interval, in one dimension.
 
         Args:
-          low, high: numbers.
+          low, high: the ends of the interval, numbers.
 
         Raises:
-          ValueError: there are more dimensions.
+          ValueError: the estimate has more than one dimension.
         """
         if self.d != 1:
             raise ValueError(f"gaussian_kde.integrate_box_1d: the estimate must have 1 dimension, got {self.d}")
@@ -198,7 +198,7 @@ class gaussian_kde:
         """Not supported; use `integrate_box_1d` for one dimension.
 
         Args:
-          low_bounds, high_bounds, maxpts: SciPy's.
+          low_bounds, high_bounds, maxpts: SciPy's arguments.
 
         Raises:
           NotImplementedError: always.
@@ -209,10 +209,10 @@ class gaussian_kde:
         """The integral of the product of two densities.
 
         Args:
-          other: an estimate of as many dimensions.
+          other: an estimate with the same number of dimensions.
 
         Raises:
-          ValueError: it has another number of them.
+          ValueError: `other` has another number of dimensions.
         """
         if not isinstance(other, gaussian_kde) or other.d != self.d:
             raise ValueError(
@@ -239,10 +239,10 @@ class gaussian_kde:
         return self.dataset[:, which] + pnp.moveaxis(noise, -1, 0)
 
     def set_bandwidth(self, bw_method: Any = None) -> None:
-        """Not supported; make another estimate.
+        """Not supported; create another estimate.
 
         Args:
-          bw_method: SciPy's.
+          bw_method: SciPy's argument.
 
         Raises:
           NotImplementedError: always.
@@ -251,7 +251,7 @@ class gaussian_kde:
 
 
 def _normal_density(away: Any, covariance: Any) -> Array:
-    """The density of a normal distribution at columns."""
+    """The density of a normal distribution at the columns of a matrix."""
     factor = pnp.linalg.cholesky(covariance)
     scaled = lax.linalg.triangular_solve(factor, away, left_side=True, lower=True)
     scale = pnp.prod(pnp.diagonal(factor)) * sqrt(2 * pi) ** away.shape[0]

@@ -38,12 +38,12 @@ class multivariate_normal:
         Args:
           x: vectors along the last axis, of shape (..., n).
           mean: a number or a vector.
-          cov: a variance, variances of independent elements, or positive definite matrices of shape (..., n, n). Where
-            one is not positive definite, the result is NaN.
+          cov: a variance, variances of independent elements, or positive definite matrices of shape (..., n, n). The
+            result for a matrix that is not positive definite is NaN.
           allow_singular: None.
 
         Raises:
-          NotImplementedError: `allow_singular` is given.
+          NotImplementedError: `allow_singular` is not None.
           ValueError: `cov` has another shape.
         """
         if allow_singular is not None:
@@ -69,16 +69,16 @@ class multivariate_normal:
 
 
 class dirichlet:
-    """The distribution of Dirichlet, of vectors of positive numbers whose sum is 1."""
+    """The Dirichlet distribution, of vectors of nonnegative numbers with sum 1."""
 
     @staticmethod
     def logpdf(x: Any, alpha: Any) -> Array:
         """The logarithm of the density.
 
         Args:
-          x: vectors along the first axis, of shape (n, ...), or without their last elements, of shape (n - 1, ...).
-            Where one is not of numbers from 0 on whose sum is 1, the density is 0.
-          alpha: the parameters, of shape (n,), above 0; the result is NaN if one is not.
+          x: vectors along the first axis, of shape (n, ...), or without their last elements, of shape (n - 1, ...). The
+            density of other vectors, with a negative number or another sum, is 0.
+          alpha: the parameters, positive, of shape (n,); the result is NaN if one is not positive.
 
         Raises:
           ValueError: `alpha` is not a vector, or has another length.

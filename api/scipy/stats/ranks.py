@@ -48,7 +48,7 @@ def _positions(x: Any, axis: int) -> Array:
 
 
 def _begins(ordered: Any, axis: int) -> Array:
-    """Where a sorted array has another element than before."""
+    """Whether each element of a sorted array differs from its predecessor."""
     before = pnp.roll(ordered, 1, axis)
     return (ordered != before) | (_positions(ordered, axis) == 0)
 
@@ -71,19 +71,19 @@ def _most_common(a: Any, axis: int) -> tuple[Any, Any]:
 
 @one_program("axis nan_policy keepdims", named="mode")
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
-    """The most common value along an axis, the least if there are several, and its count.
+    """The most common value along an axis, the smallest of several, and its count.
 
     Args:
       a: an array.
       axis: an axis; None for all elements.
-      nan_policy: "propagate": NaN is a value like others, and the largest.
-      keepdims: whether the axis stays, with length 1.
+      nan_policy: "propagate": NaN is a value, and the largest one.
+      keepdims: whether the axis stays with length 1.
 
     Returns:
-      A named tuple `(mode, count)`; of no elements NaN and 0.0, as in SciPy.
+      A named tuple `(mode, count)`; for an empty axis NaN and 0.0, as in SciPy.
 
     Raises:
-      NotImplementedError: `nan_policy` is another one.
+      NotImplementedError: `nan_policy` is another value.
       TypeError: `a` is not an array.
       ValueError: `axis` is out of range.
 
@@ -137,16 +137,16 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
 
     Args:
       a: an array.
-      method: what equal elements get: "average", "min" or "max" of the ranks that they would have; "dense", where the
-        next element has the next rank; "ordinal", by their order.
-      axis: along which axis; None for all elements, flattened.
-      nan_policy: "propagate": all ranks are NaN where there is NaN.
+      method: the rank of equal elements: "average", "min" or "max" of their positions; "dense", where ranks have no
+        gaps; "ordinal", by their order.
+      axis: an axis; None for all elements, flattened.
+      nan_policy: "propagate": all ranks are NaN if an element is NaN.
 
     Returns:
-      Floating-point numbers.
+      An array of a floating dtype.
 
     Raises:
-      NotImplementedError: `nan_policy` is another one.
+      NotImplementedError: `nan_policy` is another value.
       TypeError: `a` is not an array.
       ValueError: `method` is unknown, or `axis` out of range.
 
@@ -168,12 +168,12 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
     Args:
       a: an array.
       axis: an axis; None for all elements.
-      ddof: a number subtracted from the number of elements in the variance.
-      nan_policy: "propagate", or "omit" to leave NaN out.
-      keepdims: whether the axis stays, with length 1.
+      ddof: the divisor of the variance is the number of elements minus `ddof`.
+      nan_policy: "propagate", or "omit" to ignore NaN.
+      keepdims: whether the axis stays with length 1.
 
     Raises:
-      NotImplementedError: `nan_policy` is another one.
+      NotImplementedError: `nan_policy` is another value.
       TypeError: `a` is not an array.
       ValueError: `axis` is out of range.
 

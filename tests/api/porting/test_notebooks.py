@@ -59,7 +59,7 @@ def test_lines_for_the_notebook_itself_stay():
         "%%time\njax.extend.core.Tracer",
         shell,
     ]
-    assert [each.name for each in done.notes if "no Python" in each.text] == ["cell 3"]
+    assert [each.name for each in done.notes if "not Python" in each.text] == ["cell 3"]
 
 
 def test_the_form_of_the_file_stays():
