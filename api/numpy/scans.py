@@ -193,7 +193,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
 
     Raises:
       TypeError: the number of `varargs` is not 0, 1 or the number of axes.
-      ValueError: an axis has fewer than 2 points.
+      ValueError: an axis has fewer than 2 points, or `varargs` has positions of another shape than its axis.
       NotImplementedError: `edge_order` is not 1.
     """
     if not among(edge_order, (None, 1)):
@@ -221,13 +221,18 @@ def _slopes(f: Any, axis: int, spacing: Any) -> Array:
     size = shape[axis]
     if size < 2:
         raise ValueError(f"gradient: an axis must have 2 points or more, got {size} along axis {axis}")
+    given = aval_of("gradient", spacing).shape
+    if given not in ((), (size,)):
+        raise ValueError(
+            f"gradient: the distances along axis {axis} must be a number or {size} positions, got shape {given}"
+        )
 
     def part(start: int, limit: int) -> Array:
         return take_slice(f, start, limit, axis)
 
     first = arithmetic.sub_p.bind(part(1, 2), part(0, 1))
     last = arithmetic.sub_p.bind(part(size - 1, size), part(size - 2, size - 1))
-    if aval_of("gradient", spacing).shape:
+    if given:
         steps = diff(spacing)
         sizes = tuple([-1 if i == axis else 1 for i in range(len(shape))])
         steps = steps.reshape(sizes)

@@ -412,7 +412,7 @@ class Slerp(NamedTuple):
         """Create an interpolation, a function of the time.
 
         Args:
-          times: increasing times, an array or a list of shape (n,), n > 1.
+          times: increasing times, an array or a list of shape (n,), n > 1. They take the dtype of the rotations.
           rotations: n rotations.
 
         Raises:
@@ -432,7 +432,7 @@ class Slerp(NamedTuple):
             raise TypeError(f"Slerp.init: rotations must be a Rotation, got {rotations!r}")
         if rotations.single or len(rotations) < 2:
             raise ValueError("Slerp.init: rotations must be two or more, got one")
-        times = _floats("Slerp.init", times)
+        times = _floats("Slerp.init", times).astype(rotations.quat.dtype)
         if times.shape != (len(rotations),):
             raise ValueError(f"Slerp.init: times must have the shape ({len(rotations)},), got {times.shape}")
         earlier, later = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
@@ -443,9 +443,9 @@ class Slerp(NamedTuple):
         """The rotations at times; before the first and after the last they go on at the same speed.
 
         Args:
-          times: a number, or an array or a list of shape (n,).
+          times: a number, or an array or a list of shape (n,). They take the dtype of the rotations.
         """
-        times = _floats("Slerp", times)
+        times = _floats("Slerp", times).astype(self.times.dtype)
         if times.ndim > 1:
             raise ValueError(f"Slerp: times must be a number or of rank 1, got {times.shape}")
         place = pnp.clip(pnp.searchsorted(self.times, times, side="right") - 1, 0, self.timedelta.shape[0] - 1)

@@ -364,6 +364,12 @@ def test_gradient_takes_one_array_of_positions_for_one_axis_only():
     np.testing.assert_array_equal(pnp.gradient(x, positions, axis=0), [[1, -1], [1, -1]])
 
 
+@pytest.mark.parametrize("positions", [np.ones((2, 2)), np.ones(3), np.ones(1), np.ones((1, 2))])
+def test_gradient_refuses_positions_of_another_shape_than_their_axis(positions):
+    with pytest.raises(ValueError, match=r"gradient: the distances along axis 1 must be a number or 2 positions, got"):
+        pnp.gradient(np.ones((3, 2), np.float32), 1.0, np.float32(positions))
+
+
 def test_complex_exponentials_of_infinities_are_zero_and_change_no_sum():
     x = np.complex64([1 + 1j, 2 - 1j])
     assert pnp.exp2(np.complex64(complex(-np.inf, 1))) == 0

@@ -122,6 +122,14 @@ def test_numbers_do_not_make_rotations_weak():
     assert not Slerp.init([0, 1], ends)(0.5).as_quat().weak_type
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3b11fnuz"])
+def test_times_take_the_dtype_of_the_rotations(dtype):
+    ends = Rotation.from_rotvec(pnp.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]).astype(dtype))
+    half = Slerp.init(np.int32([0, 1]), ends)(np.float32(0.5)).as_rotvec()
+    assert half.dtype == dtype
+    np.testing.assert_allclose(half.astype("float32"), [0, 0, 0.5], rtol=0.1)
+
+
 def test_rotations_have_derivatives_at_the_identity_too():
     with px.enable_x64(True):
         for vector in (np.zeros(3), np.array([0.3, -0.2, 1.0]), np.array([1e-5, 0.0, 0.0])):

@@ -12,6 +12,13 @@ DTYPES: tuple[Meant, ...] = (
         message="primax: (b?float16|complex64), of jax: (float32|float64|complex128)",
     ),
     Meant(
+        r"numpy\.(nan)?(mean|average)|Array\.mean",
+        "dtype|value|dtype\\|value",
+        "The mean of integers of any width is a float; jax leaves out those of 2 bits.",
+        text=r"'u?int2'",
+        message="primax: float32, of jax: u?int2|jax: u?int2",
+    ),
+    Meant(
         r"scipy\.interpolate\.RegularGridInterpolator",
         "dtype",
         "Lines, values and points are promoted together.",
