@@ -55,12 +55,16 @@ def main() -> int:
     """Run what the command line asks for; 1 if there are findings, else 0."""
     options = arguments()
     found = 0
+    reached: dict[str, Counter[str]] = {}  # with the calls of all word sizes
     for part, seconds in rounds_of(jobs(options), options.jobs, options.seconds):
         outcome = run(part, seconds=seconds, tell=tell)
         found += len(outcome.findings)
         for job in part:
             print(f"{job.place} in {job.word_size} bits: {outcome.cases_of[job]} cases")
-            print(*load(job.place).report(outcome.reached_by.get(job, Counter())), sep="\n")
+        for place, counts in outcome.reached.items():
+            reached.setdefault(place, Counter()).update(counts)
+    for place, counts in reached.items():
+        print(*load(place).report(counts), sep="\n")
     print(f"{found} findings")
     return int(found > 0)
 

@@ -40,11 +40,18 @@ class Job:
 
 @dataclass
 class Outcome:
-    """The result of a run: findings with different names or sorts, the count of each, and the counts of each job."""
+    """The result of a run.
+
+    Attributes:
+      findings: those with different names or sorts.
+      times: how often each was found.
+      reached: what the jobs of each place reached, in both word sizes together.
+      cases_of: the number of cases of each job.
+    """
 
     findings: dict[tuple[str, str], Finding] = field(default_factory=dict)
     times: Counter[tuple[str, str]] = field(default_factory=Counter)
-    reached_by: dict[Job, Counter[str]] = field(default_factory=dict)
+    reached: dict[str, Counter[str]] = field(default_factory=dict)
     cases_of: Counter[Job] = field(default_factory=Counter)
 
     @property
@@ -53,14 +60,6 @@ class Outcome:
         counts: Counter[str] = Counter()
         for job, count in self.cases_of.items():
             counts[job.place] += count
-        return counts
-
-    @property
-    def reached(self) -> dict[str, Counter[str]]:
-        """The counts of the jobs of each place, for both word sizes together."""
-        counts: dict[str, Counter[str]] = {}
-        for job, reached in self.reached_by.items():
-            counts.setdefault(job.place, Counter()).update(reached)
         return counts
 
     def add(self, finding: Finding) -> bool:
@@ -198,7 +197,7 @@ class Run:
         elif "done" in message:
             worker.between = True
             self._count(worker.job)
-            self.outcome.reached_by.setdefault(worker.job, Counter()).update(message["reached"])
+            self.outcome.reached.setdefault(worker.job.place, Counter()).update(message["reached"])
             if message["finding"] is not None:
                 self._add(Finding(**message["finding"]))
         else:
