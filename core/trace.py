@@ -38,7 +38,7 @@ tracing_flag = _jaxlib.Config("primax_tracing", False, include_in_jit_key=True, 
 _get_traceback = _jaxlib.Traceback.get_traceback
 
 
-_CURRENT = object()
+CURRENT = object()
 
 
 class Trace:
@@ -62,8 +62,8 @@ class Trace:
     lasting: ClassVar[bool] = False  # whether its tracers are part of its result and may outlive it
     transformation: ClassVar[str] = "a transformation"
 
-    def __init__(self, parent: Any = _CURRENT) -> None:
-        if parent is _CURRENT:
+    def __init__(self, parent: Any = CURRENT) -> None:
+        if parent is CURRENT:
             parent = thread.trace
         if self.tracing:
             load_plugins()  # a missing rule in an optional table would pass unnoticed

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from primax.core import dtypes, rules
+from primax.core._jaxlib import Traceback
 from primax.core.avals import NO_VALUE, aval_handlers, get_aval, unwrap
+from primax.core.cache import epoch
 from primax.core.config import check_rules
 from primax.core.diagnostics import shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
-from primax.core.trace import Trace, Tracer, encloses, enter, escaped, leakless, thread
+from primax.core.source_info import use
+from primax.core.trace import CURRENT, Trace, Tracer, encloses, enter, escaped, leakless, thread
+from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.promise import check_results, outsiders, require_operands
 from primax.interpreters.rule_results import ExternalRules, call_rule, not_array, stale, type_of
 from primax.interpreters.staging import trace_to_jaxpr
@@ -26,6 +30,26 @@ _table = rules.jvp_rules
 _functions = _table.functions
 _real = frozenset([np.dtype(np.float32), np.dtype(np.float64)])  # dtypes equal to their tangent dtypes
 _has_external_rule = ExternalRules(_table)
+_get_traceback = Traceback.get_traceback
+
+
+class OnePlace(dict[Any, bool]):
+    """For each primitive whether the traceback of its application serves all equations that its rule binds.
+
+    It does if the rule is one of primax and calls no function of the user; collecting tracebacks takes time.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        epoch.listeners.append(self.clear)
+
+    def __missing__(self, primitive: Any) -> bool:
+        rule = _functions.get(primitive)
+        self[primitive] = plain = getattr(rule, "binds_only", False) and not _has_external_rule[primitive]
+        return plain
+
+
+_one_place = OnePlace()
 
 
 class JVPTracer(Tracer):
@@ -61,10 +85,16 @@ class JVPTracer(Tracer):
 class JVPTrace(Trace):
     """Applies JVP rules; the rules run under the parent trace."""
 
-    __slots__ = ()
+    __slots__ = ("_here", "_lines", "_sources")
 
     transformation = "differentiation"
     short_name = "jvp"
+
+    def __init__(self, parent: Any = CURRENT) -> None:
+        super().__init__(parent)
+        self._here = thread.here
+        self._lines = is_staged(self.parent)
+        self._sources: dict[Any, Any] = {}  # equal tracebacks are kept once
 
     def provenance(self, tracer: Any) -> str:
         primal = tracer.primal
@@ -88,7 +118,15 @@ class JVPTrace(Trace):
             return self.parent.process(primitive, primals, params)
         promise = require_operands(primitive, args, params, 1) if outsiders[primitive] else None
         rule = _functions.get(primitive) or _table.find(primitive, "differentiation (jvp, grad, linearize)")
-        returned = call_rule(self.parent, _table, primitive, rule, tuple(primals), tuple(tangents), params=params)
+        here: Any = self._here
+        if self._lines and here.source is None and _one_place[primitive] and not use.begun:
+            source = _get_traceback()
+            here.source = self._sources.setdefault(source, source)
+        else:  # where scopes are in use, each equation may have another
+            here = None
+        returned = call_rule(
+            self.parent, _table, primitive, rule, tuple(primals), tuple(tangents), params=params, here=here
+        )
         if type(returned) is tuple and len(returned) == 2 and not primitive.multiple_results:
             results = self.tracer(primitive, *returned)  # avoids a call of `results`
         else:

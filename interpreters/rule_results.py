@@ -66,8 +66,13 @@ def require_list(table: Any, primitive: Any, returned: Any) -> None:
         raise wrong(table, primitive, f"must return a list, since multiple_results is True, got {shorten(returned)}")
 
 
-def call_rule(parent: Any, table: Any, primitive: Any, rule: Any, *args: Any, params: dict[str, Any]) -> Any:
-    """The result of a transformation's rule, called with the outer trace as the current one."""
+def call_rule(
+    parent: Any, table: Any, primitive: Any, rule: Any, *args: Any, params: dict[str, Any], here: Any = None
+) -> Any:
+    """The result of a transformation's rule, called with the outer trace as the current one.
+
+    `here`, if given, has a source for the equations of this rule alone.
+    """
     before = thread.trace
     thread.trace = parent
     flagged = before.tracing
@@ -76,9 +81,13 @@ def call_rule(parent: Any, table: Any, primitive: Any, rule: Any, *args: Any, pa
     try:
         return rule(*args, **params)
     except Exception as error:
+        if here is not None:
+            here.source = None  # the traceback of the error leads to the rule
         blame(error, table, primitive)
         raise
     finally:
+        if here is not None:
+            here.source = None
         thread.trace = before
         if flagged is not parent.tracing:
             _swap_flag(flagged)

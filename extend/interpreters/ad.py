@@ -211,6 +211,7 @@ def linear_jvp(primitive: Any) -> Rule:
         return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
 
     jvp.__name__ = f"linear_jvp({primitive})"
+    jvp.binds_only = True  # type: ignore[attr-defined]
     return linear_together(jvp)
 
 
@@ -264,6 +265,7 @@ def bilinear_transpose(primitive: Any, lhs: Rule, rhs: Rule) -> Rule:
 def _named(rule: Rule, primitive: Any, given: tuple[Any, ...]) -> Rule:
     """A factory's rule, with a name for tracebacks and the location of its first part."""
     rule.__name__ = f"{rule.__name__}({primitive})"
+    rule.binds_only = True  # type: ignore[attr-defined]
     for part in given:
         if part is not None and not callable(part):
             raise TypeError(f"{rule.__name__}: each rule must be a function or None, got {part!r}")
