@@ -32,10 +32,10 @@ class Cost(NamedTuple):
 
 
 class CostCounter(Interpreter):
-    """There are no values: the cost of an equation follows from the types of its variables.
+    """Adds up costs, which follow from the types of variables; it computes no values.
 
-    The body of a scan counts once for each step. A loop of unknown length counts as one step. Of several branches the
-    one with the most operations counts.
+    The cost of a scan is that of its body, times the number of steps. A loop of unknown length has the cost of one
+    step. A conditional has the cost of the branch with the most operations.
     """
 
     def __init__(self, times=1):

@@ -34,7 +34,7 @@ class Inverse(Interpreter):
 
     def default(self, eqn, *values):
         if any(isinstance(value, WayBack) for value in values):
-            return super().default(eqn, *values)  # raises the error that there is no rule
+            return super().default(eqn, *values)  # raises the error for a missing rule
         outs = replay(eqn, values)
         return outs if eqn.primitive.multiple_results else outs[0]
 

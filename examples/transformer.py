@@ -17,8 +17,8 @@ from primax import lax
 
 P = px.P
 DIGITS, DEPTH, HEADS, LAYERS, WIDTH = 6, 8, 4, 2, 32
-LENGTH, WORDS = 2 * DIGITS, 11  # digits, a sign for "now backwards", and the digits but for the last
-# What is divided along "model": heads, and the hidden layer; the first axis is that of layers, over which a loop goes.
+LENGTH, WORDS = 2 * DIGITS, 11  # digits, a sign for "now backwards", and all digits but the last
+# Heads and the hidden layer are divided along "model". The first axis is that of layers; a loop runs over it.
 SPECS = {
     "words": P(),
     "places": P(),

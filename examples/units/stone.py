@@ -12,7 +12,7 @@ import primax.numpy as pnp
 
 
 def fallen(t, g):
-    """How far a stone falls in the time t."""
+    """The distance that a stone falls in the time t."""
     return 0.5 * g * t**2
 
 
