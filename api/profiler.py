@@ -237,7 +237,7 @@ def trace(
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Serve traces of this process at a port, and return the server; `stop_server` ends it.
+    """Serve traces of this process at a port, and return the server; `stop_server` stops it.
 
     Args:
       port: a port of this machine.

@@ -444,7 +444,7 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> tup
 
 @optimizer
 def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> tuple[Any, Any, Any]:
-    """AdaMax, which is Adam with the maximum norm.
+    """AdaMax: Adam with the maximum norm in place of the mean of squares.
 
     Args:
       step_size: a number, or a function of the step number.

@@ -89,7 +89,7 @@ def _kernel_shape(rhs_spec: str, filter_shape: Sequence[int], out_chan: int, in_
 
 
 def _sizes(function: str, argument: str, value: Any) -> tuple[int, ...]:
-    """Sizes along axes.
+    """Check sizes along axes.
 
     Raises:
       TypeError: a size is not an integer.

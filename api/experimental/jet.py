@@ -289,7 +289,7 @@ def _result_terms(out: Any, terms: Terms, order: int) -> list[Any]:
 def jet2(
     fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Any], *, factorial_scaled: bool = False
 ) -> tuple[Any, Any]:
-    """`jet` of coefficients, which are derivatives over the factorial of their order.
+    """`jet` of Taylor coefficients: derivatives divided by the factorial of their order.
 
     Args:
       fun: a function.

@@ -61,7 +61,8 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray[Any, Any]:
-    """An array of the devices of several groups: along each axis the groups, and within each group its devices.
+    """An array of the devices of several groups: along each axis, the groups, and the devices of each group within
+    them.
 
     Args:
       mesh_shape: the shape of each group's part.

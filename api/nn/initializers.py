@@ -137,7 +137,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
-    """An initializer that draws normal numbers of mean 0.
+    """An initializer that draws normal numbers with mean 0.
 
     Args:
       stddev: the standard deviation.

@@ -62,7 +62,7 @@ def pool(
 def max_pool(
     inputs: Any, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID"
 ) -> Array:
-    """The greatest element of each window of images, without the padding; see `pool`.
+    """The maximum of each window of images, without the padding; see `pool`.
 
     >>> import primax as px
     >>> from primax.nn import max_pool

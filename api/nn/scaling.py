@@ -80,7 +80,7 @@ def _dequantized(x: Any, scales: Any, dtype: Any) -> Array:
 def scaled_matmul(
     lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
 ) -> Array:
-    """Products of matrices; each element is multiplied by the scale of its block first, in float32.
+    """Products of matrices whose elements are first multiplied by the scale of their block, in float32.
 
     Args:
       lhs: of shape (b, m, k).
@@ -189,7 +189,7 @@ def scaled_dot_general(
     configs: Any = None,
     implementation: None = None,
 ) -> Array:
-    """A product like `lax.dot_general` of arrays that are quantized first.
+    """`lax.dot_general` of arrays that are quantized first.
 
     Args:
       lhs: an array.

@@ -125,7 +125,7 @@ class Reference:
         return out if out_sharding is None else resharded("at[...].get", out, out_sharding)
 
     def set(self, values: Any, **options: Unpack[Options]) -> Array:
-        """A copy where elements are replaced: `x[index] = values` in NumPy.
+        """A copy with elements replaced: `x[index] = values` in NumPy.
 
         If an element is indexed twice, it is unspecified which value it gets.
 
@@ -136,7 +136,7 @@ class Reference:
         return _write(self, scatter_p, values, **options)
 
     def add(self, values: Any, **options: Unpack[Options]) -> Array:
-        """A copy where values are added: `np.add.at(x, index, values)`, so that elements named twice add up.
+        """A copy with values added: `np.add.at(x, index, values)`, where values for the same element add up.
 
         >>> import primax as px
         >>> px.numpy.zeros(3).at[px.numpy.array([0, 0, 2])].add(1)

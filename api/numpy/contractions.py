@@ -96,7 +96,7 @@ def einsum(
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: Any = "auto"
 ) -> tuple[list[tuple[int, ...]], EinsumPathInfo]:
-    """The order in which `einsum` multiplies, as pairs of positions, and a report of its cost, which prints as a table.
+    """The order of products of `einsum`, as pairs of positions, and a report of its cost, which prints as a table.
 
     The arguments are those of `einsum`.
     """

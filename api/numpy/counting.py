@@ -234,7 +234,7 @@ def _bins_of(x: Any, edges: Any) -> Array:
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Any, ...]:
-    """The number of points of the plane in each rectangle of a grid.
+    """The number of points in each rectangle of a grid in the plane.
 
     Args:
       x, y: the coordinates, arrays of rank 1.

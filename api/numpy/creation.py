@@ -177,7 +177,7 @@ def array(
 
 
 def read_copy(function: str, copy: Any) -> bool | None:
-    """Whether to copy, of what a user gives.
+    """Read an argument `copy`: whether to copy.
 
     Raises:
       TypeError: `copy` is neither a bool nor None.
@@ -378,7 +378,7 @@ def _is_duck(a: Any) -> bool:
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """An array of one value, in the shape and dtype of another.
+    """An array of one value, with the shape and dtype of another.
 
     Args:
       a: an array, a number, or an object with a shape and a dtype.

@@ -36,7 +36,7 @@ def gcd(x1: Any, x2: Any) -> Array:
 
 @one_program("")
 def lcm(x1: Any, x2: Any) -> Array:
-    """The least common multiples of integers, element by element; 0 where one of them is 0. See `gcd`.
+    """The elementwise least common multiple of integers; 0 if one of them is 0. See `gcd`.
 
     >>> import primax as px
     >>> px.numpy.lcm(px.numpy.array([4, 6]), 10)
@@ -59,7 +59,7 @@ def _magnitudes(function: str, x: Any, y: Any) -> list[Any]:
 
 
 def _gcd(x: Any, y: Any) -> Array:
-    """Euclid's algorithm, for all elements until the last is done.
+    """Euclid's algorithm, in a loop until all elements are done.
 
     The lowest integer has no absolute value in its dtype, and gives negative remainders.
     """

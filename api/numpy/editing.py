@@ -224,7 +224,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
 
 @one_program("axis bitorder")
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Bytes made of the bits along an axis, eight each; zeros fill up the last one.
+    """Pack bits along an axis into bytes, eight each; the last byte is padded with zeros.
 
     Args:
       a: an array of a boolean or integer dtype; a nonzero element is a set bit.

@@ -324,7 +324,7 @@ def _per_sample(steps: Any, count: int, d: Any, dtype: Any, device: Any) -> Arra
 
 
 def fftshift(x: Any, axes: Any = None) -> Array:
-    """An array rolled along axes so that the zero frequency is in the middle.
+    """Roll an array along axes so that the zero frequency is in the middle.
 
     Args:
       x: an array.

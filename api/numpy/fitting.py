@@ -165,7 +165,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
 def polyfit(
     x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool | str = False
 ) -> tuple[Any, ...] | tuple[Any, Any] | Array:
-    """The polynomial nearest to points, in the sense of least squares.
+    """Fit a polynomial to points by least squares.
 
     Args:
       x: the positions of the points, an array of rank 1.

@@ -93,7 +93,7 @@ _concatenate_one = one_program("axis dtype")(_concatenate)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
-    """Arrays of one shape along a new axis.
+    """Stack arrays of one shape along a new axis.
 
     Args:
       arrays: a sequence of arrays.
@@ -147,7 +147,7 @@ def dstack(tup: Any, dtype: Any = None) -> Array:
 
 
 def column_stack(tup: Any) -> Array:
-    """Arrays side by side along the second axis, vectors as columns.
+    """Concatenate arrays along the second axis; vectors become columns.
 
     Args:
       tup: a sequence of arrays of rank 2 or less.

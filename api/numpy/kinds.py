@@ -87,7 +87,7 @@ def promote_types(a: Any, b: Any) -> np.dtype[Any]:
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Whether values of a dtype may be cast to another under NumPy's rules.
+    """Whether NumPy's rules allow a cast from a dtype to another.
 
     Args:
       from_, to: dtypes.

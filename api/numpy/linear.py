@@ -236,7 +236,7 @@ def contract(
     preferred: Any,
     dot_product: Callable[..., Any] | None = None,
 ) -> Array:
-    """The product of two arrays whose axes have labels, summed over labels that the result does not have.
+    """The product of two labeled arrays, summed over the labels that the result lacks.
 
     At most one `dot_general` and one `transpose`; no transpose if it is avoided by swapping the factors.
 
@@ -390,7 +390,7 @@ def tensordot(
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """The products of stacks of vectors, those of the first conjugated.
+    """The products of stacks of vectors, of which the first are conjugated.
 
     Args:
       x1, x2: arrays whose shapes broadcast except along `axis`.

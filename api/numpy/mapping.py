@@ -154,7 +154,7 @@ def _check_results(out: Any, wanted: Dimensions) -> None:
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
-    """Apply a function to every vector along an axis.
+    """Apply a function to each vector along an axis.
 
     Args:
       func1d: a function of a vector.

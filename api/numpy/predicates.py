@@ -220,7 +220,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
-    """Whether two arrays have one shape and equal elements.
+    """Whether two arrays have the same shape and equal elements.
 
     Args:
       a1, a2: arrays or numbers.

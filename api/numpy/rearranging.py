@@ -75,7 +75,7 @@ def tile(A: Any, reps: Any) -> Array:
 def repeat(
     a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
 ) -> Array:
-    """An array whose elements along an axis are repeated.
+    """Repeat the elements of an array along an axis.
 
     Args:
       a: an array or a number.
@@ -143,7 +143,7 @@ def _each(a: Any, shape: tuple[int, ...], axis: int, count: int) -> Array:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
-    """An array whose elements are rolled along axes; elements beyond the end reappear at the beginning.
+    """Roll the elements of an array along axes; elements beyond the end reappear at the beginning.
 
     Args:
       a: an array or a number.
@@ -200,7 +200,7 @@ def _rolled(a: Any, axes: tuple[int, ...], shifts: tuple[int, ...]) -> Array:
 
 @one_program("k axes")
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """An array rotated by 90 degrees, from the first of two axes towards the second.
+    """Rotate an array by 90 degrees, from the first of two axes towards the second.
 
     Args:
       m: an array.

@@ -272,7 +272,7 @@ def _limit(dtype: Any, lowest: bool) -> Any:
 def max(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
-    """The largest of the elements along axes; NaN if one is.
+    """The largest element along axes; NaN if an element is NaN.
 
     Args:
       a: an array or a number.
@@ -307,7 +307,7 @@ def min(
 def minmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> tuple[Any, Any]:
-    """The smallest and the largest of the elements along axes; NaN if one is.
+    """The smallest and the largest element along axes; NaN if an element is NaN.
 
     Args:
       a: an array of real numbers.
@@ -344,7 +344,7 @@ def _truth(function: str, primitive: Any, neutral: bool, a: Any, axis: Any, keep
 
 @one_program("axis out keepdims")
 def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
-    """Whether all elements along axes are true, that is, not zero.
+    """Whether all elements along axes are nonzero.
 
     Args:
       a: an array or a number.

@@ -156,7 +156,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 @one_program("")
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
-    """The differences of neighbours of the raveled array.
+    """The differences of neighbors in the raveled array.
 
     Args:
       ary: an array of numbers.

@@ -146,7 +146,7 @@ def _flat(a: Any) -> Array:
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The positions of elements that are not zero, one in each row. The arguments are those of `nonzero`.
+    """The positions of nonzero elements, one per row. The arguments are those of `nonzero`.
 
     >>> import primax as px
     >>> px.numpy.argwhere(px.numpy.array([[0, 5], [7, 0]]))
@@ -167,7 +167,7 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
 
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
-    """Positions along each axis, from positions in the raveled array.
+    """Convert positions in the raveled array to positions along each axis.
 
     Args:
       indices: integers; negative ones count from the end, and those out of range are clipped.
@@ -204,7 +204,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 def ravel_multi_index(
     multi_index: Any, dims: Any, mode: str | Sequence[str] = "raise", order: str = "C", *, dtype: Any = None
 ) -> Array:
-    """Positions in the raveled array, from positions along each axis.
+    """Convert positions along each axis to positions in the raveled array.
 
     Args:
       multi_index: integers, one array for each axis.

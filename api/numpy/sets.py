@@ -274,7 +274,7 @@ def _by_numpy(function: str, ar1: Any, ar2: Any, **options: Any) -> Any:
 
 
 class _Together(NamedTuple):
-    """The elements of two arrays in order, equal ones those of the first array first.
+    """The sorted elements of two arrays; of equal elements, those of the first array come first.
 
     Attributes:
       values: the elements.
@@ -385,7 +385,7 @@ def _sized_intersection(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool
 def setdiff1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
-    """The distinct elements of an array that are not in another, in order and of its dtype.
+    """The distinct elements of an array that are not in another, in its dtype and in ascending order.
 
     Args:
       ar1, ar2: arrays.
@@ -424,7 +424,7 @@ def _sized_difference(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, 
 def setxor1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
-    """The distinct elements that are in one of two arrays but not in both, in order.
+    """The distinct elements that are in exactly one of two arrays, in ascending order.
 
     Args:
       ar1, ar2: arrays.

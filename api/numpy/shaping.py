@@ -239,7 +239,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
 
 @one_program("axis start")
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
-    """An array with one axis moved to before the axis that was at `start`.
+    """Move one axis before the axis `start`.
 
     Args:
       a: an array.
@@ -324,7 +324,7 @@ broadcast_shapes = structural.broadcast_shapes
 
 
 def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
-    """Arrays broadcast to their common shape.
+    """Broadcast arrays to their common shape.
 
     Args:
       args: arrays or numbers.

@@ -141,7 +141,7 @@ def argsort(
     descending: bool = False,
     dtype: Any = None,
 ) -> Array:
-    """The positions of the elements of an array in order along an axis.
+    """The positions that sort an array along an axis.
 
     Args:
       a: an array or a number.
@@ -175,7 +175,7 @@ def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool 
 
 @one_program("axis batch_size")
 def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
-    """The positions of elements in the order of several keys: the last decides first.
+    """The positions that sort elements by several keys, of which the last is the primary one.
 
     Args:
       keys: a sequence of arrays of one shape.
@@ -377,7 +377,7 @@ _SEARCHES: dict[str, Callable[[Any, Any, str], Any]] = {
 
 
 def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> Array:
-    """The indices of the bins of elements.
+    """The bin of each element.
 
     Args:
       x: an array or a number.

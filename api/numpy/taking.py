@@ -155,7 +155,7 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool = True,
 ) -> Array:
-    """Elements of an array along an axis, at separate positions for each place along the other axes.
+    """Elements of an array along an axis, at separate positions for each index of the other axes.
 
     Args:
       arr: an array.
@@ -239,7 +239,7 @@ def _copy_only(function: str, inplace: bool) -> None:
 def put_along_axis(
     arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
 ) -> Array:
-    """A copy of an array updated along an axis, at separate positions for each place along the other axes.
+    """A copy of an array updated along an axis, at separate positions for each index of the other axes.
 
     Args:
       arr: an array.
@@ -324,7 +324,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
 
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
-    """A copy of an array with elements replaced where a mask is true, by values in turn.
+    """A copy of an array in which successive values replace the elements where a mask is true.
 
     Args:
       arr: an array.

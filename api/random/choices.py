@@ -84,7 +84,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
 
 
 def _count(function: str, x: Any, name: str) -> int:
-    """A number of elements, which must be known; of those to choose from, True is 1.
+    """Read a number of elements, which must not be traced; to choose from True means from 1.
 
     Raises:
       TypeError: the value is not an integer.

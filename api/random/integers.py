@@ -130,7 +130,7 @@ def truths(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) 
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
-    """Draw booleans.
+    """Draw booleans that are True with probability p.
 
     Args:
       key: a random key.
@@ -166,7 +166,7 @@ def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Draw 1 and -1 with equal probability.
+    """Draw the numbers 1 and -1 with equal probability.
 
     Args:
       key: a random key.

@@ -83,7 +83,7 @@ class RegularGridInterpolator:
                 raise ValueError(f"{_NAME}: points[{i}] must be strictly increasing, got {line}")
 
     def __call__(self, xi: Any, method: str | None = None) -> Array:
-        """Values at points.
+        """Interpolate the values at points.
 
         Args:
           xi: points along the last axis, of shape (..., n); or n arrays of coordinates that broadcast together.

@@ -126,7 +126,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
-        """Make it of a BCOO array, with the elements in the order of their indices.
+        """Convert a BCOO array, with its elements sorted by indices.
 
         Args:
           arr: a BCOO array with two sparse dimensions.

@@ -124,7 +124,7 @@ class COO(Matrix):
 
 
 def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-    """A COO array of the elements of a dense matrix that are not 0.
+    """Convert a dense matrix to a COO array, which stores the elements that are not 0.
 
     Args:
       mat: a two-dimensional array.
@@ -150,7 +150,7 @@ def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int
 
 
 def coo_todense(mat: COO) -> Array:
-    """The dense matrix; elements with the same indices add up.
+    """Convert to a dense matrix; elements with the same indices are added.
 
     Args:
       mat: a COO array.

@@ -193,7 +193,7 @@ def random_bcoo(
 
 
 def todense(arr: Any) -> Array:
-    """The dense array of a sparse one; a dense one as it is.
+    """Convert a sparse array to a dense one; return a dense array unchanged.
 
     Args:
       arr: a sparse array, or an array.

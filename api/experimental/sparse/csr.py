@@ -95,7 +95,7 @@ class CSR(Matrix):
 
 @tree_util.register_pytree_node_class
 class CSC(Matrix):
-    """A sparse matrix: elements column after column, and their rows. A pytree.
+    """A sparse matrix: elements by columns, and their rows. A pytree.
 
     Args:
       args: (data, indices, indptr): the elements, of shape (nse,), and integers: `indices`, the rows, of shape (nse,),
@@ -153,7 +153,7 @@ class CSC(Matrix):
 
 
 def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-    """A CSR array of the elements of a dense matrix that are not 0.
+    """Convert a dense matrix to a CSR array, which stores the elements that are not 0.
 
     Args:
       mat: a two-dimensional array.
@@ -179,7 +179,7 @@ def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int
 
 
 def csr_todense(mat: CSR) -> Array:
-    """The dense matrix; elements with the same indices add up.
+    """Convert to a dense matrix; elements with the same indices are added.
 
     Args:
       mat: a CSR array.

@@ -153,7 +153,7 @@ def matrix_power(a: Any, n: int) -> Array | None:
 
 
 def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
-    """The product of several matrices, in the order that takes the fewest multiplications.
+    """The product of several matrices, in the order with the fewest multiplications.
 
     Args:
       arrays: two or more matrices; the first and the last may be vectors.

@@ -54,7 +54,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
 
 
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
-    """The correlation of two arrays of one rank: the convolution with the conjugate of `in2` reversed.
+    """The correlation of two arrays of the same rank: the convolution with the reversed conjugate of `in2`.
 
     Args:
       in1: an array, not empty.
@@ -112,7 +112,7 @@ def correlate2d(
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Array:
-    """The convolution of two arrays of one rank by Fourier transforms.
+    """The convolution of two arrays of the same rank by Fourier transforms.
 
     Args:
       in1: an array, not empty.
@@ -195,7 +195,7 @@ def _cheaper(shape: tuple[int, ...], window: tuple[int, ...], mode: str) -> str:
 
 
 def _fit(function: str, shape: Sequence[int], window: Sequence[int]) -> bool:
-    """Whether the first of two shapes lies within the second, rather than the second within the first.
+    """Whether the first of two shapes fits into the second; False if the second fits into the first.
 
     Raises:
       ValueError: neither array lies within the other.

@@ -93,7 +93,7 @@ def csd(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Any, Any]:
-    """The cross power of two signals at each frequency, as complex numbers; the arguments are those of `welch`.
+    """The cross power spectrum of two signals, as complex numbers; the arguments are those of `welch`.
 
     The shorter signal is padded with zeros. The other axes broadcast.
     """

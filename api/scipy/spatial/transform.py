@@ -154,7 +154,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_quat(cls, quat: Any) -> Rotation:
-        """Rotations of quaternions (x, y, z, w) of any length but 0.
+        """Create rotations from quaternions (x, y, z, w) of any nonzero length.
 
         Args:
           quat: an array of shape (4,) or (n, 4).
@@ -440,7 +440,7 @@ class Slerp(NamedTuple):
         return cls(times, pnp.diff(times), rotations, rotvecs)
 
     def __call__(self, times: Any) -> Rotation:
-        """The rotations at times; before the first and after the last they go on at the same speed.
+        """The rotations at given times; before the first time and after the last one the speed stays constant.
 
         Args:
           times: a number, or an array or a list of shape (n,). They take the dtype of the rotations.

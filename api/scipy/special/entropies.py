@@ -73,7 +73,7 @@ def xlogy(x: Any, y: Any) -> Array:
 
 @one_program("")
 def xlog1py(x: Any, y: Any) -> Array:
-    """x log(1 + y), which is 0 where x is.
+    """x log(1 + y), which is 0 for x = 0.
 
     Args:
       x, y: arrays or numbers, of shapes that broadcast together.

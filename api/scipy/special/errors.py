@@ -44,7 +44,7 @@ def ndtr(x: Any) -> Array:
 
 @one_program("series_order")
 def log_ndtr(x: Any, series_order: int = 3) -> Array:
-    """The logarithm of `ndtr`, also where that underflows.
+    """The logarithm of `ndtr`, accurate even where `ndtr` underflows.
 
     Args:
       x: real arrays or numbers.

@@ -104,7 +104,7 @@ _LANCZOS = (
 
 
 def _complex_gamma(z: Any) -> Array:
-    """By the approximation of Lanczos in the right half plane, by reflection in the left one; NaN at the poles.
+    """Use the approximation of Lanczos in the right half plane and reflection in the left one; NaN at the poles.
 
     There, the growth of the sine with the imaginary part cancels the decay of the function on the right.
     """

@@ -128,7 +128,7 @@ def _harmonic(n_max: int, n: Any, m: Any, theta: Any, phi: Any) -> Array:
 
 
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: None = None, n_max: int | None = None) -> Array:
-    """Spherical harmonics, orthonormal, with the phase of Condon and Shortley.
+    """Orthonormal spherical harmonics, with the phase of Condon and Shortley.
 
     Args:
       n: degrees, integers from 0 on.

@@ -163,7 +163,7 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
 
 @one_program("axis ddof nan_policy keepdims")
 def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
-    """The standard error of the mean: the standard deviation over the root of the number of elements.
+    """The standard error of the mean: the standard deviation divided by the square root of the number of elements.
 
     Args:
       a: an array.
