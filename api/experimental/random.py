@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import primax as px
 import primax.numpy as pnp
@@ -69,9 +69,19 @@ class StatefulPRNG:
             low, high = 0, low
         return random.randint(self.key(), _shape(size, low, high), low, high, dtype)
 
-    def split(self, num: int | Sequence[int]) -> StatefulPRNG:
-        """A generator whose numbers have `num` as leading shape, from an array of new keys."""
-        return StatefulPRNG(self.key(num))
+    def split(self, num: int | Sequence[int]) -> NoReturn:
+        """Raise an error: `vmap` cannot map over a generator, whose counter is a Python integer.
+
+        Args:
+          num: JAX's argument, the shape of the generators.
+
+        Raises:
+          NotImplementedError: always; use `spawn`, or map over an array of keys.
+        """
+        raise NotImplementedError(
+            f"StatefulPRNG.split: generators cannot be mapped over; use spawn for a list of them, or key({num!r}) for "
+            "keys to map over"
+        )
 
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
         """A list of independent generators."""

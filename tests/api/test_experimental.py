@@ -101,6 +101,8 @@ def test_a_generator_takes_seeds_of_several_kinds_and_no_traced_function():
     rng = stateful_rng(0)
     with pytest.raises(RuntimeError, match="numbers must be drawn outside of traced functions"):
         px.jit(lambda: rng.random())()
+    with pytest.raises(NotImplementedError, match=r"generators cannot be mapped over; use spawn .* or key\(3\)"):
+        rng.split(3)
 
 
 def test_the_directory_of_compiled_programs_is_set_as_jax_spells_it(tmp_path):
