@@ -72,7 +72,7 @@ test-processors: $(VENV)/.dev without-demo
 	  MORE_XLA_FLAGS="--xla_cpu_max_isa=AVX --xla_cpu_prefer_vector_width=128" \
 	  $(BIN)/python -m pytest -n $(JOBS) -m "not slow" --doctest-modules --pyargs tests primax
 
-# ROWS="oldest newest" are some of the environments, TESTS=tests/core some of the tests. tests/support/matrix.py tells more.
+# ROWS="oldest newest" are some of the environments, TESTS=tests/core some of the tests; see tests/support/matrix.py.
 test-matrix: $(VENV)/.dev
 	$(BIN)/python tests/support/matrix.py --folder $(VENV)/matrix --rows $(ROWS) -- \
 	  -n $(JOBS) -m "not slow" $(or $(TESTS),--doctest-modules --pyargs tests primax)
@@ -110,7 +110,7 @@ surface: $(VENV)/.dev
 	$(BIN)/python tests/support/families.py
 	$(BIN)/python tests/support/lines.py
 
-# PACKAGES="optax chex" are some of the packages, RESUME=1 goes on with a run. tests/ecosystem/run.py tells more.
+# PACKAGES="optax chex" are some of the packages, RESUME=1 goes on with a run; see tests/ecosystem/run.py.
 ecosystem: $(VENV)/.dev
 	$(BIN)/python tests/ecosystem/run.py $(PACKAGES) --seed $(SEED) $(if $(RESUME),--resume) \
 	  $(if $(filter command line,$(origin SECONDS)),--seconds $(SECONDS))

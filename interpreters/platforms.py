@@ -145,7 +145,7 @@ def _why_not(name: str) -> str:
     problems = [f"; the plugin {each.source} cannot be used: {each.problem}" for each in plugins() if each.name == name]
     if name in ("gpu", *_FAMILIES["gpu"]) and not problems:
         problems = [f"; {import_module('primax.interpreters.gpus').missing(name)}"]
-    return "".join(problems) or "; `primax devices` tells more"
+    return "".join(problems) or "; `primax devices` shows more"
 
 
 def _ranked() -> list[str]:

@@ -151,7 +151,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
       axis: an axis or a sequence of axes; None to roll the raveled array.
 
     Raises:
-      ValueError: the numbers of shifts and of axes differ, or an axis is out of range.
+      ValueError: the numbers of shifts and of axes differ and neither is 1, or an axis is out of range.
       TypeError: `shift` does not consist of integers.
 
     >>> import primax as px

@@ -179,7 +179,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         Raises:
           ValueError: the function does not have two arguments and one result, `axis` is out of range, or there may be
             no elements, no identity and no `initial`.
-          NotImplementedError: `axis` names several axes.
+          NotImplementedError: `axis` names several axes, and the function has no faster reduction.
         """
         self._check_binary("reduce", out)
         if self._reduce is not None:

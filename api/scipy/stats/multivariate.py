@@ -37,7 +37,8 @@ class multivariate_normal:
 
         Args:
           x: vectors along the last axis, of shape (..., n).
-          mean: a number or a vector.
+          mean: vectors along the last axis; or a number. With a number, as in JAX, each element of `x` is a sample of a
+            normal distribution with this mean and variance `cov`, which broadcasts with `x`.
           cov: a variance, variances of independent elements, or positive definite matrices of shape (..., n, n). The
             result for a matrix that is not positive definite is NaN.
           allow_singular: None.
