@@ -179,14 +179,15 @@ def _cond(x: Any, p: Any) -> Array:
     shape = get_aval(x).shape
     if 0 in shape:
         raise ValueError(f"cond: x must hold elements, got shape {shape}")
+    axes = (-2, -1)
     if p is None or _equal(p, 2) or _equal(p, -2):
         s = svdvals(x)
         greatest, least = s[..., 0], s[..., -1]
-        return divide(least, greatest) if _equal(p, -2) else divide(greatest, least)
-    if shape[-1] != shape[-2]:
+        found = divide(least, greatest) if _equal(p, -2) else divide(greatest, least)
+    elif shape[-1] != shape[-2]:
         raise ValueError(f"cond: x must have as many rows as columns unless p is 2 or -2, got shape {shape} and p {p}")
-    axes = (-2, -1)
-    found = multiply(norm(x, p, axes), norm(inv(x), p, axes))
+    else:
+        found = multiply(norm(x, p, axes), norm(inv(x), p, axes))
     undefined = isnan(found) & all_(~isnan(x), axis=axes)
     return where(undefined, np.inf, found)
 

@@ -64,6 +64,8 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "cond": lambda m: m.cond(STACK),
     "cond, least": lambda m: m.cond(TALL, -2),
     "cond, norm": lambda m: m.cond(STACK, 1),
+    "cond, zero": lambda m: m.cond(0 * STACK),
+    "cond, zero, least": lambda m: m.cond(0 * STACK, -2),
     "norm": lambda m: m.norm(CUBE),
     "norm, kept": lambda m: m.norm(COMPLEX, axis=0, keepdims=True),
     "matrix_norm": lambda m: m.matrix_norm(CUBE, keepdims=True),
