@@ -278,4 +278,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES, *_FUNCTIONS})
+    return sorted({*__all__, *_SUBMODULES, "__version__"})

@@ -31,3 +31,7 @@ __all__ = [
     "linear_call",
     "zero_from_primal",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

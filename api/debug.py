@@ -20,3 +20,7 @@ __all__ = [
     "visualize_array_sharding",
     "visualize_sharding",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,3 +5,7 @@ from __future__ import annotations
 from primax.interpreters.distributed import initialize, is_initialized, shutdown
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

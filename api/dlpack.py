@@ -25,3 +25,7 @@ def is_supported_dtype(dtype: Any) -> bool:
         return False
     found = numpy_dtype("is_supported_dtype", "dtype", dtype)
     return found == dtypes.bfloat16 or (found.kind in "biufc" and found.type.__module__ == "numpy")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

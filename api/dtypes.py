@@ -33,3 +33,7 @@ __all__ = [
     "result_type",
     "scalar_type_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

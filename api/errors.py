@@ -49,3 +49,7 @@ __all__ = [
     "UnexpectedTracerError",
     "XlaError",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -21,3 +21,7 @@ __all__ = [
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -291,3 +291,7 @@ def scale_and_translate(
         return image
     scales, translations = vectors
     return _resample(image, scales, translations, sizes, tuple(dims), method, bool(antialias), precision)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,3 +7,7 @@ from primax.numpy.linalg import *
 
 __all__: list[str] = []
 __all__ += _linalg.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,3 +5,7 @@ from __future__ import annotations
 from primax.core.layout import Space
 
 __all__ = ["Space"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

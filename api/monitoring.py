@@ -105,3 +105,7 @@ def clear_event_listeners() -> None:
     """Remove all listeners of all kinds."""
     for listeners in (events, durations, spans, scalars):
         listeners.clear()
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -272,3 +272,7 @@ def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> t
 
 
 _solve.defvjp(_solve_fwd, _solve_bwd)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

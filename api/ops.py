@@ -171,3 +171,7 @@ segment_min = _segments(
     "min",
     True,
 )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

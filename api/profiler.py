@@ -284,3 +284,7 @@ def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | 
     """
     _check_path("save_device_memory_profile", "filename", filename)
     Path(filename).write_bytes(device_memory_profile(backend))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

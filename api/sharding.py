@@ -21,3 +21,7 @@ __all__ = [
     "set_mesh",
     "use_abstract_mesh",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -270,3 +270,7 @@ def check_grads(
 
     if order > 0:
         check(f, tuple(sequence("check_grads", "args", args)), order, "check_grads: ")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -24,3 +24,7 @@ ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | 
 # Values that are accepted as dtypes: a name, a scalar type such as `float` or `px.numpy.float32`, a dtype, an object
 # with a dtype.
 DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

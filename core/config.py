@@ -327,3 +327,7 @@ _contexts = itertools.count()
 
 config = Config()
 settle()
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

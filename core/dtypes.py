@@ -479,3 +479,7 @@ def promote_types(a: Any, b: Any) -> Any:
         for which, x in (("a", a), ("b", b))
     ]
     return np.dtype(least_upper_bound(numpy_dtype_promotion.value, enable_x64.value, frozenset(nodes)))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -461,3 +461,7 @@ def tree_map_with_path(
     columns = [flatten_up_to(who, treedef, other, f"tree {i}") for i, other in enumerate(rest, 2)]
     paths, leaves = [path for path, _ in pairs], [leaf for _, leaf in pairs]
     return treedef.unflatten([f(*row) for row in zip(paths, leaves, *columns, strict=True)])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

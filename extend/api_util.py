@@ -126,3 +126,7 @@ def _leaf_names(fun: Any, args: Any, kwargs: Any, static_argnums: Any, static_ar
         if name not in static
         for path, _ in tree.tree_leaves_with_path(value)
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -228,3 +228,7 @@ def get_compile_options(
     grid = ids.reshape(num_replicas, num_partitions).astype(np.int32)
     options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(grid)
     return options
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -297,3 +297,7 @@ from_impl = _Recipe(
 from_lowering = _Recipe("derive.from_lowering", {"impl": _compiled}, "lowering", "lowering")
 linear = _Recipe("derive.linear", {"jvp": lambda primitive, source: linear_jvp(primitive)}, "", "linearity")
 loop = _Recipe("derive.loop", {"batch": lambda primitive, source: loop_of(primitive)}, "", "a loop")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

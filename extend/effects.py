@@ -74,3 +74,7 @@ lowerable_effects = EffectTypeSet()
 ordered_effects = EffectTypeSet("ordered")
 control_flow_allowed_effects = EffectTypeSet("control_flow")
 custom_derivatives_allowed_effects = EffectTypeSet("custom_derivatives")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -224,3 +224,7 @@ def _aliases(
             raise ValueError(f"{pair} values of one layout, got {in_layouts[i][::-1]} and {out_layouts[o][::-1]}")
         found.append((i, o))
     return tuple(found)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -235,3 +235,7 @@ def cache(call: Callable[..., Any]) -> Callable[..., Any]:
 
     remembering.clear_cache = kept.clear  # type: ignore[attr-defined]
     return remembering
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

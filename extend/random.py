@@ -313,3 +313,7 @@ def __getattr__(name: str) -> Any:
     if name in _BUILT_IN:
         return find_prng_impl(_BUILT_IN[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

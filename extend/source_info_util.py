@@ -49,3 +49,7 @@ def user_context(source_info: Any) -> Iterator[None]:
         yield
     finally:
         thread.source = before
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

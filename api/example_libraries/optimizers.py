@@ -497,3 +497,7 @@ def sm3(step_size: Any, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
         return x - schedule(i) * mean, mean, sides
 
     return init, update, _first
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -497,3 +497,7 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
         return make_layer(inputs.shape)[1](params, inputs, **kwargs)
 
     return init_fun, apply_fun
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

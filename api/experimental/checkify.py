@@ -59,3 +59,7 @@ __all__ = [
     "nan_checks",
     "user_checks",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

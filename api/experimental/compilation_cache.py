@@ -23,3 +23,7 @@ def set_cache_dir(path: Any) -> None:
 
 def reset_cache() -> None:
     """Do nothing: primax keeps no state, and looks into the directory for each compilation."""
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

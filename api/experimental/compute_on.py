@@ -62,3 +62,7 @@ def _attributes(compute_type: Any) -> dict[str, Any]:
         f"compute_on: compute_type must be one of {', '.join(map(repr, sorted(_TYPES)))} or '{_STREAM}' with a number, "
         f"got {compute_type!r}"
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,3 +13,7 @@ __all__ = [
     "custom_partitioning",
     "custom_partitioning_p",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

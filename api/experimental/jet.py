@@ -298,3 +298,7 @@ def jet2(
       factorial_scaled: whether the series hold derivatives.
     """
     return jet(fun, primals, series, factorial_scaled)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

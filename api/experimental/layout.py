@@ -6,3 +6,7 @@ from primax.core.layout import Format, Layout
 from primax.plugins.devices import with_layout_constraint
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -94,3 +94,7 @@ def create_hybrid_device_mesh(
     parts = np.empty(len(keys), object)
     parts[:] = [create_device_mesh(inner, groups[key]) for key in keys]
     return np.asarray(np.block(parts.reshape(outer).tolist()))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -19,3 +19,7 @@ __all__ = [
     "process_allgather",
     "sync_global_devices",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

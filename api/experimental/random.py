@@ -114,3 +114,7 @@ def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
         seed = secrets.randbits(32)
     is_key = hasattr(seed, "dtype") and pnp.issubdtype(seed.dtype, px.dtypes.prng_key)
     return StatefulPRNG(seed if is_key else random.key(seed, impl=impl))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

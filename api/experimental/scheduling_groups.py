@@ -33,3 +33,7 @@ def xla_metadata_call(f: Any = None, **attributes: Any) -> Any:
     """Set XLA attributes on the operations of a function; a decorator if `f` is None."""
     scope = compiler_attributes(**attributes)
     return scope if f is None else scope(f)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

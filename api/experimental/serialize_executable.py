@@ -114,3 +114,7 @@ def deserialize_and_load(
         parts["executable"], devices[0], parts["in_avals"], parts["out_avals"], parts["consts"], parts["kept"]
     )
     return Loaded(parts["name"], in_tree, out_tree, made)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

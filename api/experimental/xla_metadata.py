@@ -49,3 +49,7 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **attributes: Any) ->
     """Set XLA attributes on the operations of a function; a decorator if `f` is None. See `set_xla_metadata`."""
     scope = compiler_attributes(**attributes)
     return scope if f is None else scope(f)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

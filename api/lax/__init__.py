@@ -69,7 +69,8 @@ DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tupl
 # Names that only other families use.
 _INNER = frozenset(
     """ADD AND Combine MAX MIN MUL Monoid OR XOR convert dtype_of flatten_operands fold_along platform_index_p
-    pscatter_p put_along repeat run_compiled scan_along take_along unbroadcast zeros_of""".split()
+    pscatter_p put_along repeat run_compiled scan_along take_along unbroadcast warn_if_real
+    zeros_of""".split()
 )
 
 __all__ = [
@@ -125,3 +126,7 @@ def __getattr__(name: str) -> Any:
     if name == "linalg":
         return import_module("primax.lax.linalg")
     raise AttributeError(f"module 'primax.lax' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "linalg"})

@@ -8,3 +8,7 @@ from primax.scipy.linalg.halley import qdwh
 
 __all__ = ["qdwh"]
 __all__ += _linalg.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -23,6 +23,7 @@ from primax.plugins.structural import (
     convert_element_type_p,
     copy_p,
     reshape_p,
+    warn_if_real,
     zero_of,
 )
 
@@ -206,6 +207,8 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
         if dtype is not None and (aval.dtype != dtype or aval.weak_type):
             if copy is False and aval.dtype != dtype:
                 raise ValueError(f"{function}: dtype {dtype} of {aval.str_short()} needs a copy, and copy is False")
+            if dtypes.is_complex(aval.dtype):
+                warn_if_real(dtype)
             return convert_element_type_p.bind(a, new_dtype=dtype, weak_type=False)
         if copy and type(a) is Array:
             return copy_p.bind(a)

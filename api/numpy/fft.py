@@ -345,3 +345,7 @@ def _shifted(function: str, x: Any, axes: Any, places: Callable[[int], int]) -> 
     shape = aval_of(function, x, "x").shape
     chosen = read_axes(axes, len(shape), function)
     return roll(x, [places(shape[i]) for i in chosen], chosen)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

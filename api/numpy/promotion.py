@@ -15,7 +15,7 @@ from primax.extend.arguments import integers, listed
 from primax.extend.core import Array, ShapedArray, Tracer, array_of, current_trace, dtypes, get_aval
 from primax.extend.interpreters import ad
 from primax.plugins.comparison import ne_p
-from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p
+from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, warn_if_real
 
 __all__ = [
     "aval_of",
@@ -177,6 +177,8 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Array:
         if aval.dtype == dtypes.float0:
             raise TypeError(f"arithmetic is not defined for values of dtype float0{of_call()}")
         return np.asarray(x).astype(aval.dtype).astype(dtype)  # type: ignore[return-value]
+    if dtypes.is_complex(aval.dtype):
+        warn_if_real(dtype)
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
 
 

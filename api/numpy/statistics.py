@@ -218,7 +218,11 @@ def _divisor(whole: Any, ddof: Any, dtype: Any) -> Any:
     """The number of elements minus `ddof`; NaN if it is not positive."""
     if isinstance(whole, int) and isinstance(ddof, int | float):
         return dtype.type(whole - ddof if whole > ddof else math.nan)
-    whole = dtype.type(whole) if isinstance(whole, int) else cast(whole, dtype)
+    if isinstance(whole, int):
+        whole = dtype.type(whole)
+    elif dtypes.is_complex(get_aval(whole).dtype):
+        whole = arithmetic.real_p.bind(whole)
+    whole = cast(whole, dtype)
     count = arithmetic.sub_p.bind(whole, cast(ddof, dtype))
     return choose(comparison.gt_p.bind(count, dtype.type(0)), count, dtype.type(math.nan))
 

@@ -47,3 +47,7 @@ __all__ = [
 
 for _module in (choices, counts, gammas, gaussian, integers, interval, inversion, vectors):
     __all__ += _module.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

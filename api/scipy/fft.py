@@ -215,3 +215,7 @@ def _weighted(x: Any, weight: float) -> Array:
     ones = broadcast_in_dim_p.bind(aval.dtype.type(1), shape=(*outer, size - 1), broadcast_dimensions=())
     config = (*[(0, 0, 0)] * len(outer), (1, 0, 0))
     return mul_p.bind(x, pad_p.bind(ones, aval.dtype.type(weight), padding_config=config))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

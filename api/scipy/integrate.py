@@ -28,3 +28,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     4.0
     """
     return pnp.trapezoid(y, x, dx, axis)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

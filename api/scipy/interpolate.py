@@ -136,3 +136,7 @@ class RegularGridInterpolator:
 
     def _nearest(self, found: Any) -> Array:
         return self.values[tuple(pnp.where(part <= 0.5, below, below + 1) for below, part in found)]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

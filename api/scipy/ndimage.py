@@ -105,3 +105,7 @@ def map_coordinates(
     if dtypes.is_integer(array.dtype) and dtypes.is_inexact(total.dtype):
         total = lax.round(total)
     return total.astype(array.dtype)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

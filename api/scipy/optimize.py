@@ -312,3 +312,7 @@ def minimize(
         njev=state.evaluations,
         nit=state.steps,
     )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

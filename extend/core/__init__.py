@@ -199,3 +199,7 @@ __all__ = [
     "unwrap",
     "valid_jaxtype",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

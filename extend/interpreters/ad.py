@@ -304,3 +304,7 @@ def defbilinear(primitive: Any, lhs_rule: Rule, rhs_rule: Rule) -> None:
     transpose = bilinear_transpose(primitive, lhs_rule, rhs_rule)
     primitive_jvps[primitive] = bilinear_jvp(primitive)
     primitive_transposes[primitive] = transpose
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

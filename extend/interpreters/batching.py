@@ -184,3 +184,7 @@ def _divide_elementwise(primitive: Any) -> None:
 def defreducer(primitive: Any) -> None:
     """Register `reducer(primitive)`."""
     primitive_batchers[primitive] = reducer(primitive)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -216,3 +216,7 @@ def make_ir_context() -> Any:
     Rules need none: they work in that of their module, `ctx.module_context.context`.
     """
     return SharedContext().context
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -114,3 +114,7 @@ def trace_to_jaxpr_nounits(
     closed = trace.close([out for out, pval in zip(outs, found, strict=True) if not pval.is_known()])
     trace.end()
     return closed.jaxpr, found, closed.consts
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,3 +5,7 @@ from __future__ import annotations
 from primax.interpreters.evaluate import apply_primitive
 
 __all__ = ["apply_primitive"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

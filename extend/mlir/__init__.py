@@ -67,3 +67,7 @@ def __getattr__(name: str) -> Any:
     if name in ("ir", "passmanager"):
         return getattr(_jaxlib, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

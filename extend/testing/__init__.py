@@ -19,3 +19,7 @@ __all__ = [
     "iter_checks",
     "samples_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -18,6 +18,7 @@ from primax.plugins.structural.conversion import (
     convert_element_type,
     convert_element_type_p,
     dtype_of,
+    warn_if_real,
 )
 from primax.plugins.structural.creation import (
     broadcasted_iota,
@@ -140,6 +141,7 @@ __all__ = [
     "unbroadcast",
     "unstack",
     "unstack_p",
+    "warn_if_real",
     "zero_of",
     "zeros_like",
     "zeros_of",

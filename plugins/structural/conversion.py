@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import warn_caller
+from primax.extend.api_util import of_call, warn_caller
 from primax.extend.arguments import is_value
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
@@ -22,6 +22,7 @@ __all__ = [
     "convert_element_type_p",
     "dtype_of",
     "host_scalar",
+    "warn_if_real",
 ]
 
 convert_element_type_p = core.Primitive("convert_element_type")
@@ -75,11 +76,8 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Array:
         aval = operand.aval
         if aval.dtype == dtype and aval.weak_type is weak_type:
             return operand
-        if dtypes.is_complex(aval.dtype) and not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
-            warn_caller(
-                "convert_element_type: complex numbers lose their imaginary part in a real dtype",
-                np.exceptions.ComplexWarning,
-            )
+        if dtypes.is_complex(aval.dtype):
+            warn_if_real(dtype)
     elif isinstance(operand, int) and not -(2**31) <= operand < 2**31:
         operand = _wrapped(operand, dtype)
     elif core.current_trace().tracing:
@@ -87,6 +85,13 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Array:
         if constant is not None:
             return backend.put_value(constant, weak_type)
     return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type)
+
+
+def warn_if_real(dtype: Any) -> None:
+    """Warn, as NumPy does, that complex numbers which are converted to this dtype lose something."""
+    if not (dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
+        message = f"complex numbers lose their imaginary part in dtype {dtype}{of_call()}"
+        warn_caller(message, np.exceptions.ComplexWarning)
 
 
 def _wrapped(x: int, dtype: Any) -> np.ndarray:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from checkout import ROOMS, ROOT, module_name, python_files, relative
@@ -52,6 +53,34 @@ def test_every_public_module_says_what_it_offers_and_has_it(room: str) -> None:
             wrong.append(f"{module.__name__} offers a name twice")
         wrong += [f"{module.__name__}.{name} is missing" for name in names if not hasattr(module, name)]
     assert wrong == []
+
+
+def _shown_modules() -> dict[str, ModuleType]:
+    """Every module that `dir` leads to from `primax`, by its name."""
+    shown: dict[str, ModuleType] = {}
+    waiting = [importlib.import_module("primax")]
+    while waiting:
+        module = waiting.pop()
+        if module.__name__ not in shown:
+            shown[module.__name__] = module
+            found = [getattr(module, name) for name in dir(module)]
+            waiting += [part for part in found if isinstance(part, ModuleType) and part.__name__.startswith("primax")]
+    return shown
+
+
+def test_dir_of_a_module_shows_what_it_offers_and_its_submodules_only() -> None:
+    shown = _shown_modules()
+    helpers = [
+        f"{module.__name__}.{name}"
+        for module in shown.values()
+        if module.__name__ != "primax.extend.core.primitives"  # it shows the primitives that plugins registered
+        for name in dir(module)
+        if not name.startswith("_")
+        and name not in module.__all__
+        and getattr(getattr(module, name), "__name__", None) != f"{module.__name__}.{name}"
+    ]
+    assert helpers == []
+    assert {"primax.scipy.ndimage", "primax.numpy.fft", "primax.lax.linalg", "primax.extend.mlir"} <= shown.keys()
 
 
 def test_every_source_file_opens_with_a_docstring() -> None:

@@ -146,3 +146,7 @@ def __getattr__(name: str) -> Any:
             f"primax.experimental.sparse.{name} does not exist; see docs/sparse.md, and docs/porting.md for the reason"
         )
     raise AttributeError(f"module 'primax.experimental.sparse' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,3 +13,7 @@ __all__: list[str] = []
 
 for _module in (determinants, equations, factorizations, norms, products):
     __all__ += _module.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

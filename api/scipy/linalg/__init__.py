@@ -12,3 +12,7 @@ __all__: list[str] = []
 
 for _module in (equations, factorizations, functions, patterns):
     __all__ += _module.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -11,3 +11,7 @@ __all__: list[str] = []
 
 for _module in (convolution, detrending, spectra):
     __all__ += _module.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

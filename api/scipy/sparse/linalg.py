@@ -381,3 +381,7 @@ gmres.__doc__ = "Solve A x = b by generalized minimal residuals." + _ARGS.format
 """,
     source='Y. Saad and M. H. Schultz, "GMRES" (1986)',
 )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

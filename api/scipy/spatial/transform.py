@@ -451,3 +451,7 @@ class Slerp(NamedTuple):
         place = pnp.clip(pnp.searchsorted(self.times, times, side="right") - 1, 0, self.timedelta.shape[0] - 1)
         part = (times - self.times[place]) / self.timedelta[place]
         return Rotation(self.rotations.quat[place]) * Rotation.from_rotvec(self.rotvecs[place] * part[..., None])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -46,3 +46,7 @@ for _module in (
     zetas,
 ):
     __all__ += _module.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,3 +14,7 @@ __all__: list[str] = []
 
 for _module in (continuous, discrete, further, kde, multivariate, ranks):
     __all__ += _module.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -33,3 +33,7 @@ def __getattr__(name: str) -> Any:
     if name == "hlo":
         return import_module("jaxlib.mlir.dialects.stablehlo")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpycheck import compare, refuses, sample
@@ -401,3 +402,33 @@ def test_functions_of_positions_are_mapped_over_them() -> None:
     assert pnp.fromfunction(lambda i, by: i * by.sum(), (3,), by=pnp.ones(2)).tolist() == [0, 2, 4]
     assert px.jit(lambda: pnp.fromfunction(pnp.multiply, (2, 3)))().tolist() == [[0, 0, 0], [0, 1, 2]]
     assert pnp.fromfunction(lambda i, j: i, (2, 0)).shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda z: z.astype("float32"),
+        lambda z: pnp.astype(z, "int32"),
+        lambda z: pnp.asarray(z, "float32"),
+        lambda z: pnp.sum(z, dtype="float32"),
+        lambda z: px.jit(lambda z: z.astype("float32"))(z),
+    ],
+)
+def test_numbers_that_lose_their_imaginary_part_are_warned_of(convert: Any) -> None:
+    with pytest.warns(np.exceptions.ComplexWarning, match="imaginary part"):
+        assert convert(pnp.asarray([3 + 4j])).sum() == 3
+    assert pnp.asarray([3 + 4j, 0]).astype(bool).tolist() == [True, False]  # asks a question, and loses nothing
+
+
+def test_variances_of_complex_numbers_do_not_warn() -> None:
+    z = np.asarray([1 + 2j, complex(np.nan, 0), 3 - 1j], np.complex64)
+    np.testing.assert_allclose(pnp.nanvar(pnp.asarray(z)), np.nanvar(z), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["heaviside", "logaddexp2"])
+def test_results_of_two_numbers_are_weakly_typed_as_in_jax(name: str) -> None:
+    mine, theirs = getattr(pnp, name), getattr(jnp, name)
+    for x, y in [(np.arange(3), 0.5), (1, 0.5), (0.5, np.arange(3)), (np.float16(1), 2), (np.ones(2), np.ones(2))]:
+        ours, other = mine(pnp.asarray(x) if np.ndim(x) else x, y), theirs(jnp.asarray(x) if np.ndim(x) else x, y)
+        assert (ours.dtype, ours.weak_type) == (other.dtype, other.weak_type), (x, y)
+        np.testing.assert_allclose(ours, other, rtol=1e-6)
