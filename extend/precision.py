@@ -28,12 +28,20 @@ __all__ = [
 class Precision(enum.Enum):
     """The precision of products on platforms that offer a choice.
 
-    DEFAULT is the fastest, HIGH is slower and more precise, HIGHEST uses all of it. CPUs always use all.
+    DEFAULT is the fastest, HIGH is slower and more precise, HIGHEST uses all of it. CPUs always use all. The names that
+    functions take for a precision can be converted, as in `Precision("highest")`; None becomes DEFAULT.
     """
 
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        return cls.DEFAULT if value is None else _NAMES.get(value) if isinstance(value, str) else None
+
+    def __str__(self) -> str:
+        return self.name
 
     def __repr__(self) -> str:
         return f"Precision.{self.name}"
@@ -62,6 +70,9 @@ class DotAlgorithmPreset(enum.Enum):
     TF32_TF32_F32_X3 = 13
     F32_F32_F32 = 14
     F64_F64_F64 = 15
+
+    def __str__(self) -> str:
+        return self.name
 
     def __repr__(self) -> str:
         return f"DotAlgorithmPreset.{self.name}"

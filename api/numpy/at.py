@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypedDict, Unpack
 
+import numpy as np
+
 from primax.extend.api_util import warn_caller
 from primax.extend.arguments import index_dtype
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
+from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval, tree
 from primax.numpy.brackets import Index, read_entries, resolve
-from primax.numpy.creation import asarray, constant, ones_like
+from primax.numpy.creation import asarray, constant, ones_like, values_of
 from primax.numpy.division import power
 from primax.numpy.indexing import indexed_shape, nearest, read
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert, joint_shape
@@ -33,6 +35,7 @@ from primax.plugins.structural import reshape_p
 
 __all__ = ["At", "Reference"]
 
+_READY = (Array, Tracer, np.ndarray, int, float)
 _CLIP, _PROMISE = GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS
 _OF_BOOLEANS = {scatter_add_p: scatter_max_p, scatter_mul_p: scatter_min_p}
 
@@ -81,7 +84,8 @@ class Reference:
     default reads clip and writes drop.
     - `wrap_negative_indices`: whether negative integers count from the end; if False they are out of range.
 
-    Values are broadcast to the shape of the elements and converted to the dtype of the array.
+    Values are arrays, numbers, or what `asarray` converts, such as lists. They are broadcast to the shape of the elements
+    and converted to the dtype of the array.
     """
 
     __slots__ = ("array", "index")
@@ -232,6 +236,8 @@ def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[
     if dtypes.is_bool(aval.dtype):
         primitive = _OF_BOOLEANS.get(primitive, primitive)
     shape = indexed_shape(index)
+    if not isinstance(values, _READY):
+        values = values_of("x.at[...]", values)
     values = converted(values, aval)
     own = get_aval(values).shape
     if own and own != shape and joint_shape([own, shape]) != shape:

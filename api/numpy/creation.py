@@ -254,6 +254,13 @@ def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Array:
     return a
 
 
+def values_of(function: str, a: Any) -> Any:
+    """An array or a number as it is, and as an array what `asarray` makes one of, such as nested sequences."""
+    if isinstance(a, list | tuple):
+        return _of_sequence(function, a, None)
+    return _of_foreign(function, a, None, None) if _is_convertible(a) and not isinstance(a, _ARRAYS) else a
+
+
 def _of_sequence(function: str, a: Any, dtype: Any) -> np.ndarray | Array:
     try:
         a = _with_arrays(a)
@@ -292,9 +299,11 @@ def _is_convertible(a: Any) -> bool:
     """Whether NumPy can convert an object to an array."""
     if isinstance(a, str | bytes | type):
         return False
-    return hasattr(a, "__array__") or isinstance(a, memoryview | bytearray | Sequence)
+    return isinstance(a, memoryview | bytearray | Sequence) or any(hasattr(a, name) for name in _PROTOCOLS)
 
 
+_PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__")
+_ARRAYS = (Array, Tracer, np.ndarray, np.generic)
 _PLAIN = (Array, np.ndarray, bool, int, float, complex)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from primax.extend.core import Array
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import broadcast, cast
+from primax.numpy.shaping import reshaped
 from primax.plugins.arithmetic import max_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.numbers import sampler, unit
@@ -37,7 +39,8 @@ def uniform(
       shape: the shape of the result.
       dtype: a float dtype; the default one if None.
       minval: the lower bound, included; broadcast to `shape`.
-      maxval: the upper bound, excluded except for rounding; broadcast to `shape`.
+      maxval: the upper bound, excluded except for rounding; broadcast to `shape`. With the shape () both
+        bounds may be arrays of one element; the result has the shape of `minval`.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
@@ -54,5 +57,7 @@ def uniform(
     if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
         return unit(key, shape, dtype)
     ends = {name: parameter_shape("uniform", x, name) for name, x in (("minval", minval), ("maxval", maxval))}
+    if not shape and any(ends.values()) and all(math.prod(end) == 1 for end in ends.values()):
+        return reshaped(_uniform(key, minval, maxval, shape, dtype), ends["minval"])
     broadcast_to("uniform", shape, ends)
     return _uniform(key, minval, maxval, shape, dtype)

@@ -358,3 +358,23 @@ def test_floats_that_an_integer_dtype_cannot_hold_become_the_nearest_it_can(valu
             == [nearest] * 2
         )
     assert pnp.sum(np.float32(value), dtype=dtype) == nearest
+
+
+class Foreign:
+    """An object of another library, which NumPy reads by one of its protocols."""
+
+    def __init__(self, protocol: str, values: Any) -> None:
+        self.kept = np.asarray(values)
+        setattr(self, protocol, getattr(self.kept, protocol))
+
+
+def test_objects_that_numpy_reads_by_a_protocol_become_arrays() -> None:
+    calls = {}
+    for protocol in ("__array_interface__", "__array_struct__"):
+        x = Foreign(protocol, [[1.0, 2.0]])
+        calls[f"asarray {protocol}"] = lambda m, x=x: m.asarray(x)
+        calls[f"array {protocol}"] = lambda m, x=x: m.array(x, "int32")
+        calls[f"list {protocol}"] = lambda m, x=x: m.asarray([x, x])
+    compare(calls)
+    with pytest.raises(TypeError, match="add: argument 0 must be an array or a number, got Foreign"):
+        pnp.add(Foreign("__array_struct__", 1.0), 1)

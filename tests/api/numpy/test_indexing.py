@@ -162,3 +162,57 @@ def test_iteration_and_length() -> None:
     assert np.array_equal(first, X[0])
     refuses(TypeError, "must have an axis to be iterated over, got f32[]", iter, x[0, 0, 0])
     refuses(TypeError, "len() needs an array with an axis", len, x[0, 0, 0])
+
+
+class Measured:
+    """An object of another library that NumPy makes an array of, by one of its protocols."""
+
+    def __init__(self, protocol: str, values: Any) -> None:
+        self.kept = np.asarray(values)
+        setattr(self, protocol, getattr(self.kept, protocol))
+
+
+LISTED: list[Any] = [
+    [1.0, 2.0],
+    (1, 2),
+    [[3], [4]],
+    [[1, 2], [3, 4]],
+    [np.int8(3)],
+    range(2),
+    memoryview(b"ab"),
+    Measured("__array_interface__", [5.0, 6.0]),
+    Measured("__array_struct__", [5.0, 6.0]),
+]
+
+
+METHODS = ("set", "add", "multiply", "divide", "power", "min", "max", "subtract")
+
+
+def test_values_to_write_may_be_sequences_and_objects_of_other_libraries() -> None:
+    calls = {
+        f"{method} {position}": lambda m, x, method=method, values=values: getattr(m.asarray(x).at[:, 1:], method)(
+            values
+        )
+        for method in METHODS
+        for position, values in enumerate(LISTED)
+    }
+    compare(calls, np.ones((2, 3), np.float32))
+
+
+def test_sequences_to_write_may_hold_tracers() -> None:
+    compare({"add": lambda m, x: m.asarray(x).at[:2].add([x[2], 1.0])}, np.arange(3, dtype=np.float32))
+    out = px.jit(lambda x, y: x.at[1:].set([y, 2.0]))(pnp.zeros(3), 7.0)
+    assert out.tolist() == [0.0, 7.0, 2.0]
+    assert px.grad(lambda y: pnp.zeros(2).at[:].set([y, y * y]).sum())(3.0) == 7.0
+
+
+def test_sequences_to_write_are_refused_by_shape_and_kind() -> None:
+    x = pnp.zeros(3)
+    with pytest.raises(ValueError, match=r"values must have a shape that broadcasts to that of the elements, \(\)"):
+        x.at[0].set([5.0])
+    with pytest.raises(ValueError, match=r"x\.at\[\.\.\.\]: nested sequences must be of one shape"):
+        x.at[:2].set([[1.0], 2.0])
+    with pytest.raises(TypeError, match=r"x\.at\[\.\.\.\]: an element of a must be an array or a number, got str"):
+        x.at[:2].set(["a", "b"])
+    with pytest.raises(TypeError, match=r"x\.at\[\.\.\.\]: values must be an array or a number, got NoneType"):
+        x.at[:2].set(None)

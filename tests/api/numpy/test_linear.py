@@ -341,6 +341,28 @@ def test_precision_reaches_the_equation() -> None:
         assert eqn.outvars[0].aval.dtype == np.float32
 
 
+def test_names_of_precisions_become_precisions_as_in_jax() -> None:
+    jax = pytest.importorskip("jax")
+    for name in (
+        "default",
+        "fastest",
+        "bfloat16",
+        "high",
+        "bfloat16_3x",
+        "tensorfloat32",
+        "highest",
+        "float32",
+        None,
+        2,
+    ):
+        ours, theirs = px.lax.Precision(name), jax.lax.Precision(name)
+        assert (str(ours), repr(ours), ours.value) == (str(theirs), repr(theirs), theirs.value)
+    for wrong in ("HIGHEST", "x", 3, 1.5, ("high",)):
+        with pytest.raises(ValueError, match="is not a valid Precision"):
+            px.lax.Precision(wrong)
+    assert str(px.lax.DotAlgorithmPreset.F32_F32_F32) == str(jax.lax.DotAlgorithmPreset.F32_F32_F32)
+
+
 def test_messages_name_function_and_numbers() -> None:
     x = pnp.ones((2, 3))
     refuses(TypeError, "dot: the last axis of a and axis 0 of b must have one length, got 3 and 2", pnp.dot, x, x)

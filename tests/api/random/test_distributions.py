@@ -65,6 +65,17 @@ def test_uniform_and_normal_numbers(dtype):
     )
 
 
+def test_one_uniform_number_between_arrays_of_one_element_has_the_shape_of_the_first():
+    shapes = [(), (1,), (1, 1)]
+    compare(
+        lambda random, key: [
+            random.uniform(key, (), None, np.full(low, -1.0, np.float32), np.full(high, 2.0, np.float32))
+            for low in shapes
+            for high in shapes
+        ]
+    )
+
+
 def test_numbers_of_64_bits():
     compare(
         lambda random, key: [
