@@ -84,8 +84,8 @@ class Reference:
     default reads clip and writes drop.
     - `wrap_negative_indices`: whether negative integers count from the end; if False they are out of range.
 
-    Values are arrays, numbers, or what `asarray` converts, such as lists. They are broadcast to the shape of the elements
-    and converted to the dtype of the array.
+    Values are arrays, numbers, or what `asarray` converts, such as lists. They are broadcast to the shape of the
+    elements and converted to the dtype of the array.
     """
 
     __slots__ = ("array", "index")
