@@ -125,8 +125,7 @@ def _overlaps(inverse: Any, shift: Any, size: int, out_size: int) -> Array:
 
 
 def _weights(size: int, out_size: int, scale: Any, translation: Any, method: ResizeMethod, antialias: bool) -> Array:
-    """A matrix of shape (size, out_size): the weights of pixels in samples, which sum to 1, or to 0 outside of the
-    image."""
+    """A matrix of shape (size, out_size): the weights of pixels in samples; they sum to 1, or to 0 outside."""
     inverse = 1 / scale
     shift = translation * inverse
     samples = (pnp.arange(out_size, dtype=scale.dtype) + 0.5) * inverse - shift - 0.5

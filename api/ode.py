@@ -173,8 +173,7 @@ def _next_step(dt: Any, ratio: Any) -> Array:
 
 
 def _quartics(ys: Any, new: Any, ks: Any, dt: Any) -> list[tuple[Any, ...]]:
-    """For each leaf, the polynomial of degree 4 that interpolates a step, from its ends and middle; highest power
-    first."""
+    """For each leaf, the polynomial of degree 4 that interpolates a step; highest power first."""
     middles = [y + d for y, d in zip(ys, _combined(ks, _MIDDLE, dt), strict=True)]
     found = []
     for y0, y1, ym, k0, k1 in zip(ys, new, middles, ks[0], ks[-1], strict=True):

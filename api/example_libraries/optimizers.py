@@ -132,8 +132,7 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """Convert a state to a pytree that can be stored: the pytree of the parameters, with a `JoinPoint` for each of
-    them.
+    """Convert a state to a pytree that can be stored: the tree of the parameters, with `JoinPoint`s as leaves.
 
     Args:
       opt_state: the state of an optimizer.

@@ -61,8 +61,7 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray[Any, Any]:
-    """An array of the devices of several groups: along each axis, the groups, and the devices of each group within
-    them.
+    """An array of the devices of several groups: each axis runs over groups first, then over devices of a group.
 
     Args:
       mesh_shape: the shape of each group's part.

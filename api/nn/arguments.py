@@ -25,8 +25,7 @@ def number(function: str, x: Any) -> Array:
 
 
 def inexact_number(function: str, x: Any) -> Array:
-    """Convert to an array of floating or complex numbers; booleans become weakly typed floats, integers become
-    floats."""
+    """Convert to an array of floating or complex numbers; booleans become weakly typed floats."""
     return inexact(function, number(function, x))
 
 

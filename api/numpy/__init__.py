@@ -151,8 +151,7 @@ for _module in (
 
 
 def __getattr__(name: str) -> Any:
-    """Import submodules at their first use; for other names of NumPy, the error says that no plugin supplies them
-    yet."""
+    """Import submodules at their first use; for other names of NumPy, say that no plugin supplies them yet."""
     if name in _SUBMODULES:
         return import_module(f"primax.numpy.{name}")
     if name in _FUNCTIONS:

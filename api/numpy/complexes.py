@@ -124,8 +124,7 @@ def _arctanh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
 
 
 def _turned(rule: Rule) -> Rule:
-    """The rule of g from the rule of f, where g(z) = -i f(iz): g is sin for f = sinh, and likewise for their
-    inverses."""
+    """The rule of g(z) = -i f(iz) from the rule of f: g is sin for f = sinh, arcsin for f = arcsinh, and so on."""
 
     def turned(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
         negative = arithmetic.neg_p.bind

@@ -59,8 +59,7 @@ def _mapped(function: Callable[..., Any], dims: list[int | None], size: int) -> 
 def vectorize(
     pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable[..., Any]:
-    """Convert a function of scalars (or vectors, matrices, ...) to a function of arrays, which applies it to each
-    element.
+    """Convert a function of scalars (or vectors, ...) to a function of arrays, applied to each element.
 
     Args:
       pyfunc: the function of scalars, or of arrays with the axes that `signature` names.

@@ -62,8 +62,7 @@ class ArrayNamespaceInfo:
     __slots__ = ()
 
     def capabilities(self) -> dict[str, Any]:
-        """The optional parts of the standard, and whether primax supports them; shapes never depend on data in
-        programs."""
+        """The optional parts of the standard, and whether they are supported; shapes never depend on data."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> None:

@@ -72,8 +72,7 @@ def uses_of(tree: ast.Module) -> Iterator[Use]:
 
 
 def _bind(body: list[ast.stmt] | list[ast.AST], scope: Scope) -> None:
-    """Record the names that a body binds in its own scope. A name that any import binds to JAX means JAX in all of
-    it."""
+    """Record the names that a body binds in its scope. A name that one import binds to JAX always means JAX."""
     elsewhere: set[str] = set()
     for node in body:
         for name, path in _bound_by(node, elsewhere):

@@ -251,8 +251,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 
 @sampler
 def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, unroll: int | bool) -> Array:
-    """Draw one category after another: the number of remaining trials that fall into it rather than into a later
-    one."""
+    """Draw one category after another: how many remaining trials fall into it, and not into a later one."""
     working = _working_dtype(n, p)
     p = moveaxis(broadcast_to_shape(cast(p, working), shape), -1, 0)
     left = cumsum_p.bind(p, axis=0, reverse=True)

@@ -254,8 +254,7 @@ def _check_dot(mat: Coordinates, contracted: Sequence[int], batch: Sequence[int]
 
 
 def _of_dense(mat: Coordinates, x: Any, mc: Any, xc: Any, mb: Any, xb: Any, dtype: Any, precision: Any) -> Any:
-    """A sparse array times a dense array: dimensions are the batch, the rest of the sparse, and the rest of the
-    dense."""
+    """A sparse array times a dense array; the result has the batch, then the rest of the sparse and of the dense."""
     _check_dot(mat, mc, mb)
     n, k = mat.n_batch, mat.n_sparse
     partner = dict(zip([*mc, *mb], [*xc, *xb], strict=True))

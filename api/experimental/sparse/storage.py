@@ -1,5 +1,4 @@
-"""The storage of BCOO arrays: conversion from and to dense arrays, sorting, removal of duplicates, changes of
-layout."""
+"""The storage of BCOO arrays: conversion from and to dense arrays, sorting, unique indices, other layouts."""
 
 from __future__ import annotations
 

@@ -38,8 +38,7 @@ def promote_args(fun_name: str, *args: Any) -> list[Array]:
 
 
 def promote_args_inexact(fun_name: str, *args: Any) -> list[Array]:
-    """Convert arguments to arrays of their common dtype, which becomes a float dtype if it is an integer dtype or
-    bool."""
+    """Convert arguments to arrays of their common dtype; integer dtypes and bool become a float dtype."""
     return _arrays(fun_name, args, dtypes.to_inexact_dtype)
 
 
@@ -49,8 +48,7 @@ def promote_dtypes(*args: Any) -> list[Array]:
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Array]:
-    """Convert arguments to arrays of their common dtype, which becomes a float dtype if it is an integer dtype or
-    bool."""
+    """Convert arguments to arrays of their common dtype; integer dtypes and bool become a float dtype."""
     return _arrays("promote_dtypes_inexact", args, dtypes.to_inexact_dtype)
 
 

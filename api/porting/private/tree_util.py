@@ -55,8 +55,7 @@ _registry = _Registry()
 def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[Callable[[str], ValueError]]:
-    """The reasons why a tree is not a prefix of another: for each place, a function from the argument's name to an
-    error."""
+    """For each place where a tree is not a prefix of another, a function from the argument's name to an error."""
 
     def error(message: str, name: str) -> ValueError:
         return ValueError(f"{name}{message}")

@@ -74,8 +74,7 @@ def _limit(b: Any, tol: Any, atol: Any) -> Array:
 
 
 def _constant(operator: Operator, b: Any) -> Operator:
-    """An operator without derivatives, including those of its closure: a preconditioner does not change the
-    solution."""
+    """An operator without derivatives, also of its closure: a preconditioner does not change the solution."""
     converted, consts = closure_convert(operator, b)
     consts = lax.stop_gradient(consts)
     return lambda x: converted(x, *consts)

@@ -137,8 +137,7 @@ def rel_entr(p: Any, q: Any) -> Array:
 
 
 def _rel_entr(p: Any, q: Any) -> Array:
-    """Near p = q use log1p of their relative difference, elsewhere the logarithm of the quotient unless it
-    overflows."""
+    """Near p = q use log1p of their relative difference, else the logarithm of the quotient unless it overflows."""
     positive = (p > 0) & (q > 0)
     x, y = where(positive, p, 1.0), where(positive, q, 1.0)
     near = (x < 2 * y) & (y < 2 * x)

@@ -52,8 +52,7 @@ def _log1p_square(z: Any) -> Array:
 
 
 def _log_power(base: Any, exponent: Any, logarithm: Any = None) -> Array:
-    """The logarithm of a power, with derivative 0 where the base is 0: there the result is infinite or the exponent
-    0."""
+    """The logarithm of a power, with derivative 0 for base 0, where the result is infinite or the exponent 0."""
     edge = base == 0
     at_edge = where(exponent > 0, -np.inf, where(exponent < 0, np.inf, 0 * exponent))
     out = xlogy(exponent, where(edge, 1.0, base)) if logarithm is None else logarithm
