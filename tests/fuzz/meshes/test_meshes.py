@@ -14,7 +14,7 @@ import primax as px
 jax = pytest.importorskip("jax")
 
 from fuzz.meshes.generate import Program, mesh_line, random_program  # noqa: E402
-from fuzz.meshes.kind import difference, execute, is_ill_conditioned  # noqa: E402
+from fuzz.meshes.kind import JAX_ALONE, difference, execute, is_ill_conditioned  # noqa: E402
 from fuzz.runner import Job, run  # noqa: E402
 
 
@@ -89,6 +89,7 @@ def test_what_must_be_refused_is_a_finding_where_it_is_not(doubled, in_32_bits):
     wrong = dataclasses.replace(doubled, refused=True)
     result = result_of(doubled, px)
     assert difference(wrong, result, ValueError("no"))[0] == "jax raises"
+    assert difference(wrong, result, ValueError(f"psum {JAX_ALONE} varying")) is None
     assert difference(doubled, result, ValueError("no")) is None
     assert np.asarray(result).shape == (8,)
 
