@@ -19,7 +19,7 @@ from fuzz.programs.judge import INTERNAL, gap, kind_of, line, plain, short, tree
 
 DEVICES = 8
 BOUND = 2e-4  # relative to the greatest number: sums over devices have any order, and halves are rounded
-# jax refuses a sum along an axis of `vmap` and one of the mesh at once, with or without wrong specs; primax computes it.
+# jax refuses a sum along an axis of `vmap` and one of the mesh at once, whatever the specs; primax computes it.
 JAX_ALONE = "can only accept axis_name which corresponds to one of"
 
 
