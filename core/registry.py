@@ -535,7 +535,8 @@ def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive 
     return found
 
 
-_OF_THE_KERNEL = ("primax.", "builtins", "numpy")  # the modules of classes with types that the kernel knows
+# The modules of classes with types that the kernel knows. With as-jax classes of arrays are named as jax's.
+_OF_THE_KERNEL = ("primax.", "builtins", "numpy", "jax")
 
 
 def _shown_kind(table: RuleTable, key: Any) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from primax.extend.core import Array, ExtendedArray, Tracer
+from primax.extend.interpreters import ad, batching, partial_eval
 from primax.extend.source_info_util import current
 from primax.porting.modules import JaxFinder, JaxModule
 
@@ -28,6 +30,7 @@ def install() -> None:
     if not any(isinstance(finder, JaxFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, JaxFinder())
         _give_parts()
+        _name_arrays()
 
 
 def _give_parts() -> None:
@@ -38,3 +41,13 @@ def _give_parts() -> None:
     kind: Any = type(current())
     kind.traceback = property(lambda self: self)
     kind.name_stack = property(lambda self: "")
+
+
+def _name_arrays() -> None:
+    """Give the types of arrays and tracers a module of jax's.
+
+    Packages for several libraries of arrays, such as autoray and eagerpy, read the library from the first part of it.
+    """
+    Array.__module__ = ExtendedArray.__module__ = "jax"
+    for kind in (Tracer, ad.JVPTracer, ad.LinearTracer, batching.BatchTracer, partial_eval.StagingTracer):
+        kind.__module__ = "jax.core"

@@ -509,6 +509,37 @@ assert parameters(lambda a, b, /, c, *, d: 0, None, ("a", "c", "d")) == ((2,), (
 """
 
 
+LIBRARY_BY_MODULE = """
+import primax.as_jax
+import pickle
+import jax
+import jax.numpy as jnp
+
+kinds = set()
+def f(x):
+    kinds.add(type(x))
+    return x * x
+
+x = jnp.ones(2)
+for function in (jax.jit(f), jax.vmap(f), jax.grad(lambda x: f(x).sum()), lambda x: jax.linearize(f, x)[0]):
+    function(x)
+assert len(kinds) >= 3
+kinds |= {type(x), type(jax.random.key(0))}
+assert {kind.__module__.partition(".")[0] for kind in kinds} == {"jax"}, kinds
+assert pickle.loads(pickle.dumps(type(x))) is jax.Array
+assert pickle.loads(pickle.dumps(x)).tolist() == [1.0, 1.0]
+
+class Mine(jax.core.Tracer):
+    pass
+
+assert Mine.__module__ == "__main__"
+"""
+
+
+def test_the_module_of_the_type_of_an_array_or_tracer_says_jax() -> None:
+    run("-c", LIBRARY_BY_MODULE)
+
+
 def test_packages_enter_types_of_values_and_read_signatures(tmp_path: Path) -> None:
     """As TensorFlow Probability, MuJoCo XLA and e3nn-jax do when they are imported."""
     (tmp_path / "program.py").write_text(VALUE_TYPES)
