@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array
+from primax.extend.core import Array, get_aval
 from primax.numpy.rounding import floor
 from primax.numpy.selection import where
-from primax.numpy.ufuncs import exp, log1p
+from primax.numpy.ufuncs import exp, log, log1p
 from primax.scipy.special.betas import betainc, betaln
 from primax.scipy.special.entropies import xlog1py, xlogy
 from primax.scipy.special.gammas import gammainc, gammaincc, gammaln
@@ -79,6 +79,20 @@ nbinom = Discrete(
     sf=lambda k, n, p: betainc(k + 1, n, 1 - p),
 )
 
+
+def _poisson_entropy(mu: Any) -> Array:
+    """A sum over all likely counts, or, for large mu, the series in 1 / mu that follows from that of Stirling."""
+    small = where(mu < 40, mu, 1.0)[..., None]
+    k = np.arange(128, dtype=get_aval(small).dtype)
+    of_factorial = np.cumsum(np.log(np.maximum(np.arange(128), 1))).astype(k.dtype)
+    logarithm = xlogy(k, small) - of_factorial - small
+    summed = (exp(logarithm) * where(logarithm > -np.inf, -logarithm, 0.0)).sum(-1)
+    large = where(mu < 40, 40.0, mu)
+    z = 1 / large
+    series = z * (1 / 12 + z * (1 / 24 + z * (19 / 360 + z * (9 / 80 + z * 863 / 2520))))
+    return where(mu < 40, summed, 0.5 * (log(large) + float(np.log(2 * np.pi * np.e))) - series)
+
+
 poisson = Discrete(
     "poisson",
     "mu",
@@ -87,4 +101,5 @@ poisson = Discrete(
     logpmf=lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu,
     cdf=lambda k, mu: gammaincc(k + 1, mu),
     sf=lambda k, mu: gammainc(k + 1, mu),
+    entropy=_poisson_entropy,
 )

@@ -251,3 +251,10 @@ class Discrete(_Distribution):
         low, high = self._support(*shapes)
         out = where(q == 0, low - 1, where(q == 1, high, self._standard("ppf")(q, *shapes)))
         return where(self._valid(*shapes) & (q >= 0) & (q <= 1), out, np.nan) + loc
+
+    def entropy(self, *args: Any, **kwargs: Any) -> Array:
+        """The entropy of the distribution of these parameters, which are the only arguments; `loc` does not matter."""
+        bound = Signature(list(self._signature.parameters.values())[1:]).bind(*args, **kwargs)
+        formula = self._standard("entropy")
+        _, *shapes, _ = self._read("entropy", (next(iter(bound.arguments.values())), *bound.args), bound.kwargs)
+        return where(self._valid(*shapes), formula(*shapes), np.nan)

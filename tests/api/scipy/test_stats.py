@@ -118,3 +118,18 @@ def test_a_result_is_of_weak_type_only_if_all_arguments_are():
     ]
     assert not any(out.weak_type for out in calls)
     assert stats.cauchy.logpdf(2, 0.5).weak_type
+
+
+def test_the_entropy_of_counts_agrees_with_scipy():
+    mu = np.float32([1e-3, 0.5, 3, 10, 39.9, 40, 100])
+    np.testing.assert_allclose(stats.poisson.entropy(mu), scipy_stats.poisson.entropy(mu), rtol=2e-5)
+    assert np.asarray(stats.poisson.entropy(np.float32([0, -1, np.nan, np.inf]))).tolist()[::3] == [0, np.inf]
+    assert np.isnan(stats.poisson.entropy(np.float32([-1, np.nan]))).all()
+    assert stats.poisson.entropy(mu=3.0, loc=2.0) == stats.poisson.entropy(3.0)
+    slopes = px.vmap(px.grad(stats.poisson.entropy))(np.float32([0.5, 30, 50]))
+    step = 1e-3
+    of = scipy_stats.poisson.entropy
+    want = [(of(mu + step) - of(mu - step)) / (2 * step) for mu in (0.5, 30, 50)]
+    np.testing.assert_allclose(slopes, want, rtol=1e-2)
+    with pytest.raises(NotImplementedError, match=r"bernoulli.entropy has no formula"):
+        stats.bernoulli.entropy(0.5)
