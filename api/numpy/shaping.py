@@ -9,9 +9,9 @@ import numpy as np
 
 from primax.extend.api_util import among, integer
 from primax.extend.arguments import canonical_axes, canonical_axis, integers, listed
-from primax.extend.core import Array, get_aval
+from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.sharding import with_out_sharding
-from primax.numpy.creation import asarray, place, read_copy, read_shape
+from primax.numpy.creation import asarray, place, read_copy, read_dtype, read_shape
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape
 from primax.plugins import structural
@@ -380,7 +380,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 
     Args:
       x: an array or a number.
-      dtype: the dtype of the result.
+      dtype: the dtype of the result; the default floating dtype if None, as in NumPy.
       copy: whether to copy an array that has the dtype already.
       device: the device or sharding of the result; that of `x` if None.
 
@@ -388,6 +388,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
       TypeError: `dtype` is not a dtype of arrays.
     """
     aval_of("astype", x, "x")
+    dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, "astype")
     return place(asarray(asarray(x), dtype, copy=read_copy("astype", copy) or None), device)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from primax.extend.arguments import inserted, integers
 from primax.extend.core import Array, ShapedArray, get_aval
-from primax.extend.padding import dilated, explicit_padding, padtype_to_pads, result_size
+from primax.extend.padding import dilated, explicit_padding, named_padding, result_size
 from primax.plugins.structural import pad_p, slice_p
 
 __all__ = [
@@ -75,7 +75,7 @@ def read_window(
         _check_sizes(function, shape, params)
         # As in jax, these are the lengths of axes before dilation.
         window = list(map(dilated, params["window_dimensions"], params["window_dilation"]))
-        params["padding"] = tuple(padtype_to_pads(shape, window, params["window_strides"], padding))
+        params["padding"] = tuple(named_padding(function, shape, window, params["window_strides"], padding))
     else:
         params["padding"] = explicit_padding(padding, function)
     return params

@@ -232,7 +232,7 @@ ONES = np.ones((3, 4), np.float32)
     ],
 )
 def test_reduce_window_names_what_it_refuses(arguments: Any, error: Any, message: str) -> None:
-    with pytest.raises(error, match=f"reduce_window.*{message}|{message}"):
+    with pytest.raises(error, match=f"reduce_window.*{message}"):
         lax.reduce_window(ONES, 0.0, lax.add, *arguments)
 
 

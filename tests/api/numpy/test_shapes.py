@@ -281,3 +281,9 @@ def test_an_array_of_numpy_too_large_for_memory_is_refused_before_its_rows_are_c
 def test_a_function_of_positions_has_no_more_axes_than_an_array() -> None:
     with pytest.raises(ValueError, match="arrays must have at most"):
         pnp.fromfunction(lambda *positions: positions[0], range(10**5))
+
+
+def test_arrays_of_another_dtype_have_the_default_one_for_none_and_name_astype_in_errors() -> None:
+    compare({"method": lambda m, x: m.asarray(x).astype(None)}, np.arange(3))
+    assert pnp.astype(np.arange(3), None).dtype == np.float32
+    refuses(TypeError, "astype: dtype must be a bool, number or extended dtype, got 'foo'", pnp.ones(3).astype, "foo")
