@@ -254,7 +254,7 @@ def test_values_are_converted_and_their_shapes_checked() -> None:
     refuses(ValueError, f"{text} (1, 2)", x.at[:2].set, np.zeros((1, 2), np.int32))
     refuses(ValueError, "mode must be 'clip', 'fill'", x.at[0].set, 1, mode="foo")
     assert (x > 1).at[np.int32([0])].add(True).tolist() == [True, False, True, True]
-    refuses(TypeError, "values must be an array or a number, got list", x.at[0].set, [1])
+    refuses(ValueError, "broadcasts to that of the elements, (), got (1,)", x.at[0].set, [1])
     refuses(IndexError, "must hold elements, got axis 0 of an array of shape (0,)", x[:0].at[0].set, 1)
     assert x[:0].at[np.int32([])].set(1).shape == (0,)
     refuses(IndexError, "must have at most one entry per axis, got 2", x.at[0, 0].get)
