@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     )
     from primax.interpreters.shardings import NamedSharding
     from primax.interpreters.vectorize import vmap
+    from primax.numpy.dslice import ds, dslice
     from primax.plugins.callbacks import io_callback, pure_callback
     from primax.plugins.calls import clear_caches, eval_shape, jit
     from primax.plugins.calls.jit import Inline
@@ -118,6 +119,8 @@ __all__ = [
     "device_put",
     "devices",
     "disable_jit",
+    "ds",
+    "dslice",
     "effects_barrier",
     "enable_checks",
     "enable_x64",
@@ -230,6 +233,7 @@ _FUNCTIONS = {
         "environment": ("live_arrays", "print_environment_info"),
         "plugins.callbacks": ("io_callback", "pure_callback"),
         "plugins.custom_derivatives": ("closure_convert", "custom_gradient", "custom_jvp", "custom_vjp"),
+        "numpy.dslice": ("ds", "dslice"),
         "plugins.devices": ("block_until_ready", "copy_to_host_async", "device_get", "device_put"),
         "plugins.remat": ("checkpoint", "remat"),
         "plugins.resharding": ("reshard",),

@@ -13,6 +13,7 @@ from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval, tre
 from primax.numpy.brackets import Index, read_entries, resolve
 from primax.numpy.creation import asarray, constant, ones_like, values_of
 from primax.numpy.division import power
+from primax.numpy.dslice import is_sliced, with_positions
 from primax.numpy.indexing import indexed_shape, nearest, read
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert, joint_shape
 from primax.numpy.ufuncs import divide
@@ -124,6 +125,8 @@ class Reference:
             x = forgotten(x)
             entries = tree.tree_map(lambda i: forgotten(i) if isinstance(i, Array) else i, entries)
         found = _PROMISE if mode is None else GatherScatterMode.from_any(mode)
+        if is_sliced(entries):
+            entries = with_positions(get_aval(x).shape, entries, found)
         index = resolve(get_aval(x).shape, read_entries(entries))
         out = read(x, index, found, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
         return out if out_sharding is None else resharded("at[...].get", out, out_sharding)
@@ -216,8 +219,11 @@ def _target(
     """The array to update, reshaped for the resolved index, and the options."""
     x = reference.array
     shape = get_aval(x).shape
-    index = resolve(shape, read_entries(reference.index))
     found = GatherScatterMode.from_any(mode)
+    entries = reference.index
+    if is_sliced(entries):
+        entries = with_positions(shape, entries, found)
+    index = resolve(shape, read_entries(entries))
     for axis, (entry, size) in enumerate(zip(index.axes, index.shape, strict=True)):
         if not size and type(entry) is not tuple and (type(entry) is int or get_aval(entry).size):
             raise IndexError(

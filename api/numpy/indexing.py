@@ -12,6 +12,7 @@ from primax.extend.api_util import of_call
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, ExtendedArray, ShapedArray, Tracer, config, get_aval
 from primax.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
+from primax.numpy.dslice import cut, is_sliced
 from primax.numpy.vectors import common_dtype, windows_of
 from primax.plugins.indexing import GatherScatterMode, dynamic_slice_p, gather_p
 from primax.plugins.indexing.positions import clipped, from_the_end
@@ -38,12 +39,14 @@ def getitem(x: Any, index: Any) -> Array:
       x: an array.
       index: an integer, a slice, None, Ellipsis, a bool, an array of integers, a mask, or a tuple of these. Integers
         may be traced. An integer out of range reads the nearest element, as in jax; `x.at[index].get(mode=...)` has
-        other modes.
+        other modes. `primax.ds` makes a part of an axis with a traced start.
 
     Raises:
       IndexError: there are more entries than axes, or two Ellipses; an axis is empty; a mask does not fit or is traced.
       TypeError: an entry has another type.
     """
+    if is_sliced(index):
+        x, index = cut(x, index)
     if _is_at_hand(x):
         found = _of_host(x, index)
         if found is not None:

@@ -198,6 +198,7 @@ laplace = Continuous(
 
 logistic = Continuous(
     "logistic",
+    probability="x",
     logpdf=lambda z: -absolute(z) - 2 * softplus(-absolute(z)),
     cdf=_sigmoid,
     sf=lambda z: _sigmoid(-z),
@@ -235,6 +236,7 @@ gennorm = Continuous(
 
 gumbel_r = Continuous(
     "gumbel_r",
+    probability="p",
     logpdf=lambda z: _gumbel_logpdf(-z),
     cdf=lambda z: exp(-_gumbel_rate(-z)),
     sf=lambda z: but_decayed(_gumbel_rate(-z)),
@@ -246,6 +248,7 @@ gumbel_r = Continuous(
 
 gumbel_l = Continuous(
     "gumbel_l",
+    probability="p",
     logpdf=_gumbel_logpdf,
     cdf=lambda z: but_decayed(_gumbel_rate(z)),
     sf=lambda z: exp(-_gumbel_rate(z)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import reduce
-from inspect import Parameter, Signature
+from inspect import BoundArguments, Parameter, Signature
 from operator import and_
 from typing import Any
 
@@ -31,15 +31,21 @@ Function = Callable[..., Any]
 class _Distribution:
     """The common part of continuous and discrete distributions: conversion and validation of arguments.
 
+    Class attributes:
+      parameters: the parameters of location and scale.
+      number: the name of the number whose probability is asked for.
+
     Args:
       name: the name in messages.
       shapes: the names of the parameters besides location and scale, in one string.
       valid: an elementwise function: whether these parameters are valid; by default, whether all are positive.
       support: a function of these parameters that returns the two ends of the standard distribution.
+      probability: the name of the argument of `ppf` and `isf`.
       given: functions of the standard distribution by name.
     """
 
     parameters: tuple[Parameter, ...] = ()
+    number = "x"
 
     def __init__(
         self,
@@ -47,6 +53,7 @@ class _Distribution:
         shapes: str = "",
         valid: Function | None = None,
         support: Function | None = None,
+        probability: str = "q",
         **given: Function,
     ) -> None:
         self.name = name
@@ -56,8 +63,10 @@ class _Distribution:
         self._valid = valid or _all_above_zero
         self._support = support or _everywhere
         kind = Parameter.POSITIONAL_OR_KEYWORD
-        first = [Parameter(each, kind) for each in ("x", *shapes.split())]
-        self._signature = Signature([*first, *self.parameters])
+        rest = [*(Parameter(each, kind) for each in shapes.split()), *self.parameters]
+        self._of_parameters = Signature(rest)
+        self._of_number = Signature([Parameter(self.number, kind), *rest])
+        self._of_probability = Signature([Parameter(probability, kind), *rest])
 
     def __repr__(self) -> str:
         return f"<the {self.name} distribution>"
@@ -84,13 +93,21 @@ class _Distribution:
 
         The type is weak if all arguments of the user are weak: the defaults of `loc` and `scale` are Python numbers.
         """
-        bound = self._signature.bind(*args, **kwargs)
+        signature = self._of_probability if method in ("ppf", "isf") else self._of_number
+        bound = self._bound(method, signature, args, kwargs)
         user = list(bound.arguments.values())
         bound.apply_defaults()
         promoted = real(f"{self.name}.{method}", *bound.arguments.values())
         if get_aval(promoted[0]).weak_type and not all(get_aval(x).weak_type for x in user):
             return [strong(x) for x in promoted]
         return promoted
+
+    def _bound(self, method: str, signature: Signature, args: Any, kwargs: Any) -> BoundArguments:
+        try:
+            return signature.bind(*args, **kwargs)
+        except TypeError as error:
+            names = ", ".join(map(str, signature.parameters.values()))
+            raise TypeError(f"{self.name}.{method}: {error}; its arguments are ({names})") from None
 
 
 def _loc_and_scale() -> tuple[Parameter, ...]:
@@ -123,9 +140,9 @@ class Continuous(_Distribution):
         scale = where(self._valid(*shapes) & (scale > 0), scale, np.nan)
         return (x - loc) / scale, shapes, scale
 
-    def _value(self, method: str, args: Any, kwargs: Any, below: float, above: float) -> Array:
-        """The result of a method, with known values below and above the support."""
-        z, shapes, scale = self._standardized(method, args, kwargs)
+    def _value(self, method: str, args: Any, kwargs: Any, below: float, above: float, called: str = "") -> Array:
+        """The result of a method, with known values below and above the support; `called` is the name in messages."""
+        z, shapes, scale = self._standardized(called or method, args, kwargs)
         low, high = self._support(*shapes)
         inside = 0.0 if low == -np.inf else low + 1 if high == np.inf else (low + high) / 2
         out = self._standard(method)(where((z < low) | (z > high), inside, z), *shapes)
@@ -139,7 +156,7 @@ class Continuous(_Distribution):
 
     def pdf(self, *args: Any, **kwargs: Any) -> Array:
         """The density."""
-        return _exp(self.logpdf(*args, **kwargs))
+        return _exp(self._value("logpdf", args, kwargs, -np.inf, -np.inf, "pdf"))
 
     def cdf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of numbers at most x."""
@@ -214,6 +231,7 @@ class Discrete(_Distribution):
     """
 
     parameters = _loc_and_scale()[:1]
+    number = "k"
 
     def _standardized(self, method: str, args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
         k, *shapes, loc = self._read(method, args, kwargs)
@@ -221,7 +239,10 @@ class Discrete(_Distribution):
 
     def logpmf(self, *args: Any, **kwargs: Any) -> Array:
         """The logarithm of the probability of k; minus infinity outside of the support."""
-        k, shapes = self._standardized("logpmf", args, kwargs)
+        return self._log_probability("logpmf", args, kwargs)
+
+    def _log_probability(self, method: str, args: Any, kwargs: Any) -> Array:
+        k, shapes = self._standardized(method, args, kwargs)
         low, high = self._support(*shapes)
         outside = (k < low) | (k > high) | (floor(k) < k)
         out = where(outside, -np.inf, self._standard("logpmf")(where(outside, low, k), *shapes))
@@ -229,7 +250,7 @@ class Discrete(_Distribution):
 
     def pmf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of k."""
-        return _exp(self.logpmf(*args, **kwargs))
+        return _exp(self._log_probability("pmf", args, kwargs))
 
     def _probability(self, method: str, below: float, above: float, args: Any, kwargs: Any) -> Array:
         k, shapes = self._standardized(method, args, kwargs)
@@ -253,8 +274,11 @@ class Discrete(_Distribution):
         return where(self._valid(*shapes) & (q >= 0) & (q <= 1), out, np.nan) + loc
 
     def entropy(self, *args: Any, **kwargs: Any) -> Array:
-        """The entropy of the distribution of these parameters, which are the only arguments; `loc` does not matter."""
-        bound = Signature(list(self._signature.parameters.values())[1:]).bind(*args, **kwargs)
+        """The entropy of the distribution of these parameters, which are the only arguments.
+
+        It does not depend on `loc`, whose shape is broadcast with theirs.
+        """
+        bound = self._bound("entropy", self._of_parameters, args, kwargs)
         formula = self._standard("entropy")
-        _, *shapes, _ = self._read("entropy", (next(iter(bound.arguments.values())), *bound.args), bound.kwargs)
-        return where(self._valid(*shapes), formula(*shapes), np.nan)
+        _, *shapes, loc = self._read("entropy", (next(iter(bound.arguments.values())), *bound.args), bound.kwargs)
+        return where(self._valid(*shapes) & (loc == loc), formula(*shapes), np.nan)

@@ -496,6 +496,37 @@ assert "primax.vmap maps over axes of the leaves of a Boxed" in str(found[0].mes
 assert batching.make_iota(3).tolist() == [0, 1, 2]
 assert jax.api_util.safe_map(lambda x, y: x + y, (1, 2), [3, 4]) == [4, 6]
 
+from jax.api_util import argnums_partial, donation_vector, rebase_donate_argnums
+from jax.extend import linear_util as lu
+
+def whole(*args, **kwargs):
+    return args, kwargs
+
+for numbers, chosen in ((0, (1,)), ((2, 0), (3, 1)), ((-1,), (3,))):
+    partly, dynamic = argnums_partial(lu.wrap_init(whole), numbers, (1, 2, 3))
+    assert dynamic == chosen, dynamic
+    assert partly.call_wrapped(*dynamic, k=2) == ((1, 2, 3), {"k": 2})
+    assert partly == argnums_partial(lu.wrap_init(whole), numbers, (1, 2, 3))[0]
+    hash(partly)
+assert argnums_partial(lu.wrap_init(whole), 1, ([1], 2), require_static_args_hashable=False)[1] == (2,)
+for call, message in (
+    (lambda: argnums_partial(lu.wrap_init(whole), 1, ([1], 2)), "argument 0 must be hashable, got [1]"),
+    (lambda: argnums_partial(lu.wrap_init(whole), 5, (1, 2)), "dyn_argnums must be positions of 2 arguments, got 5"),
+    (lambda: rebase_donate_argnums((2, 3), (2,)), "must not be both donated and static, got position 2"),
+):
+    try:
+        call()
+    except (TypeError, ValueError) as error:
+        assert message in str(error), error
+    else:
+        raise AssertionError(message)
+arguments = jax.tree.structure((((1, 2), 5), {"x": 3, "a": None}))
+assert donation_vector((0,), ("x",), arguments) == (True, True, False, True)
+assert donation_vector((1, 7), (), arguments) == (False, False, True, False)
+assert donation_vector((0,), (), jax.tree.structure(((1, 2), 5)), False) == (True, True, False)
+assert rebase_donate_argnums((2, 3), (0,)) == (1, 2)
+assert rebase_donate_argnums((2, 0), (1, 4)) == (0, 1)
+
 def parameters(f, numbers, names):
     return infer_argnums_and_argnames(inspect.signature(f), numbers, names)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import primax as px
 from primax.scipy import stats
+from primax.scipy.stats.families import Continuous, Discrete
 
 scipy_stats = pytest.importorskip("scipy.stats")
 
@@ -91,8 +93,16 @@ def test_vectors_are_distributed_as_in_scipy():
 def test_arguments_are_given_by_position_or_by_name():
     by_name = stats.gamma.logpdf(1.5, a=2.0, scale=3.0)
     np.testing.assert_allclose(by_name, stats.gamma.logpdf(1.5, 2.0, 0, 3.0))
-    with pytest.raises(TypeError, match="missing a required argument: 'a'"):
-        stats.gamma.logpdf(1.5)
+    np.testing.assert_allclose(stats.poisson.pmf(k=3, mu=2.0), stats.poisson.pmf(3, 2.0))
+    np.testing.assert_allclose(stats.norm.ppf(q=0.3, loc=1.0), stats.norm.ppf(0.3, 1.0))
+    for call, message in (
+        (lambda: stats.gamma.pdf(1.5), r"gamma.pdf: missing a required argument: 'a'; its arguments are \(x, a, loc=0"),
+        (lambda: stats.poisson.pmf(1, 2, 3, 4), r"poisson.pmf: too many .*; its arguments are \(k, mu, loc=0\)"),
+        (lambda: stats.norm.isf(x=0.5), r"norm.isf: .*'q'; its arguments are \(q, loc=0, scale=1\)"),
+        (lambda: stats.poisson.entropy(), r"poisson.entropy: .*'mu'; its arguments are \(mu, loc=0\)"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            call()
     with pytest.raises(NotImplementedError, match=r"t.cdf has no formula here; it has logpdf"):
         stats.t.cdf(0.0, 2.0)
 
@@ -126,6 +136,7 @@ def test_the_entropy_of_counts_agrees_with_scipy():
     assert np.asarray(stats.poisson.entropy(np.float32([0, -1, np.nan, np.inf]))).tolist()[::3] == [0, np.inf]
     assert np.isnan(stats.poisson.entropy(np.float32([-1, np.nan]))).all()
     assert stats.poisson.entropy(mu=3.0, loc=2.0) == stats.poisson.entropy(3.0)
+    assert stats.poisson.entropy(3.0, loc=np.zeros((1, 3))).shape == (1, 3)
     slopes = px.vmap(px.grad(stats.poisson.entropy))(np.float32([0.5, 30, 50]))
     step = 1e-3
     of = scipy_stats.poisson.entropy
@@ -133,3 +144,18 @@ def test_the_entropy_of_counts_agrees_with_scipy():
     np.testing.assert_allclose(slopes, want, rtol=1e-2)
     with pytest.raises(NotImplementedError, match=r"bernoulli.entropy has no formula"):
         stats.bernoulli.entropy(0.5)
+
+
+def test_arguments_have_the_names_that_they_have_in_jax():
+    jax_stats = pytest.importorskip("jax.scipy.stats")
+    compared = 0
+    for name, family in vars(jax_stats).items():
+        ours = getattr(stats, name, None)
+        if not isinstance(ours, Continuous | Discrete):
+            continue
+        for method in ("pdf", "logpdf", "pmf", "logpmf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf", "entropy"):
+            if hasattr(family, method):
+                names = inspect.signature(getattr(family, method)).parameters
+                getattr(ours, method)(**dict.fromkeys(names, np.float32(1)))
+                compared += 1
+    assert compared > 80
