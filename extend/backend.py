@@ -43,8 +43,8 @@ from primax.interpreters.compile import (
     optimized_text,
     wait_for_effect,
 )
+from primax.interpreters.evaluate import call_error, fast_function, fast_path, first_call, leaves_tree
 from primax.interpreters.evaluate import clear_caches as clear_in_memory_compilation_cache
-from primax.interpreters.evaluate import fast_function, fast_path, first_call, leaves_tree, program_error
 from primax.interpreters.from_dlpack import from_dlpack
 from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.nonfinite import refuses_nonfinite
@@ -78,6 +78,7 @@ __all__ = [
     "asked_transfer",
     "backend_xla_version",
     "backends",
+    "call_error",
     "choose_device",
     "choose_site",
     "clear_in_memory_compilation_cache",
@@ -117,7 +118,6 @@ __all__ = [
     "platform_of",
     "process_count",
     "process_index",
-    "program_error",
     "put_value",
     "refuse_buffers",
     "refuse_repeats",

@@ -39,6 +39,7 @@ __all__ = [
     "EvalTrace",
     "OpaqueTraceState",
     "apply_primitive",
+    "call_error",
     "clear_caches",
     "ensure_compile_time_eval",
     "eval_trace",
@@ -46,7 +47,6 @@ __all__ = [
     "first_call",
     "get_opaque_trace_state",
     "leaves_tree",
-    "program_error",
 ]
 
 # jaxlib's dispatcher requires these values. If jax is imported, it has set them already. For the dispatcher,
@@ -100,7 +100,7 @@ def fast_function(
       static_argnums: positions of arguments that are part of the signature by value.
       static_argnames: the same for keywords.
       key: further parts of the key.
-      bare_errors: whether the caller converts errors by `program_error`; jaxlib raises a bare ValueError if a program
+      bare_errors: whether the caller converts errors by `call_error`; jaxlib raises a bare ValueError if a program
         that calls Python fails. Otherwise this function converts them, which makes such programs slower.
     """
 
@@ -138,7 +138,7 @@ def fast_function(
             try:
                 return calling(*args, **kwargs), None, False
             except ValueError as error:
-                failure = program_error(error)
+                failure = call_error(error)
                 if failure is None:
                     raise
                 raise failure from None
@@ -162,8 +162,13 @@ def fast_function(
     return dispatched
 
 
-def program_error(error: ValueError) -> XlaError | None:
-    """The error of a program that jaxlib has started, if `error` is one; None if Python raised it."""
+def call_error(error: ValueError | SystemError) -> BaseException | None:
+    """The error to raise for an error of jaxlib in a call: of the program, or of arguments nested too deeply.
+
+    None if Python raised the error.
+    """
+    if isinstance(error, SystemError):
+        return too_deep(error)
     if type(error) is not ValueError:
         return None
     traceback = error.__traceback__

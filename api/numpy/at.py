@@ -243,7 +243,7 @@ def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[
         primitive = _OF_BOOLEANS.get(primitive, primitive)
     shape = indexed_shape(index)
     if not isinstance(values, _READY):
-        values = values_of("x.at[...]", values)
+        values = values_of("x.at[...]", "values", values)
     values = converted(values, aval)
     own = get_aval(values).shape
     if own and own != shape and joint_shape([own, shape]) != shape:

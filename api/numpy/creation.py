@@ -214,7 +214,7 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
             return copy_p.bind(a)
         return a
     if isinstance(a, list | tuple):
-        return _of_sequence(function, a, dtype)
+        return _of_sequence(function, "a", a, dtype)
     if not isinstance(a, np.ndarray | np.generic | int | float | complex):
         return _of_foreign(function, a, dtype, copy)
     if copy is False and isinstance(a, np.ndarray | np.generic):
@@ -254,22 +254,22 @@ def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Array:
     return a
 
 
-def values_of(function: str, a: Any) -> Any:
+def values_of(function: str, argument: str, a: Any) -> Any:
     """An array or a number as it is, and as an array what `asarray` makes one of, such as nested sequences."""
     if isinstance(a, list | tuple):
-        return _of_sequence(function, a, None)
+        return _of_sequence(function, argument, a, None)
     return _of_foreign(function, a, None, None) if _is_convertible(a) and not isinstance(a, _ARRAYS) else a
 
 
-def _of_sequence(function: str, a: Any, dtype: Any) -> np.ndarray | Array:
+def _of_sequence(function: str, argument: str, a: Any, dtype: Any) -> np.ndarray | Array:
     try:
         a = _with_arrays(a)
     except RecursionError:
-        raise ValueError(f"{function}: a must be nested at most 64 deep, got sequences without end") from None
+        raise ValueError(f"{function}: {argument} must be nested at most 64 deep, got sequences without end") from None
     leaves: list[Any] = []
     shape = _shape_of(function, a, leaves, 0)
     if dtype is None:
-        avals = dict.fromkeys(aval_of(function, leaf, "an element of a") for leaf in leaves)
+        avals = dict.fromkeys(aval_of(function, leaf, f"an element of {argument}") for leaf in leaves)
         dtype = dtypes.result_type(*avals) if leaves else dtypes.default_float_dtype()
     if any(isinstance(leaf, Array | Tracer) for leaf in leaves):
         return _stacked(a, dtype, shape)

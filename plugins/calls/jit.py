@@ -419,8 +419,8 @@ def jit(
                     return jitted.miss(*args, **kwargs)[0]  # names the value without a hash
             try:
                 return dispatched(*told, **keywords)
-            except ValueError as error:
-                failure = runtime.program_error(error)
+            except (ValueError, SystemError) as error:
+                failure = runtime.call_error(error)
                 if failure is None:
                     raise
                 raise failure from None

@@ -68,6 +68,16 @@ def test_trees_without_end_are_refused_by_name(call, make):
     assert px.jit(of_one)(1.0) == 1
 
 
+def test_a_tree_without_end_beside_a_static_argument_is_refused_by_name():
+    nested = 1.0
+    for _ in range(3000):
+        nested = {"a": nested}
+    for static in (frozenset([0]), 2.0, (1,)):
+        with pytest.raises(RecursionError, match="tree must not contain itself or be nested deeper"):
+            px.jit(lambda x, _: x, static_argnums=1)(nested, static)
+    assert px.jit(lambda x, _: x, static_argnums=1)(1.0, 2.0) == 1
+
+
 @pytest.mark.parametrize("make", [endless, deep])
 @pytest.mark.parametrize("other", [1.0, 2, np.ones(2), np.float32(1), pnp.ones(2)], ids=repr)
 def test_functions_of_arrays_refuse_lists_without_end_like_other_lists(make, other):

@@ -212,7 +212,7 @@ def test_sequences_to_write_are_refused_by_shape_and_kind() -> None:
         x.at[0].set([5.0])
     with pytest.raises(ValueError, match=r"x\.at\[\.\.\.\]: nested sequences must be of one shape"):
         x.at[:2].set([[1.0], 2.0])
-    with pytest.raises(TypeError, match=r"x\.at\[\.\.\.\]: an element of a must be an array or a number, got str"):
+    with pytest.raises(TypeError, match=r"x\.at\[\.\.\.\]: an element of values must be an array or a number, got str"):
         x.at[:2].set(["a", "b"])
     with pytest.raises(TypeError, match=r"x\.at\[\.\.\.\]: values must be an array or a number, got NoneType"):
         x.at[:2].set(None)

@@ -60,6 +60,18 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         "Sizes and strides are integers; jax looks at them for some paddings alone.",
         message=r"must be a sequence of integers",
     ),
+    Meant(
+        r"random\.weibull_min",
+        "primax raises",
+        "The parameters broadcast to the shape, as for other distributions; jax returns an array of another shape.",
+        message=r"parameters must broadcast to shape",
+    ),
+    Meant(
+        r"lax\.dot(_general)?|numpy\.\w+",
+        "primax raises",
+        "A product of complex numbers is complex; jax drops its imaginary part.",
+        message=r"preferred_element_type must be complex",
+    ),
     Meant(r"random\.rademacher", "primax raises", "Booleans have no sign.", message=r"signed numbers, got bool"),
     Meant(
         r"numpy\.(convolve|correlate)|scipy\.signal\.\w+",

@@ -44,8 +44,7 @@ RELEASES: tuple[Meant, ...] = (
         r"numpy\.polyfit",
         "jax raises",
         "Integers are converted to floats.",
-        message="not compatible with finfo",
-        since=(0, 11),
+        message="not compatible with finfo|not inexact",
     ),
     Meant(
         r"lax\.linalg\.qdwh",
