@@ -68,10 +68,9 @@ def test_trees_without_end_are_refused_by_name(call, make):
     assert px.jit(of_one)(1.0) == 1
 
 
-def test_a_tree_without_end_beside_a_static_argument_is_refused_by_name():
-    nested = 1.0
-    for _ in range(3000):
-        nested = {"a": nested}
+@pytest.mark.parametrize("make", [endless, deep])
+def test_a_tree_without_end_beside_a_static_argument_is_refused_by_name(make):
+    nested = {"a": make()}
     for static in (frozenset([0]), 2.0, (1,)):
         with pytest.raises(RecursionError, match="tree must not contain itself or be nested deeper"):
             px.jit(lambda x, _: x, static_argnums=1)(nested, static)
