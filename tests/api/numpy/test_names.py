@@ -16,6 +16,7 @@ INNER = {
     "at",
     "brackets",
     "complexes",
+    "dslice",
     "fft",
     "linalg",
     "namespace",
