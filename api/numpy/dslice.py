@@ -177,11 +177,13 @@ def with_positions(shape: tuple[int, ...], index: Any, mode: GatherScatterMode) 
     if dtypes.itemsize_bits(get_aval(start).dtype) < 32:
         start = convert_element_type(start, np.int32)
     start = from_the_end(start, size)
+    dtype = get_aval(start).dtype
+    first, last = dtype.type(0), dtype.type(size - part.span)
     if mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS):
-        start = clamp(0, start, size - part.span)
+        start = clamp(first, start, last)
     elif part.stride == 1:
-        start = select(bitwise_and(ge(start, 0), le(start, size - part.span)), start, full_like(start, size))
-    entries[position] = add(start, np.arange(part.size, dtype=get_aval(start).dtype) * part.stride)
+        start = select(bitwise_and(ge(start, first), le(start, last)), start, full_like(start, size))
+    entries[position] = add(start, np.arange(part.size, dtype=dtype) * dtype.type(part.stride))
     return tuple(entries)
 
 

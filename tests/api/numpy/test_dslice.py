@@ -99,7 +99,7 @@ def test_is_a_value_and_a_tree_of_its_start() -> None:
 
 
 def test_refuses_what_is_no_part() -> None:
-    with pytest.raises(TypeError, match=r"ds: start must be an integer of rank 0, got f32\[\]"):
+    with pytest.raises(TypeError, match=r"ds: start must be an integer of rank 0, got f\d+\[\]"):
         px.ds(2.5, 3)
     with pytest.raises(TypeError, match=r"ds: start must be an integer of rank 0, got i32\[2\]"):
         px.ds(np.zeros(2, np.int32), 3)
