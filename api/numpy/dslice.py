@@ -94,9 +94,7 @@ def ds(start: Any, size: Any = _MISSING, stride: int | None = None) -> Slice | s
         start, size = 0, start
     if start is None:
         start = 0
-    aval = aval_of("ds", "start", start)
-    if aval.shape or not dtypes.is_integer(aval.dtype):
-        raise TypeError(f"ds: start must be an integer of rank 0, got {aval.str_short()}")
+    _check_start(start)
     step = 1 if stride is None else read_size("ds", "stride", stride)
     if not step:
         raise ValueError("ds: stride must be positive, got 0")
@@ -104,6 +102,12 @@ def ds(start: Any, size: Any = _MISSING, stride: int | None = None) -> Slice | s
 
 
 dslice = ds
+
+
+def _check_start(start: Any) -> None:
+    aval = aval_of("ds", "start", start)
+    if aval.shape or not dtypes.is_integer(aval.dtype):
+        raise TypeError(f"ds: start must be an integer of rank 0, got {aval.str_short()}")
 
 
 def is_sliced(index: Any) -> bool:
@@ -121,6 +125,7 @@ def _placed(shape: tuple[int, ...], index: Any) -> tuple[list[Any], list[tuple[i
     read: list[Any] = []
     for entry in entries:
         if type(entry) is Slice:
+            _check_start(entry.start)  # a function of trees may have replaced it
             part, entry = entry, entry.known()
             if entry is None:
                 entry = slice(None, None, part.stride)

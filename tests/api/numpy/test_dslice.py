@@ -110,6 +110,11 @@ def test_refuses_what_is_no_part() -> None:
     with pytest.raises(ValueError, match="ds: stride must be positive, got 0"):
         px.ds(2, 1, 0)
     x = pnp.asarray(X)
+    for start in (1.5, np.array([1, 2])):
+        part = px.tree.map(lambda _, start=start: start, px.ds(0, 2))
+        for use in (lambda s: x[s], lambda s: x.at[s].set(0), px.jit(lambda s: x[s]), px.jit(lambda s: x.at[s].set(0))):
+            with pytest.raises(TypeError, match="ds: start must be an integer of rank 0"):
+                use(part)
     with pytest.raises(IndexError, match=r"must not be longer than the axis.*size=20.*axis 0 .*\(10, 4\)"):
         px.jit(lambda i: x[px.ds(i, 20)])(1)
     with pytest.raises(IndexError, match=r"x\.at\[\.\.\.\] takes a part with a traced start only beside slices"):
