@@ -2,9 +2,37 @@
 
 from __future__ import annotations
 
-import numpy as np
+from numpy import dtype as dtype
 
-from primax.numpy import constants, division, joining, reductions, rounding, shaping, ufuncs
+from primax.numpy.constants import bool_ as bool
+from primax.numpy.constants import complex64 as csingle
+from primax.numpy.constants import complex128 as cdouble
+from primax.numpy.constants import complex128 as complex_
+from primax.numpy.constants import float32 as single
+from primax.numpy.constants import float64 as double
+from primax.numpy.division import power as pow
+from primax.numpy.division import remainder as mod
+from primax.numpy.joining import concatenate as concat
+from primax.numpy.reductions import max as amax
+from primax.numpy.reductions import min as amin
+from primax.numpy.rounding import round as around
+from primax.numpy.shaping import transpose as permute_dims
+from primax.numpy.ufuncs import absolute as abs
+from primax.numpy.ufuncs import arccos as acos
+from primax.numpy.ufuncs import arccosh as acosh
+from primax.numpy.ufuncs import arcsin as asin
+from primax.numpy.ufuncs import arcsinh as asinh
+from primax.numpy.ufuncs import arctan as atan
+from primax.numpy.ufuncs import arctan2 as atan2
+from primax.numpy.ufuncs import arctanh as atanh
+from primax.numpy.ufuncs import conjugate as conj
+from primax.numpy.ufuncs import deg2rad as radians
+from primax.numpy.ufuncs import divide as true_divide
+from primax.numpy.ufuncs import invert as bitwise_invert
+from primax.numpy.ufuncs import invert as bitwise_not
+from primax.numpy.ufuncs import left_shift as bitwise_left_shift
+from primax.numpy.ufuncs import rad2deg as degrees
+from primax.numpy.ufuncs import right_shift as bitwise_right_shift
 
 __all__ = [
     "abs",
@@ -38,34 +66,3 @@ __all__ = [
     "single",
     "true_divide",
 ]
-
-abs = ufuncs.absolute
-acos = ufuncs.arccos
-acosh = ufuncs.arccosh
-amax = reductions.max
-amin = reductions.min
-around = rounding.round
-asin = ufuncs.arcsin
-asinh = ufuncs.arcsinh
-atan = ufuncs.arctan
-atan2 = ufuncs.arctan2
-atanh = ufuncs.arctanh
-bitwise_invert = ufuncs.invert
-bitwise_left_shift = ufuncs.left_shift
-bitwise_not = ufuncs.invert
-bitwise_right_shift = ufuncs.right_shift
-bool = constants.bool_
-cdouble = constants.complex128
-complex_ = constants.complex128
-concat = joining.concatenate
-conj = ufuncs.conjugate
-csingle = constants.complex64
-degrees = ufuncs.rad2deg
-double = constants.float64
-mod = division.remainder
-permute_dims = shaping.transpose
-pow = division.power
-radians = ufuncs.deg2rad
-single = constants.float32
-true_divide = ufuncs.divide
-dtype = np.dtype

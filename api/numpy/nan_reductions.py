@@ -9,11 +9,17 @@ import numpy as np
 
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import like
-from primax.numpy import reductions, scans, statistics
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast
+from primax.numpy.reductions import all as all_
+from primax.numpy.reductions import argmax, argmin, prod, read_axes, read_where
+from primax.numpy.reductions import max as max_
+from primax.numpy.reductions import min as min_
+from primax.numpy.reductions import sum as sum_
+from primax.numpy.scans import cumprod, cumsum
 from primax.numpy.selection import choose
+from primax.numpy.statistics import mean, var
 from primax.plugins import comparison, exponential
 
 __all__ = [
@@ -35,7 +41,7 @@ def _read(function: str, a: Any, axis: Any) -> ShapedArray:
     """The type of an array, after a check of `axis`."""
     aval = aval_of(function, a)
     if axis is not None:
-        reductions.read_axes(axis, len(aval.shape), function)
+        read_axes(axis, len(aval.shape), function)
     return aval
 
 
@@ -58,7 +64,7 @@ def nansum(
     where: Any = None,
 ) -> Array:
     """The sum of the elements along axes, with NaN as 0. The arguments are those of `sum`."""
-    return reductions.sum(_without("nansum", a, 0, axis), axis, dtype, out, keepdims, initial, where)
+    return sum_(_without("nansum", a, 0, axis), axis, dtype, out, keepdims, initial, where)
 
 
 @one_program("axis dtype out keepdims")
@@ -72,7 +78,7 @@ def nanprod(
     where: Any = None,
 ) -> Array:
     """The product of the elements along axes, with NaN as 1. The arguments are those of `prod`."""
-    return reductions.prod(_without("nanprod", a, 1, axis), axis, dtype, out, keepdims, initial, where)
+    return prod(_without("nanprod", a, 1, axis), axis, dtype, out, keepdims, initial, where)
 
 
 def _extremum(
@@ -90,7 +96,7 @@ def _extremum(
     found = reduce(_without(function, a, worst, axis), axis, out, keepdims, initial, keep)
     if not dtypes.is_inexact(aval.dtype) or initial is not None:
         return found
-    return choose(reductions.all(isnan(a), axis, keepdims=keepdims), like(found, math.nan), found)
+    return choose(all_(isnan(a), axis, keepdims=keepdims), like(found, math.nan), found)
 
 
 @one_program("axis out keepdims")
@@ -98,7 +104,7 @@ def nanmax(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
     """The largest element along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
-    return _extremum("nanmax", reductions.max, -math.inf, a, axis, out, keepdims, initial, where)
+    return _extremum("nanmax", max_, -math.inf, a, axis, out, keepdims, initial, where)
 
 
 @one_program("axis out keepdims")
@@ -106,7 +112,7 @@ def nanmin(
     a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
     """The smallest element along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
-    return _extremum("nanmin", reductions.min, math.inf, a, axis, out, keepdims, initial, where)
+    return _extremum("nanmin", min_, math.inf, a, axis, out, keepdims, initial, where)
 
 
 def _position(function: str, find: Any, worst: float, a: Any, axis: Any, out: Any, keepdims: Any) -> Array:
@@ -114,7 +120,7 @@ def _position(function: str, find: Any, worst: float, a: Any, axis: Any, out: An
     if not dtypes.is_inexact(aval.dtype):
         return find(a, axis, out, keepdims)
     found = find(_without(function, a, worst, axis), axis, out, keepdims)
-    nothing = reductions.all(isnan(a), axis, keepdims=bool(keepdims))
+    nothing = all_(isnan(a), axis, keepdims=bool(keepdims))
     return choose(nothing, get_aval(found).dtype.type(-1), found)
 
 
@@ -124,7 +130,7 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
     The arguments are those of `argmax`.
     """
-    return _position("nanargmax", reductions.argmax, -math.inf, a, axis, out, keepdims)
+    return _position("nanargmax", argmax, -math.inf, a, axis, out, keepdims)
 
 
 @one_program("axis out keepdims")
@@ -133,7 +139,7 @@ def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
     The arguments are those of `argmax`.
     """
-    return _position("nanargmin", reductions.argmin, math.inf, a, axis, out, keepdims)
+    return _position("nanargmin", argmin, math.inf, a, axis, out, keepdims)
 
 
 def _present(function: str, a: Any, keep: Any) -> Array:
@@ -141,7 +147,7 @@ def _present(function: str, a: Any, keep: Any) -> Array:
     present = comparison.eq_p.bind(a, a)
     if keep is None:
         return present
-    keep = reductions.read_where(function, keep, get_aval(present).shape)
+    keep = read_where(function, keep, get_aval(present).shape)
     return choose(*broadcast("where", [keep, present, np.False_]))
 
 
@@ -152,8 +158,8 @@ def nanmean(
     """The mean of the elements along axes, ignoring NaN. The arguments are those of `mean`."""
     aval = _read("nanmean", a, axis)
     if not dtypes.is_inexact(aval.dtype):
-        return statistics.mean(a, axis, dtype, out, keepdims, where=where)
-    return statistics.mean(a, axis, dtype, out, keepdims, where=_present("nanmean", a, where))
+        return mean(a, axis, dtype, out, keepdims, where=where)
+    return mean(a, axis, dtype, out, keepdims, where=_present("nanmean", a, where))
 
 
 @one_program("axis dtype out ddof keepdims", named="nanvar")
@@ -170,8 +176,8 @@ def nanvar(
     """The variance of the elements along axes, ignoring NaN. The arguments are those of `var`."""
     aval = _read("nanvar", a, axis)
     if not dtypes.is_inexact(aval.dtype):
-        return statistics.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-    return statistics.var(a, axis, dtype, out, ddof, keepdims, where=_present("nanvar", a, where), mean=mean)
+        return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+    return var(a, axis, dtype, out, ddof, keepdims, where=_present("nanvar", a, where), mean=mean)
 
 
 @one_program("axis dtype out ddof keepdims", named="nanstd")
@@ -193,10 +199,10 @@ def nanstd(
 @one_program("axis dtype out")
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative sums of the elements, with NaN as 0. The arguments are those of `cumsum`."""
-    return scans.cumsum(_without("nancumsum", a, 0, axis), axis, dtype, out)
+    return cumsum(_without("nancumsum", a, 0, axis), axis, dtype, out)
 
 
 @one_program("axis dtype out")
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative products of the elements, with NaN as 1. The arguments are those of `cumsum`."""
-    return scans.cumprod(_without("nancumprod", a, 1, axis), axis, dtype, out)
+    return cumprod(_without("nancumprod", a, 1, axis), axis, dtype, out)

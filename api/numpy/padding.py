@@ -10,7 +10,6 @@ import numpy as np
 from primax.extend.api_util import among, naming
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, Tracer, dtypes, get_aval, tree
-from primax.numpy import reductions, statistics
 from primax.numpy.creation import asarray
 from primax.numpy.division import floor_divide
 from primax.numpy.indexing import take_slice
@@ -19,8 +18,11 @@ from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, convert
 from primax.numpy.quantiles import median
 from primax.numpy.ranges import linspace
+from primax.numpy.reductions import max as max_
+from primax.numpy.reductions import min as min_
 from primax.numpy.rounding import rint
 from primax.numpy.shaping import broadcast_to, reshaped
+from primax.numpy.statistics import mean
 from primax.numpy.ufuncs import add, multiply, subtract
 from primax.plugins.structural import concatenate_p, pad_p, rev_p
 
@@ -239,9 +241,9 @@ _EXTEND: dict[str, Callable[..., Any]] = {
     "reflect": _reflect,
     "symmetric": _symmetric,
     "wrap": _wrap,
-    "maximum": _statistic(reductions.max),
-    "minimum": _statistic(reductions.min),
-    "mean": _statistic(statistics.mean),
+    "maximum": _statistic(max_),
+    "minimum": _statistic(min_),
+    "mean": _statistic(mean),
     "median": _statistic(lambda x, axis, keepdims: median(x, axis, keepdims=keepdims)),
     "linear_ramp": _linear_ramp,
 }

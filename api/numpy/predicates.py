@@ -11,10 +11,10 @@ import numpy as np
 from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.extend.sharding import vary_like
-from primax.numpy import reductions
 from primax.numpy.creation import asarray, constant
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, convert, operands, refuse_options, strong
+from primax.numpy.reductions import all as all_
 from primax.numpy.ufuncs import document, equal, imag, real, require_real, to_inexact
 from primax.plugins import arithmetic, bitwise, comparison, rounding, structural
 
@@ -216,7 +216,7 @@ def _tolerance(name: str, x: Any, compared: Any) -> Any:
 @one_program("equal_nan")
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether all elements of a and b are close. The arguments are those of `isclose`."""
-    return reductions.all(isclose(a, b, rtol, atol, equal_nan))
+    return all_(isclose(a, b, rtol, atol, equal_nan))
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
@@ -232,7 +232,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     same = equal(a1, a2)
     if equal_nan:
         same = logical_or(same, logical_and(isnan(a1), isnan(a2)))
-    return reductions.all(same)
+    return all_(same)
 
 
 def array_equiv(a1: Any, a2: Any) -> Array:
@@ -246,4 +246,4 @@ def array_equiv(a1: Any, a2: Any) -> Array:
         structural.broadcast_shapes(a1.shape, a2.shape)
     except ValueError:
         return asarray(False)
-    return reductions.all(equal(a1, a2))
+    return all_(equal(a1, a2))

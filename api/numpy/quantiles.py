@@ -9,13 +9,15 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.core import Array, Tracer, dtypes, get_aval
-from primax.numpy import reductions
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import stack
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, convert, promote, strong
+from primax.numpy.reductions import any as any_
+from primax.numpy.reductions import max as max_
 from primax.numpy.reductions import read_axes, refuse_out
+from primax.numpy.reductions import sum as sum_
 from primax.numpy.selection import choose
 from primax.numpy.shaping import moveaxis, reshaped
 from primax.numpy.sorting import sort
@@ -227,7 +229,7 @@ def _quantile_of(
     else:
         found = _at_computed_places(wide, size, q, method, without_nan)
     if not without_nan:
-        bad = reductions.any(isnan(wide), axis=-1)
+        bad = any_(isnan(wide), axis=-1)
         found = choose(broadcast_to_shape(bad, (*parts, *rest)), get_aval(found).dtype.type(math.nan), found)
     found = strong(cast(found, dtype))
     if not keepdims:
@@ -268,7 +270,7 @@ def _weighted(a: Any, q: Any, weights: Any, axes: tuple[int, ...], keepdims: boo
     parts = get_aval(q).shape
     wide = (*rest, math.prod(parts), size)
     q = reshaped(cast(q, get_aval(up_to).dtype), (*[1] * len(rest), math.prod(parts), 1))
-    total = reductions.max(up_to, axis=-1, keepdims=True)
+    total = max_(up_to, axis=-1, keepdims=True)
     wanted = broadcast_to_shape(q * reshaped(total, (*rest, 1, 1)), wide)
     up_to = broadcast_to_shape(reshaped(up_to, (*rest, 1, size)), wide)
     before = bitwise.or_p.bind(up_to < wanted, up_to <= 0)
@@ -277,7 +279,7 @@ def _weighted(a: Any, q: Any, weights: Any, axes: tuple[int, ...], keepdims: boo
     place = minimum(count, np.int32(max(size - 1, 0)))
     found = take_along(a, place, len(rest))
     if not without_nan:
-        bad = broadcast_to_shape(reductions.any(missing, axis=-1, keepdims=True), get_aval(found).shape)
+        bad = broadcast_to_shape(any_(missing, axis=-1, keepdims=True), get_aval(found).shape)
         found = choose(bad, get_aval(a).dtype.type(math.nan), found)
     found = moveaxis(found, -1, 0)
     kept = tuple([1 if i in axes else length for i, length in enumerate(shape)]) if keepdims else rest
@@ -313,7 +315,7 @@ def _at_known_places(a: Any, size: int, q: tuple[float, ...], parts: tuple[int, 
 
 def _element(a: Any, place: int, axis: int) -> Array:
     if not get_aval(a).shape[axis]:
-        return reductions.sum(a, axis=axis) * math.nan
+        return sum_(a, axis=axis) * math.nan
     return squeeze_p.bind(take_slice(a, place, place + 1, axis), dimensions=(axis,))
 
 

@@ -10,10 +10,10 @@ from primax.extend import backend, core
 from primax.extend.api_util import integer, naming
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
-from primax.numpy import reductions
 from primax.numpy.creation import place, read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, cast
+from primax.numpy.reductions import sum as sum_
 from primax.numpy.selection import choose
 from primax.numpy.shaping import permuted, ravel, reshaped
 from primax.plugins import arithmetic, comparison
@@ -222,7 +222,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     Raises:
       ValueError: an axis is out of range, or `axis1` and `axis2` are equal.
     """
-    return reductions.sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+    return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
 def _indices(function: str, found: Any) -> tuple[Any, ...]:

@@ -11,7 +11,6 @@ import numpy as np
 from primax.extend.api_util import check_function, name_of, read_size
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
-from primax.numpy import reductions, scans, ufuncs
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.formulas import logaddexp as _logaddexp
@@ -24,8 +23,24 @@ from primax.numpy.predicates import logical_or as _logical_or
 from primax.numpy.predicates import logical_xor as _logical_xor
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, known_integers, strong
 from primax.numpy.ranges import arange
+from primax.numpy.reductions import FLOAT32, prod, read_where, refuse_out
+from primax.numpy.reductions import all as all_
+from primax.numpy.reductions import any as any_
+from primax.numpy.reductions import max as max_
+from primax.numpy.reductions import min as min_
+from primax.numpy.reductions import sum as sum_
+from primax.numpy.scans import cumprod, cumsum
 from primax.numpy.selection import choose
 from primax.numpy.shaping import moveaxis, ravel, reshaped
+from primax.numpy.ufuncs import add as _add
+from primax.numpy.ufuncs import bitwise_and as _bitwise_and
+from primax.numpy.ufuncs import bitwise_or as _bitwise_or
+from primax.numpy.ufuncs import bitwise_xor as _bitwise_xor
+from primax.numpy.ufuncs import maximum as _maximum
+from primax.numpy.ufuncs import minimum as _minimum
+from primax.numpy.ufuncs import multiply as _multiply
+from primax.numpy.ufuncs import negative as _negative
+from primax.numpy.ufuncs import subtract as _subtract
 from primax.plugins.calls import eval_shape
 from primax.plugins.control_flow import scan
 
@@ -186,11 +201,11 @@ class ufunc(partial):  # type: ignore[type-arg]
             return self._reduce(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
         shape = aval_of(f"{self.__name__}.reduce", a, "a").shape
         if where is not None:
-            where = broadcast_to_shape(reductions.read_where(f"{self.__name__}.reduce", where, shape), shape)
+            where = broadcast_to_shape(read_where(f"{self.__name__}.reduce", where, shape), shape)
         rows, axes = self._rows("reduce", a, axis)
         dtype = self._result_dtype(rows, dtype)
         if initial is None and self._begins_nowhere(dtype):
-            return cast(self.reduce(cast(a, reductions.FLOAT32), axis, keepdims=keepdims, where=where), dtype)
+            return cast(self.reduce(cast(a, FLOAT32), axis, keepdims=keepdims, where=where), dtype)
         if dtypes.is_inexact(dtype) and not dtypes.is_inexact(get_aval(rows).dtype):
             rows = cast(rows, dtype)
         count, *rest = get_aval(rows).shape
@@ -329,7 +344,7 @@ class ufunc(partial):  # type: ignore[type-arg]
 
     def _check_binary(self, method: str, out: Any, any_results: bool = False) -> None:
         if out is not None:
-            reductions.refuse_out(f"{self.__name__}.{method}")
+            refuse_out(f"{self.__name__}.{method}")
         if self.nin != 2 or (self.nout != 1 and not any_results):
             raise ValueError(
                 f"{self.__name__}.{method}: the function must have two arguments and one result, "
@@ -395,17 +410,17 @@ def _extremum(reduce: Function) -> Function:
     return reduced
 
 
-add = ufunc(ufuncs.add, 2, 1, identity=0, reduce=reductions.sum, accumulate=scans.cumsum, at="add")
-multiply = ufunc(ufuncs.multiply, 2, 1, identity=1, reduce=reductions.prod, accumulate=scans.cumprod, at="multiply")
-maximum = ufunc(ufuncs.maximum, 2, 1, reduce=_extremum(reductions.max), at="max")
-minimum = ufunc(ufuncs.minimum, 2, 1, reduce=_extremum(reductions.min), at="min")
-subtract = ufunc(ufuncs.subtract, 2, 1)
-negative = ufunc(ufuncs.negative, 1, 1)
-bitwise_and = ufunc(ufuncs.bitwise_and, 2, 1, identity=-1)
-bitwise_or = ufunc(ufuncs.bitwise_or, 2, 1, identity=0)
-bitwise_xor = ufunc(ufuncs.bitwise_xor, 2, 1, identity=0)
-logical_and = ufunc(_logical_and, 2, 1, identity=True, reduce=_without_start(reductions.all, _logical_and))
-logical_or = ufunc(_logical_or, 2, 1, identity=False, reduce=_without_start(reductions.any, _logical_or))
+add = ufunc(_add, 2, 1, identity=0, reduce=sum_, accumulate=cumsum, at="add")
+multiply = ufunc(_multiply, 2, 1, identity=1, reduce=prod, accumulate=cumprod, at="multiply")
+maximum = ufunc(_maximum, 2, 1, reduce=_extremum(max_), at="max")
+minimum = ufunc(_minimum, 2, 1, reduce=_extremum(min_), at="min")
+subtract = ufunc(_subtract, 2, 1)
+negative = ufunc(_negative, 1, 1)
+bitwise_and = ufunc(_bitwise_and, 2, 1, identity=-1)
+bitwise_or = ufunc(_bitwise_or, 2, 1, identity=0)
+bitwise_xor = ufunc(_bitwise_xor, 2, 1, identity=0)
+logical_and = ufunc(_logical_and, 2, 1, identity=True, reduce=_without_start(all_, _logical_and))
+logical_or = ufunc(_logical_or, 2, 1, identity=False, reduce=_without_start(any_, _logical_or))
 logical_xor = ufunc(_logical_xor, 2, 1, identity=False)
 logaddexp = ufunc(_logaddexp, 2, 1, identity=-np.inf)
 logaddexp2 = ufunc(_logaddexp2, 2, 1, identity=-np.inf)

@@ -19,58 +19,83 @@ from primax.core.host import host
 from primax.core.primitive import Primitive
 from primax.core.rules import load_plugins, rule_tables
 from primax.core.samples import Sample, samples_of
-from primax.extend.testing import (
-    batching,
-    composition,
-    derivatives,
-    evaluation,
-    precision,
-    refusals,
-    registration,
-    sharding,
-    splitting,
-    types,
-)
+from primax.extend.testing.batching import check_batch, check_batch_sizes
 from primax.extend.testing.case import Case
+from primax.extend.testing.composition import (
+    check_grad_of_jit,
+    check_grad_of_vmap,
+    check_jvp_of_vmap,
+    check_vmap_of_grad,
+    check_vmap_of_jvp,
+)
+from primax.extend.testing.derivatives import (
+    check_active_arguments,
+    check_complex_derivatives,
+    check_jvp,
+    check_linearity,
+    check_second_derivatives,
+    check_symbolic_zeros,
+    check_transpose,
+)
+from primax.extend.testing.evaluation import (
+    check_determinism,
+    check_impl,
+    check_inputs_unchanged,
+    check_lowering,
+    check_parameters,
+    check_reference,
+)
+from primax.extend.testing.precision import check_linear_arguments, check_own_dtype
+from primax.extend.testing.refusals import check_refusals
+from primax.extend.testing.registration import check_effects, check_program, check_registration
 from primax.extend.testing.report import Failed, NotRun, Outcome, Progress, Report
+from primax.extend.testing.sharding import check_sharding
+from primax.extend.testing.splitting import check_dce, check_partial_eval
+from primax.extend.testing.types import (
+    check_abstract_eval,
+    check_bad_input,
+    check_dtypes,
+    check_shapes,
+    check_weak_types,
+)
 
 __all__ = ["CHECKS", "Check", "check_plugin", "check_primitive", "conformance", "iter_checks"]
 
 _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
-    "registration": (registration.check_registration, ()),
-    "abstract_eval": (types.check_abstract_eval, ("abstract_eval", "effectful_abstract_eval")),
-    "program": (registration.check_program, ("abstract_eval", "effectful_abstract_eval")),
-    "effects": (registration.check_effects, ("effectful_abstract_eval", "abstract_eval")),
-    "lowering": (evaluation.check_lowering, ("lowering",)),
-    "impl": (evaluation.check_impl, ("impl",)),
-    "reference": (evaluation.check_reference, ("lowering", "impl")),
-    "determinism": (evaluation.check_determinism, ("lowering", "impl")),
-    "inputs_unchanged": (evaluation.check_inputs_unchanged, ("impl",)),
-    "parameters": (evaluation.check_parameters, ("lowering",)),
-    "weak_types": (types.check_weak_types, ("abstract_eval",)),
-    "dtypes": (types.check_dtypes, ("abstract_eval", "lowering")),
-    "shapes": (types.check_shapes, ("abstract_eval", "lowering")),
-    "bad_input": (types.check_bad_input, ("abstract_eval",)),
-    "refusals": (refusals.check_refusals, ("abstract_eval",)),
-    "dce": (splitting.check_dce, ("dce",)),
-    "sharding": (sharding.check_sharding, ("sharding",)),
-    "partial_eval": (splitting.check_partial_eval, ("partial_eval_jaxpr",)),
-    "jvp": (derivatives.check_jvp, ("jvp",)),
-    "linearity": (derivatives.check_linearity, ("jvp",)),
-    "active_arguments": (derivatives.check_active_arguments, ("jvp",)),
-    "symbolic_zeros": (derivatives.check_symbolic_zeros, ("jvp",)),
-    "transpose": (derivatives.check_transpose, ("transpose", "jvp")),
-    "linear_arguments": (precision.check_linear_arguments, ("transpose",)),
-    "own_dtype": (precision.check_own_dtype, ("jvp", "transpose")),
-    "second_derivatives": (derivatives.check_second_derivatives, ("jvp",)),
-    "complex_derivatives": (derivatives.check_complex_derivatives, ("jvp", "transpose")),
-    "batch": (batching.check_batch, ("batch", "axis_batch")),
-    "batch_sizes": (batching.check_batch_sizes, ("batch", "axis_batch")),
-    "vmap_of_jvp": (composition.check_vmap_of_jvp, ("jvp", "batch")),
-    "jvp_of_vmap": (composition.check_jvp_of_vmap, ("batch", "jvp")),
-    "vmap_of_grad": (composition.check_vmap_of_grad, ("jvp", "transpose", "batch")),
-    "grad_of_vmap": (composition.check_grad_of_vmap, ("batch", "jvp", "transpose")),
-    "grad_of_jit": (composition.check_grad_of_jit, ("jvp", "transpose")),
+    "registration": (check_registration, ()),
+    "abstract_eval": (check_abstract_eval, ("abstract_eval", "effectful_abstract_eval")),
+    "program": (check_program, ("abstract_eval", "effectful_abstract_eval")),
+    "effects": (check_effects, ("effectful_abstract_eval", "abstract_eval")),
+    "lowering": (check_lowering, ("lowering",)),
+    "impl": (check_impl, ("impl",)),
+    "reference": (check_reference, ("lowering", "impl")),
+    "determinism": (check_determinism, ("lowering", "impl")),
+    "inputs_unchanged": (check_inputs_unchanged, ("impl",)),
+    "parameters": (check_parameters, ("lowering",)),
+    "weak_types": (check_weak_types, ("abstract_eval",)),
+    "dtypes": (check_dtypes, ("abstract_eval", "lowering")),
+    "shapes": (check_shapes, ("abstract_eval", "lowering")),
+    "bad_input": (check_bad_input, ("abstract_eval",)),
+    "refusals": (check_refusals, ("abstract_eval",)),
+    "dce": (check_dce, ("dce",)),
+    "sharding": (check_sharding, ("sharding",)),
+    "partial_eval": (check_partial_eval, ("partial_eval_jaxpr",)),
+    "jvp": (check_jvp, ("jvp",)),
+    "linearity": (check_linearity, ("jvp",)),
+    "active_arguments": (check_active_arguments, ("jvp",)),
+    "symbolic_zeros": (check_symbolic_zeros, ("jvp",)),
+    "transpose": (check_transpose, ("transpose", "jvp")),
+    "linear_arguments": (check_linear_arguments, ("transpose",)),
+    "own_dtype": (check_own_dtype, ("jvp", "transpose")),
+    "second_derivatives": (check_second_derivatives, ("jvp",)),
+    "complex_derivatives": (check_complex_derivatives, ("jvp", "transpose")),
+    "batch": (check_batch, ("batch", "axis_batch")),
+    "batch_sizes": (check_batch_sizes, ("batch", "axis_batch")),
+    "vmap_of_jvp": (check_vmap_of_jvp, ("jvp", "batch")),
+    "jvp_of_vmap": (check_jvp_of_vmap, ("batch", "jvp")),
+    "vmap_of_grad": (check_vmap_of_grad, ("jvp", "transpose", "batch")),
+    "grad_of_vmap": (check_grad_of_vmap, ("batch", "jvp", "transpose")),
+    "grad_of_jit": (check_grad_of_jit, ("jvp", "transpose")),
 }
 
 _NOT_WHERE_SINGULAR = frozenset(

@@ -130,13 +130,18 @@ def _cycles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def _graph(imports: tuple[Import, ...] | list[Import], files: list[str]) -> dict[str, set[str]]:
-    """Who names whom at run time; what Python loads on the way (parent packages) does not count."""
+    """Who waits for whose import at run time: `from package import module` waits for both.
+
+    `from package.module import name` waits for the module alone while another thread imports the package.
+    """
     graph: dict[str, set[str]] = {module_name(file): set() for file in files}
     for found in imports:
         if not found.typing_only and found.level == 0:
-            target = found.dotted if found.dotted in graph else found.module
-            if target in graph:
-                graph[module_name(found.file)].add(target)
+            module = module_name(found.file)
+            waits = {found.module, found.dotted} if found.dotted in graph else {found.module}
+            if found.name and found.dotted in graph:  # a package does not wait for itself
+                waits.discard(module)
+            graph[module] |= waits & graph.keys()
     return graph
 
 

@@ -10,13 +10,23 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax import tree_util
-from primax.experimental.sparse import products, shapes, slices, storage
 from primax.experimental.sparse.coordinates import (
     Coordinates,
     JAXSparse,
     as_array,
     axes_of,
     is_single,
+)
+from primax.experimental.sparse.products import added, bcoo_multiply_dense, bcoo_multiply_sparse, matmul
+from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_reduce_sum, bcoo_reshape, bcoo_transpose
+from primax.experimental.sparse.slices import indexed
+from primax.experimental.sparse.storage import (
+    bcoo_sort_indices,
+    bcoo_todense,
+    bcoo_update_layout,
+    parts_of_dense,
+    with_unique_indices,
+    without_duplicates,
 )
 from primax.extend.api_util import among, integer, numpy_dtype, sequence
 from primax.extend.core import Array
@@ -98,7 +108,7 @@ class BCOO(Coordinates):
 
     def todense(self) -> Array:
         """The dense array; see `bcoo_todense`."""
-        return storage.bcoo_todense(self)
+        return bcoo_todense(self)
 
     def block_until_ready(self) -> BCOO:
         """Wait until the parts are computed, and return this array."""
@@ -113,7 +123,7 @@ class BCOO(Coordinates):
 
     def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
         """The array with its dimensions permuted, or reversed if `axes` is None; see `bcoo_transpose`."""
-        return shapes.bcoo_transpose(self, permutation=range(self.ndim)[::-1] if axes is None else axes)
+        return bcoo_transpose(self, permutation=range(self.ndim)[::-1] if axes is None else axes)
 
     def reshape(self, *shape: Any, order: str = "C") -> BCOO:
         """The elements in another shape, in which one size may be -1; see `bcoo_reshape`.
@@ -135,7 +145,7 @@ class BCOO(Coordinates):
             if not rest or self.size % rest:
                 raise ValueError(f"BCOO.reshape: shape must have {self.size} elements as {self.shape} has, got {sizes}")
             sizes[sizes.index(-1)] = self.size // rest
-        return shapes.bcoo_reshape(self, new_sizes=sizes)
+        return bcoo_reshape(self, new_sizes=sizes)
 
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
         """Sum over dimensions: a sparse array, or a dense array of shape () if no dimension is left.
@@ -148,16 +158,16 @@ class BCOO(Coordinates):
         """
         axes = tuple(range(self.ndim)) if axis is None else axes_of("BCOO.sum", "axis", axis, self.ndim)
         mat = self.astype(wide_integer(self.dtype) if dtype is None else dtype)
-        out = shapes.bcoo_reduce_sum(mat, axes=axes)
+        out = bcoo_reduce_sum(mat, axes=axes)
         if keepdims:
             places = [i for i in range(self.ndim) if i not in axes]
             shape = [1 if i in axes else size for i, size in enumerate(self.shape)]
-            return shapes.bcoo_broadcast_in_dim(out, shape=shape, broadcast_dimensions=places)
+            return bcoo_broadcast_in_dim(out, shape=shape, broadcast_dimensions=places)
         return out if out.ndim else out.todense()
 
     def sort_indices(self) -> BCOO:
         """The same array with its elements sorted by their indices."""
-        return storage.bcoo_sort_indices(self)
+        return bcoo_sort_indices(self)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
         """The same array with its indices sorted and unique; see `bcoo_sum_duplicates`.
@@ -166,16 +176,16 @@ class BCOO(Coordinates):
           nse: the number of elements that the result stores; all if None.
           remove_zeros: whether to drop elements that are 0.
         """
-        return storage.without_duplicates("BCOO.sum_duplicates", self, nse, remove_zeros)
+        return without_duplicates("BCOO.sum_duplicates", self, nse, remove_zeros)
 
     def update_layout(
         self, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
     ) -> BCOO:
         """The same array with other numbers of batch and dense dimensions; see `bcoo_update_layout`."""
-        return storage.bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
+        return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
     def __getitem__(self, index: Any) -> BCOO:
-        return slices.indexed(self, index)
+        return indexed(self, index)
 
     def __iter__(self) -> Iterator[BCOO]:
         return iter([self[i] for i in range(len(self))])
@@ -187,24 +197,24 @@ class BCOO(Coordinates):
         return self.remade(-self.data)
 
     def __abs__(self) -> BCOO:
-        mat = storage.with_unique_indices(self)
+        mat = with_unique_indices(self)
         return mat.remade(abs(mat.data))
 
     def __add__(self, other: Any) -> Any:
-        return products.added(self, other, 1)
+        return added(self, other, 1)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return products.added(self, other, -1)
+        return added(self, other, -1)
 
     def __rsub__(self, other: Any) -> Any:
-        return products.added(-self, other, 1)
+        return added(-self, other, 1)
 
     def __mul__(self, other: Any) -> BCOO:
         if isinstance(other, Coordinates):
-            return products.bcoo_multiply_sparse(self, other)
-        return self.remade(products.bcoo_multiply_dense(self, other))
+            return bcoo_multiply_sparse(self, other)
+        return self.remade(bcoo_multiply_dense(self, other))
 
     __rmul__ = __mul__
 
@@ -213,7 +223,7 @@ class BCOO(Coordinates):
             raise NotImplementedError(f"divide: a divisor must be dense, got {other!r}; use its .todense()")
         if is_single(other):
             return self.remade(self.data / other)
-        return self.remade(products.bcoo_multiply_dense(self, 1 / as_array("divide", "the divisor", other)))
+        return self.remade(bcoo_multiply_dense(self, 1 / as_array("divide", "the divisor", other)))
 
     def __rtruediv__(self, other: Any) -> Any:
         raise NotImplementedError(f"divide: a divisor must be dense, got {self!r}; use its .todense()")
@@ -223,14 +233,14 @@ class BCOO(Coordinates):
             raise NotImplementedError(
                 f"power: the exponent of {self!r} must be a positive int, got {other!r}; use .todense()"
             )
-        mat = storage.with_unique_indices(self)
+        mat = with_unique_indices(self)
         return mat.remade(mat.data**other)
 
     def __matmul__(self, other: Any) -> Any:
-        return products.matmul(self, other)
+        return matmul(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return products.matmul(other, self)
+        return matmul(other, self)
 
     def __eq__(self, other: object) -> Any:
         raise NotImplementedError(f"equal: the result for {self!r} is dense; compare the dense arrays, .todense()")
@@ -260,5 +270,5 @@ def bcoo_fromdense(
       TypeError: `mat` is not an array, or a number is not an integer.
       ValueError: a number is out of range, or `nse` is None and `mat` is traced.
     """
-    parts = storage.parts_of_dense("bcoo_fromdense", mat, nse, n_batch, n_dense, index_dtype)
+    parts = parts_of_dense("bcoo_fromdense", mat, nse, n_batch, n_dense, index_dtype)
     return BCOO(parts, shape=np.shape(mat), indices_sorted=True, unique_indices=True)

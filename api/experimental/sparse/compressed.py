@@ -9,7 +9,6 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax import tree_util
-from primax.experimental.sparse import products, shapes, storage
 from primax.experimental.sparse.arrays import BCOO, bcoo_fromdense
 from primax.experimental.sparse.coordinates import (
     Coordinates,
@@ -23,6 +22,9 @@ from primax.experimental.sparse.coordinates import (
     shape_of,
     with_full_batch,
 )
+from primax.experimental.sparse.products import bcoo_dot_general, matmul
+from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
+from primax.experimental.sparse.storage import bcoo_sort_indices, without_duplicates
 from primax.extend.api_util import numpy_dtype, sequence
 from primax.extend.core import Array
 from primax.plugins.sparse import row_numbers, row_starts, taken, within
@@ -144,7 +146,7 @@ class BCSR(JAXSparse):
 
         _check_matrix("BCSR.from_bcoo", "arr", arr)
         indices = over_batch(counted_from_the_front, arr.n_batch)(arr.indices)
-        return compressed(storage.bcoo_sort_indices(arr.remade(arr.data, indices, unique_indices=arr.unique_indices)))
+        return compressed(bcoo_sort_indices(arr.remade(arr.data, indices, unique_indices=arr.unique_indices)))
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
@@ -185,7 +187,7 @@ class BCSR(JAXSparse):
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """The same array with the indices of each row sorted and unique; see `BCOO.sum_duplicates`."""
-        return compressed(storage.without_duplicates("BCSR.sum_duplicates", self.to_bcoo(), nse, remove_zeros))
+        return compressed(without_duplicates("BCSR.sum_duplicates", self.to_bcoo(), nse, remove_zeros))
 
     def transpose(self, *axes: Any) -> Any:
         """Raise an error: columns would become rows.
@@ -209,10 +211,10 @@ class BCSR(JAXSparse):
         raise NotImplementedError(f"BCSR.sum: {self!r} has no sums; use .to_bcoo().sum()")
 
     def __matmul__(self, other: Any) -> Any:
-        return products.matmul(self, other)
+        return matmul(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return products.matmul(other, self)
+        return matmul(other, self)
 
     __eq__ = refused("equal")
     __ne__ = refused("not_equal")
@@ -378,7 +380,7 @@ def bcsr_dot_general(
       ValueError: the dimensions do not fit.
       NotImplementedError: see `bcoo_dot_general`.
     """
-    return products.bcoo_dot_general(
+    return bcoo_dot_general(
         lhs,
         rhs,
         dimension_numbers=dimension_numbers,
@@ -405,7 +407,7 @@ def bcsr_broadcast_in_dim(
       NotImplementedError: elements would be repeated along a sparse dimension, or `sharding` is not None.
     """
     _check_bcsr("bcsr_broadcast_in_dim", "mat", mat)
-    out = shapes.bcoo_broadcast_in_dim(
+    out = bcoo_broadcast_in_dim(
         mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=sharding
     )
     _check_matrix("bcsr_broadcast_in_dim", "the result", out)
@@ -429,7 +431,7 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     arrays = sequence("bcsr_concatenate", "operands", operands)
     for i, each in enumerate(arrays):
         _check_bcsr("bcsr_concatenate", f"operands[{i}]", each)
-    return BCSR.from_bcoo(shapes.bcoo_concatenate([each.to_bcoo() for each in arrays], dimension=dimension))
+    return BCSR.from_bcoo(bcoo_concatenate([each.to_bcoo() for each in arrays], dimension=dimension))
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from primax import numpy as pnp
-from primax.experimental.sparse import products
 from primax.experimental.sparse.arrays import BCOO
 from primax.experimental.sparse.coordinates import JAXSparse, as_array, check_index_dtype, shape_of
+from primax.experimental.sparse.products import matmul
 from primax.extend.api_util import integer, numpy_dtype, sequence
 from primax.extend.core import get_aval
 from primax.plugins.sparse import Layout
@@ -116,10 +116,10 @@ class Matrix(JAXSparse):
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, JAXSparse):
-            return products.matmul(self, other)
+            return matmul(self, other)
         x = as_array("matmul", "rhs", other)
         if x.ndim not in (1, 2):
-            return products.matmul(self, x)
+            return matmul(self, x)
         dtype = pnp.result_type(self.data, x)
         if dtype == self.dtype:
             return self._times(x.astype(dtype))
@@ -127,7 +127,7 @@ class Matrix(JAXSparse):
         return type(self).tree_unflatten(aux, (data.astype(dtype), *others))._times(x.astype(dtype))
 
     def __rmatmul__(self, other: Any) -> Any:
-        return products.matmul(other, self)
+        return matmul(other, self)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any, Any], dict[str, Any]]:
         """The arrays as leaves, and the static data."""

@@ -9,9 +9,18 @@ import numpy as np
 
 import primax as px
 from primax import tree_util
-from primax.experimental.sparse import products, shapes, slices
 from primax.experimental.sparse.arrays import BCOO
 from primax.experimental.sparse.coordinates import JAXSparse, operand
+from primax.experimental.sparse.products import added, bcoo_dot_general
+from primax.experimental.sparse.shapes import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
+    bcoo_reduce_sum,
+    bcoo_reshape,
+    bcoo_squeeze,
+    bcoo_transpose,
+)
+from primax.experimental.sparse.slices import bcoo_dynamic_slice, bcoo_rev, bcoo_slice
 from primax.experimental.sparse.storage import with_unique_indices
 from primax.extend import Interpreter, replay
 from primax.extend.api_util import check_function, wraps
@@ -89,14 +98,14 @@ def _share_indices(x: Any, y: Any) -> bool:
 def _sum(self: _Sparsify, eqn: JaxprEqn, x: Any, y: Any) -> Any:
     if _share_indices(x, y):
         return x.remade(x.data + y.data)
-    return products.added(x, y, 1) if isinstance(x, BCOO) else products.added(y, x, 1)
+    return added(x, y, 1) if isinstance(x, BCOO) else added(y, x, 1)
 
 
 @_Sparsify.rule(prim.sub_p)
 def _difference(self: _Sparsify, eqn: JaxprEqn, x: Any, y: Any) -> Any:
     if _share_indices(x, y):
         return x.remade(x.data - y.data)
-    return products.added(x, y, -1) if isinstance(x, BCOO) else products.added(-y, x, 1)
+    return added(x, y, -1) if isinstance(x, BCOO) else added(-y, x, 1)
 
 
 @_Sparsify.rule(prim.mul_p)
@@ -113,12 +122,12 @@ def _quotient(self: _Sparsify, eqn: JaxprEqn, x: Any, y: Any) -> Any:
 
 @_Sparsify.rule(prim.dot_general_p)
 def _dot(self: _Sparsify, eqn: JaxprEqn, x: Any, y: Any) -> Any:
-    return products.bcoo_dot_general(x, y, **eqn.params)
+    return bcoo_dot_general(x, y, **eqn.params)
 
 
 @_Sparsify.rule(prim.reduce_sum_p)
 def _reduced(self: _Sparsify, eqn: JaxprEqn, mat: BCOO) -> Any:
-    out = shapes.bcoo_reduce_sum(mat, axes=eqn.params["axes"])
+    out = bcoo_reduce_sum(mat, axes=eqn.params["axes"])
     return out if out.ndim else out.todense()
 
 
@@ -126,12 +135,12 @@ def _reduced(self: _Sparsify, eqn: JaxprEqn, mat: BCOO) -> Any:
 def _joined(self: _Sparsify, eqn: JaxprEqn, *operands: Any) -> Any:
     if not all(isinstance(each, BCOO) for each in operands):
         raise NotImplementedError(f"sparsify: concatenate wants sparse arrays only, or dense ones only, got {operands}")
-    return shapes.bcoo_concatenate(operands, **eqn.params)
+    return bcoo_concatenate(operands, **eqn.params)
 
 
 @_Sparsify.rule(prim.dynamic_slice_p)
 def _moving_slice(self: _Sparsify, eqn: JaxprEqn, mat: Any, *starts: Any) -> Any:
-    return slices.bcoo_dynamic_slice(mat, starts, **eqn.params)
+    return bcoo_dynamic_slice(mat, starts, **eqn.params)
 
 
 def _by(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,12 +149,12 @@ def _by(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _primitive, _function in (
-    (prim.broadcast_in_dim_p, shapes.bcoo_broadcast_in_dim),
-    (prim.reshape_p, shapes.bcoo_reshape),
-    (prim.rev_p, slices.bcoo_rev),
-    (prim.slice_p, slices.bcoo_slice),
-    (prim.squeeze_p, shapes.bcoo_squeeze),
-    (prim.transpose_p, shapes.bcoo_transpose),
+    (prim.broadcast_in_dim_p, bcoo_broadcast_in_dim),
+    (prim.reshape_p, bcoo_reshape),
+    (prim.rev_p, bcoo_rev),
+    (prim.slice_p, bcoo_slice),
+    (prim.squeeze_p, bcoo_squeeze),
+    (prim.transpose_p, bcoo_transpose),
 ):
     _Sparsify.rule(_primitive)(_by(_function))
 
