@@ -344,4 +344,14 @@ def test_a_cycle_is_found_through_names_and_packages() -> None:
         *imports_of("import primax.core.a", "core/c.py"),
         *imports_of("from primax.core.a import name", "core/__init__.py"),
     ]
-    assert _cycles(_graph(imports, files)) == [["primax.core.a", "primax.core.b", "primax.core.c"]]
+    assert _cycles(_graph(imports[:-1], files)) == [["primax.core.a", "primax.core.b", "primax.core.c"]]
+    assert _cycles(_graph(imports[3:], files)) == []
+
+
+def test_a_module_that_waits_for_the_package_which_imports_it_is_a_cycle() -> None:
+    files = ["core/__init__.py", "core/a.py", "core/b.py"]
+    package = imports_of("from primax.core import a, b", "core/__init__.py")
+    waiting = imports_of("from primax.core import b", "core/a.py")
+    naming = imports_of("from primax.core.b import name", "core/a.py")
+    assert _cycles(_graph([*package, *waiting], files)) == [["primax.core", "primax.core.a"]]
+    assert _cycles(_graph([*package, *naming], files)) == []

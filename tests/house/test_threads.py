@@ -40,3 +40,63 @@ def test_threads_may_be_the_first_to_name_functions_of_primax(order: int) -> Non
         [sys.executable, "-c", _PROGRAM, str(order)], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+_HALF_IMPORTED = """
+import sys, threading
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+import primax
+
+package, pause, module = sys.argv[1:]
+half, failures = threading.Event(), []
+
+class Pause(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == pause and threading.current_thread() is first:
+            half.set()
+            second.join(0.3)  # it ends, or it waits for what this thread imports
+
+def load(name):
+    try:
+        import_module(name)
+    except BaseException as error:
+        failures.append((name, error))
+
+def load_after_half():
+    assert half.wait(60)
+    load(module)
+
+sys.meta_path.insert(0, Pause())
+first = threading.Thread(target=load, args=(package,))
+second = threading.Thread(target=load_after_half)
+first.start()
+second.start()
+first.join()
+second.join()
+assert half.is_set() and not failures, failures
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "pause", "module"),
+    [
+        ("primax.numpy", "primax.numpy.creation", "primax.numpy.operators"),
+        ("primax.numpy", "primax.numpy.creation", "primax.numpy.padding"),
+        ("primax.numpy", "primax.numpy.creation", "primax.numpy.triangles"),
+        ("primax.numpy", "primax.numpy.creation", "primax.random"),
+        ("primax.experimental.sparse", "primax.experimental.sparse.products", "primax.experimental.sparse.transform"),
+        ("primax.extend.testing", "primax.extend.testing.types", "primax.extend.testing.runner"),
+    ],
+)
+def test_a_module_is_imported_while_another_thread_is_half_way_through_its_package(
+    package: str, pause: str, module: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _HALF_IMPORTED, package, pause, module],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
