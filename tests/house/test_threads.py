@@ -70,8 +70,8 @@ def load_after_half():
 sys.meta_path.insert(0, Pause())
 first = threading.Thread(target=load, args=(package,))
 second = threading.Thread(target=load_after_half)
+second.start()  # it waits for `half`
 first.start()
-second.start()
 first.join()
 second.join()
 assert half.is_set() and not failures, failures
