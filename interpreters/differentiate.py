@@ -167,6 +167,8 @@ def _differentiated(
         flat = [from_host(x) for x in flat]
     flat_fun = FlatFunction(what, fun, in_tree, has_aux)
     outs, tape = linearize_flat(flat_fun, flat)
+    if derivative is Pushforward:
+        tape.drop_unused()
     function = derivative(tape, in_tree, avals, flat_fun.out_tree, [get_aval(x) for x in outs])
     function.inputs = tuple(map(id, flat))
     out = tree.unflatten(flat_fun.out_tree, outs)

@@ -9,6 +9,7 @@ from primax.core import config, rules
 from primax.core._jaxlib import Traceback
 from primax.core.array import HOST_VALUES, array_of
 from primax.core.avals import get_aval
+from primax.core.effects import Effects
 from primax.core.exact import params_key
 from primax.core.jaxpr import JaxprEqn, Literal
 from primax.core.source_info import scoped, use
@@ -18,6 +19,7 @@ from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.partial_eval import split_call
 from primax.interpreters.rule_results import ExternalRules, apply_rule
 from primax.interpreters.staging import StagingTrace
+from primax.interpreters.tangents import Zero
 
 __all__ = ["LinearTrace", "LinearTracer", "TapeEqn", "has_external_transpose", "is_staged"]
 
@@ -50,6 +52,11 @@ class TapeEqn:
         self.outs = outs
         self.params = params
         self.source_info = source_info
+
+    def effects(self) -> Effects:
+        """The effects of the operation."""
+        avals = tuple([x.aval if isinstance(x, Tracer | Zero) else get_aval(x) for x in self.args])
+        return self.primitive.result_types(avals, self.params)[1]  # type: ignore[no-any-return]
 
 
 class LinearTrace(Trace):

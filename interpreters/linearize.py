@@ -75,6 +75,17 @@ class Tape:
             here.source = before
         return [env[x.index] if trace.is_linear(x) else x for x in self.outs]
 
+    def drop_unused(self) -> None:
+        """Remove the operations that no output needs. Operations with effects stay. `transpose` skips them anyway."""
+        trace = self.trace
+        needed = {x.index for x in self.outs if trace.is_linear(x)}
+        kept: list[TapeEqn] = []
+        for eqn in reversed(trace.eqns):
+            if any(x.index in needed for x in eqn.outs) or eqn.effects():
+                needed.update(x.index for x in eqn.args if type(x) is LinearTracer and x._trace is trace)
+                kept.append(eqn)
+        trace.eqns = kept[::-1]
+
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """Apply the transposed function, under the current trace: one cotangent or `Zero` per input."""
         return backward(self.trace, self.outs, cotangents)

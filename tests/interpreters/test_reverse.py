@@ -323,3 +323,46 @@ def test_transformations_refuse_what_returns_no_arrays(transform):
         transform(staticmethod(lambda x: x))
     with pytest.raises(TypeError, match="fun must be callable, got <property"):
         transform(property(lambda self: 1))
+
+
+def test_linearize_drops_operations_that_no_output_needs() -> None:
+    @px.custom_vjp
+    def twice(x):
+        return x * 2
+
+    twice.defvjp(lambda x: (twice(x), None), lambda _, g: (g * 2,))
+
+    def fun(x):
+        twice(x)  # it has no forward-mode derivative
+        lax.cos(lax.sin(x))
+        return x * 3
+
+    _, f_lin = px.linearize(fun, 2.0)
+    assert float(f_lin(1.0)) == 3.0
+    assert len(px.make_jaxpr(f_lin)(1.0).eqns) == 1
+    assert float(px.jit(lambda x: px.linearize(fun, x)[1](1.0))(2.0)) == 3.0
+    _, f_lin = px.linearize(twice, 2.0)
+    with pytest.raises(TypeError, match="no forward-mode derivative"):
+        f_lin(1.0)
+
+
+def test_linearize_keeps_unused_operations_with_effects() -> None:
+    seen = []
+
+    @px.custom_jvp
+    def watched(x):
+        return x
+
+    @watched.defjvp
+    def watched_jvp(primals, tangents):
+        px.debug.callback(lambda t: seen.append(float(t)), tangents[0])
+        return primals[0], tangents[0]
+
+    def fun(x):
+        watched(x)
+        return x * 3
+
+    _, f_lin = px.linearize(fun, 2.0)
+    assert float(f_lin(5.0)) == 3.0 * 5.0
+    px.effects_barrier()
+    assert seen == [5.0]
