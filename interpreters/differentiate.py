@@ -15,7 +15,7 @@ from primax.core.trace import Tracer
 from primax.core.variance import vary_like
 from primax.interpreters.derivative import Derivative, Pullback, Pushforward, pull_back
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.linearize import linear_tape, linearize_flat
+from primax.interpreters.linearize import drop_unused, linear_tape, linearize_flat
 from primax.interpreters.signature import (
     argument_positions,
     avals_of,
@@ -168,7 +168,7 @@ def _differentiated(
     flat_fun = FlatFunction(what, fun, in_tree, has_aux)
     outs, tape = linearize_flat(flat_fun, flat)
     if derivative is Pushforward:
-        tape.drop_unused()
+        drop_unused(tape)
     function = derivative(tape, in_tree, avals, flat_fun.out_tree, [get_aval(x) for x in outs])
     function.inputs = tuple(map(id, flat))
     out = tree.unflatten(flat_fun.out_tree, outs)

@@ -21,7 +21,7 @@ from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
-__all__ = ["Tape", "linear_tape", "linearize_flat", "transpose_jaxpr"]
+__all__ = ["Tape", "drop_unused", "linear_tape", "linearize_flat", "transpose_jaxpr"]
 
 
 class _Place:
@@ -74,17 +74,6 @@ class Tape:
         finally:
             here.source = before
         return [env[x.index] if trace.is_linear(x) else x for x in self.outs]
-
-    def drop_unused(self) -> None:
-        """Remove the operations that no output needs. Operations with effects stay. `transpose` skips them anyway."""
-        trace = self.trace
-        needed = {x.index for x in self.outs if trace.is_linear(x)}
-        kept: list[TapeEqn] = []
-        for eqn in reversed(trace.eqns):
-            if any(x.index in needed for x in eqn.outs) or eqn.effects():
-                needed.update(x.index for x in eqn.args if type(x) is LinearTracer and x._trace is trace)
-                kept.append(eqn)
-        trace.eqns = kept[::-1]
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """Apply the transposed function, under the current trace: one cotangent or `Zero` per input."""
@@ -174,6 +163,21 @@ def linearize_flat(
         if trace.is_linear(x):
             raise escaped(x)
     return outs, Tape(trace, out_tangents)
+
+
+def drop_unused(tape: Tape) -> None:
+    """Remove the operations of the tape that no output needs. Operations with effects stay.
+
+    `Tape.transpose` skips the others anyway.
+    """
+    trace = tape.trace
+    needed = {x.index for x in tape.outs if trace.is_linear(x)}
+    kept: list[TapeEqn] = []
+    for eqn in reversed(trace.eqns):
+        if any(x.index in needed for x in eqn.outs) or eqn.effects():
+            needed.update(x.index for x in eqn.args if type(x) is LinearTracer and x._trace is trace)
+            kept.append(eqn)
+    trace.eqns = kept[::-1]
 
 
 def linear_tape(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any]) -> Tape:
