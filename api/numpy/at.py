@@ -13,7 +13,7 @@ from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval, tre
 from primax.numpy.brackets import Index, read_entries, resolve
 from primax.numpy.creation import asarray, constant, ones_like, values_of
 from primax.numpy.division import power
-from primax.numpy.dslice import is_sliced, with_positions
+from primax.numpy.dslice import first_part, is_sliced, read_part, write_part
 from primax.numpy.indexing import indexed_shape, nearest, read
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert, joint_shape
 from primax.numpy.ufuncs import divide
@@ -125,8 +125,10 @@ class Reference:
             x = forgotten(x)
             entries = tree.tree_map(lambda i: forgotten(i) if isinstance(i, Array) else i, entries)
         found = _PROMISE if mode is None else GatherScatterMode.from_any(mode)
-        if is_sliced(entries):
-            entries = with_positions(get_aval(x).shape, entries, found)
+        while is_sliced(entries):
+            sliced, entries = first_part(get_aval(x).shape, entries, wrap_negative_indices)
+            if sliced:
+                x = read_part(x, *sliced, _CLIP if found is _PROMISE else found, fill_value)
         index = resolve(get_aval(x).shape, read_entries(entries))
         out = read(x, index, found, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
         return out if out_sharding is None else resharded("at[...].get", out, out_sharding)
@@ -180,14 +182,16 @@ class Reference:
     def apply(self, func: Callable[[Any], Any], **options: Unpack[Options]) -> Array:
         """A copy with a function applied to elements: `func.at(x, index)`, once for each occurrence in the index.
 
-        func: a function of a scalar that returns a scalar of the same dtype.
-          options: see the class.
+        Args:
+          func: a function of a scalar that returns a scalar of the same dtype.
           options: see the class.
 
         >>> import primax as px
         >>> px.numpy.arange(3.0).at[px.numpy.array([2, 2])].apply(lambda x: x * x)
         Array([ 0.,  1., 16.], dtype=float32)
         """
+        if is_sliced(self.index):
+            return _in_part(self, lambda inner: inner.apply(func, **options), **options)
         x, index, mode, unique, in_order, wrap = _target(self, **options)
         if 0 in indexed_shape(index):
             return x
@@ -220,10 +224,7 @@ def _target(
     x = reference.array
     shape = get_aval(x).shape
     found = GatherScatterMode.from_any(mode)
-    entries = reference.index
-    if is_sliced(entries):
-        entries = with_positions(shape, entries, found)
-    index = resolve(shape, read_entries(entries))
+    index = resolve(shape, read_entries(reference.index))
     for axis, (entry, size) in enumerate(zip(index.axes, index.shape, strict=True)):
         if not size and type(entry) is not tuple and (type(entry) is int or get_aval(entry).size):
             raise IndexError(
@@ -236,7 +237,19 @@ def _in_shape(x: Any, shape: tuple[int, ...]) -> Array:
     return x if get_aval(x).shape == shape else reshape_p.bind(x, new_sizes=shape, dimensions=None)
 
 
+def _in_part(reference: Reference, update: Callable[[Reference], Array], **options: Unpack[Options]) -> Array:
+    """An update whose index has a part that `ds` made: the part is read, updated and written back."""
+    x = reference.array
+    sliced, index = first_part(get_aval(x).shape, reference.index, options.get("wrap_negative_indices", True))
+    if not sliced:
+        return update(Reference(x, index))
+    mode = GatherScatterMode.from_any(options.get("mode"))
+    return write_part(x, update(Reference(read_part(x, *sliced, _CLIP), index)), *sliced, mode)
+
+
 def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[Options]) -> Array:
+    if is_sliced(reference.index):
+        return _in_part(reference, lambda inner: _write(inner, primitive, values, **options), **options)
     x, index, mode, unique, in_order, wrap = _target(reference, **options)
     aval = get_aval(x)
     if dtypes.is_bool(aval.dtype):

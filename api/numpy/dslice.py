@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import aval_of, read_size
-from primax.extend.core import Tracer, dtypes, get_aval, tree
+from primax.extend.arguments import index_dtype
+from primax.extend.core import Array, Tracer, dtypes, get_aval, tree
 from primax.numpy.brackets import expanded, read_entries
-from primax.plugins.arithmetic import add, clamp
-from primax.plugins.bitwise import bitwise_and
-from primax.plugins.comparison import ge, le
-from primax.plugins.indexing import GatherScatterMode, dynamic_slice
+from primax.plugins.arithmetic import add
+from primax.plugins.indexing import GatherDimensionNumbers, GatherScatterMode, dynamic_slice, gather, scatter
+from primax.plugins.indexing.dimensions import as_scatter
 from primax.plugins.indexing.positions import from_the_end
-from primax.plugins.structural import convert_element_type, full_like, select
+from primax.plugins.structural import convert_element_type, reshape
 
-__all__ = ["Slice", "cut", "ds", "dslice", "is_sliced", "with_positions"]
+__all__ = ["Slice", "cut", "ds", "dslice", "first_part", "is_sliced", "read_part", "write_part"]
 
 _MISSING: Any = object()
 
@@ -42,17 +42,6 @@ class Slice:
         """The length of the range that the positions cover."""
         return (self.size - 1) * self.stride + 1 if self.size else 0
 
-    def known(self) -> slice | None:
-        """The slice with the same positions; None if the start is traced."""
-        start = self.start
-        if isinstance(start, Tracer):
-            if not start.is_concrete:
-                return None
-            start = start.concrete()
-        first = int(start)
-        end = first + self.span
-        return slice(first, None if first < 0 <= end else end, self.stride)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Slice) and _parts(self) == _parts(other)
 
@@ -70,9 +59,9 @@ tree.register_pytree_node(Slice, lambda part: ((part.start,), (part.size, part.s
 def ds(start: Any, size: Any = _MISSING, stride: int | None = None) -> Slice | slice:
     """An index of `size` elements from `start` on, which may be traced; the length of the result is known.
 
-    `ds(None)` is `:`, and `ds(n)` is `:n`. In `x[...]` a part that would extend beyond the axis is moved inside if its
-    start is traced, as in `lax.dynamic_slice`, and cut off if it is known. `x.at[...]` drops it, unless its mode says
-    otherwise.
+    `ds(None)` is `:`, and `ds(n)` is `:n`. In `x[...]` a part that would extend beyond the axis is moved inside, as in
+    `lax.dynamic_slice`. Updates by `x.at[...]` drop such a part, unless their mode says otherwise. If the stride is
+    above 1, each position is moved inside or dropped for itself.
 
     Args:
       start: an integer of rank 0; negative ones count from the end.
@@ -115,81 +104,123 @@ def is_sliced(index: Any) -> bool:
     return type(index) is Slice or (type(index) is tuple and Slice in map(type, index))
 
 
-def _placed(shape: tuple[int, ...], index: Any) -> tuple[list[Any], list[tuple[int, int, Slice]]]:
-    """The entries of an index, one for each axis; and the position, axis and part of each traced `Slice` in it.
+def _placed(shape: tuple[int, ...], index: Any, wrap: bool) -> tuple[list[Any], list[tuple[int, int, Slice]]]:
+    """The entries of an index, one for each axis; and the position, axis and part of each `Slice` in it.
 
-    Each traced `Slice` is replaced by a slice.
+    Each `Slice` is replaced by a slice. Those that are known to be in range are not returned.
+
+    Raises:
+      IndexError: a part is longer than its axis.
     """
-    entries = index if type(index) is tuple else (index,)
     found: dict[int, tuple[slice, Slice]] = {}
     read: list[Any] = []
-    for entry in entries:
+    for entry in index if type(index) is tuple else (index,):
         if type(entry) is Slice:
             _check_start(entry.start)  # a function of trees may have replaced it
-            part, entry = entry, entry.known()
-            if entry is None:
-                entry = slice(None, None, part.stride)
-                found[id(entry)] = entry, part
+            part, entry = entry, slice(None, None, entry.stride)
+            found[id(entry)] = entry, part
         read.append(entry)
-    within = expanded(shape, read_entries(tuple(read)))
+    entries = expanded(shape, read_entries(tuple(read)))
     parts: list[tuple[int, int, Slice]] = []
     axis = 0
-    for position, entry in enumerate(within):
+    for position, entry in enumerate(entries):
         if id(entry) in found:
-            parts.append((position, axis, found[id(entry)][1]))
+            part = found[id(entry)][1]
+            _check_span(part, axis, shape)
+            first = _first(part, shape[axis], wrap)
+            if type(first) is int and 0 <= first <= shape[axis] - part.span:
+                entries[position] = slice(first, first + part.span, part.stride)
+            else:
+                parts.append((position, axis, Slice(first, part.size, part.stride)))
         axis += entry is not None and type(entry) is not bool
-    return within, parts
+    return entries, parts
+
+
+def _first(part: Slice, size: int, wrap: bool) -> Any:
+    """The first position of a part, an int if it is known; ints far out of range become ones just out of range."""
+    start = part.start
+    if not isinstance(start, Tracer) or start.is_concrete:
+        first = int(start.concrete() if isinstance(start, Tracer) else start)
+        return max(-part.span - 1, min(size, first + size if wrap and first < 0 else first))
+    if dtypes.itemsize_bits(get_aval(start).dtype) < 32:
+        start = convert_element_type(start, np.int32)
+    return from_the_end(start, size) if wrap else start
 
 
 def cut(x: Any, index: Any) -> tuple[Any, tuple[Any, ...]]:
-    """An array after all traced parts of an index are read, and the index that remains."""
+    """An array after the parts in an index are read that may be out of range, and the index that remains.
+
+    These parts are moved into range; for a stride above 1 each position is.
+    """
     shape = get_aval(x).shape
-    entries, parts = _placed(shape, index)
+    entries, parts = _placed(shape, index, wrap=True)
     if parts:
         starts: list[Any] = [0] * len(shape)
         sizes = list(shape)
-        for _, axis, part in parts:
-            _check_span(part, axis, shape)
-            starts[axis] = part.start
-            sizes[axis] = part.span
-        x = dynamic_slice(x, starts, sizes)
+        for position, axis, part in parts:
+            if part.stride > 1:
+                x = read_part(x, axis, part, GatherScatterMode.CLIP)
+                entries[position] = slice(None)
+                sizes[axis] = part.size
+                continue
+            starts[axis] = max(part.start, 0) if type(part.start) is int else part.start
+            sizes[axis] = part.size
+        x = dynamic_slice(x, starts, sizes, allow_negative_indices=False)
     return x, tuple(entries)
 
 
-def with_positions(shape: tuple[int, ...], index: Any, mode: GatherScatterMode) -> tuple[Any, ...]:
-    """An index with an array of positions for a traced part.
+def first_part(shape: tuple[int, ...], index: Any, wrap: bool) -> tuple[tuple[int, Slice] | None, tuple[Any, ...]]:
+    """The first part in an index that may be out of range, with its axis; and the index of elements within the part.
 
-    A part that extends beyond its axis is moved inside for the modes that clip; otherwise all its positions are out of
-    range, or for a stride above 1 each that is.
+    Args:
+      shape: the shape of the array.
+      index: the index, of which `is_sliced` is true.
+      wrap: whether negative starts count from the end.
 
-    Raises:
-      IndexError: there are entries beside it that are not slices, None or Ellipsis.
+    Returns:
+      The axis and part, and the index; None and an index without parts if all parts are known to be in range. The start
+      of the part does not count from the end.
     """
-    entries, parts = _placed(shape, index)
+    entries, parts = _placed(shape, index, wrap)
     if not parts:
-        return tuple(entries)
-    ((position, axis, part), *others) = parts
-    if others or any(
-        i != position and entry is not None and type(entry) is not slice for i, entry in enumerate(entries)
-    ):
-        raise IndexError(
-            "x.at[...] takes a part with a traced start only beside slices, None and Ellipsis; "
-            "use lax.dynamic_update_slice for more of them"
-        )
-    _check_span(part, axis, shape)
-    size = shape[axis]
+        return None, tuple(entries)
+    (position, axis, part), *others = parts
+    for i, _, other in others:
+        entries[i] = other
+    entries[position] = slice(None)
+    return (axis, part), tuple(entries)
+
+
+def read_part(x: Any, axis: int, part: Slice, mode: GatherScatterMode, fill_value: Any = None) -> Array:
+    """A part of an array along an axis.
+
+    If it extends beyond the axis, the mode treats it as a whole, or for a stride above 1 each position.
+    """
+    numbers, starts = _windows(x, axis, part)
+    sizes = list(get_aval(x).shape)
+    sizes[axis] = part.size if part.stride == 1 else 1
+    return gather(x, starts, numbers, sizes, mode=mode, fill_value=fill_value, indices_are_sorted=True)
+
+
+def write_part(x: Any, values: Any, axis: int, part: Slice, mode: GatherScatterMode) -> Array:
+    """A copy of an array with a part along an axis replaced. Modes are as for `read_part`."""
+    numbers, starts = _windows(x, axis, part)
+    unique = part.stride == 1 or mode is not GatherScatterMode.CLIP
+    return scatter(x, starts, values, as_scatter(numbers), mode=mode, indices_are_sorted=True, unique_indices=unique)
+
+
+def _windows(x: Any, axis: int, part: Slice) -> tuple[GatherDimensionNumbers, Any]:
+    """The windows of a part, and their starts: one window, or for a stride above 1 one for each position."""
+    shape = get_aval(x).shape
+    axes = tuple(range(len(shape)))
     start = part.start
-    if dtypes.itemsize_bits(get_aval(start).dtype) < 32:
-        start = convert_element_type(start, np.int32)
-    start = from_the_end(start, size)
+    if type(start) is int:
+        start = index_dtype(shape[axis]).type(start)
+    if part.stride == 1:
+        return GatherDimensionNumbers(axes, (), (axis,)), reshape(start, (1,))
     dtype = get_aval(start).dtype
-    first, last = dtype.type(0), dtype.type(size - part.span)
-    if mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS):
-        start = clamp(first, start, last)
-    elif part.stride == 1:
-        start = select(bitwise_and(ge(start, first), le(start, last)), start, full_like(start, size))
-    entries[position] = add(start, np.arange(part.size, dtype=dtype) * dtype.type(part.stride))
-    return tuple(entries)
+    positions = add(start, np.arange(part.size, dtype=dtype) * dtype.type(part.stride))
+    return GatherDimensionNumbers(axes[:axis] + axes[axis + 1 :], (axis,), (axis,)), reshape(positions, (part.size, 1))
 
 
 def _check_span(part: Slice, axis: int, shape: tuple[int, ...]) -> None:
