@@ -6,13 +6,16 @@ import random
 from collections import Counter
 from contextlib import ExitStack
 
+import numpy as np
 import pytest
 
 import primax as px
 
 jax = pytest.importorskip("jax")
 
+from fuzz.programs import judge as judging  # noqa: E402
 from fuzz.programs.generate import random_program  # noqa: E402
+from fuzz.programs.judge import difference as difference_of  # noqa: E402
 from fuzz.programs.judge import judge  # noqa: E402
 from fuzz.programs.kind import HEADER, Programs, compact, repeated  # noqa: E402
 from fuzz.programs.shrinker import shrink  # noqa: E402
@@ -51,6 +54,23 @@ def tags_of(program):
 
 def test_a_seed_makes_one_program():
     assert source(random_program(5).block) == source(random_program(5).block) != source(random_program(6).block)
+
+
+def test_a_number_of_jax_with_a_dtype_is_a_number():
+    def constant(lib):
+        return lib.extend.core.jaxpr_as_fun(lib.make_jaxpr(lambda x: 2.0)(1.0))(1.0)
+
+    block = random_program(5).block
+    assert difference_of(block, "", constant(px), constant(jax)) is None
+    assert difference_of(block, "", [2], constant(jax)).sort == "type"
+
+
+def test_results_of_numpy_may_have_the_types_of_the_compiled_program_of_jax(monkeypatch):
+    block = random_program(5).block
+    found, eager = [np.ones(2, np.float32)], [np.ones(2, np.float16)]
+    for compiled, sort in ((jax.numpy.ones(2, "float32"), None), (jax.numpy.ones(2, "float16"), "type")):
+        monkeypatch.setattr(judging, "run_compiled", lambda *_, compiled=compiled: [compiled])
+        assert getattr(difference_of(block, "", found, eager), "sort", None) == sort
 
 
 def test_a_wrong_rule_is_found_and_the_program_has_a_few_lines(monkeypatch):
