@@ -11,6 +11,7 @@ from primax.extend.arguments import index_dtype
 from primax.extend.core import Array, Tracer, dtypes, get_aval, tree
 from primax.numpy.brackets import expanded, read_entries
 from primax.plugins.arithmetic import add
+from primax.plugins.arithmetic import min as min_
 from primax.plugins.indexing import GatherDimensionNumbers, GatherScatterMode, dynamic_slice, gather, scatter
 from primax.plugins.indexing.dimensions import as_scatter
 from primax.plugins.indexing.positions import from_the_end
@@ -131,7 +132,8 @@ def _placed(shape: tuple[int, ...], index: Any, wrap: bool) -> tuple[list[Any], 
             if type(first) is int and 0 <= first <= shape[axis] - part.span:
                 entries[position] = slice(first, first + part.span, part.stride)
             else:
-                parts.append((position, axis, Slice(first, part.size, part.stride)))
+                stride = part.stride if part.size > 1 else 1
+                parts.append((position, axis, Slice(first, part.size, stride)))
         axis += entry is not None and type(entry) is not bool
     return entries, parts
 
@@ -219,6 +221,7 @@ def _windows(x: Any, axis: int, part: Slice) -> tuple[GatherDimensionNumbers, An
     if part.stride == 1:
         return GatherDimensionNumbers(axes, (), (axis,)), reshape(start, (1,))
     dtype = get_aval(start).dtype
+    start = min_(start, dtype.type(shape[axis]))  # the positions from here on are out of range; they must not overflow
     positions = add(start, np.arange(part.size, dtype=dtype) * dtype.type(part.stride))
     return GatherDimensionNumbers(axes[:axis] + axes[axis + 1 :], (axis,), (axis,)), reshape(positions, (part.size, 1))
 

@@ -110,20 +110,54 @@ def test_updates_beside_other_entries(traced: bool, start: int, mode: str | None
         return px.jit(update)(start) if traced else update(start)
 
     for name, combine in _UPDATES:
-        if mode == "clip" and stride == 2 and len(set(positions)) < 2:
-            continue  # which value remains is not specified
         expected = x.copy()
         at = np.ix_(rows, positions[inside])
         expected[at] = combine(x[at], values[:, inside])
         found = with_start(
             lambda i, name=name: getattr(pnp.asarray(x).at[rows, px.ds(i, 2, stride)], name)(values, **options)
         )
+        if len(set(positions)) < 2:  # which value remains is not specified
+            expected[rows, positions[0]] = found[rows, positions[0]]
         np.testing.assert_allclose(found, expected, rtol=1e-6)
     expected = x.copy()
     expected[2, positions[inside]] *= 10
     found = with_start(lambda i: pnp.asarray(x).at[2, px.ds(i, 2, stride)].apply(lambda e: e * 10, **options))
-    if len(set(positions)) == 2:
-        np.testing.assert_array_equal(found, expected)
+    if len(set(positions)) < 2:
+        expected[2, positions[0]] = found[2, positions[0]]
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("start", [np.int32(2**31 - 1), np.uint32(2**32 - 1), np.uint8(255)])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_positions_do_not_overflow(start: Any, stride: int) -> None:
+    x = pnp.arange(6)
+    for run in (px.jit, lambda f: f):
+        np.testing.assert_array_equal(run(lambda i: x[px.ds(i, 2, stride)])(start), [4, 5] if stride == 1 else [5, 5])
+        np.testing.assert_array_equal(run(lambda i: x.at[px.ds(i, 2, stride)].set(-1))(start), x)
+        np.testing.assert_array_equal(
+            run(lambda i: x.at[px.ds(i, 2, stride)].set(-1, mode="clip"))(start),
+            [0, 1, 2, 3, -1, -1] if stride == 1 else [0, 1, 2, 3, 4, -1],
+        )
+
+
+def test_a_start_of_64_bits() -> None:
+    with px.enable_x64(True):
+        for start in (np.uint64(2**64 - 1), np.int64(2**63 - 1)):
+            for run in (px.jit, lambda f: f):
+                np.testing.assert_array_equal(run(lambda i: pnp.arange(6)[px.ds(i, 2, 2)])(start), [5, 5])
+                np.testing.assert_array_equal(run(lambda i: pnp.arange(6)[px.ds(i, 2)])(start), [4, 5])
+                np.testing.assert_array_equal(run(lambda i: pnp.arange(2).at[px.ds(i, 2)].set(7))(start), [0, 1])
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_empty_parts(stride: int) -> None:
+    for x in (pnp.zeros((0, 2)), pnp.ones((3, 2))):
+        for run in (px.jit, lambda f: f):
+            for start in (0, 3, 5, -9):
+                assert run(lambda i, x=x: x[px.ds(i, 0, stride)])(start).shape == (0, 2)
+                np.testing.assert_array_equal(run(lambda i, x=x: x.at[px.ds(i, 0, stride)].set(7))(start), x)
+    one = px.jit(lambda i: pnp.arange(3)[px.ds(i, 1, stride)])
+    np.testing.assert_array_equal(one(9), [2])
 
 
 def test_two_parts_are_updated_and_read_as_slices_are() -> None:
