@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from primax.core import _jaxlib
+from primax.core.thread import unusual
 from primax.extend.api_util import check_function, integer
 from primax.extend.backend import get_backend
 
@@ -41,6 +42,7 @@ ProfileEvent = _jaxlib.profile_data.ProfileEvent
 ProfileLine = _jaxlib.profile_data.ProfileLine
 ProfilePlane = _jaxlib.profile_data.ProfilePlane
 
+_PROFILE = "a profile"  # while one is recorded, jaxlib's dispatcher calls programs, and records their names
 _at_work: dict[str, Any] = {}  # the active server, and the session of `start_trace`
 
 
@@ -151,6 +153,7 @@ class ProfileSession:
         self.profile_data: Any = None
         get_backend()
         self._session: Any = _jaxlib.profiler.ProfilerSession(profiler_options or ProfileOptions())
+        unusual.append(_PROFILE)
 
     def __enter__(self) -> ProfileSession:
         return self
@@ -168,6 +171,7 @@ class ProfileSession:
         if self._session is None:
             raise RuntimeError("ProfileSession.stop: the session must be at work, and it has ended")
         session, self._session = self._session, None
+        unusual.remove(_PROFILE)
         traced = session.stop()
         if self.log_dir is not None:
             session.export(traced, str(self.log_dir))

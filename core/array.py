@@ -7,6 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 from operator import attrgetter
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -48,9 +49,10 @@ class Array(Operand, metaclass=_ArrayType):
     versions can use `memoryview(numpy.asarray(x))`.
     """
 
-    __slots__ = ("__weakref__", "_b")
+    __slots__ = ("__weakref__", "_b", "_form")
 
     _b: Any
+    _form: Any  # set by the first call of a compiled program; see `primax.core.forms`
 
     def __init__(self, _b: Any) -> None:
         self._b = _b
@@ -159,7 +161,7 @@ class Array(Operand, metaclass=_ArrayType):
         if len(self._b._sharding._internal_device_list) == 1 and index in (0, -1):
             return self
         parts = constructor.parts(self._b)
-        self._b.is_shared = True  # including its parts, which no program may take as a donated buffer
+        mark_shared(self._b)  # including its parts, which no program may take as a donated buffer
         if not -len(parts) <= index < len(parts):
             raise IndexError(
                 f"addressable_data: index must be below {len(parts)}, the parts of the array, got index {index}"
@@ -177,7 +179,7 @@ class Array(Operand, metaclass=_ArrayType):
         sharding = self._b._sharding
         own = sharding.addressable_devices
         data = iter(constructor.parts(self._b))
-        self._b.is_shared = True
+        mark_shared(self._b)
         return [
             Shard(device, sharding, self.shape, Array(next(data)) if device in own else None)
             for device in _places(sharding, self.shape)
@@ -195,7 +197,13 @@ class Array(Operand, metaclass=_ArrayType):
         """Delete the array; reading it then raises an error. The buffer is freed when no computation or host view needs
         it."""
         if not self._b.is_deleted():
-            self._b = Gone(self._b, "was deleted (delete())")
+            self._let_go("was deleted (delete())")
+
+    def _let_go(self, fate: str) -> None:
+        """Drop the buffer; `fate` tells in messages what became of the array."""
+        gone = Gone(self._b, fate, getattr(self, "_form", None))
+        self._form = None
+        self._b = gone
 
     def is_deleted(self) -> bool:
         """Whether the buffer was donated or deleted."""
@@ -412,21 +420,37 @@ def _places(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[tuple[slic
     return found
 
 
+# Weak references to buffers that have several owners, such as constants of programs, by identity.
+_shared: dict[int, Any] = {}
+
+
+def mark_shared(b: Any) -> None:
+    """Record that a buffer has several owners; a donation copies it."""
+    key = id(b)
+    _shared[key] = ref(b, lambda _: _shared.pop(key, None))
+
+
+def has_owners(b: Any) -> bool:
+    """Whether a buffer has several owners."""
+    return id(b) in _shared
+
+
 class Gone:
     """Replaces the buffer of an array that was deleted or donated.
 
     jaxlib crashes if a program asks a deleted buffer for its platform, for example, or if one thread deletes a buffer
     while another thread calls a program with it. Therefore primax deletes no buffer: an array drops its reference.
-    jaxlib's dispatcher does not know this class, and leaves calls with such an array to Python.
+    Programs and jaxlib's dispatcher refuse objects of this class, which leaves calls with such an array to Python.
     """
 
     __slots__ = ("_committed", "_sharding", "aval", "fate")
 
-    def __init__(self, b: Any, fate: str) -> None:
-        self.aval = b.aval
+    def __init__(self, b: Any, fate: str, form: Any = None) -> None:
         self.fate = fate
-        self._sharding = b._sharding
-        self._committed = b._committed
+        if form is None:
+            self.aval, self._sharding, self._committed = b.aval, b._sharding, b._committed
+        else:  # the same, in less time
+            self.aval, self._sharding, self._committed = form.aval, form.sharding, form.committed
 
     def is_deleted(self) -> bool:
         return True

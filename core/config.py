@@ -87,22 +87,25 @@ enable_x64 = _switch(
     tracing=True,
 )
 disable_jit = _switch(
-    "disable_jit", "Run jitted functions, and the bodies of control flow, as ordinary Python.", tracing=True
+    "disable_jit",
+    "Run jitted functions, and the bodies of control flow, as ordinary Python.",
+    tracing=True,
+    examines=True,
 )
 debug_nans = _switch(
     "debug_nans",
     "Raise FloatingPointError where a nan is computed; a program that returns one is run again step by step.",
-    jit_key=True,
+    examines=True,
 )
 debug_infs = _switch(
     "debug_infs",
     "Raise FloatingPointError where an inf is computed; a program that returns one is run again step by step.",
-    jit_key=True,
+    examines=True,
 )
 debug_key_reuse = _switch(
     "debug_key_reuse",
     "Raise KeyReuseError where a random key is used twice; the message names both lines. Programs run slower.",
-    jit_key=True,
+    examines=True,
 )
 strict_plugins = _switch("strict_plugins", "Raise when a plugin fails to load, instead of a warning.")
 compilation_cache_dir = Option(
@@ -179,7 +182,7 @@ check_rules = _switch(
 no_tracing = _switch(
     "no_tracing", "Raise where a function would be traced, to check that all functions were compiled before."
 )
-no_execution = _switch("no_execution", "Raise where a compiled program would be run.", jit_key=True)
+no_execution = _switch("no_execution", "Raise where a compiled program would be run.", examines=True)
 explain_cache_misses = _switch(
     "explain_cache_misses",
     "Log one line whenever a jitted function is traced, with the differences from earlier calls.",

@@ -13,18 +13,20 @@ from typing import Any, TypeVar
 from primax.core._jaxlib import Config as _Cell
 from primax.core._jaxlib import config_unset, guard_lib
 from primax.core.option_kinds import Kind, choice
-from primax.core.thread import shared, thread
+from primax.core.thread import shared, thread, unusual
 
-__all__ = ["Context", "Guard", "Option", "options", "options_of_traces", "settle"]
+__all__ = ["Context", "Guard", "Option", "changed", "options", "options_of_traces", "settle"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PREFIX = "primax_"
 _OTHER_PREFIX = "jax_"  # the prefix of option names and environment variables in code for JAX
 _REQUIRED = object()
+_noting = threading.Lock()
 
 options: dict[str, Option] = {}
 options_of_traces: list[Option] = []
 contexts: list[Context] = []
+changed: list[Callable[[], None]] = []  # called after an option on which compiled programs depend has a new value
 
 
 class Option(_Cell):  # type: ignore[misc]
@@ -37,6 +39,7 @@ class Option(_Cell):  # type: ignore[misc]
         doc: one or two sentences for the listing.
         jit_key: True if a compiled program depends on the value.
         tracing: True if a trace, and so any compiled program, depends on the value.
+        examines: True if calls of compiled programs are examined while the value is not the default.
         shorthand: the value of `option()` with no argument; an option without one requires the argument.
         listed: False for a setting that users do not see.
     """
@@ -50,6 +53,7 @@ class Option(_Cell):  # type: ignore[misc]
         *,
         jit_key: bool = False,
         tracing: bool = False,
+        examines: bool = False,
         shorthand: Any = _REQUIRED,
         listed: bool = True,
     ):
@@ -66,14 +70,18 @@ class Option(_Cell):  # type: ignore[misc]
         if listed:
             options[name] = self
         self.tracing = tracing
+        self.examines = examines
+        self.of_programs = jit_key or tracing or examines
         super().__init__(
             f"{_PREFIX}{name}",
             self._from_environment() if listed else default,
-            include_in_jit_key=jit_key or tracing,
+            include_in_jit_key=self.of_programs,
             include_in_trace_context=tracing,
         )
         if tracing:
             self._join()
+        self._noted = False
+        self._note()
 
     def _join(self) -> None:
         """Add this option to those that traces depend on."""
@@ -119,6 +127,17 @@ class Option(_Cell):  # type: ignore[misc]
         self.set_global(value)
         if self.tracing:
             settle()
+        self._note()
+        if self.of_programs:
+            for listener in changed:
+                listener()
+
+    def _note(self) -> None:
+        """Record in `unusual` whether the value for the process requires that calls are examined."""
+        with _noting:
+            if self._noted is not (self.examines and self.get_global() != self.default):
+                (unusual.remove if self._noted else unusual.append)(self)
+                self._noted = not self._noted
 
     def set_here(self, value: Any) -> None:
         """Set the value for this thread.
@@ -126,7 +145,11 @@ class Option(_Cell):  # type: ignore[misc]
         Raises:
           ValueError: the option does not allow this value.
         """
-        self.set_local(self.validate(value))
+        before = self.get_local()
+        self.swap_local(self.validate(value))
+        for found, change in ((before, unusual.remove), (self.get_local(), unusual.append)):
+            if found is not config_unset and found is not self.default:
+                change(self)
         if self.tracing:
             _settle_for_thread()
 
@@ -171,7 +194,7 @@ class Guard(Option):
 
     def __init__(self, name: str, doc: str, *directions: str):
         self.directions = directions
-        super().__init__(name, None, choice(None, *_LEVELS), doc, jit_key=True)
+        super().__init__(name, None, choice(None, *_LEVELS), doc, examines=True)
         if self.value is not None:
             self.set_global(self.value)
 
@@ -213,6 +236,8 @@ class _Override:
         option = self._option
         previous = option.swap_local(self._value)
         self._previous.setdefault(threading.get_ident(), []).append(previous)
+        if option.of_programs:
+            unusual.append(option)
         if option.tracing:
             thread.here.config = _settled()
 
@@ -223,6 +248,8 @@ class _Override:
         option.set_local(stack.pop())
         if not stack:
             del self._previous[me]
+        if option.of_programs:
+            unusual.remove(option)
         if option.tracing:
             _settle_for_thread()
 

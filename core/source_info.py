@@ -218,7 +218,7 @@ def _name_of_callee(callee: FrameType) -> str:
     code, values = callee.f_code, callee.f_locals
     if "<locals>" in code.co_qualname:  # made by a factory, which has the name for its messages
         name = values.get("name", values.get("what"))
-    elif code.co_name in ("__call__", "miss", "miss_of_buffers", "miss_of_told_apart"):
+    elif code.co_name in ("__call__", "miss"):
         name = getattr(values.get("self"), "__name__", None) or getattr(values.get("self"), "name", None)
     elif code.co_qualname == "Primitive.bind":
         name = str(values.get("self"))

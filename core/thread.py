@@ -5,7 +5,16 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-__all__ = ["Here", "Thread", "shared", "thread"]
+__all__ = ["Here", "Thread", "shared", "thread", "tracing", "unusual"]
+
+
+# What keeps compiled programs from being called directly, in any thread: each override of an option, each option whose
+# value requires that calls are examined, axes along
+# which sums are pending, a profile that is recorded, and the fork of this process.
+unusual: list[Any] = []
+
+# One item for each thread that traces a function. While it is empty, `thread` need not be read, which takes long.
+tracing: list[None] = []
 
 
 class Here:
@@ -14,15 +23,18 @@ class Here:
     Attributes:
       source: a traceback that becomes the source of new equations; None for the line that makes them.
       config: the options that affect tracing, if the thread overrides any; otherwise those of `shared` apply.
+      opened: the mesh axes along which contractions leave their sums pending, in order; see `Thread.opened`.
     """
 
-    __slots__ = ("config", "source")
+    __slots__ = ("config", "opened", "source")
 
     config: Any
+    opened: tuple[Any, ...]
     source: Any
 
     def __init__(self) -> None:
         self.config = None
+        self.opened = ()
         self.source = None
 
 
@@ -53,7 +65,6 @@ class Thread(threading.local):
       scope_trace: the trace in which the innermost of these scopes began.
       attributes: attributes for XLA on the operations of new equations, by name.
       ended: the traces that have ended and were not examined yet, if `check_tracer_leaks` is on; weak references.
-      opened: the mesh axes along which contractions leave their sums pending, in order.
     """
 
     trace: Any = None
@@ -63,7 +74,6 @@ class Thread(threading.local):
     scope_trace: Any = None
     attributes: tuple[tuple[str, str], ...] = ()
     ended: tuple[Any, ...] = ()
-    opened: tuple[Any, ...] = ()
 
     def __init__(self) -> None:
         self.here = Here()
@@ -81,6 +91,17 @@ class Thread(threading.local):
     def config(self) -> Any:
         """The options that affect tracing, one object for equal values; see `primax.core.config`."""
         return self.here.config or shared.config
+
+    @property
+    def opened(self) -> tuple[Any, ...]:
+        """The mesh axes along which contractions leave their sums pending, in order."""
+        return self.here.opened
+
+    @opened.setter
+    def opened(self, axes: tuple[Any, ...]) -> None:
+        if bool(axes) is not bool(self.here.opened):
+            (unusual.append if axes else unusual.remove)("opened")
+        self.here.opened = axes
 
 
 thread = Thread()

@@ -26,7 +26,7 @@ from primax.core.errors import (
 from primax.core.operand import Operand
 from primax.core.rules import load_plugins
 from primax.core.source_info import user_frame
-from primax.core.thread import Thread, thread
+from primax.core.thread import Thread, thread, tracing
 
 __all__ = ["Trace", "Tracer", "current_trace", "encloses", "leakless", "set_current_trace", "thread"]
 
@@ -160,9 +160,18 @@ def enter(trace: Any) -> Any:
     """Make `trace` current and return the previous one; a call with that one undoes this."""
     before = thread.trace
     if before.tracing is not trace.tracing:
-        tracing_flag.swap_local(trace.tracing)
+        flag(trace.tracing)
     thread.trace = trace
     return before
+
+
+def flag(traces: bool) -> None:
+    """Record that this thread has begun or ceased to trace."""
+    tracing_flag.swap_local(traces)
+    if traces:
+        tracing.append(None)
+    else:
+        tracing.pop()
 
 
 def encloses(outer: Any, trace: Any) -> bool:

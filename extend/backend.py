@@ -18,12 +18,12 @@ from primax.interpreters.backend import (
     asked_transfer,
     compile_options,
     is_constant,
+    must_copy,
     of_parts,
     on_host,
     parts_of,
     put_value,
     refuse_buffers,
-    refuse_repeats,
     release,
     shared,
     spare,
@@ -43,8 +43,9 @@ from primax.interpreters.compile import (
     optimized_text,
     wait_for_effect,
 )
-from primax.interpreters.evaluate import call_error, fast_function, fast_path, first_call, leaves_tree
+from primax.interpreters.dispatch import TypedAsDispatched, fast_front, fast_function, fast_path
 from primax.interpreters.evaluate import clear_caches as clear_in_memory_compilation_cache
+from primax.interpreters.evaluate import first_call, leaves_tree
 from primax.interpreters.from_dlpack import from_dlpack
 from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.nonfinite import refuses_nonfinite
@@ -71,6 +72,7 @@ __all__ = [
     "Executable",
     "Program",
     "Site",
+    "TypedAsDispatched",
     "Unnamed",
     "artifact_text",
     "artifact_version",
@@ -78,7 +80,6 @@ __all__ = [
     "asked_transfer",
     "backend_xla_version",
     "backends",
-    "call_error",
     "choose_device",
     "choose_site",
     "clear_in_memory_compilation_cache",
@@ -89,6 +90,7 @@ __all__ = [
     "devices",
     "effects_barrier",
     "executable_for",
+    "fast_front",
     "fast_function",
     "fast_path",
     "first_call",
@@ -107,9 +109,9 @@ __all__ = [
     "local_devices",
     "lower",
     "module_text",
+    "must_copy",
     "names_of",
     "newest_version",
-    "of_buffers",
     "of_parts",
     "on_host",
     "one_device",
@@ -120,7 +122,6 @@ __all__ = [
     "process_index",
     "put_value",
     "refuse_buffers",
-    "refuse_repeats",
     "refuses_nonfinite",
     "register_backend_factory",
     "register_platform",
@@ -149,22 +150,6 @@ def host_value(x: Array) -> np.ndarray[Any, Any]:
     False
     """
     return x._host()
-
-
-def of_buffers(fast: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that passes the buffers of its arguments to a function of `fast_function`, if all of them are arrays.
-
-    jaxlib takes buffers in less time than arrays, which counts with many of them.
-
-    Args:
-      fast: what `fast_function` has returned; its `miss` is given buffers.
-    """
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        buffers = [x._b for x in args if type(x) is Array]
-        return fast(*(buffers if len(buffers) == len(args) else args), **kwargs)
-
-    return function
 
 
 def backends() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from math import prod
@@ -15,7 +15,7 @@ import numpy as np
 from primax.core import _jaxlib, fork
 from primax.core._jaxlib import ArrayImpl, DeviceList
 from primax.core.arguments import integer
-from primax.core.array import Array, Gone, constructor, deleted
+from primax.core.array import Array, Gone, constructor, deleted, has_owners, mark_shared
 from primax.core.avals import ShapedArray, ShapeDtypeStruct, get_aval, unwrap
 from primax.core.diagnostics import of_call
 from primax.core.dtypes import float0
@@ -24,6 +24,7 @@ from primax.core.extended import ExtendedArray, physical
 from primax.core.mesh import PartitionSpec
 from primax.core.option import Guard
 from primax.core.trace import Tracer, escaped
+from primax.core.tree import tree_leaves
 from primax.interpreters.platforms import default_device, joined
 from primax.interpreters.shardings import devices_of, on_one_device, placed, sharding_of
 
@@ -403,47 +404,57 @@ constructor.gather = _gather
 constructor.parts = parts_of
 
 
-def release(x: Any, name: str, passed: Any = None) -> None:
-    """Mark an argument as donated if the program has taken its buffer.
+def release(given: Sequence[Any], name: str, passed: Sequence[Any] | None = None) -> None:
+    """Mark donated arrays as gone if the program has taken their buffers.
 
     Args:
-      x: the argument.
+      given: the arguments that were donated.
       name: the name of the program.
-      passed: the array that was passed in its place, if there is one.
+      passed: the arrays that were passed in their place, if copies were.
     """
-    x, passed = physical(x), physical(x if passed is None else passed)
-    if type(x) is Array and type(x._b) is not Gone and passed._b.is_deleted():
-        x._b = Gone(x._b, f"was donated to {name} (donate_argnums)")
+    fate = f"was donated to {name} (donate_argnums)"
+    for x, taken in zip(given, given if passed is None else passed, strict=True):
+        if type(x) is ExtendedArray:
+            x, taken = x.base, taken.base
+        if type(x) is Array and type(x._b) is not Gone and taken._b.is_deleted():
+            x._let_go(fate)
 
 
 def is_constant(x: Any) -> bool:
     """Whether the buffer of an array is a constant of a compiled program, or is shared by another array."""
     x = physical(x)
-    return type(x) is Array and (hasattr(x._b, "is_constant") or hasattr(x._b, "is_shared"))
+    return type(x) is Array and has_owners(x._b)
 
 
 def shared(x: Array) -> Array:
     """Mark an array whose buffer is shared; a donation then copies it."""
-    x._b.is_shared = True
+    mark_shared(x._b)
     return x
 
 
-def refuse_repeats(name: str, given: Sequence[Any], leaves: Sequence[Any]) -> None:
-    """Raise an error for a donated array on several devices that is also another argument, for which jaxlib aborts.
+def must_copy(name: str, given: Iterable[Any], arguments: Any) -> bool:
+    """Whether a donated array must be copied first, since its buffer has several owners.
 
     Args:
       name: the name of the program.
-      given: the donated arguments.
-      leaves: all arguments.
+      given: the donated arguments, flat.
+      arguments: all arguments, a tree.
 
     Raises:
-      ValueError: there is such an array.
+      ValueError: an array on several devices is donated, and is another argument too, for which jaxlib aborts.
     """
-    several = {id(x._b) for x in map(physical, given) if type(x) is Array and not on_one_device(x._b._sharding)}
+    owned = several = False
+    for x in given:
+        if type(x) is ExtendedArray:
+            x = x.base
+        if type(x) is Array:
+            owned = owned or has_owners(x._b)
+            several = several or not on_one_device(x._b._sharding)
     if several:
-        counts = Counter(id(x._b) for x in map(physical, leaves) if type(x) is Array)
-        if any(counts[b] > 1 for b in several):
+        counts = Counter(id(x._b) for x in map(physical, tree_leaves(arguments)) if type(x) is Array)
+        if any(counts[id(x._b)] > 1 for x in map(physical, given) if type(x) is Array):
             raise _repeated(name)
+    return owned
 
 
 def _repeated(name: str) -> ValueError:

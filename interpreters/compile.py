@@ -16,7 +16,7 @@ import numpy as np
 
 from primax.core import _jaxlib, config, fork, log
 from primax.core._jaxlib import DeviceList, array_result_handler
-from primax.core.array import Array, deleted
+from primax.core.array import Array, deleted, mark_shared
 from primax.core.avals import abstract_token
 from primax.core.cache import Cache
 from primax.core.collector import sparing
@@ -93,7 +93,7 @@ class Executable:
         of_consts = const_shardings(closed, site)
         self.consts = [backend.to_buffer(x, s) for x, s in zip(closed.consts, of_consts, strict=True)]
         for b in self.consts:
-            b.is_constant = True
+            mark_shared(b)
         ins = site.ins or (site.replicated,) * len(self.kept)
         self.in_shardings = [*of_consts, *(s for s, kept in zip(ins, self.kept, strict=True) if kept)]
         self.out_shardings = _out_shardings(self.out_avals, site, xla, len(lowered.ordered_effects))

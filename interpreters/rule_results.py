@@ -9,11 +9,9 @@ from primax.core.cache import epoch
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.errors import RuleError
 from primax.core.source_info import is_internal
-from primax.core.trace import Tracer, thread, tracing_flag
+from primax.core.trace import Tracer, flag, thread
 
 __all__ = ["ExternalRules", "apply_rule", "call_rule", "not_array", "require_list", "stale", "type_of"]
-
-_swap_flag = tracing_flag.swap_local
 
 
 def type_of(table: Any, key: Any, x: Any) -> Any:
@@ -77,7 +75,7 @@ def call_rule(
     thread.trace = parent
     flagged = before.tracing
     if flagged is not parent.tracing:
-        _swap_flag(not flagged)
+        flag(not flagged)
     try:
         return rule(*args, **params)
     except Exception as error:
@@ -90,7 +88,7 @@ def call_rule(
             here.source = None
         thread.trace = before
         if flagged is not parent.tracing:
-            _swap_flag(flagged)
+            flag(flagged)
 
 
 def apply_rule(table: Any, primitive: Any, trace: Any, args: Any, params: dict[str, Any]) -> Any:

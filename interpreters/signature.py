@@ -199,9 +199,9 @@ class StaticArguments:
         return told, {name: Exact(x) if name in self.names else x for name, x in kwargs.items()} if kwargs else kwargs
 
     @staticmethod
-    def as_given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def as_given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The original arguments of a call, from the result of `told_apart`."""
-        return [x.value if type(x) is Exact else x for x in args], {
+        return tuple([x.value if type(x) is Exact else x for x in args]), {
             name: x.value if type(x) is Exact else x for name, x in kwargs.items()
         }
 

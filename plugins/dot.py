@@ -76,7 +76,7 @@ def dot_general(
     if out_sharding is not None:
         bind = functools.partial(dot_general, **params)
         return with_out_sharding("dot_general", bind, (lhs, rhs), out_sharding)
-    opened = core.thread.opened
+    opened = core.thread.here.opened
     if opened:
         params["open_axes"] = opened
     return dot_general_p.bind(lhs, rhs, **params)

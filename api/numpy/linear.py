@@ -125,7 +125,7 @@ def _dot(a: Any, b: Any, precision: Any = None, preferred_element_type: Any = No
 
 
 def _dot_general(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -> Array:
-    opened = thread.opened
+    opened = thread.here.opened
     return dot_general_p.bind(
         a,
         b,

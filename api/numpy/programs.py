@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from primax.core.thread import tracing, unusual
+from primax.extend import backend
 from primax.extend.core import Array, thread
 from primax.plugins.calls import jit
 
@@ -46,14 +48,17 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
         constants = names[static:] if isinstance(static, int) else tuple(static.split())
         arrays = tuple(i for i, name in enumerate(names[: code.co_argcount]) if name not in constants)
         more = code.co_flags & _TAKES_ANY_NUMBER
+        count = len(arrays)
         program: Any = None
 
         def serves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
             """Whether a program can take the arguments."""
+            if not kwargs and len(args) == 1 == count:
+                return type(args[0]) in _ARRAYS
             found = False
-            count = len(args)
-            for i in (*arrays, *range(code.co_argcount, count)) if more else arrays:
-                if i >= count:
+            given = len(args)
+            for i in (*arrays, *range(code.co_argcount, given)) if more else arrays:
+                if i >= given:
                     break
                 kind = type(args[i])
                 if kind in _ARRAYS:
@@ -67,24 +72,28 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
                     found = True
             return found
 
-        @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal program
-            tracing = thread.trace.tracing
-            if thread.opened or (tracing and named is None) or not (tracing or serves(args, kwargs)):
+            if (tracing or unusual) and (thread.here.opened or thread.trace.tracing):
+                if thread.here.opened or named is None:
+                    return function(*args, **kwargs)
+            elif not serves(args, kwargs):
                 return function(*args, **kwargs)
             if program is None:
-                function.__name__ = call.__name__  # a function may be named after its definition
+                function.__name__ = front.__name__  # a function may be named after its definition
                 program = jit(function, static_argnames=constants)
+                share(program)
             try:
                 # Here a list can only be a constant; calls without constants need not search for one.
-                if (kwargs or len(args) > len(arrays)) and list in map(type, (*args, *kwargs.values())):
+                if (kwargs or len(args) > count) and list in map(type, (*args, *kwargs.values())):
                     return program(*map(_hashable, args), **{name: _hashable(x) for name, x in kwargs.items()})
                 return program(*args, **kwargs)
             except Exception:
                 by_operations = function
             return by_operations(*args, **kwargs)
 
-        return call  # type: ignore[return-value]
+        positions = [i for i in range(code.co_argcount) if i not in arrays]
+        front, share = backend.fast_front(call, positions, constants)
+        return wraps(function)(front)  # type: ignore[return-value]
 
     return decorate

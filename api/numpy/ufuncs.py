@@ -113,17 +113,13 @@ def _unary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, t
     bind = primitive.bind
     rule = RULES.get(name)
     bind_complex = bind if rule is None else of_complex(primitive, rule)
-    taken = _FLOAT32 if to is None or to(_FLOAT32) == _FLOAT32 else None  # needs no conversion
 
     @one_program("")
-    def converted(x: Any) -> Array:
+    def function(x: Any, /) -> Array:
         aval = aval_of(name, x)
         if to is not None and to(aval.dtype) != aval.dtype:
             (x,) = promote(name, x, to=to)
         return bind_complex(x) if aval.dtype in _COMPLEX else bind(x)
-
-    def function(x: Any, /) -> Array:
-        return bind(x) if type(x) is Array and x.aval.dtype is taken else converted(x)
 
     return document(function, name, sentence, 1, kinds)
 

@@ -246,31 +246,9 @@ class Jitted:
         held = {id(x) for x in program.closed.consts}
         passed = [runtime.spare(x, id(x) in held) if gives else x for x, gives in zip(leaves, donated, strict=True)]
         results, fast = self.first_call(program, passed, donated)
-        copies = [(x, copy) for x, copy in zip(leaves, passed, strict=True) if copy is not x]
-        for x, copy in copies:
-            runtime.release(x, self.name, copy)
-        return results, None if copies else fast
-
-    @property
-    def special(self) -> bool:
-        """Whether some arguments are static or donated, or the device is given."""
-        return bool(
-            self.static.positions
-            or self.static.names
-            or self.donate.positions
-            or self.donate.names
-            or self.device
-            or self.spread
-        )
-
-    def miss_of_buffers(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """`miss` for functions whose positional arguments reach the dispatcher as buffers."""
-        return self.miss(*map(runtime.as_array, args), **kwargs)
-
-    def miss_of_told_apart(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """`miss` for functions whose static arguments reach the dispatcher in a form that it can compare."""
-        given, keywords = self.static.as_given(args, kwargs)
-        return self.miss(*given, **keywords)
+        copied = [i for i, x in enumerate(leaves) if passed[i] is not x]
+        runtime.release([leaves[i] for i in copied], self.name, [passed[i] for i in copied])
+        return results, None if copied else fast
 
     def staged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         """The first stage at which a program can be inspected."""
@@ -285,24 +263,9 @@ class Jitted:
     def given_away(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The leaves of the donated arguments."""
         given = [args[i] for i in self.donate.positions if i < len(args)]
-        given += [kwargs[name] for name in self.donate.names if name in kwargs]
-        return tree.tree_leaves(given)
-
-
-_MANY_ARGUMENTS = 16
-_VARARGS = 0x04
-
-
-def _takes_many(fun: Callable[..., Any]) -> bool:
-    """Whether a function takes so many arguments that unwrapping them here is faster than in jaxlib.
-
-    The jitted function is then a Python function. Packages written for JAX recognize jitted functions by jaxlib's type,
-    so with as-jax those of any number of arguments are of this type, too.
-    """
-    code = getattr(fun, "__code__", None)
-    if code is None:
-        return False
-    return code.co_argcount > _MANY_ARGUMENTS or bool(code.co_flags & _VARARGS and "primax.as_jax" not in sys.modules)
+        if kwargs:
+            given += [kwargs[name] for name in self.donate.names if name in kwargs]
+        return given if all(type(x) is core.Array for x in given) else tree.tree_leaves(given)
 
 
 def jit(
@@ -396,55 +359,21 @@ def jit(
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
     how = (keep_unused, inlined, device, overrides, spread and spread.key)
     key = (static.positions, static_names, donate.positions, donate_names, *how)
-    function: Any
-    wide = not jitted.special and _takes_many(fun)
-    if wide:
-        fast = runtime.fast_function(jitted.name, None, jitted.miss_of_buffers, key=key)
-        function = runtime.of_buffers(fast)
-    else:
-        has_static = bool(static.positions or static.names)
-        miss = jitted.miss_of_told_apart if has_static else jitted.miss
-        fast = function = runtime.fast_function(jitted.name, fun, miss, static.positions, static_names, key, has_static)
-    forget = fast._clear_cache
-    if static.positions or static.names:
-        dispatched = function
-
-        def by_value(*args: Any, **kwargs: Any) -> Any:
-            told: Any = args
-            keywords = kwargs
-            if not static.equal_are_same(args, kwargs):
-                try:
-                    told, keywords = static.told_apart(args, kwargs)
-                except TypeError:
-                    return jitted.miss(*args, **kwargs)[0]  # names the value without a hash
-            try:
-                return dispatched(*told, **keywords)
-            except (ValueError, SystemError) as error:
-                failure = runtime.call_error(error)
-                if failure is None:
-                    raise
-                raise failure from None
-
-        function = by_value
-
+    function = runtime.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key)
+    dispatch = function._dispatch
     if donate.positions or donate.names:
         called = function
 
         def giving_away(*args: Any, **kwargs: Any) -> Any:
             given = jitted.given_away(args, kwargs)
-            if not given:
-                return called(*args, **kwargs)
-            runtime.refuse_repeats(jitted.name, given, tree.tree_leaves((args, kwargs)))
+            # A constant of a program is copied; jaxlib does not do this.
+            copies = runtime.must_copy(jitted.name, given, (args, kwargs))
             try:
-                # A constant of a program is copied; jaxlib does not do this.
-                out = (
-                    jitted.miss(*args, **kwargs)[0] if any(map(runtime.is_constant, given)) else called(*args, **kwargs)
-                )
+                out = jitted.miss(*args, **kwargs)[0] if copies else called(*args, **kwargs)
             except (ValueError, core.XlaError) as error:
                 runtime.refuse_buffers(error, jitted.name, tree.tree_leaves((args, kwargs)))
                 raise
-            for x in given:
-                runtime.release(x, jitted.name)
+            runtime.release(given, jitted.name)
             return out
 
         function = giving_away
@@ -466,14 +395,17 @@ def jit(
     def clear_cache() -> None:
         """Drop the programs of this function."""
         jitted.programs().clear()
-        forget()
+        dispatch.forget()
 
     function.trace = trace
     function.lower = lower
     function.eval_shape = shapes
     function.clear_cache = clear_cache
-    function._clear_cache = forget
-    return function
+    function._clear_cache = dispatch.forget
+    function._cache_size = dispatch.held
+    function._dispatch = dispatch
+    # Packages written for JAX recognize jitted functions by the type of jaxlib's.
+    return runtime.TypedAsDispatched(function) if "primax.as_jax" in sys.modules else function
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -309,13 +309,13 @@ class Compiled(Stage):
         if any(isinstance(x, core.Tracer) for x in leaves):
             raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
         given = list(compress(leaves, self.donated))
-        backend.refuse_repeats(self.name, given, leaves)
-        outs = self._executable(leaves)
+        passed = leaves
+        if given and backend.must_copy(self.name, given, leaves):
+            passed = [backend.spare(x) if donated else x for x, donated in zip(leaves, self.donated, strict=True)]
+        outs = self._executable(passed)
         if backend.refuses_nonfinite():
             check_results(self.name, self.program.closed, leaves, outs)
-        for x, donated in zip(leaves, self.donated, strict=False):
-            if donated:
-                backend.release(x, self.name)
+        backend.release(given, self.name, list(compress(passed, self.donated)))
         return tree.unflatten(self.out_tree, outs)
 
     def as_text(self) -> str:

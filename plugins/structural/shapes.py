@@ -354,7 +354,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
         return with_out_sharding("reduce_sum", lambda x: reduce_sum(x, axes), (operand,), out_sharding)
     if not axes and is_value(operand) and dtypes.is_numeric(operand.dtype):
         return operand
-    opened = core.thread.opened
+    opened = core.thread.here.opened
     return reduce_sum_p.bind(operand, axes=axes, **({"open_axes": opened} if opened else {}))
 
 

@@ -22,7 +22,7 @@ import primax.numpy as pnp
 from primax.errors import DeletedArrayError, UnexpectedTracerError
 from primax.extend import backend, core
 from primax.extend.interpreters import mlir
-from primax.interpreters import evaluate
+from primax.interpreters import dispatch
 
 ONES = np.ones(3, np.float32)
 
@@ -44,7 +44,7 @@ class Counted:
 def entries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Grows by one name whenever a function jitted in this test enters Python."""
     seen: list[str] = []
-    original = evaluate._jaxlib.pjit
+    original = dispatch._jaxlib.pjit
 
     def pjit(name: str, fun: Any, miss: Any, *rest: Any) -> Any:
         def spied(*args: Any, **kwargs: Any) -> Any:
@@ -53,7 +53,7 @@ def entries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return original(name, fun, spied, *rest)
 
-    monkeypatch.setattr(evaluate._jaxlib, "pjit", pjit)
+    monkeypatch.setattr(dispatch._jaxlib, "pjit", pjit)
     return seen
 
 
