@@ -77,13 +77,19 @@ def _new_number(x: Any, cache: Cache) -> Array | None:
     return found  # type: ignore[no-any-return]
 
 
-def _as_arrays(values: Sequence[Any]) -> list[Array] | None:
+def _no_number(x: Any) -> Any:
+    raise KeyError(x)
+
+
+def _as_arrays(values: Sequence[Any], number: Call) -> list[Array] | None:
     """Arrays that have forms, for arrays and Python numbers; None if there are other values."""
     arrays = []
     for x in values:
-        kind = type(x)
-        if kind is not Array:
-            x = _number(x) if kind in _numbers else None
+        if type(x) is not Array:
+            try:
+                x = number(x)
+            except KeyError:
+                return None
         if x is None or form_of(x) is None:
             return None
         arrays.append(x)
@@ -111,13 +117,15 @@ class Direct(NamedTuple):
     share: Callable[[Cache], None]
 
 
-def direct_calls(dispatched: Call, static: StaticArguments) -> Direct:
+def direct_calls(dispatched: Call, static: StaticArguments, donates: bool = False) -> Direct:
     """A function that runs compiled programs directly.
 
     Args:
       dispatched: what it calls if it knows no program: jaxlib's dispatcher, or a function that calls that.
       static: the static arguments.
+      donates: whether its programs may take the buffers of their arguments; numbers are then left to `dispatched`.
     """
+    number = _no_number if donates else _number
     # The key of a program is the forms of its arguments. With keywords, static arguments or flattened ones it is the
     # constants of the call and the forms; with the structure as a third part if there may be several.
     paths = Cache(_MOST)
@@ -146,15 +154,15 @@ def direct_calls(dispatched: Call, static: StaticArguments) -> Direct:
             elif len(args) == 1:
                 (x,) = args
                 if type(x) is not Array:
-                    arrays = (x,) = (_number(x),)
+                    arrays = (x,) = (number(x),)
                 path = paths[x._form]
                 buffers = [x._b]
             elif len(args) == 2:
                 x, y = args
                 if type(y) is not Array:
-                    arrays = x, y = x, _number(y)
+                    arrays = x, y = x, number(y)
                 if type(x) is not Array:
-                    arrays = x, y = _number(x), y
+                    arrays = x, y = number(x), y
                 path = paths[x._form, y._form]
                 buffers = [x._b, y._b]
             else:
@@ -215,7 +223,7 @@ def direct_calls(dispatched: Call, static: StaticArguments) -> Direct:
         structure = None
         if not flat:
             values, structure = _flatten(values)
-        arrays = _as_arrays(values)
+        arrays = _as_arrays(values, number)
         if arrays is None:
             return None, None, None
         forms = tuple([x._form for x in arrays])

@@ -79,6 +79,7 @@ def fast_function(
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
     key: Any = (),
+    donates: bool = False,
 ) -> Any:
     """A function that runs compiled programs: directly for arrays, by jaxlib's dispatcher for other arguments.
 
@@ -89,6 +90,7 @@ def fast_function(
       static_argnums: positions of arguments that are part of the signature by value.
       static_argnames: the same for keywords.
       key: further parts of the key.
+      donates: whether the programs may take the buffers of their arguments.
     """
 
     if not isinstance(name, str):
@@ -160,6 +162,8 @@ def fast_function(
         try:
             return dispatched(*told, **keywords)
         except (ValueError, SystemError) as error:
+            if str(error).startswith("Non-hashable"):
+                return miss(*args, **kwargs)[0]  # names the value
             failure = _call_error(error)
             if failure is None:
                 raise
@@ -172,7 +176,7 @@ def fast_function(
         dispatched: Any = _jaxlib.pjit(encodable(name), shared, guarded, *pieces)
     except TypeError:
         raise TypeError(f"fast_function: fun must be callable or None, key hashable; got {fun!r}, {key!r}") from None
-    direct = direct_calls(by_value if has_static else dispatched, static)
+    direct = direct_calls(by_value if has_static else dispatched, static, donates)
     function: Any = direct.call
     function._dispatch = Dispatch(forget, functools.partial(type(dispatched)._cache_size, dispatched), direct.programs)
     return function

@@ -359,9 +359,10 @@ def jit(
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
     how = (keep_unused, inlined, device, overrides, spread and spread.key)
     key = (static.positions, static_names, donate.positions, donate_names, *how)
-    function = runtime.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key)
+    donates = bool(donate.positions or donate.names)
+    function = runtime.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key, donates)
     dispatch = function._dispatch
-    if donate.positions or donate.names:
+    if donates:
         called = function
 
         def giving_away(*args: Any, **kwargs: Any) -> Any:
