@@ -27,7 +27,7 @@ from primax.core.tree_registry import registry
 from primax.interpreters import backend
 from primax.interpreters.signature import Exact, StaticArguments
 
-__all__ = ["Direct", "direct_calls"]
+__all__ = ["NO_PROGRAMS", "Direct", "direct_calls"]
 
 Call = Callable[..., Any]
 
@@ -35,6 +35,7 @@ _MOST = 1024  # programs of one function
 _FUTILE = 256  # calls of one function that are examined in vain before all of them are left to the dispatcher
 _EXACT = frozenset({int, str, bool, type(None)})  # types of which equal values are the same
 _MANY = 16  # arguments that are flattened here; the dispatcher flattens fewer in less time
+NO_PROGRAMS = Cache(0)
 _new = object.__new__
 _flatten = registry.flatten
 _LEAF = _flatten(0)[1]
@@ -117,18 +118,21 @@ class Direct(NamedTuple):
     share: Callable[[Cache], None]
 
 
-def direct_calls(dispatched: Call, static: StaticArguments, donates: bool = False) -> Direct:
+def direct_calls(
+    dispatched: Call, static: StaticArguments, donates: bool = False, programs: Cache | None = None
+) -> Direct:
     """A function that runs compiled programs directly.
 
     Args:
       dispatched: what it calls if it knows no program: jaxlib's dispatcher, or a function that calls that.
       static: the static arguments.
       donates: whether its programs may take the buffers of their arguments; numbers are then left to `dispatched`.
+      programs: the programs that it knows; none at first.
     """
     number = _no_number if donates else _number
     # The key of a program is the forms of its arguments. With keywords, static arguments or flattened ones it is the
     # constants of the call and the forms; with the structure as a third part if there may be several.
-    paths = Cache(_MOST)
+    paths = Cache(_MOST) if programs is None else programs
     positions, names = static.positions, static.names
     first_static = min(positions, default=sys.maxsize)
     flattens = False  # whether arguments are flattened

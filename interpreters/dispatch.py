@@ -24,7 +24,7 @@ from primax.core.tree import dispatch_registry, flatten
 from primax.core.tree_flatten import TOO_DEEP, too_deep
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, is_committed
-from primax.interpreters.direct import direct_calls
+from primax.interpreters.direct import NO_PROGRAMS, direct_calls
 from primax.interpreters.signature import StaticArguments
 
 __all__ = ["TypedAsDispatched", "fast_front", "fast_function", "fast_path"]
@@ -56,6 +56,9 @@ class _CallingPath(_FastPath):
 _fast_cache = PjitFunctionCache(4096)
 epoch.listeners.append(_fast_cache.clear)
 option.changed.append(_fast_cache.clear)  # so that programs are recorded for direct calls again
+
+
+_NOTHING = StaticArguments((), ())
 
 
 class Dispatch(NamedTuple):
@@ -220,7 +223,8 @@ def fast_front(
     Returns:
       The function, and a function that is called with the one of `fast_function`, once there is one.
     """
-    direct = direct_calls(function, StaticArguments(static_argnums, static_argnames))
+    static = StaticArguments(static_argnums, static_argnames) if static_argnums or static_argnames else _NOTHING
+    direct = direct_calls(function, static, programs=NO_PROGRAMS)
     return direct.call, lambda fast: direct.share(fast._dispatch.programs)
 
 

@@ -243,6 +243,20 @@ def test_the_second_call_of_a_signature_does_not_enter_python():
     assert counted._cache_size() == 1
 
 
+def test_a_program_takes_buffers_and_hands_its_results_to_handlers(jaxlib):
+    px = importlib.import_module("primax")
+    x, gone = (px.device_put(np.ones(3, np.float32)) for _ in range(2))
+    program = px.jit(lambda x: x + 1).lower(x).compile()._executable.xla
+    handler = jaxlib.array_result_handler(x.aval, x.sharding, committed=False)
+    (b,) = program.execute_sharded([x._b]).consume_with_handlers([handler])
+    assert (b.aval, b._sharding, b._committed) == (x.aval, x.sharding, False)
+    assert np.asarray(memoryview(b)).tolist() == [2, 2, 2]
+    gone._b.delete()
+    for argument in (gone._b, None, 1):
+        with pytest.raises((px.errors.JaxRuntimeError, TypeError)):
+            program.execute_sharded([argument])
+
+
 def _traceback_below(jaxlib):
     return jaxlib.Traceback.get_traceback()
 
@@ -274,8 +288,10 @@ def test_config_values_are_local_to_a_thread_and_part_of_the_key(jaxlib):
     option = jaxlib.Config("primax_canary", 1, include_in_jit_key=False, include_in_trace_context=True)
     before = option.swap_local(2)
     assert option.value == 2
+    assert (option.get_global(), option.get_local()) == (1, 2)
     assert 2 in jaxlib.trace_context()
     option.swap_local(before)
+    assert option.get_local() is jaxlib.config_unset
     assert option.value == 1
 
 
