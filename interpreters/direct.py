@@ -146,21 +146,26 @@ def direct_calls(
         arrays: Any = args
         buffers = None
         try:
-            if kwargs or flattens or len(args) > first_static:
-                constants, arrays = spread(args, kwargs)
-                structure = None
-                if flattens:
-                    arrays, structure = _flatten(arrays)
-                forms = tuple([x._form for x in arrays if type(x) is Array])
-                path = paths[constants, forms]
-                if path[0] != structure or len(forms) != len(arrays):
-                    path = None
-            elif len(args) == 1:
+            if len(args) == 1 and first_static and not (kwargs or flattens):
                 (x,) = args
                 if type(x) is not Array:
                     arrays = (x,) = (number(x),)
                 path = paths[x._form]
                 buffers = [x._b]
+            elif kwargs or flattens or len(args) > first_static:
+                constants: Any = ()
+                if kwargs or len(args) > first_static:
+                    constants, arrays = spread(args, kwargs)
+                structure = None
+                if flattens:
+                    arrays, structure = _flatten(arrays)
+                forms = tuple([x._form for x in arrays if type(x) is Array])
+                if len(forms) != len(arrays):
+                    arrays = [x if type(x) is Array else number(x) for x in arrays]
+                    forms = tuple([x._form for x in arrays])
+                path = paths[constants, forms]
+                if path[0] != structure:
+                    path = None
             elif len(args) == 2:
                 x, y = args
                 if type(y) is not Array:
@@ -171,7 +176,10 @@ def direct_calls(
                 buffers = [x._b, y._b]
             else:
                 forms = tuple([x._form for x in args if type(x) is Array])
-                path = paths[forms if len(forms) == len(args) else None]
+                if len(forms) != len(args):
+                    arrays = [x if type(x) is Array else number(x) for x in args]
+                    forms = tuple([x._form for x in arrays])
+                path = paths[forms]
         except (AttributeError, KeyError):  # some argument is no array, or has no form yet, or the signature is new
             path = None
         except Exception:  # of a container or a static argument, which the dispatcher raises again
@@ -201,6 +209,9 @@ def direct_calls(
 
     def spread(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Sequence[Any]]:
         """The keywords and static arguments of a call as a key, and the other arguments in the order of the program."""
+        if not names and len(args) <= first_static:
+            keywords = dict(sorted(kwargs.items())) if len(kwargs) > 1 else kwargs
+            return tuple(keywords), [*args, *keywords.values()]
         constants: list[Any] = []
         if len(args) > first_static:
             given, args = args, []
@@ -239,8 +250,13 @@ def direct_calls(
     def search(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """The program for a call, and its arrays; None if no program is known, or if some argument is no array."""
         nonlocal futile, left
-        key, arrays, structure = located(args, kwargs, not flattens)
-        path = None if arrays is None else paths.find((*key, structure) if flattens else key)
+        path = None
+        try:
+            key, arrays, structure = located(args, kwargs, not flattens)
+            if arrays is not None:
+                path = paths.find((*key, structure) if flattens else key)
+        except Exception:  # of a container or a static argument, which the dispatcher raises again
+            arrays = None
         if path is None:
             futile += 1
             left = futile >= _FUTILE
