@@ -112,11 +112,11 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
     """Flatten a tree into its leaves and its structure.
 
     Lists, tuples, namedtuples, dicts, OrderedDicts, defaultdicts, None (which has no leaves) and
-    registered classes are nodes; other objects are leaves. The order of a dict's children is that of its sorted keys.
+    registered classes are nodes; other objects are leaves. The children of a dict are sorted by their keys.
 
     Args:
         tree: any object.
-        is_leaf: called on every node; the node is a leaf if it returns True.
+        is_leaf: called on every object in the tree; objects for which it returns True are leaves.
 
     Returns:
         The list of leaves and a PyTreeDef, from which `tree.unflatten` rebuilds the tree.
@@ -140,7 +140,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
     Args:
         tree: any object.
-        is_leaf: returns True for further objects that are leaves.
+        is_leaf: returns True for nodes that count as leaves.
 
     Returns:
         The list of leaves, in the order of `tree.flatten`.
@@ -159,7 +159,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
     Args:
         tree: any object.
-        is_leaf: returns True for further objects that are leaves.
+        is_leaf: returns True for nodes that count as leaves.
 
     Returns:
         A PyTreeDef. It is hashable, comparable by `==`, and picklable.
@@ -178,7 +178,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
     Args:
         treedef: the structure.
-        leaves: the leaves in order; their number is that of the structure.
+        leaves: the leaves in order, as many as the structure has.
 
     Returns:
         The tree.
@@ -208,7 +208,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
         f: takes one leaf of `tree` and, from each tree of `rest`, the subtree at the same place.
         tree: the tree that gives the structure.
         *rest: trees of which `tree` is a prefix.
-        is_leaf: returns True for further objects that are leaves of `tree`.
+        is_leaf: returns True for nodes of `tree` that count as leaves.
 
     Returns:
         A tree with the structure of `tree`.
@@ -237,7 +237,7 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 
     Args:
         tree: any object whose leaves can be converted to bool.
-        is_leaf: returns True for further objects that are leaves.
+        is_leaf: returns True for nodes that count as leaves.
 
     Returns:
         A bool.
@@ -258,7 +258,7 @@ def tree_reduce(
         function: takes the value so far and a leaf.
         tree: any object.
         initializer: the first value; by default the first leaf.
-        is_leaf: returns True for further objects that are leaves.
+        is_leaf: returns True for nodes that count as leaves.
 
     Returns:
         The last result of `function`; `initializer` if there are no leaves.
@@ -282,13 +282,13 @@ def tree_reduce(
 def tree_reduce_associative(
     operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: IsLeaf = None
 ) -> Any:
-    """Combine the leaves of a tree by an associative function, in pairs, which keeps chains of operations short.
+    """Combine the leaves of a tree by an associative function, in pairs, so that chains of operations stay short.
 
     Args:
         operation: an associative function of two arguments.
         tree: any object.
         identity: the result for a tree without leaves.
-        is_leaf: returns True for further objects that are leaves.
+        is_leaf: returns True for nodes that count as leaves.
 
     Returns:
         The leaves combined, in order.
@@ -325,7 +325,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
     Raises:
         TypeError: a structure is not a PyTreeDef.
-        ValueError: the tree does not have those structures.
+        ValueError: `pytree_to_transpose` does not have these structures.
 
     >>> from primax import tree
     >>> pairs = [(1, 2), (3, 4), (5, 6)]
@@ -359,7 +359,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
     Args:
         prefix_tree: a tree with leaves where `full_tree` may have subtrees.
         full_tree: the tree that gives the structure.
-        is_leaf: returns True for further objects that are leaves of `prefix_tree`.
+        is_leaf: returns True for nodes of `prefix_tree` that count as leaves.
 
     Returns:
         A tree with the structure of `full_tree`.
@@ -394,7 +394,7 @@ def tree_flatten_with_path(
 
     Args:
         tree: any object.
-        is_leaf: returns True for further objects that are leaves.
+        is_leaf: returns True for nodes that count as leaves.
         is_leaf_takes_path: call `is_leaf(path, node)`.
 
     Returns:
@@ -414,7 +414,7 @@ def tree_leaves_with_path(
 
     Args:
         tree: any object.
-        is_leaf: returns True for further objects that are leaves.
+        is_leaf: returns True for nodes that count as leaves.
         is_leaf_takes_path: call `is_leaf(path, node)`.
 
     Returns:
@@ -434,13 +434,13 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """`tree.map` with a function that also takes the key path.
+    """`tree.map`, for a function that also takes the key path.
 
     Args:
         f: takes a key path, a leaf of `tree` and, from each tree of `rest`, the subtree at the same place.
         tree: the tree that gives the structure.
         *rest: trees of which `tree` is a prefix.
-        is_leaf: returns True for further objects that are leaves of `tree`.
+        is_leaf: returns True for nodes of `tree` that count as leaves.
         is_leaf_takes_path: call `is_leaf(path, node)`.
 
     Returns:

@@ -62,13 +62,13 @@ _deep, _as_deep = _nested(_AHEAD + 4), _nested(_AHEAD + 4)
 
 
 def _levels_left() -> int:
-    """The number of levels that a tree may deepen before the next check of the stack; C calls have a separate count.
+    """The number of nodes to visit before the next check of the stack; Python counts the depth of C calls separately.
 
     Raises:
         RecursionError: the stack has no room for another call.
     """
     try:
-        return _AHEAD if _deep == _as_deep else 0  # C compares them, one level of the stack for each of theirs
+        return _AHEAD if _deep == _as_deep else 0  # C code compares them, by one nested call for each of their levels
     except RecursionError:
         max((None,), key=_nothing)
         return 0
@@ -77,9 +77,9 @@ def _levels_left() -> int:
 def _by_predicate(flatten_all: Callable[..., Any], tree: Any, is_leaf: Callable[..., Any]) -> Any:
     """Flatten with a predicate, and raise its error after flattening.
 
-    jaxlib counts its depth, and an exception that passes through does not reduce the count: each exception would cost
-    the thread a part of its stack for good. Therefore the wrapper catches the first error, and all nodes after it are
-    leaves.
+    jaxlib counts the depth of its recursion. An exception that leaves the recursion does not reduce the count, so each
+    would make the stack of the thread smaller forever. Therefore the wrapper catches the first error and treats all
+    later nodes as leaves.
     """
     failure: BaseException | None = None
     left = 0

@@ -74,7 +74,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
     Args:
         iterable: any objects.
-        is_leaf: returns True for further objects that are leaves.
+        is_leaf: returns True for nodes that count as leaves.
 
     Returns:
         A bool.

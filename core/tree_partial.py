@@ -11,7 +11,7 @@ from primax.core.tree_registry import GetAttrKey, register_pytree_node
 
 
 class _Opaque:
-    """A wrapper that hides a `functools.partial` from the constructor of another."""
+    """A wrapper that hides a `functools.partial` from the constructor of another, which would merge the two."""
 
     __slots__ = ("func",)
 
@@ -34,7 +34,7 @@ class _Opaque:
 class Partial(functools.partial[Any]):
     """A `functools.partial` that is a pytree: the arguments are its children, the function is static data.
 
-    A `functools.partial` given as the function is not merged; its arguments stay static.
+    If the function is a `functools.partial`, it stays one object, and its arguments are static.
 
     Args:
         func: a hashable callable.

@@ -115,7 +115,7 @@ def _node_of_treedef(treedef: PyTreeDef) -> _Node:
 
 
 def _node_of_value(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> _Node:
-    # As in C++, only registered types are examined; keys from their own functions are better than keys from here.
+    # As in C++, only registered types are nodes. Keys from their own functions are better than those of `_keys`.
     if not (is_leaf is not None and is_leaf(tree)):
         level = registry.flatten_one_level_with_keys(tree)
         if level is not None:
@@ -149,7 +149,7 @@ def _remark(left: _Node, right: _Node) -> str | None:
 def _mismatches(
     left: _Node, right: _Node, left_child: Callable[[Any], _Node], right_child: Callable[[Any], _Node], prefix: bool
 ) -> Iterator[TreeMismatch]:  # fmt: skip
-    """Every outermost place where `left` is not equal to `right`, or not a prefix of it."""
+    """The outermost places where `left` differs from `right`, or, if `prefix`, where it is not a prefix of `right`."""
     # A loop, since trees may be too deep for recursion.
     waiting: list[tuple[_Node, _Node, KeyPath]] = [(left, right, ())]
     while waiting:
@@ -187,7 +187,7 @@ def prefix_errors(
     Args:
         prefix: a tree or its PyTreeDef; it should equal `full`, apart from leaves in place of subtrees.
         full: a tree, or its PyTreeDef.
-        is_leaf: returns True for further objects that are leaves of `prefix`.
+        is_leaf: returns True for nodes of `prefix` that count as leaves.
         name: the name of `prefix` in the messages.
 
     Returns:

@@ -38,7 +38,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     Args:
         name: the name of `axis_tree` in messages, such as `vmap in_axes`.
         treedef: the structure.
-        axis_tree: a prefix of it; an int or None is a prefix of any structure.
+        axis_tree: a prefix of the structure; an int or None is a prefix of any structure.
 
     Returns:
         One axis for each leaf of `treedef`.

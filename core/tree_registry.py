@@ -40,16 +40,16 @@ def _new_registry(name: str) -> Any:
     return new
 
 
-# An Array is a leaf in `registry` and a node in the other registries. The C++ dispatch flattens arguments with the one
-# and rebuilds results with the other, and the two ways to register a class have different speeds. Apart from arrays the
-# registries agree.
+# An Array is a leaf in `registry`, and a node in the other two: jaxlib's dispatch flattens arguments with
+# `dispatch_registry` and rebuilds results with `result_registry`. Arrays are registered there in different ways, each
+# the fastest for its purpose. The registries differ only for arrays and NumPy scalars.
 registry = _new_registry("registry")
 dispatch_registry = _new_registry("dispatch_registry")
 result_registry = _new_registry("result_registry")
 registries = registry, dispatch_registry, result_registry
 
 _lock = threading.RLock()
-# The fields of each class that is a node: those of a dataclass, or () if its children have no names.
+# The names of the children of each registered class: the fields of a dataclass; () for other classes.
 _child_names: dict[type, tuple[str, ...]] = {}
 
 
@@ -73,7 +73,7 @@ def _check_new(who: str, nodetype: Any, argument: str = "nodetype") -> None:
             "programs compute with: leaves"
         )
     taken = nodetype in _child_names
-    if not taken and not is_namedtuple(nodetype):  # for C++ any namedtuple is a node, although it may be replaced
+    if not taken and not is_namedtuple(nodetype):  # C++ calls every namedtuple a node, but one may still be registered
         taken = any(one.is_node(nodetype) for one in registries)
     if taken:
         raise ValueError(
@@ -123,7 +123,7 @@ def register_pytree_node(
 
     Raises:
         TypeError: `nodetype` is not a class, or a function is not callable.
-        ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
+        ValueError: the class is a pytree node already, or a class of leaves, such as `float`.
 
     >>> from primax import tree, tree_util
     >>> class Interval:
@@ -153,7 +153,7 @@ def register_pytree_with_keys(
 
     Raises:
         TypeError: `nodetype` is not a class, or a function is not callable.
-        ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
+        ValueError: the class is a pytree node already, or a class of leaves, such as `float`.
 
     >>> from primax import tree, tree_util
     >>> class Point:
@@ -198,7 +198,7 @@ def register_pytree_node_class(cls: Class) -> Class:
 
     Raises:
         TypeError: the class lacks a method.
-        ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
+        ValueError: the class is a pytree node already, or a class of leaves, such as `float`.
 
     >>> from primax import tree, tree_util
     >>> @tree_util.register_pytree_node_class
@@ -231,7 +231,7 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
 
     Raises:
         TypeError: the class lacks a method.
-        ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
+        ValueError: the class is a pytree node already, or a class of leaves, such as `float`.
 
     >>> from primax import tree_util
     >>> @tree_util.register_pytree_with_keys_class
@@ -349,7 +349,7 @@ def register_static(cls: Class) -> Class:
 
     Raises:
         TypeError: `cls` is not a class, or its instances cannot be hashed.
-        ValueError: the class is a pytree node already, or its instances are leaves, as those of `float` are.
+        ValueError: the class is a pytree node already, or a class of leaves, such as `float`.
 
     >>> from primax import tree, tree_util
     >>> @tree_util.register_static
