@@ -1,7 +1,7 @@
 """Divisions in types: the explicit mesh axes that divide the dimensions of arrays, and the types of results.
 
-With axes of type `Explicit`, the type of an array contains its division: `f32[8@x,4]`. The sharding rule of a primitive
-determines the division of its results, in one place for all primitives. If it is not determined, an error is raised."""
+With axes of type `Explicit`, the type of an array contains its division: `f32[8@x,4]`. This module derives the
+divisions of results from the sharding rules of primitives, and raises an error if a rule does not determine them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ def divide(aval: Any, division: Division | None) -> Any:
 
 
 def divided_results(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """The types of results, divided by the sharding rule of a primitive, if some operand is divided.
+    """The types of results with their divisions, by the sharding rule of a primitive. An operand must be divided.
 
     Raises:
-      ShardingTypeError: the rule does not determine the division, or the primitive has no rule.
+      ShardingTypeError: the primitive has no rule, or the divisions of operands conflict, or do not determine those of
+        the results.
     """
     division = _common(primitive, avals)
     pending = [a.division for a in avals if getattr(a, "division", None) is not None and a.division.is_pending]
@@ -103,7 +104,7 @@ def _shown(avals: Sequence[Any]) -> str:
 
 
 def _axes_of(spec: Any, rank: int) -> Axes:
-    """For each dimension, the axes that a type rule returned, as a specification or as in types."""
+    """For each dimension, the axes that a sharding rule returned: as a division, a specification or a sequence."""
     if isinstance(spec, Division):
         return spec.axes
     if isinstance(spec, PartitionSpec):
@@ -112,7 +113,7 @@ def _axes_of(spec: Any, rank: int) -> Axes:
 
 
 def _common(primitive: Any, avals: Sequence[Any]) -> Division:
-    """The division of an operand; all operands must be on one mesh.
+    """The division of the first divided operand; all divided operands must be on one mesh.
 
     Raises:
       ShardingTypeError: the operands are on different meshes.
@@ -167,7 +168,7 @@ def _named(names: Sequence[Any]) -> str:
 
 
 def _check(primitive: Any, avals: Sequence[Any], out: Any, axes: Axes, mesh: AbstractMesh) -> None:
-    """Raise an error for a result that no mesh can hold.
+    """Raise an error for an invalid division of a result.
 
     Raises:
       ShardingTypeError: an axis divides two dimensions, or a dimension is not a multiple of its parts.

@@ -24,7 +24,7 @@ class Division:
       mesh: the axes of the mesh.
       axes: for each dimension of the array, the mesh axes that divide it, the coarsest first.
       unreduced: the mesh axes along which each device has a summand of the array.
-      reduced: the mesh axes along which all devices have the same value, and each a summand of its cotangent.
+      reduced: the mesh axes along which all devices have the same value; each has a summand of the cotangent.
     """
 
     __slots__ = ("__weakref__", "axes", "mesh", "reduced", "unreduced")
@@ -74,10 +74,10 @@ class Division:
         return Division(self.mesh, self.axes, frozenset(unreduced), frozenset(reduced))
 
     def update(self, **changes: Any) -> Division:
-        """A copy with `spec` or `mesh` replaced; the rank of the array is the length of a new specification.
+        """A copy with `spec` or `mesh` replaced; a new specification must have an entry for every dimension.
 
         Raises:
-          TypeError: there is no such attribute.
+          TypeError: a name in `changes` is another.
         """
         unknown = sorted(changes.keys() - {"mesh", "spec"})
         if unknown:
@@ -116,7 +116,7 @@ def shown_names(axes: Names) -> str:
 
 
 def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> Division | None:
-    """The part of a specification for explicit axes, which is part of types; None if it is empty.
+    """The division that types record of a specification: explicit axes and pending sums; None if there are none.
 
     Args:
       mesh: the mesh, or its axes.
@@ -132,10 +132,10 @@ def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> Division | None:
 
 
 def division_in(sharding: Any, shape: Sequence[int]) -> Division | None:
-    """The division that a type records for the sharding of a type or an array.
+    """The division that a type records for the sharding of a type or an array; None if there is none.
 
     Raises:
-      ValueError: it is for an array of another rank.
+      ValueError: the sharding is a division of an array of another rank.
     """
     if not isinstance(sharding, Division):
         return explicit_part(sharding.mesh, sharding.spec, len(shape))

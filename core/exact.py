@@ -30,7 +30,7 @@ def params_key(params: dict[str, Any]) -> Any:
                     break
                 if len(_nested) >= _MOST:
                     _nested.clear()
-                _nested[id(x)] = x  # values that are part of a program, such as dimension numbers, are examined once
+                _nested[id(x)] = x  # tuples that programs bind again, such as dimension numbers, are examined once
         else:
             return (*params, *values), kinds
     read = tuple(map(exact, values))
@@ -43,9 +43,10 @@ def params_key(params: dict[str, Any]) -> Any:
 
 
 def exact(x: Any) -> Any:
-    """A key for a value; equal keys mean the same value, also for numbers inside tuples, sets and dataclasses.
+    """A key for a value. Two values of one type with equal keys are the same value.
 
-    Values of other types are the same if they have the same type and are equal.
+    This holds for numbers inside tuples, sets and dataclasses, too. Values of other types are the same if they are
+    equal.
     """
     kind = type(x)
     if kind not in _readers:
@@ -57,7 +58,7 @@ def exact(x: Any) -> Any:
 
 
 def equal_is_same(x: Any) -> bool:
-    """Whether a value of the same type that is equal to this one is also exactly the same."""
+    """Whether all equal values of the same type are exactly the same value; False for 0.0, which equals -0.0."""
     kind = type(x)
     if kind is tuple:
         return _nests_such(x)
@@ -66,14 +67,15 @@ def equal_is_same(x: Any) -> bool:
     return exact(x) is x
 
 
-# Values of two different types of these are never equal.
+# Values of two different types in this set are never equal.
 _UNLIKE_OTHERS = frozenset({int, str, type(None), FunctionType, BuiltinFunctionType, pytree.PyTreeDef, PjitFunction})
 _unlike_others = _UNLIKE_OTHERS.issuperset
 _MOST = 4096
-# Tuples of types of parameters for which types and `==` suffice; in the second set, tuples are examined one by one.
+# The types of parameters, as tuples, for which types and `==` suffice; in the second set, if `_nests_such` holds for
+# each parameter that is a tuple.
 _plain: set[tuple[type, ...]] = set()
 _plain_but_for_tuples: set[tuple[type, ...]] = set()
-_nested: dict[int, tuple[Any, ...]] = {}  # tuples of values of `_UNLIKE_OTHERS` types, by identity
+_nested: dict[int, tuple[Any, ...]] = {}  # tuples for which `_nests_such` holds, by identity
 _readers: dict[type, Callable[[Any], Any] | None] = {}
 
 
@@ -119,7 +121,7 @@ def _of_tuple(x: tuple[Any, ...]) -> Any:
 
 
 def _differ_by_kind(x: tuple[Any, ...], kinds: list[Any]) -> bool:
-    """Whether types and signs of zeros, which are added to `kinds`, distinguish a tuple from others equal to it."""
+    """Whether the types and the signs of zeros in a tuple, appended to `kinds`, distinguish it from equal tuples."""
     for value in x:
         kind = type(value)
         kinds.append(kind)

@@ -122,7 +122,7 @@ def new_jaxpr_eqn(
     effects: Iterable[Any] = no_effects,
     source_info: Any = None,
 ) -> JaxprEqn:
-    """An equation. The order of the parameters is that of jax's function of this name."""
+    """An equation. The parameters have the order of those of jax's function of this name."""
     return JaxprEqn(primitive, list(invars), list(outvars), params, frozenset(effects), source_info)
 
 
@@ -156,7 +156,7 @@ class Jaxpr:
 
     @property
     def debug_info(self) -> DebugInfo | None:
-        """Information about the function that the program was traced from; a string, its name."""
+        """Information about the function that the program was traced from; as a string, the function's name."""
         known = self._debug_info
         if known is None or isinstance(known, DebugInfo):
             return known
@@ -177,12 +177,12 @@ class Jaxpr:
 
     @property
     def jaxpr(self) -> Jaxpr:
-        """The program itself, as `ClosedJaxpr.jaxpr` is the program without its constants."""
+        """The program itself; for a `ClosedJaxpr`, the program without the values of its constants."""
         return self
 
     @property
     def consts(self) -> list[Any]:
-        """The values of its constvars: an empty list if it has none."""
+        """An empty list; an error if there are constvars, since only a `ClosedJaxpr` has their values."""
         if self.constvars:
             raise AttributeError(
                 f"Jaxpr: consts are not held by the program itself, which has {len(self.constvars)} constvars; "
@@ -452,7 +452,7 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 
 
 def named_axes(program: Jaxpr | ClosedJaxpr) -> frozenset[Any]:
-    """The names of the axes in a program; they must be in scope where it runs."""
+    """The names of the axes that must be in scope where a program runs."""
     jaxpr = opened(program)
     return cached(jaxpr, "named axes", lambda: _named_axes(jaxpr))  # type: ignore[no-any-return]
 

@@ -25,7 +25,7 @@ _STEP: Final = 2
 
 
 class Break:
-    """A point at which a group that does not fit starts a new line; it prints `text` in a group that fits."""
+    """A possible line break: a new line in a group that does not fit; `text` in a group that fits."""
 
     __slots__ = ("text", "width")
 
@@ -115,7 +115,7 @@ def _group_sizes(tokens: Sequence[Token]) -> list[int]:
 
 
 def _annotated(lines: Sequence[str], notes: Sequence[tuple[int, str]]) -> list[str]:
-    """The lines with their notes in one column beside them; further notes get their own lines."""
+    """The lines with their notes in one column beside them; further notes of a line get lines of their own."""
     edge = max(map(len, lines))
     out: list[str] = []
     position = 0

@@ -34,8 +34,8 @@ def merge(flags: Iterable[Any], those_false: Iterable[Any], those_true: Iterable
 
     Args:
       flags: one for each element.
-      those_false: the elements whose flag is false, or more.
-      those_true: the elements whose flag is true, or more.
+      those_false: the elements whose flag is false; surplus elements are ignored.
+      those_true: the elements whose flag is true; surplus elements are ignored.
 
     Raises:
       ValueError: there are fewer elements than flags.

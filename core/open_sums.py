@@ -63,7 +63,7 @@ def pending_results(
     axes: Sequence[Axes],
     opened: Names,
 ) -> tuple[Names, Names]:
-    """The axes along which results are summands, and the axes along which their cotangents are.
+    """The axes along which the results are unreduced, and those along which they are reduced.
 
     Args:
       primitive: the primitive.
@@ -75,7 +75,7 @@ def pending_results(
       opened: the axes along which this operation leaves its sum pending.
 
     Raises:
-      ShardingTypeError: the primitive is not linear in summands, or the operands do not match.
+      ShardingTypeError: the primitive is not linear in its unreduced operands, or the operands do not match.
     """
     summed: Names = _NONE.union(*map(_unreduced, avals))
     same: Names = _NONE.union(*map(_reduced, avals))
@@ -144,7 +144,7 @@ def _check_summands(
 
 
 def _check_same(primitive: Any, avals: Sequence[Any], params: Mapping[str, Any], told: Any, same: Names) -> None:
-    """Raise an error for operands that must be reduced because others are."""
+    """Raise an error for operands that are not reduced, but must be because others are."""
     linearity = linearity_of(primitive, params)
     for name in sorted(same, key=str):
         for i, aval in enumerate(avals):
@@ -184,7 +184,7 @@ def _is_number(aval: Any) -> bool:
 
 
 def _remedy(avals: Sequence[Any], names: Names) -> str:
-    """The remedy for an unreduced operand: the call that sums the first one along these axes."""
+    """The remedy for unreduced operands: the text of the call that sums the first of them along these axes."""
     for aval in avals:
         division = _division(aval)
         if division is not None and division.unreduced & names:
@@ -197,7 +197,7 @@ def _remedy(avals: Sequence[Any], names: Names) -> str:
 
 
 def _brought(avals: Sequence[Any], name: Any, to: str) -> str:
-    """The call that makes another operand unreduced or reduced along an axis."""
+    """The text of the call that makes an operand unreduced or reduced along an axis."""
     mapped = any(name in division.mesh.manual_axes for division in map(_division, avals) if division is not None)
     if not mapped:
         return f"primax.reshard(x, primax.P(..., {to}={{{name!r}}}))"

@@ -55,7 +55,7 @@ class PrintedCall(NamedTuple):
 
 
 def shown_params(eqn: JaxprEqn) -> dict[str, Any] | PrintedCall:
-    """The parameters of an equation to print: those of the print rule, or else all in the order of their names."""
+    """The parameters of an equation to print: those that its print rule returns, or else all, sorted by name."""
     rule = rules.print_rules.functions.get(eqn.primitive)
     if rule is not None:
         return rule(eqn.params)  # type: ignore[no-any-return]
@@ -67,7 +67,7 @@ _ADDRESS: Final = r" at 0x([0-9a-fA-F]+)"
 
 
 class Shown(NamedTuple):
-    """The parts of a program's text besides its equations.
+    """Options for the text of a program.
 
     Attributes:
       source_info: whether each equation ends in a comment with its line in the user's program.
@@ -93,7 +93,7 @@ def jaxpr_to_text(jaxpr: Jaxpr | ClosedJaxpr, *, width: int = 80, **shown: bool)
       shown: the attributes of `Shown`.
 
     Returns:
-      The text. Programs that occur more than once, or are long, precede it under their own names.
+      The text. Inner programs that occur more than once, or are long, come first and have names.
     """
     return lay_out(_tokens_of_program(opened(jaxpr), Shown(**shown)).tokens, width)
 
@@ -164,7 +164,7 @@ def _shared(root: Jaxpr) -> dict[Jaxpr, str]:
 
 
 class _Names:
-    """Names for variables, in the order of the requests."""
+    """Names for variables, assigned in the order of the requests."""
 
     def __init__(self, known: Mapping[Var, str], taken: Iterable[str] = ()) -> None:
         self.known = dict(known)

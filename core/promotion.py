@@ -73,7 +73,7 @@ def _strict_edges() -> dict[Node, tuple[Node, ...]]:
 
 @functools.cache
 def _upper_bounds(mode: str, x64: bool) -> dict[Node, frozenset[Node]]:
-    """Return each node with all nodes above it and itself."""
+    """Return for each node the set of itself and all nodes above it."""
     edges = _strict_edges() if mode == "strict" else _edges(x64)
     bounds: dict[Node, frozenset[Node]] = {}
 
