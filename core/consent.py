@@ -44,7 +44,7 @@ class Consents:
         return f"plugin {owner!r} allows it" if owner is not None and self.is_given(plugin, owner) else ""
 
     def refusal(self, plugin: str, owner: str | None, current: Any, may_ask: bool = True) -> str:
-        """Why a plugin may not override an entry of another plugin; empty if it may, or if it has no priority.
+        """Why a plugin may not override an entry of another plugin; empty if it may, or if it is outranked.
 
         Args:
           plugin: the plugin that would override the entry.

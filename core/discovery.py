@@ -74,7 +74,7 @@ class Found(NamedTuple):
       version: the distribution's version.
       entry_point: the object reference, `module` or `module:attribute`.
       api: its entry in group `primax.api`, as written; None without an entry.
-      error: the fault in the metadata, or None.
+      error: the fault in the metadata; empty if there is none.
     """
 
     name: str
@@ -190,7 +190,7 @@ def _entry_points(text: str, *wanted: str) -> dict[str, list[tuple[str, str]]]:
 def _distributions(version: str | None = None) -> Iterator[Read]:
     """The readers of each distribution's metadata; of several distributions with one name, the first on `sys.path`.
 
-    Of several distributions named primax it is the first of the given version.
+    Distributions named primax count only if they have the given version.
     """
     seen = set()
     folders = _metadata_folders()

@@ -18,8 +18,8 @@ hookimpl = pluggy.HookimplMarker("primax")
 def primax_register(registry: Any) -> None:
     """Enter the plugin's primitives, rules, operators, effects and types.
 
-    The host calls it once, when it activates the plugin: at the first bind that needs a rule, never at `import primax`.
-    If it raises, the host undoes all changes that were made through `registry`, and only those.
+    The host calls this function once, when it activates the plugin: at the first bind that needs a rule, never at
+    `import primax`. If the function raises, the host undoes its entries and its writes to primax's tables, and no more.
 
     Args:
       registry: a `primax.core.registry.Registry`, usable until this returns.

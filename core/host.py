@@ -29,14 +29,14 @@ from primax.core.waiting import WaitingPlugins
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
 
-_MARK = "primax_impl"  # the attribute of what `hookimpl` has marked
+_MARK = "primax_impl"  # the attribute of functions that `hookimpl` has marked
 
 
 class PluginHost(WaitingPlugins):
-    """All plugins of a process. A later plugin is refused if it defines what an earlier one has.
+    """All plugins of a process. A plugin is refused if it defines something that an earlier plugin has defined.
 
-    A plugin is imported without the host's lock, so that a thread which imports it and binds a primitive
-    meanwhile never waits for a thread that waits for that import. It registers with the lock held.
+    The host imports a plugin without holding its lock. Otherwise a thread that imports the plugin's module and binds a
+    primitive meanwhile would wait for the host, which waits for that import. The plugin registers with the lock held.
     """
 
     def __init__(self) -> None:
@@ -45,9 +45,9 @@ class PluginHost(WaitingPlugins):
         self.manager.add_hookspecs(hookspec)
         self._active: list[PluginRecord] = []
         self._unreported: list[PluginRecord] = []
-        self._not_imported: list[str] = []  # the packages of plugins that wait
+        self._not_imported: list[str] = []  # the packages of waiting plugins
         self._withdrawn: weakref.WeakKeyDictionary[Primitive, str] = weakref.WeakKeyDictionary()
-        self._remarks: list[str] = []  # warnings of plugins that are active
+        self._remarks: list[str] = []  # warnings about active plugins, not reported yet
         self._owners: dict[tuple[str, Any], Holding] = {}
         self._consents = Consents()
         self._without_consent: set[str] = set()
@@ -76,7 +76,7 @@ class PluginHost(WaitingPlugins):
           name: the plugin's name; by default the module's.
 
         Raises:
-          PluginError: it failed or was refused, and nothing of it remains.
+          PluginError: the plugin failed or was refused, and none of its entries remain.
           TypeError: an argument has the wrong type.
         """
         if isinstance(module, str) or module is None:
@@ -109,7 +109,7 @@ class PluginHost(WaitingPlugins):
         """Withdraw an active plugin; for tests.
 
         This restores the entries that it had overridden. Later plugins are withdrawn and registered again, so that
-        nothing depends on this plugin any more. An explicit plugin is forgotten; another one stays, blocked.
+        nothing depends on this plugin any more. An explicit plugin leaves the list; any other stays there as blocked.
 
         Raises:
           PluginError: no plugin of this name is active, or primax cannot do without it.
@@ -139,10 +139,10 @@ class PluginHost(WaitingPlugins):
         self._report()
 
     def activate(self) -> bool:
-        """Activate every plugin that has not been looked at yet.
+        """Activate every plugin that has not been examined yet.
 
         Returns:
-          Whether anything may have changed: False if everything was active, or this thread is activating it.
+          Whether anything may have changed: False if everything was active, or this thread is activating plugins.
 
         Raises:
           PluginError: a variable in the environment names an unknown plugin, an essential family failed, or
@@ -179,7 +179,7 @@ class PluginHost(WaitingPlugins):
         return self._advance(self._imported_steps)
 
     def activate_plugin(self, name: str) -> bool:
-        """Activate a plugin. For a built-in one, activate all of primax; for another, also those that do not wait.
+        """Activate a plugin, and with it all built-in ones, or for another plugin all that need not wait.
 
         Returns:
           Whether it was activated now.
@@ -255,7 +255,7 @@ class PluginHost(WaitingPlugins):
         return all(record.state != "discovered" for record in families)
 
     def _is_loading_guest(self) -> bool:
-        """Whether this thread is loading a plugin that may need more families than have been loaded."""
+        """Whether this thread is loading a plugin that is not built in, and may need further families."""
         loading = self._activation.loading
         return loading is not None and loading.source != "built-in"
 
@@ -290,7 +290,7 @@ class PluginHost(WaitingPlugins):
                 return True
 
     def _load(self, record: PluginRecord) -> None:
-        """Import and register a plugin. It stays discovered while an earlier import of it has not ended."""
+        """Import and register a plugin. If another import of its module is running, it stays in state `discovered`."""
         if record.state != "discovered":
             return
         self._release(record.name)
@@ -306,7 +306,7 @@ class PluginHost(WaitingPlugins):
             attributes = record.entry_point.partition(":")[2].split(".")
             plugin = reduce(getattr, (each.strip() for each in attributes if each.strip()), module)
             if record.source != "built-in":
-                self._families_step()  # of families that it has imported
+                self._families_step()  # loads families that the plugin has imported
         except (Exception, SystemExit) as error:
             self._give_up(record, "failed", f"failed while it was imported: {one_line(error)}", error)
             return
@@ -326,7 +326,7 @@ class PluginHost(WaitingPlugins):
         try:
             self._enlist(record.name, plugin)
             others = [each for _, each in self.manager.list_name_plugin() if each is not plugin]
-            with journal.recording(registry.undos):  # it may write to tables, too
+            with journal.recording(registry.undos):  # the plugin may also write to tables directly
                 self.manager.subset_hook_caller("primax_register", others)(registry=registry)
         except BaseException as error:
             registry.roll_back()
@@ -392,7 +392,7 @@ class PluginHost(WaitingPlugins):
                     raise PluginError(f"{OVERRIDES} names {name!r}, which is not a plugin{hint}")
 
     def _refusal_to_override(self, owner: str | None, current: Any) -> str:
-        """Why the registering plugin may not override an entry of another; empty if it may, or none registers."""
+        """Why the registering plugin may not override an entry of another; empty if it may, or if there is none."""
         record = self._activation.loading
         if record is None or record.source != "installed":
             return ""  # it is part of primax, or the user registered it by hand
@@ -427,7 +427,7 @@ class PluginHost(WaitingPlugins):
             not_entered.difference_update(forgotten)
 
     def _look_at_file(self, record: PluginRecord) -> None:
-        """Record entries of an installed plugin that its file does not list, so that the user is warned."""
+        """Record a warning about entries of an installed plugin that its file does not list."""
         if record.source != "installed":
             return
         found = self.said(record)
@@ -509,7 +509,7 @@ class PluginHost(WaitingPlugins):
 
 
 class _PluginManager(pluggy.PluginManager):
-    """The manager of pluggy, which looks at every name of a plugin; in modules this one looks at marked functions."""
+    """pluggy's manager, except that in modules it examines only marked functions, not every name."""
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
         if isinstance(plugin, ModuleType):
@@ -523,7 +523,7 @@ def _require_callable_hook(caller: Any, implementation: Any) -> None:
     """Check that a hook is a plain function that takes all the arguments of its specification.
 
     Raises:
-      RefusedError: it is not.
+      RefusedError: the hook is not such a function.
     """
     missing = [each for each in caller.spec.argnames if each not in implementation.argnames]
     if missing:
@@ -535,7 +535,7 @@ def _require_callable_hook(caller: Any, implementation: Any) -> None:
 
 
 def _take_for_no_users(module: str) -> None:
-    """Record the lines of a plugin's package as not the user's, for messages that look for the user's line."""
+    """Exclude the lines of a plugin's package from the user's lines that messages show."""
     package = sys.modules.get(module.partition(".")[0])
     for folder in getattr(package, "__path__", ()):
         register_plugin_files(os.path.join(folder, ""))

@@ -33,7 +33,7 @@ class PluginCatalog:
         self._complete = False  # whether the host has examined every plugin
         self._looked_at = -1  # the number of primitives when the host last examined all imported plugins
         self._files: dict[str, dict[str, Any] | None] = {}  # the contents of files, by the names of plugins
-        self._awaited: dict[str, list[tuple[str, str]] | None] = {}  # the entries that load each plugin; None: no wait
+        self._awaited: dict[str, list[tuple[str, str]] | None] = {}  # `waits_for`, by the names of plugins
         self._own_version: str | None = None  # the version of primax, if this host has the families of primax
         self._lock = threading.RLock()
 

@@ -85,7 +85,7 @@ class PluginRecord:
         return [entry for entry in self.entries if entry.outranked]
 
     def describe(self) -> str:
-        """`'kepler' (primax-kepler 1.2, primax_kepler:plugin)`, for messages."""
+        """The plugin in messages, such as `'kepler' (primax-kepler 1.2, primax_kepler:plugin)`."""
         parts = [f"{self.distribution} {self.version}".strip(), self.entry_point]
         return f"{self.name!r} ({', '.join(part for part in parts if part) or self.source})"
 
@@ -149,7 +149,7 @@ class PluginRecord:
 
 
 def one_line(error: BaseException) -> str:
-    """`ZeroDivisionError: division by zero`."""
+    """An exception in one line, such as `ZeroDivisionError: division by zero`."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 

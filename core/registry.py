@@ -36,12 +36,12 @@ __all__ = ["Entry", "Holding", "RefusedError", "Registry", "not_entered"]
 _REQUIRED = tuple(name for name in ArrayProtocol._fields if name not in ArrayProtocol._field_defaults)
 
 
-# Primitives that wait to be entered, since a module has defined them for its plugin.
+# Primitives that a module has defined for its plugin, and that the plugin has not entered yet.
 not_entered: weakref.WeakSet[Primitive] = weakref.WeakSet()
 
 
 class RefusedError(PluginError):
-    """The host refuses an entry of a plugin."""
+    """The host refuses a plugin, or an entry of it."""
 
 
 class Entry(NamedTuple):
@@ -53,9 +53,9 @@ class Entry(NamedTuple):
       name: its name, such as the primitive's name.
       kind: the kind of rule; empty for other things.
       provenance: the origin of a rule, an operator or a similar entry; None for other entries.
-      home: the module of the class that it is about, or of the `Table` that it is in, if there is one.
-      outranked: whether it has no effect, since the user has put another plugin above this one that replaces the same;
-        `provenance` is that of the other's.
+      home: the module of the class that is the key, or of the `Table` that has the entry; empty for other entries.
+      outranked: whether it has no effect, because another plugin, to which the user gives priority, replaces the same
+        entry; `provenance` is then the other plugin's.
     """
 
     what: str
@@ -71,7 +71,7 @@ class Holding(NamedTuple):
 
     Attributes:
       owner: the plugin that entered it first.
-      current: where that comes from which is there now.
+      current: the provenance of the present one.
     """
 
     owner: str
@@ -121,11 +121,11 @@ class Registry:
           primitive: the primitive of the rules.
           unsupported: for kinds of rules that cannot exist, the reason, which error messages show.
           override: whether to replace existing rules.
-          samples: as for `samples`.
+          samples: samples of the primitive, as for the method `samples`.
           given: rules by kind: impl, abstract_eval, jvp, transpose, batch, lowering and the other keys of
             `rule_tables`. A lowering may be a mapping from platforms to rules, with None for all others. None
-            means that there is no rule. A rule may be a derivation, such as `derive.loop`. A rule that was made from
-            another may name its kind in an attribute `derived_from`, such as `"lowering"`.
+            means that there is no rule. A rule may be a derivation, such as `derive.loop`. A rule that was made from a
+            rule of another kind may name that kind in an attribute `derived_from`, such as `"lowering"`.
 
         Raises:
           TypeError: a keyword is not a kind of rule, a rule is not callable, or `override` is not a bool.
@@ -157,8 +157,8 @@ class Registry:
         Args:
           primitive: a primitive of this plugin or another.
           samples: each a `Sample`, a function that returns several, or a text `"module:attribute"`. The attribute is
-            one of these, a list of them, or a mapping from names of primitives to them. The module is imported, and
-            the function called, only when the samples are needed.
+            one of these, a list of them, or a mapping from primitives to them. The module is imported, and the
+            function called, only when the samples are needed.
 
         Raises:
           TypeError: a sample is none of these.
@@ -175,10 +175,10 @@ class Registry:
         """Allow other plugins to override entries of this plugin: rules of its primitives, its operators and so on.
 
         Args:
-          plugins: their names; without names, all plugins may.
+          plugins: the names of these plugins; without names, all plugins may.
 
         Raises:
-          TypeError: one is not a name.
+          TypeError: an argument is not a name.
         """
         self._require_open("allow_overrides")
         for name in plugins:
@@ -194,7 +194,7 @@ class Registry:
         Args:
           aval_type: a subclass of `AbstractValue`.
           override: whether to replace an existing protocol.
-          functions: the fields of `ArrayProtocol`, all but those that may be None.
+          functions: the fields of `ArrayProtocol`; those that may be None are optional.
 
         Raises:
           TypeError: a function is missing, unknown or not callable.
@@ -241,9 +241,9 @@ class Registry:
           functions: by name.
 
         Raises:
-          TypeError: one is not callable.
+          TypeError: a function is not callable.
           ValueError: a name begins with an underscore.
-          PluginError: the plugin has offered one of that name already.
+          PluginError: the plugin has offered a function of that name already.
         """
         self._require_open("functions")
         _require_callable("registry.functions", functions)
@@ -276,7 +276,7 @@ class Registry:
 
         Raises:
           TypeError: `kind` is not a subclass of `Effect`.
-          PluginError: it is known already and `override` is False.
+          PluginError: `kind` is registered already and `override` is False.
         """
         self._require_open("effect")
         if not isinstance(kind, type) or self._may_enter("effect", kind, held_tables["effect"], override):
@@ -310,15 +310,15 @@ class Registry:
 
         Args:
           what: the kind of value in the table, in one word, such as `"generator"`.
-          table: a `Table`, which imports a plugin when one of its names is looked up; or any other mapping. Every
-            program then imports the plugin, since a plain mapping cannot do this.
+          table: a `Table`, which imports a plugin when one of the plugin's names is looked up; or another mapping,
+            which cannot do this, so that every program imports the plugin.
           name: the name of the value in the table.
           value: the value.
           override: whether to replace an existing value of that name.
 
         Raises:
-          TypeError: `table` is not a dictionary, `what` or `name` is not a string, or `what` differs from that of the
-            `Table`.
+          TypeError: `table` is not a mutable mapping, `what` or `name` is not a string, or `what` differs from that of
+            the `Table`.
           PluginError: the name is taken and `override` is False.
         """
         self._require_open("enter")
@@ -442,7 +442,7 @@ class Registry:
         self._log("rule", self._key_of(primitive), _shown_kind(table, key), provenance)
 
     def _placed(self, provenance: Provenance, rule: Any) -> Provenance:
-        """Provenance of a rule that a public factory made: the line of its call."""
+        """The provenance of a rule; if a public factory made the rule, with the line that called the factory."""
         function = rule
         while hasattr(function, "func"):
             function = function.func
@@ -455,11 +455,11 @@ class Registry:
         return self._consents is not None and self._consents.is_outranked(self.plugin, current)
 
     def _may_enter(self, what: str, key: Any, held: Withheld | MutableMapping[str, Any], override: bool) -> bool:
-        """Whether something that is not a rule is to be entered, which may be there: not if the user has put others
-        above.
+        """Whether to enter something that is not a rule: False if the user gives priority to the plugin of the present
+        entry.
 
         Args:
-          what: it is, in one word.
+          what: the kind of the entry, in one word.
           key: its name or class.
           held: the table.
           override: whether to replace an existing entry.
@@ -492,13 +492,13 @@ class Registry:
 
     @contextmanager
     def _entering(self, what: str, key: Any, value: Any, home: str = "") -> Iterator[None]:
-        """A block that enters a value: the entry can be undone, is listed, and belongs to this plugin.
+        """A `with` block that enters a value: the entry can be undone, is listed, and belongs to this plugin.
 
         Args:
           what: the kind of value, in one word.
           key: its name or class.
           value: the value.
-          home: the module that has the table, or the class that is the key.
+          home: the module that has the table; not used if the key is a class.
         """
         with journal.recording(self.undos):
             yield
@@ -535,7 +535,7 @@ def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive 
     return found
 
 
-# The modules of classes with types that the kernel knows. With as-jax classes of arrays are named as jax's.
+# The first parts of modules with classes whose types the kernel knows. With as-jax, arrays have classes named as jax's.
 _OF_THE_KERNEL = ("primax.", "builtins", "numpy", "jax")
 
 
@@ -592,7 +592,7 @@ def require_samples(where: str, samples: Iterable[Any]) -> None:
     """Check the sources of samples.
 
     Raises:
-      TypeError: something is neither a `Sample` nor a function nor a place.
+      TypeError: a source is neither a `Sample`, nor a function, nor a text `"module:attribute"`.
     """
     for sample in samples:
         if isinstance(sample, str):

@@ -72,10 +72,14 @@ class WaitingPlugins(PluginCatalog):
             rules.loader.primitives += 1
 
     def _asked(self, what: str, name: str | None) -> bool:
-        """Load the families and plugins that have a name in a table, or any name in it.
+        """Load the waiting families and plugins that have an entry in a table.
+
+        Args:
+          what: the kind of entries in the table.
+          name: the name of the entry; None for any.
 
         Returns:
-          Whether a plugin waits with such an entry; it is loaded at the next check.
+          Whether an installed plugin waits with such an entry; it is loaded at the next check.
         """
 
         def has(targets: Any) -> bool:

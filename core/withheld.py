@@ -44,7 +44,7 @@ class Withheld:
 
         Args:
           name: the name in the plugin's file.
-          plugin: the plugin to load then.
+          plugin: the plugin to load on this request.
         """
         with lock:
             keys = [key for key in (*self.table, *self.entries) if class_path(key) == name]
@@ -57,7 +57,7 @@ class Withheld:
             return bool(keys)
 
     def let_go(self, key: Any) -> None:
-        """Put back the entry of a key, and name to the host the plugins to load."""
+        """Put back the entry of a key, and tell the host which plugins to load."""
         if key in self.entries:
             with lock:
                 if key in self.entries:
