@@ -215,13 +215,13 @@ class naming:
         for known in (TypeError, OverflowError, ValueError, BufferError):
             if isinstance(error, known) and not isinstance(error, ConcretizationTypeError):
                 if not str(error).startswith(self.function):
-                    # An error from deeper inside may come from an object of the user, and names its place.
+                    # An error from a deeper call may come from an object of the user; the chain shows its line.
                     raise known(f"{self.function}: {error}") from (error if traceback.tb_next else None)
                 return
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or an empty text if no known name is similar."""
-    difflib = import_module("difflib")  # `import primax` saves a millisecond
+    difflib = import_module("difflib")  # here, which saves a millisecond at `import primax`
     close = difflib.get_close_matches(name, list(known), 1)
     return f"; did you mean {close[0]!r}?" if close else ""

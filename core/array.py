@@ -220,7 +220,7 @@ class Array(Operand, metaclass=_ArrayType):
             raise deleted(self._b)
 
     def _asked(self, method: str) -> Any:
-        """The result of a method of the buffer; errors are examined, since another thread may have donated it."""
+        """The result of a method of the buffer. If the method fails, another thread may have donated the buffer."""
         try:
             self._alive()
             return getattr(self._b, method)()

@@ -77,7 +77,7 @@ class ManualAxisType(NamedTuple):
     Attributes:
       varying: the axes along which devices may have different values.
       unreduced: the axes along which each device has a summand.
-      reduced: the axes along which all devices have the same value, and each a summand of the cotangent.
+      reduced: the axes along which all devices have the same value; each has a summand of the cotangent.
     """
 
     varying: frozenset[Any]

@@ -186,7 +186,7 @@ def shorten(x: Any) -> str:
 
 
 def name_of_key(key: Any) -> str:
-    """A key of a table: a primitive, or for lowerings also a pair of one and a platform."""
+    """The text of a table's key: of a primitive, or for lowerings also of a pair of a primitive and a platform."""
     return f"{key[0]} for platform {key[1]!r}" if isinstance(key, tuple) else str(key)
 
 

@@ -20,7 +20,7 @@ _OFFSET = 32  # of the tensor in a versioned capsule: after version, context, de
 
 
 class _Tensor(ctypes.Structure):
-    """`DLTensor`."""
+    """The struct `DLTensor` of DLPack."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),

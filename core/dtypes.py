@@ -117,7 +117,7 @@ __all__ = [
 finfo: Callable[[Any], Any] = ml_dtypes.finfo
 iinfo: Callable[[Any], Any] = ml_dtypes.iinfo
 
-# The narrow form of each dtype with 64 bits or two times 64, used unless `enable_x64` is set.
+# The 32-bit form of each 64-bit dtype, and complex64 for complex128; used unless `enable_x64` is set.
 NARROWED = {
     np.dtype(f"{kind}{n}"): np.dtype(f"{kind}{n // 2}") for kind, n in (("i", 8), ("u", 8), ("f", 8), ("c", 16))
 }
@@ -145,7 +145,7 @@ def is_canonical(dtype: Any) -> bool:
 
 
 def array_dtype(dtype: np.dtype[Any]) -> Any:
-    """Return the canonical dtype of an array with the values of a NumPy array of this dtype; None if there is none.
+    """Return the dtype of an array made from a NumPy array of this dtype; None if there is no such array.
 
     Arrays have the byte order of the machine; the byte order of the NumPy dtype does not matter.
     """

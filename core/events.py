@@ -70,7 +70,7 @@ def record_scalar(event: str, value: float, **metadata: str | int) -> None:
 
 
 def timed(event: str, name: str) -> AbstractContextManager[None]:
-    """A block for whose start and duration events are recorded, under the names and with the metadata of JAX.
+    """A `with` block whose start and duration are recorded as events, with JAX's names and metadata.
 
     Args:
       event: `TRACE`, `LOWER` or `COMPILE`.

@@ -20,9 +20,9 @@ def has_extended_dtype(aval: Any) -> bool:
 
 
 def physical_aval(aval: Any) -> Any:
-    """The type of the array of the elements, for an array of an extended dtype; other types unchanged.
+    """The type of the array that holds the elements of an array of an extended dtype; other types unchanged.
 
-    Its leading axes are those of the array, its last axes are those of an element.
+    Its first axes are those of the array, its last axes are those of an element.
     """
     if not has_extended_dtype(aval):
         return aval
@@ -176,7 +176,7 @@ class ExtendedArray(Operand):
 
 
 def physical(x: Any) -> Any:
-    """The array of the elements, for an array of an extended dtype; other values unchanged."""
+    """The array that holds the elements of an array of an extended dtype; other values unchanged."""
     return x.base if type(x) is ExtendedArray else x
 
 

@@ -21,7 +21,7 @@ _by_xla = await_buffer
 
 
 def await_buffers(buffers: list[Any]) -> None:
-    """Wait until several buffers are computed; with a single call of XLA if there is nothing else to watch."""
+    """Wait until several buffers are computed: by one call of XLA, unless another function awaits buffers."""
     if await_buffer is _by_xla:
         batched_block_until_ready(buffers)
     else:

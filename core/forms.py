@@ -1,4 +1,4 @@
-"""Forms of arrays: what a compiled program depends on in an argument."""
+"""Forms of arrays: the properties of an argument on which a compiled program depends."""
 
 from __future__ import annotations
 

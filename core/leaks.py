@@ -49,7 +49,7 @@ def _described(tracer: Any, leaked: list[Any]) -> Iterator[str]:
 
 
 def _is_running(holder: Any) -> bool:
-    """Whether a holder is a running function of this thread, or the generator of these lines."""
+    """Whether a holder is the frame of a running function, or the generator that makes these lines."""
     return type(holder).__name__ in ("frame", "generator")
 
 

@@ -18,10 +18,10 @@ class Linearity(NamedTuple):
     """The operands in which a primitive is linear.
 
     Attributes:
-      together: whether it is linear in all of them at once, as a sum is, or in each, as a product is.
+      together: True if it is linear in all of them jointly, like a sum; False if in each separately, like a product.
       positions: the positions of the operands; None for all.
-      besides: the positions of the other operands, if `positions` is None.
-      scalars: whether operands of rank 0 may be whole beside summands: the first device takes them, the others zero.
+      besides: if `positions` is None, the positions of operands in which it is not linear.
+      scalars: whether scalars may be whole if other operands are unreduced: the first device uses them, the others 0.
     """
 
     together: bool

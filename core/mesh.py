@@ -194,7 +194,7 @@ class _Axes:
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]
     manual_axes: tuple[Any, ...]
-    """The axes that the program decides on."""
+    """The axes of type `Manual`: along them the program is that of one device."""
 
     def _set_axes(self, sizes: Any, names: Any, types: Any, default: AxisType) -> None:
         kind = type(self).__name__

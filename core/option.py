@@ -1,6 +1,6 @@
 """Options: each has a process-wide value, a default from the environment, and an override for the current thread.
 
-The options that affect tracing are one object, `thread.config`. It changes only with them and is in cache keys."""
+The values of the options that affect tracing form one object, `thread.config`, which is part of cache keys."""
 
 from __future__ import annotations
 
@@ -263,9 +263,9 @@ class _Override:
 
 
 class Settings(tuple[Any, ...]):
-    """The values of the options that affect tracing, followed by the contexts whose value is not their default, and it.
+    """The values of the options that affect tracing, and pairs of a context and its value, if that is not the default.
 
-    Equal values give one object, so identity is equality.
+    Equal values give one object, so settings are compared by identity.
     """
 
     __slots__ = ()
@@ -288,7 +288,7 @@ def _settled() -> Settings:
 
 
 def _settle_for_thread() -> None:
-    """Update the thread's settings after an override has ended; without overrides the thread uses the process's."""
+    """Update the thread's settings after an override has ended; without overrides it uses those of the process."""
     now = _settled()
     thread.here.config = None if now is shared.config else now
 

@@ -29,7 +29,7 @@ class Provenance(NamedTuple):
       file: where the rule is written.
       line: the line there.
       origin: `"given"`, `"overridden"`, or `"derived from"` something.
-      replaced: where the rule that it took the place of comes from, if there was one.
+      replaced: the provenance of the rule that it replaced, if there was one.
     """
 
     plugin: str
@@ -129,7 +129,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         """Enter a rule; replacing another author's rule needs `override`.
 
         Args:
-          key: a primitive, or for lowerings also a pair of one and a platform.
+          key: a primitive; for lowerings also a pair of a primitive and a platform.
           rule: the rule, or a derivation of it.
           plugin: its author; by default the calling module.
           override: whether to replace an existing rule.
@@ -227,7 +227,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         return f"rule_tables[{self.kind!r}].{method}({', '.join((written, *args))}, override=True)"
 
     def _learn_of(self, key: Any, writer: str) -> None:
-        """Load the plugins before a rule is added to another's primitive, so that the owner's rule comes first."""
+        """Load the plugins before a rule is added to another module's primitive, so that the owner's rule is first."""
         if getattr(_primitive(key), "module", None) != writer:
             load_plugins()
 
@@ -248,7 +248,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         return change
 
     def _was_missed(self, key: Any) -> bool:
-        """Whether programs may have been made without a rule that would have been asked."""
+        """Whether there may be programs that were made without this rule, and would have used it."""
         primitive = _primitive(key)
         return (self.optional or primitive is not key) and getattr(primitive, "used", False)
 
@@ -297,8 +297,8 @@ def withhold(table: RuleTable, primitive: Any, plugin: str) -> None:
         table.withheld[primitive][1].append(plugin)
 
 
-# Kinds of rules that are looked up without loading plugins, since most primitives have none. The first are looked up
-# only for equations, after a look-up of their type rule.
+# Kinds of rules that are looked up without loading plugins, since most primitives have no such rule. The kinds in the
+# first set are looked up only for equations, after the type rule of the primitive.
 _ASKED_WITH_TYPES = frozenset({"check", "dce", "named_axes", "print", "sharding"})
 _READ_DIRECTLY = frozenset({"axis_batch", "partial_eval", "partial_eval_jaxpr", "staging", "variance"})
 
@@ -324,7 +324,7 @@ class _Asking:
 
 
 def let_go(table: RuleTable, key: Any) -> None:
-    """Put back withheld rules, and name to the host the plugins to load."""
+    """Put back withheld rules, and tell the host which plugins to load."""
     if table.withheld:
         with lock:
             primitive = _primitive(key)
@@ -370,7 +370,7 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
 
 
 def location(rule: Any) -> tuple[str, int]:
-    """The place of a rule or of its main part, or of the request for it if the rule records that."""
+    """The file and line at which a rule was requested, if it records them, or else those of its written function."""
     if hasattr(rule, "asked_at"):
         return rule.asked_at  # type: ignore[no-any-return]
     rule = written(rule)
@@ -379,8 +379,8 @@ def location(rule: Any) -> tuple[str, int]:
 
 
 def written(rule: Any) -> Any:
-    """The function that an author wrote, of one that was made from it by a factory, a partial or a decorator."""
-    for _ in range(100):  # what wraps itself has no end
+    """The function that an author wrote, if a factory, a partial or a decorator made the given one from it."""
+    for _ in range(100):  # an object that wraps itself has no innermost function
         inner = getattr(rule, "func", None) or getattr(rule, "__wrapped__", None)
         if inner is None and not hasattr(rule, "__code__") and not isinstance(rule, type):
             inner = getattr(type(rule).__call__, "__code__", None) and type(rule).__call__  # an object that is called

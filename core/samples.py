@@ -24,7 +24,7 @@ class Sample:
       args: its arguments, NumPy arrays or scalars.
       params: its parameters.
       name: the name of the sample in reports; its number if empty.
-      rtol: the tolerance of numbers, relative to the largest; None for that of the dtype.
+      rtol: the tolerance of numbers, relative to the largest number; None for the tolerance of the dtype.
       skip: the checks to skip: a mapping from their names to reasons; `"transpose"` stands for all of reverse mode.
       constant: positions of inexact arguments that are not differentiated.
       vary: `(args, k) -> args`, other arguments of the same types for k = 1, 2, ..., if a permutation of the elements

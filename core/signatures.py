@@ -16,7 +16,7 @@ _NEUTRAL = {"accuracy", "out_dtype", "out_sharding", "sharding"}
 
 
 def without_neutral(primitive: Any, params: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The parameters without those that are None and only JAX's primitive of this name has; None if there are none."""
+    """The parameters without those that are None and only JAX's primitive has; None if there are none to leave out."""
     neutral = {name for name in _NEUTRAL if name in params and params[name] is None}
     if not neutral:
         return None

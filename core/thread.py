@@ -8,17 +8,16 @@ from typing import Any
 __all__ = ["Here", "Thread", "shared", "thread", "tracing", "unusual"]
 
 
-# What keeps compiled programs from being called directly, in any thread: each override of an option, each option whose
-# value requires that calls are examined, axes along
-# which sums are pending, a profile that is recorded, and the fork of this process.
+# The reasons, in all threads, why compiled programs are not called directly: overrides of options, options whose value
+# requires that calls are examined, axes along which sums are pending, a profile that is recorded, and a fork.
 unusual: list[Any] = []
 
-# One item for each thread that traces a function. While it is empty, `thread` need not be read, which takes long.
+# One item for each thread that traces a function. While the list is empty, no code need read `thread`, which is slow.
 tracing: list[None] = []
 
 
 class Here:
-    """State read for every equation. A trace keeps its thread's `Here`, since `thread` takes four times as long.
+    """State read for every equation. A trace keeps its thread's `Here`: reading `thread` takes four times as long.
 
     Attributes:
       source: a traceback that becomes the source of new equations; None for the line that makes them.
@@ -54,7 +53,7 @@ shared = _Shared()
 
 
 class Thread(threading.local):
-    """The current trace, the source of the equation being applied, and the axes being mapped over.
+    """The state of the current thread.
 
     Attributes:
       trace: the trace that handles the binds of this thread.
@@ -64,7 +63,7 @@ class Thread(threading.local):
       scope: the names of the current scopes, within the program being traced; see `primax.core.scopes`.
       scope_trace: the trace in which the innermost of these scopes began.
       attributes: attributes for XLA on the operations of new equations, by name.
-      ended: the traces that have ended and were not examined yet, if `check_tracer_leaks` is on; weak references.
+      ended: weak references to traces that have ended and were not examined yet, if `check_tracer_leaks` is on.
     """
 
     trace: Any = None

@@ -112,7 +112,7 @@ class Trace:
         return f"The transformation began at {frame}." if frame else ""
 
     def end(self) -> None:
-        """Called after the traced function has returned; tracers that outlive this are leaks."""
+        """Called after the traced function has returned; tracers that still exist afterwards are leaks."""
         self.alive = False
         self.varied = None
         if check_tracer_leaks.value and not self.lasting:
@@ -123,7 +123,7 @@ class Trace:
             self.borrowed = None
 
     def at_end(self, cache: Cache, key: Any) -> None:
-        """Register objects with tracers of this trace; they are cleared when the trace ends."""
+        """Drop an entry of a cache, which holds tracers of this trace, when the trace ends."""
         if self.borrowed is None:
             self.borrowed = []
         self.borrowed.append((cache, key))
@@ -157,7 +157,7 @@ def current_trace() -> Any:
 
 
 def enter(trace: Any) -> Any:
-    """Make `trace` current and return the previous one; a call with that one undoes this."""
+    """Make `trace` current and return the previous trace, with which a second call restores it."""
     before = thread.trace
     if before.tracing is not trace.tracing:
         flag(trace.tracing)
@@ -175,7 +175,7 @@ def flag(traces: bool) -> None:
 
 
 def encloses(outer: Any, trace: Any) -> bool:
-    """Whether a trace is `trace` or encloses it, or continues one of these."""
+    """Whether `outer` is `trace`, or a trace around it, or is continued by one of these."""
     while trace is not None and trace is not outer and not trace.continues(outer):
         trace = trace.parent
     return trace is not None

@@ -36,13 +36,13 @@ class _Hooks:
     """Functions that the families of collectives and of resharding set.
 
     Attributes:
-      divided: `(value, division)` to the value with that division along explicit axes; None for a whole value.
-      forgotten: `(value)` to the value with a type without a division.
-      pvary: `(value, axes)` to the value, which may then vary along these axes, too.
+      divided: `(value, division) -> value` with that division along explicit axes; None for a whole value.
+      forgotten: `(value) -> value` of a type without a division.
+      pvary: `(value, axes) -> value` that may vary along these axes, too.
       pvary_p: the primitive of `pvary`.
-      recast: `(value, unreduced, reduced)` to the value with these pending sums along mapped axes.
-      lay_out: `(function, bind, args, out_sharding)` to the result of `extend.sharding.with_out_sharding`.
-      reductions: by name, such as `sum`, `(value, axes)` to the value, reduced over all devices along the axes.
+      recast: `(value, unreduced, reduced) -> value` with these pending sums along mapped axes.
+      lay_out: `(function, bind, args, out_sharding) -> result` of `extend.sharding.with_out_sharding`.
+      reductions: by name, such as `sum`, `(value, axes) -> value`, reduced over all devices along the axes.
     """
 
     divided: Callable[[Any, Any], Any]
@@ -63,7 +63,7 @@ def axes_of(x: Any) -> frozenset[Any]:
 
 
 def vary(x: Any, axes: frozenset[Any]) -> Any:
-    """A value that may vary along more axes."""
+    """A value, converted to vary along these axes, too."""
     if not axes:
         return x
     missing = axes - axes_of(x)
@@ -184,7 +184,7 @@ def _holds_program(values: tuple[Any, ...]) -> bool:
 
 
 def _is_scalar(x: Any) -> bool:
-    """Whether a value becomes a literal of a program; no tracer does, which may have a derivative."""
+    """Whether a value becomes a literal of a program. Tracers never do, since they may have derivatives."""
     if isinstance(x, Tracer):
         return False
     return type(x) in (bool, int, float, complex) or (hasattr(x, "item") and not getattr(x, "shape", (0,)))
