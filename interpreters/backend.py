@@ -77,7 +77,7 @@ _widening: dict[Any, Any] = {}
 
 
 def _widen(b: Any) -> Any:
-    """A buffer with whole bytes per element and the value of a buffer, on one device, with packed elements."""
+    """A buffer of packed elements on one device, converted to whole bytes per element."""
     (device,) = devices_of(b._sharding)
     aval = b.aval
     found = _widening.get((device, aval.shape, aval.dtype))
@@ -132,7 +132,7 @@ def _asked_transfer(attribute: str) -> Iterator[None]:
 def put_host(
     x: np.ndarray[Any, Any], aval: Any, sharding: Any = None, committed: bool = False, lent: bool = False
 ) -> Any:
-    """A device buffer with the value of a host array; the array is copied unless the buffer may keep it."""
+    """A device buffer with the value of a host array; the array is copied unless it is `lent` to the buffer."""
     fork.require_own_process()
     if sharding is None:
         sharding = sharding_of(default_device())
@@ -211,6 +211,7 @@ def _gather(b: Any) -> np.ndarray[Any, Any]:
 
     Raises:
       XlaError: parts of the array are on devices of other processes.
+      ValueError: the array is unreduced.
     """
     sharding = b._sharding
     if sharding._summands:
@@ -266,7 +267,7 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
 
     Raises:
       DeletedArrayError: the buffer was deleted or donated.
-      ValueError: the sharding cannot divide the shape.
+      ValueError: the target cannot divide the shape, or the present or the target sharding has summands.
     """
     if b.is_deleted():
         raise deleted(b)  # jaxlib would crash
@@ -296,7 +297,7 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
 
 
 def _divided_alike(one: Any, other: Any, ndim: int) -> bool:
-    """Whether corresponding parts of two shardings are the same, although on different devices."""
+    """Whether corresponding parts of two shardings are the same, possibly on different devices."""
     return (
         len(devices_of(one)) == len(devices_of(other))
         and one.tiles(ndim) == other.tiles(ndim)
@@ -328,7 +329,7 @@ class _Resharding:
     """Functions that the module of compilation sets.
 
     Attributes:
-      program: `(aval, source, target, buffer)` to the buffer in another sharding over the same devices.
+      program: `(aval, source, target, buffer) -> buffer` in another sharding over the same devices.
     """
 
     program: Callable[[Any, Any, Any, Any], Any]
@@ -338,7 +339,7 @@ resharding = _Resharding()
 
 
 def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
-    """A host value as an array; it is committed if `device` names a device or a sharding."""
+    """A host value as an array; it is committed if `device` is a device or a sharding."""
     sharding = device if device is None or isinstance(device, _jaxlib.Sharding) else sharding_of(device)
     if joined.runtime is not None and sharding is not None:
         _require_own(sharding)
@@ -373,7 +374,7 @@ def _require_own(sharding: Any) -> None:
 
 
 def _put_each(x: np.ndarray[Any, Any], aval: ShapedArray) -> list[Array]:
-    """The elements along the first axis of a host array, each as an array of a given type that has its dtype."""
+    """The elements along the first axis of a host array, each as an array of a given type, which has the same dtype."""
     fork.require_own_process()
     sharding = sharding_of(default_device())
     targets, semantics = list(devices_of(sharding)), _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
@@ -410,7 +411,7 @@ def release(given: Sequence[Any], name: str, passed: Sequence[Any] | None = None
     Args:
       given: the arguments that were donated.
       name: the name of the program.
-      passed: the arrays that were passed in their place, if copies were.
+      passed: the arrays that were passed instead, if some were copied.
     """
     fate = f"was donated to {name} (donate_argnums)"
     for x, taken in zip(given, given if passed is None else passed, strict=True):
@@ -441,7 +442,7 @@ def must_copy(name: str, given: Iterable[Any], arguments: Any) -> bool:
       arguments: all arguments, a tree.
 
     Raises:
-      ValueError: an array on several devices is donated, and is another argument too, for which jaxlib aborts.
+      ValueError: an array on several devices is donated and is also another argument; jaxlib would abort.
     """
     owned = several = False
     for x in given:

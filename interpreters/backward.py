@@ -150,7 +150,7 @@ def _misfit(eqn: TapeEqn, x: LinearTracer, have: Any) -> RuleError:
 
 
 def _take(outs: Sequence[LinearTracer], cts: list[Any]) -> list[Any] | None:
-    """The cotangents of several values, removed from the values; None if all are zero."""
+    """The cotangents of several values, removed from `cts`; None if all are zero."""
     found = [cts[out.index] for out in outs]
     if all(ct is None for ct in found):
         return None

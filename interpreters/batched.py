@@ -1,6 +1,6 @@
 """The batched form of a primitive: each rule applies the primitive's own rule to one element of a batch.
 
-`vmap` binds this form if the batch rule is derived from the impl. It is printed under the same name."""
+`vmap` binds this form if the batch rule is derived from the impl. Programs show it under the primitive's name."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Level(NamedTuple):
 class BatchedPrimitive(Primitive):
     """A primitive under one or more uses of `vmap`, which the parameter `vmapped` lists, the outermost first.
 
-    All results have batch axis 0 for each of them.
+    All results have batch axis 0 for each use.
 
     Args:
       impl: its impl, written in primax operations.
@@ -143,7 +143,7 @@ def bind_batched(
     Args:
       impl: the primitive's impl.
       axis: the mapped axis.
-      by_axis: whether the primitive's batch rule takes its name.
+      by_axis: whether the primitive's batch rule takes the name of the axis.
       args: the operands of the batch rule.
       dims: their batch axes.
       params: the parameters of the primitive.
@@ -169,7 +169,7 @@ def _in_front(level: Level, outs: Sequence[Any], dims: Sequence[int | None]) -> 
 
 @contextmanager
 def _named(level: Level) -> Iterator[None]:
-    """A block with the name of an axis in scope."""
+    """A `with` block with the name of an axis in scope."""
     axes = thread.axes
     if level.name is not None:
         thread.axes = {**axes, level.name: level.size}
@@ -180,7 +180,7 @@ def _named(level: Level) -> Iterator[None]:
 
 
 def _enter_rules(form: BatchedPrimitive) -> None:
-    """Define the rules of a batched form. They call the primitive's when applied, with the same errors."""
+    """Define the rules of a batched form. When applied, they call those of the primitive, with the same errors."""
     of = form.form_of
     kind = "axis_batch" if form.by_axis else "batch"
     made = {

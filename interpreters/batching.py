@@ -43,7 +43,7 @@ class AxisData:
     """The mapped axis: its name (None if it has none) and its length.
 
     Attributes:
-      spmd: the mesh axes along which values with a sharding constraint are divided along this axis; usually none.
+      spmd: the mesh axes that divide this axis in values with a sharding constraint; usually none.
       division: the division of this axis along explicit mesh axes, as that of an array of rank 1; None if undivided.
       tag: identifies a use of `vmap`; set for axis-aware rules, for `batch_flat(..., resume=True)`.
 
@@ -312,7 +312,7 @@ def batch_flat(
     dims: Sequence[int | None],
     resume: bool = False,
 ) -> tuple[list[Any], list[int | None]]:
-    """Outputs and their batch dims of a function of flat arguments.
+    """The outputs of a function of flat arguments, applied to a batch, and their batch axes.
 
     Args:
       fun: takes one value per argument, and returns a list of values.
@@ -320,7 +320,7 @@ def batch_flat(
       values: the arguments.
       dims: for each argument its batch axis, or None.
       resume: for axis-aware rules of primitives that hold Python functions. The functions may close over values of
-        the `vmap` that applies the rule; those are mapped, too. `axis` must be that of the rule.
+        the `vmap` that applies the rule; these values are mapped, too. `axis` must be that of the rule.
     """
     kind: type[BatchTrace] = ResumedBatchTrace if resume else CheckedBatchTrace if check_rules.value else BatchTrace
     if axis.division is not None:

@@ -123,7 +123,7 @@ def host_results(
 ) -> tuple[np.ndarray[Any, Any], ...]:
     """The results of a callback as NumPy arrays of the declared types; 64-bit results are narrowed without x64.
 
-    Of results of extended dtypes these are the arrays of their elements.
+    For a result of an extended dtype, this is the array that holds its elements.
 
     Raises:
       TypeError: the callback returned other types.

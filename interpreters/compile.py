@@ -327,7 +327,7 @@ def lower(
 ) -> tuple[ClosedJaxpr, Lowered]:
     """The trimmed program and its module, for a site or for one device of a platform.
 
-    With `embed`, the constants are part of the module. With `platform`, the module is for as many devices of it.
+    With `embed`, the constants are part of the module. With `platform`, it is for the same number of devices there.
     """
     with timed(LOWER, name):
         return _lower(closed, name, site_of(site), donated, keep_unused, embed, platform)

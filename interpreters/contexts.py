@@ -13,7 +13,7 @@ __all__ = ["SharedContext", "shared_context"]
 
 
 class SharedContext:
-    """An MLIR context with the values derived from it; it is renewed sometimes, since contexts free nothing.
+    """An MLIR context with the values derived from it; it is replaced sometimes, since contexts free nothing.
 
     Every thread has its own: XLA's compiler loads dialects into a module's context without the GIL, and no other thread
     may use the context meanwhile. In a `with` statement the context is the current one and no other thread can enter

@@ -33,7 +33,7 @@ class _Absent:
 
     @classmethod
     def tree_unflatten(cls, _: None, children: Sequence[Any]) -> _Absent:
-        """One like it."""
+        """Another instance."""
         return cls()
 
     def __eq__(self, other: object) -> bool:
@@ -292,8 +292,8 @@ def _spread(saveable: Any, node: Any, path: str) -> Iterator[bool]:
     """The bools of `saveable_args`, one for each leaf of the arguments.
 
     Raises:
-      TypeError: it contains other values than bools and containers.
-      ValueError: the numbers of entries of a container and of the arguments differ.
+      TypeError: `saveable` contains other values than bools and containers.
+      ValueError: a container and the argument in its place have different numbers of entries.
     """
     if isinstance(saveable, bool):
         yield from [saveable] * node.num_leaves

@@ -185,7 +185,7 @@ def vjp(
       fun: a function of pytrees of arrays.
       primals: its arguments.
       has_aux: whether `fun` returns a pair (result, aux).
-      reduce_axes: no longer used.
+      reduce_axes: must be empty; JAX has removed this option, too.
       saveable_args: whether `vjp_fun` keeps the arguments that it needs: a bool, or a tuple with an entry for each
         argument, in which containers have such tuples. Arguments that it does not keep must be restored before a call,
         by assignment to `vjp_fun.args_res`.
@@ -198,7 +198,7 @@ def vjp(
 
     Raises:
       TypeError: `saveable_args` contains other values than bools and containers.
-      ValueError: the numbers of entries of one of its containers and of the argument differ.
+      ValueError: a container in `saveable_args` and the argument in its place have different numbers of entries.
 
     >>> import primax as px
     >>> y, pull = px.vjp(lambda x, y: x * y, 3.0, 4.0)
@@ -213,7 +213,7 @@ def vjp(
 
 
 def _refuse_axes(what: str, reduce_axes: Any) -> None:
-    """Raise an error for axes, an option that JAX has removed, too.
+    """Raise an error for the option `reduce_axes`, which JAX has removed, too.
 
     Raises:
       NotImplementedError: `reduce_axes` is not empty.
@@ -228,7 +228,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
     Args:
       fun: a function that is linear in all its arguments.
       primals: arguments, or `ShapeDtypeStruct`s; only their types matter.
-      reduce_axes: no longer used.
+      reduce_axes: must be empty; JAX has removed this option, too.
 
     Returns:
       A function from a cotangent of the result to a tuple of cotangents of the arguments.
@@ -370,7 +370,7 @@ def grad(
       has_aux: whether `fun` returns a pair (result, aux).
       holomorphic: whether to differentiate a complex-valued holomorphic function.
       allow_int: whether integer arguments are accepted; their gradients have dtype float0.
-      reduce_axes: no longer used.
+      reduce_axes: must be empty; JAX has removed this option, too.
 
     Returns:
       A function of the same arguments. Its result has the structure of the argument at `argnums`, or is a tuple of

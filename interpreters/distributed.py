@@ -106,7 +106,7 @@ class Runtime:
         return results[0]
 
     def program(self, text: str, devices: Sequence[Any], name: str) -> Callable[[], None]:
-        """A function to call before the first run of a program; it compares it with those of the others.
+        """A function to call before the first run of a program; it compares the program with those of other processes.
 
         Args:
           text: the program.

@@ -59,7 +59,7 @@ def _mapped(
 
 
 def _with_axis(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
-    """A value with the axis of elements in its place; a value without it is repeated along it."""
+    """A value with the axis of elements at `wanted`, repeated if it has none; its first element if `wanted` is None."""
     if wanted is None and dim is not None:
         return protocol_of(get_aval(x)).index(x, 0, dim)
     return to_dim(x, size, dim, wanted)

@@ -102,7 +102,7 @@ _LARGE = 2**32
 def _with_large_ones_put(closed: ClosedJaxpr, args: Sequence[Any], where: Site) -> Sequence[Any]:
     """Arguments, with large ones that the program uses placed on its device.
 
-    Values that exceed the memory then raise an error before XLA compiles the program; some releases crash during that.
+    Values that exceed the memory then raise an error before XLA compiles the program; some releases of XLA crash then.
     """
     large = [type(x) is np.ndarray and x.nbytes > _LARGE for x in args]
     if where.mesh is not None or not any(large):

@@ -51,7 +51,7 @@ class Failures:
         return call
 
     def _record(self, error: Exception) -> bool:
-        """Report an error to all running calls; False if there are none, or if one takes too long."""
+        """Report an error to all running calls; False if there are none, or if too many callbacks were skipped."""
         with self._lock:
             for found in self._calls.values():
                 if not found:
@@ -61,7 +61,7 @@ class Failures:
 
     @contextmanager
     def raised(self) -> Iterator[None]:
-        """A block around a call of the program, up to its results, which raises the errors of its callbacks.
+        """A `with` block around a call of the program, up to its results; it raises the errors of the callbacks.
 
         Raises:
           XlaError: a callback failed.

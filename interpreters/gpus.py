@@ -269,7 +269,7 @@ def hint() -> str:
 
 
 def missing(platform: str) -> str:
-    """The command that installs a plugin for a platform; `gpu` stands for any GPU."""
+    """The advice to install a plugin for a platform: for `rocm`, or otherwise for CUDA."""
     if platform == "rocm":
         return f"no plugin for it is installed; {Family('rocm', 7).remedy()}"
     older = "(jax-cuda12-plugin if the driver is older than 580)"

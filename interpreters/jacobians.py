@@ -50,8 +50,7 @@ def jacfwd(
 
     Returns:
       A function of the same arguments. Its result has the structure of the result of `fun`, with a tree in place of
-      each
-      leaf: the structure of the argument, with leaves of shape `(*out.shape, *in.shape)`.
+      each leaf: the structure of the argument, with leaves of shape `(*out.shape, *in.shape)`.
 
     >>> import primax as px
     >>> px.jacfwd(lambda x: x * x)(px.numpy.arange(3.0)).tolist()

@@ -34,9 +34,9 @@ _get_traceback = Traceback.get_traceback
 
 
 class OnePlace(dict[Any, bool]):
-    """For each primitive whether the traceback of its application serves all equations that its rule binds.
+    """For each primitive whether all equations that its rule binds may share the traceback of its application.
 
-    It does if the rule is one of primax and calls no function of the user; collecting tracebacks takes time.
+    They may if the rule is one of primax and calls no function of the user; collecting tracebacks takes time.
     """
 
     def __init__(self) -> None:
@@ -246,7 +246,7 @@ def _refused(primitive: Any, wanted: str, returned: Any) -> RuleError:
 def jvp_flat(
     fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], parent: Any = None
 ) -> tuple[list[Any], list[Any]]:
-    """Outputs and their tangents of a function of flat arguments.
+    """The outputs of a function of flat arguments, and their tangents.
 
     Args:
       fun: takes one value per primal, returns a list of values.

@@ -1,9 +1,9 @@
 """`debug_key_reuse`: errors for random keys that are used twice, with the lines of both uses.
 
-Before a program runs, its equations are examined. A key has an origin, which is the whole value that it is a part of,
-and a path, which are the operations that took the part. The use of a part is a use of all parts that contain it or that
-it contains. Positions are operands of such operations: two positions are the same if they have the same value, or if
-the same operations computed them from the same values.
+Before a program runs, its equations are examined. A key has an origin, the whole value that contains it, and a path,
+the operations that took it from there. A use of a part is also a use of all parts that contain it or are inside it.
+Positions, as in indexing, are operands of these operations. Two positions are the same if they have the same value, or
+if the same operations computed them from the same values.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def register_key_use(primitive: Any, *, uses_up: bool) -> None:
 
 
 class Origin:
-    """A value of keys that is not a part of another value, with the uses of its parts."""
+    """An array of keys that is not a part of another value, with the uses of its parts."""
 
     __slots__ = ("used",)
 
@@ -56,7 +56,7 @@ class KeyUse:
         self.path = path
 
     def part(self, what: Any) -> KeyUse:
-        """A part of it."""
+        """The record of a part."""
         return KeyUse(self.origin, (*self.path, what))
 
     def use(self, line: str) -> None:
@@ -76,7 +76,7 @@ class KeyUse:
 
 
 class JoinedUse(KeyUse):
-    """Keys one after the other; a use of all is a use of each.
+    """Several keys, joined to one array; a use of the array is a use of each key.
 
     Args:
       pieces: the keys, in order.
@@ -111,7 +111,7 @@ class Number:
     """A value that is not a key.
 
     Args:
-      make: makes its mark, which is the same for the same values; None if it differs from all others.
+      make: makes its mark, which is equal for equal values; None for a mark that differs from all others.
       known: the value if it is known.
     """
 

@@ -168,7 +168,7 @@ def linearize_flat(
 def drop_unused(tape: Tape) -> None:
     """Remove the operations of the tape that no output needs. Operations with effects stay.
 
-    `Tape.transpose` skips the others anyway.
+    `Tape.transpose` does not need this, since it skips unused operations.
     """
     trace = tape.trace
     needed = {x.index for x in tape.outs if trace.is_linear(x)}
@@ -204,7 +204,7 @@ def transpose_jaxpr(
     nonzero: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[ClosedJaxpr, list[bool]]:
-    """The program from the other inputs and the nonzero cotangents to the cotangents of the linear inputs.
+    """The transposed program: from the other inputs and the nonzero cotangents to the cotangents of the linear inputs.
 
     Args:
       closed: a program.

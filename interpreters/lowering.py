@@ -55,8 +55,8 @@ def register_lowering(
       primitive: the primitive.
       rule: `(ctx, *ir_values, **params) -> ir values`.
       platform: the only platform of the rule, which need not be present; None for the default rule.
-      inline: accepted for jax, which may share the operations of a rule; here each equation has its own, which is
-        equivalent.
+      inline: as in jax, where equations may share the operations of a rule; not used, since here each equation has its
+        own, which is equivalent.
       cacheable: the same.
 
     Raises:
@@ -82,10 +82,10 @@ class ModuleContext:
       mesh_symbols: the names of its meshes.
       anchor: a number that calls of Python take, so that XLA assigns them to one device; None if it is not needed.
       manual: the mesh and its manual axes, inside a per-device program; otherwise None.
-      divide: `(ctx, rule, args, params)` to the results of an operation that a sharding rule divides among devices, or
-        None; None for one device, or for modules for other processes.
+      divide: `(ctx, rule, args, params) -> results` of an operation that a sharding rule divides among devices, or None
+        if none does. The attribute is None for one device, and for modules for other processes.
       parts: the operations divided in this way.
-      typed: whether other values may be divided among devices according to their types.
+      typed: whether values may be divided among devices according to their types.
       source: the place of the equation that is being lowered.
       path: the prefix of the names of operations in profiles and dumps, such as `jit(f)/while/body/`.
     """
@@ -119,7 +119,7 @@ class ModuleContext:
         self._uses: dict[Jaxpr, int] | None = None
 
     def uses(self, jaxpr: Jaxpr) -> int:
-        """The number of equations with inner programs."""
+        """The number of equations of the whole program that hold this inner program."""
         if self._uses is None:
             counts: dict[Jaxpr, int] = {}
             pending = [self.root]

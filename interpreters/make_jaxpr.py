@@ -30,7 +30,7 @@ def make_jaxpr(
       return_shape: whether to return the structure of the result, too, with `ShapeDtypeStruct`s for arrays.
 
     Returns:
-      A function of the same arguments (or `ShapeDtypeStruct`s) that returns a `ClosedJaxpr`, or a pair with the
+      A function of the same arguments (or `ShapeDtypeStruct`s) that returns a `ClosedJaxpr`, or a pair of it and the
       shapes.
 
     >>> import primax as px

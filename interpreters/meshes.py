@@ -108,7 +108,8 @@ def set_mesh(mesh: Mesh | None) -> _Setting:
 def use_abstract_mesh(mesh: AbstractMesh) -> AbstractContextManager[AbstractMesh]:
     """A context manager that puts an abstract mesh in scope.
 
-    In a program over a mesh, it may be another arrangement of the same number of devices; types then refer to its axes.
+    In a program over a mesh, `mesh` may be another arrangement of the same number of devices; types then refer to the
+    axes of `mesh`.
 
     Raises:
       TypeError: `mesh` is not an `AbstractMesh`.

@@ -159,7 +159,7 @@ def _ins_of(spread: Spread | None, kept: Sequence[bool], count: int) -> Sequence
 def _crossing(
     module: ModuleContext, values: Sequence[Any], avals: Sequence[Any], shardings: Sequence[Any], way: str
 ) -> list[Any]:
-    """The arguments or results of the program; those that are unreduced are converted to or from their form inside."""
+    """The arguments or results of the program; unreduced ones are converted to or from their form inside the module."""
     cross = getattr(import_module("primax.interpreters.summands"), way)
     return [
         cross(module, x, aval, sharding) if stack_axes(aval) else x
@@ -218,7 +218,7 @@ def _mark_donated(
     tokens: int,
     name: str,
 ) -> None:
-    """Set for each donated input the output that reuses its buffer; warn about those that match none."""
+    """Set for each donated input the output that reuses its buffer; warn about inputs that match no output."""
     ir = _jaxlib.ir
     free: dict[Any, list[int]] = {}
     for i, aval in enumerate(out_avals):

@@ -60,7 +60,7 @@ def mesh_symbol(module: Any, mesh: Any) -> str:
 def sharding_attribute(module: Any, mesh: Any, spec: PartitionSpec, ndim: int, open_axes: bool = False) -> Any:
     """The Shardy attribute for the sharding of a value with a given number of axes.
 
-    It is whole along axes of pending sums: since jaxlib 0.12, Shardy does not pass summands to per-device programs.
+    The value is whole along axes of pending sums: since jaxlib 0.12, Shardy passes no summands to per-device programs.
 
     Args:
       module: the module.

@@ -165,7 +165,7 @@ def _has_foreign_call(operation: Any) -> bool:
 def divided_call(
     ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]
 ) -> Any:
-    """The call of an operation that is divided when XLA divides the program; None if it is not."""
+    """The call of an operation that is divided when XLA divides the program; None if the operation is not divided."""
     avals = (*ctx.avals_in, *ctx.avals_out)
     if not divides(ctx, rule, args, params) or any(
         type(aval) is not ShapedArray or has_extended_dtype(aval) for aval in avals
@@ -222,7 +222,7 @@ def _of_operands(arg_shapes: Any, arg_shardings: Any, shape: Any, key: bytes) ->
 
 @cache
 def _builder() -> ThreadPoolExecutor:
-    """A thread of Python: XLA's thread may end while it uses the context in which it built a module."""
+    """A Python thread that builds modules: a thread of XLA may end while the context of a module it built is in use."""
     return ThreadPoolExecutor(1, "primax_parts")
 
 

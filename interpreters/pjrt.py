@@ -1,8 +1,8 @@
 """PJRT plugins: libraries with XLA for other hardware, found and loaded without importing jax.
 
-A distribution offers one by an entry point in group `jax_plugins`, or by a module of the namespace package of that
-name. Such a module registers the plugin with jax, and imports jax; so it is not imported, and its library is searched
-for in its folder. `PJRT_NAMES_AND_LIBRARY_PATHS=name:path,...` names libraries without a module.
+A distribution offers a plugin by an entry point in group `jax_plugins`, or by a module of the namespace package of that
+name. Such a module imports jax, to register the plugin there. Therefore primax does not import it, but searches its
+folder for the library. `PJRT_NAMES_AND_LIBRARY_PATHS=name:path,...` names libraries without a module.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Plugin(NamedTuple):
 def found_plugins() -> list[Plugin]:
     """All plugins that are installed or named in the environment.
 
-    Unusable plugins come last. Of several for one platform the first is used, and the others have a problem.
+    Unusable plugins come last. Of several plugins for one platform the first is used; the others get a `problem`.
     """
     plugins = sorted([*_named(), *_offered()], key=lambda each: (bool(each.problem), -each.release))
     taken: dict[str, Plugin] = {}

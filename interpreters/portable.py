@@ -80,7 +80,7 @@ def call_artifact(module: ModuleContext, key: Any, data: bytes, name: str, args:
       module: the module being built.
       key: artifacts with equal keys are inserted once.
       data: the artifact.
-      name: the prefix of its functions there.
+      name: the prefix of its functions in the module.
       args: IR values.
       results: the IR types of its results.
 

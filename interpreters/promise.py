@@ -159,7 +159,7 @@ def check_results(table: Any, primitive: Any, args: Sequence[Any], params: dict[
     """Check the results of a transformation's rule against the primitive's promise; for `check_rules`.
 
     Raises:
-      RuleError: they differ.
+      RuleError: the results differ from it.
     """
     if primitive.has_type_rule():
         avals = tuple(map(get_aval, args))

@@ -134,7 +134,7 @@ class Links:
                 lines.close()
 
     def wait_for_all_to_leave(self, timeout: float) -> list[int]:
-        """Wait until all others leave; returns those that do not within a time, or have ended before."""
+        """Wait until all others leave; returns those that do not leave in time, or have ended without leaving."""
         deadline = time.monotonic() + timeout
         others = set(range(self.count)) - {self.index}
         while not self.lost and others - self.news.keys() and time.monotonic() < deadline:
@@ -267,7 +267,7 @@ def _admit(server: _Socket, present: dict[int, _Lines], count: int, versions: st
     """Accept the next process, if one connects within a second.
 
     Raises:
-      RuntimeError: it is incompatible with the others.
+      RuntimeError: the process is incompatible with the others.
     """
     server.settimeout(max(min(1.0, deadline - time.monotonic()), 0.01))
     try:

@@ -45,7 +45,7 @@ def stale(table: Any, key: Any, x: Tracer) -> RuleError:
 
 
 class ExternalRules(dict[Any, bool]):
-    """For each primitive whether its rule of one kind is external or missing; only those are checked."""
+    """For each primitive whether its rule of one kind is external or missing; only such rules are checked."""
 
     def __init__(self, table: Any) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ def call_rule(
 ) -> Any:
     """The result of a transformation's rule, called with the outer trace as the current one.
 
-    `here`, if given, has a source for the equations of this rule alone.
+    If `here` is given, its source is for the equations of this rule only, and is removed afterwards.
     """
     before = thread.trace
     thread.trace = parent

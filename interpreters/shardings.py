@@ -463,8 +463,8 @@ def check_spec(function: str, mesh: Any, spec: PartitionSpec) -> None:
     """Raise an error if a specification does not fit a mesh.
 
     Raises:
-      ValueError: it names an axis that the mesh does not have, or an axis twice, or has a pending sum that types cannot
-        record.
+      ValueError: the specification names an axis that the mesh does not have, or an axis twice, or has a pending sum
+        that types cannot record.
     """
     known = mesh.axis_names
     pending = spec.unreduced | spec.reduced

@@ -117,7 +117,7 @@ class Unhashable(Static):
 
 
 class Exact:
-    """A static argument for comparisons by jaxlib: equal only if exactly the same, although values may be equal."""
+    """A static argument, wrapped for jaxlib: equal to another only if the values are exactly the same."""
 
     __slots__ = ("_hash", "_key", "value")
 
@@ -299,7 +299,7 @@ def avals_of(
 
 
 def check_outputs(leaves: Sequence[Any], out_tree: Any, name: str) -> None:
-    """Raise an error for results that are not arrays; it names their paths."""
+    """Raise an error for a result that is not an array; the message names its path."""
     for i, x in enumerate(leaves):
         try:
             get_aval(x)

@@ -55,7 +55,7 @@ def remember_memory(array: Array, memory: np.ndarray[Any, Any]) -> None:
 
 
 class StagingTrace(Trace):
-    """Records every bind as an equation, independent of its arguments."""
+    """Records every bind as an equation, even if its arguments are concrete."""
 
     __slots__ = ("constants", "effects", "eqns", "here", "invars", "memory", "name", "sources", "what", "x64")
 
@@ -272,7 +272,7 @@ def trace_to_jaxpr(
     here = thread.here
     source, here.source = here.source, None
     scope, thread.scope = thread.scope, ""
-    opened, thread.opened = thread.opened, ()  # only for binds in this trace
+    opened, thread.opened = thread.opened, ()  # these axes are for binds in the outer trace only
     try:
         told = timed(TRACE, trace.name) if what in ("jit", "make_jaxpr") else silent
         with told, deeper(), sparing(), TracebackScope():

@@ -53,7 +53,7 @@ def on_summands(
       ctx: the lowering context of the equation.
       args: its operands.
       params: its parameters.
-      lower: `(ctx, operands, params)` to the results of the primitive.
+      lower: `(ctx, operands, params) -> results` of the primitive.
       rule: the operands in which it is linear.
     """
     module = ctx.module_context
@@ -146,7 +146,7 @@ def _local_type(aval: Any, mesh: Any, names: Sequence[Any]) -> Any:
 
 
 def _lying(module: Any, aval: Any, names: Sequence[Any]) -> Any:
-    """The sharding of a value around a per-device program along axes that divide its dimensions most coarsely."""
+    """The sharding of a value outside a per-device program along some axes, which divide it most coarsely."""
     axes = [(*(n for n in each if n in names), *(n for n in each if n not in names)) for each in _axes(aval)]
     return _spec_attribute(module, PartitionSpec(*axes, *stack_axes(aval)), len(axes) + len(stack_axes(aval)))
 
@@ -310,12 +310,12 @@ def _full(kind: Any, value: int) -> Any:
 
 
 def entered(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
-    """An unreduced argument of a module, of which each device has its summand."""
+    """An unreduced argument of a module, in the form that it has inside; each device has its summand."""
     return _crossed(module, x, aval, sharding, True)
 
 
 def left(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
-    """An unreduced result of a module, of which each device has its summand."""
+    """An unreduced result of a module, in the form that it has outside; each device has its summand."""
     return _crossed(module, x, aval, sharding, False)
 
 

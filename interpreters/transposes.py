@@ -53,7 +53,7 @@ def check_transpose(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[
 
 
 def _check_zero(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[Any]) -> None:
-    """A linear function maps zeros to zeros. NaNs are ignored, since infinite known values may cause them."""
+    """Check that the rule maps zeros to zeros, as linear functions do; NaNs may come from infinite known values."""
     several = eqn.primitive.multiple_results
     zeros = [instantiate_zeros(Zero(c.aval if type(c) is Zero else get_aval(c))) for c in (ct if several else [ct])]
     found = rule(zeros if several else zeros[0], *args, **eqn.params)
