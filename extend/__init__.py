@@ -63,7 +63,7 @@ _SUBMODULES = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    """Import what programs do not need, and submodules, when they are first used."""
+    """Import submodules, and names that most programs do not need, at their first use."""
     if name in _LATER:
         return getattr(import_module(f"primax.extend.{_LATER[name]}"), name)
     if name in _SUBMODULES:

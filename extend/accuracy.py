@@ -30,9 +30,9 @@ class Tolerance:
     """The tolerated error of a result; XLA chooses the fastest implementation within it.
 
     Attributes:
-      atol: absolutely.
-      rtol: relative to the result.
-      ulps: in units in the last place of the result.
+      atol: the absolute error.
+      rtol: the error relative to the result.
+      ulps: the error in units in the last place of the result.
 
     Raises:
       ValueError: one of them is negative, or all are 0.
@@ -52,7 +52,7 @@ def require_accuracy(function: str, accuracy: Any) -> Any:
     """The validated accuracy.
 
     Raises:
-      TypeError: it is neither a mode nor a tolerance.
+      TypeError: `accuracy` is neither a mode nor a tolerance.
     """
     if not isinstance(accuracy, AccuracyMode | Tolerance):
         raise TypeError(f"{function}: accuracy must be an AccuracyMode, a Tolerance or None, got {accuracy!r}")
@@ -69,7 +69,7 @@ def _attribute(accuracy: AccuracyMode | Tolerance) -> Any:
 def accurate(operation: str) -> Callable[..., Any]:
     """The lowering rule of a StableHLO operation of one argument that takes an accuracy.
 
-    Complex numbers are computed as XLA does, whatever is asked for.
+    Complex numbers are computed with XLA's default accuracy.
     """
 
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, *, accuracy: Any = None) -> Any:

@@ -57,7 +57,7 @@ def integers(values: Iterable[Any], function: str, argument: str) -> tuple[int, 
 
 
 def listed(values: Any) -> tuple[Any, ...]:
-    """A list of one value or of several values."""
+    """A tuple of one value, or of the values of an iterable."""
     if not hasattr(values, "__iter__") or not getattr(values, "ndim", 1):
         return (values,)
     try:
@@ -90,7 +90,7 @@ def canonical_axis(axis: Any, rank: int, function: str, argument: str = "axis") 
 
     Raises:
       TypeError: `axis` is not an integer.
-      AxisError: it is out of range; NumPy's, which is a ValueError and an IndexError.
+      AxisError: `axis` is out of range; NumPy's class, which is a ValueError and an IndexError.
     """
     try:
         found = index(axis)

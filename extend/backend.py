@@ -138,7 +138,7 @@ def host_value(x: Array) -> np.ndarray[Any, Any]:
     """A read-only view of an array in host memory, without a copy if the device allows it.
 
     Args:
-      x: an array, which is waited for.
+      x: an array; the call waits until it is computed.
 
     Raises:
       DeletedArrayError: it was deleted or donated.
@@ -177,7 +177,7 @@ def register_backend_factory(
       name: the platform name of its client.
       factory: returns the client.
       priority: computations run on the platform of the highest priority.
-      fail_quietly: True; a client that cannot be made is left out with a warning.
+      fail_quietly: must be True: if a client cannot be made, there is a warning and no error.
       experimental: not used.
 
     Raises:

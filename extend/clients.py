@@ -21,7 +21,7 @@ class Program:
     """A compiled program of jaxlib that also takes arrays as arguments.
 
     Attributes:
-      loaded: jaxlib's own, which has every attribute that is not here.
+      loaded: jaxlib's program, which has all other attributes.
     """
 
     def __init__(self, loaded: Any) -> None:
@@ -50,7 +50,7 @@ class Client:
     """A client of jaxlib for a platform, whose programs also take arrays.
 
     Attributes:
-      client: jaxlib's own, which has every attribute that is not here.
+      client: jaxlib's client, which has all other attributes.
     """
 
     def __init__(self, client: Any) -> None:
@@ -67,7 +67,7 @@ class Client:
 
         Args:
           value: a number or an array.
-          device: where it is put; None for the first device.
+          device: the device of the buffer; None for the first one.
         """
         with enable_x64(True):
             return put_value(np.asarray(value), device=device or self.client.local_devices()[0])._b
@@ -85,10 +85,10 @@ def get_backend(platform: str | None = None) -> Client:
     """The client of a platform, made on first use.
 
     Args:
-      platform: its name; None for the default one.
+      platform: the name of the platform; None for the default one.
 
     Raises:
-      TypeError: it is not a name.
+      TypeError: `platform` is not a name.
       XlaError: there is no such platform.
 
     >>> from primax.extend import backend

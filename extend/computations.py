@@ -44,7 +44,7 @@ def read_operands(function: str, operands: Any, init_values: Any) -> tuple[list[
 
 
 def _like(init: Any, aval: ShapedArray) -> Any:
-    """A weakly typed scalar in the dtype of an operand, where promotion would give it that."""
+    """An initial value; in the dtype of the operand if it is weakly typed and promotion would give it that dtype."""
     own = get_aval(init)
     if own.dtype == aval.dtype or not own.weak_type or dtypes.result_type(aval, own) != aval.dtype:
         return init

@@ -35,7 +35,7 @@ def check_results(name: str, closed: ClosedJaxpr, args: Sequence[Any], outs: Seq
     that names its line. Effects of the program happen again.
 
     Args:
-      name: of the program.
+      name: the name of the program.
       closed: the program.
       args: its arguments.
       outs: its results.

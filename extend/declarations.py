@@ -176,7 +176,7 @@ def _signature(rule: Any) -> list[inspect.Parameter] | None:
 
 
 def _parameter_names(rules: Mapping[str, Any]) -> set[str]:
-    """The parameters of a primitive that its rules name, whether after a star or not."""
+    """The parameters of a primitive that its rules name, whether keyword-only or not."""
     signatures = {kind: _signature(rule) or [] for kind, rule in rules.items()}
     names = {p.name for each in signatures.values() for p in each if p.kind is p.KEYWORD_ONLY}
     operands_and_parameters = {p.name for kind in ("impl", "abstract_eval") for p in signatures.get(kind, ())}
@@ -190,7 +190,7 @@ def _positional(rule: Any, names: Container[str] = ()) -> tuple[int, int | None]
 
     Args:
       rule: the function.
-      names: of parameters, which are passed by name.
+      names: the names of parameters, which are passed by name.
     """
     parameters = _signature(rule)
     if parameters is None:
@@ -213,7 +213,7 @@ def check_signatures(where: str, rules: Mapping[str, Any]) -> None:
     """Refuse rules whose signatures do not fit their calls.
 
     Raises:
-      TypeError: a rule takes another number of arguments by position, above all since it is a factory.
+      TypeError: a rule takes another number of arguments by position, usually because it is a factory.
     """
     names = _parameter_names(rules)
     for kind, (count, signature) in _TAKES.items():
@@ -240,7 +240,7 @@ def check_signatures(where: str, rules: Mapping[str, Any]) -> None:
 def _check_counts(
     where: str, rules: Mapping[str, Any], operands: tuple[int, int | None] | None, names: Container[str]
 ) -> None:
-    """Transpose and lowering rules take one argument more than the impl: a cotangent, or a context."""
+    """Check that transpose and lowering rules take one argument more than the impl: a cotangent, or a context."""
     for kind, first in (("transpose", "the cotangent"), ("lowering", "a context")):
         given = rules.get(kind)
         for rule in given.values() if isinstance(given, Mapping) else (given,):
@@ -259,7 +259,7 @@ _OF_PARAMETERS = ("impl", "abstract_eval", "effectful_abstract_eval", "jvp", "tr
 
 
 def _check_parameters(where: str, rules: Mapping[str, Any]) -> None:
-    """All rules are called with the parameters of a bind: if one rule needs a parameter, the others must accept it."""
+    """Check that all rules accept a parameter that one of them needs: all are called with the parameters of a bind."""
     named = [(kind, rules[kind]) for kind in _OF_PARAMETERS if kind in rules]
     lowering = rules.get("lowering")
     named += [("lowering", each) for each in (lowering.values() if isinstance(lowering, Mapping) else (lowering,))]
@@ -415,7 +415,7 @@ def _transpose_of_jvp(primitive: Any, jvp: Rule) -> Rule:
 
 
 def _kept(transpose: Rule, primitive: Any, linear: tuple[int, ...]) -> Rule:
-    """A transpose rule that is held to the arguments that are declared linear."""
+    """A transpose rule, with checks that it is for the arguments declared linear and returns their cotangents."""
 
     def rule(ct: Any, *args: Any, **params: Any) -> Any:
         for i, x in enumerate(args):
@@ -433,7 +433,7 @@ def _kept(transpose: Rule, primitive: Any, linear: tuple[int, ...]) -> Rule:
 
 
 def _without_nondiff(jvp: Rule, primitive: Any, nondiff: tuple[int, ...]) -> Rule:
-    """A JVP rule that is given no tangents of some arguments, and refuses them."""
+    """A JVP rule that raises an error for tangents of some arguments."""
 
     def rule(primals: Any, tangents: Any, **params: Any) -> Any:
         for i in nondiff:
@@ -461,7 +461,7 @@ def _declare_vjp(where: str, rules: dict[str, Any], vjp: Any, linear: tuple[int,
 
 
 def _wrong_vjp(primitive: Any, function: Rule, text: str) -> RuleError:
-    """The error for one of two functions of a vjp, that returned what cannot be used."""
+    """The error for one of the two functions of a vjp that returned an invalid value."""
     file, line = location(function)
     return RuleError(
         f"the vjp rule of {primitive}: {text}.\n  The rule is at {file}:{line}.\n  Bound at {user_line()}."
@@ -469,7 +469,7 @@ def _wrong_vjp(primitive: Any, function: Rule, text: str) -> RuleError:
 
 
 def _type_or_none(x: Any) -> Any:
-    """The type of an array; None for what is none."""
+    """The type of an array; None for other values."""
     try:
         return get_aval(x)
     except NO_VALUE:

@@ -71,7 +71,7 @@ def _name(primitive: Any) -> str:
 
 
 def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
-    """The equations of a program and of those it holds."""
+    """The equations of a program and of its inner programs."""
     yield from jaxpr.eqns
     for held in subjaxprs(jaxpr):
         yield from _equations(held)

@@ -118,8 +118,8 @@ def define_primitive(
       out_like: the position of an argument with the shape and dtype of the result; the type rule is derived from this.
       effects: its effects besides its results, such as `Reads(1)`, an `OperandEffect` on operand 1. Its equations stay
         in programs, in order, even if their results are not used.
-      mutates: positions of arguments that it writes to; they must have mutable types, which arrays have not. Each is an
-        effect `Mutates(i)`.
+      mutates: positions of arguments that it writes to; they must have mutable types, unlike arrays. Each is an effect
+        `Mutates(i)`.
       parameters: its parameters, each with a type such as `int`, or a function that returns True for valid values.
         Unknown, missing and invalid parameters raise an error.
       sharding: its division among devices: a text such as `"i k:sum, k j -> i j"`, which names the dimensions of
@@ -228,7 +228,7 @@ def _clear(primitive: Primitive) -> None:
 
 
 def _tell_of_namesake(name: str, level: int) -> None:
-    """Warn the caller of a plugin's primitive with the same name: programs and messages cannot distinguish the two."""
+    """Warn the caller if a plugin has a primitive of this name: programs and messages cannot distinguish the two."""
     load_plugins()
     there = host.primitives.get(name)
     if there is not None:

@@ -93,8 +93,8 @@ def renamed(module: str, *those: Deprecation) -> Callable[[str], Any]:
     """The `__getattr__` of a module with deprecated names: each gives a warning and its replacement.
 
     Args:
-      module: its name.
-      those: names in it.
+      module: the name of the module.
+      those: its deprecated names.
 
     >>> from primax.extend.deprecation import deprecated, renamed
     >>> old = deprecated("mine.sum_of", "primax.numpy.sum", since="1.1", removed_in="1.2")

@@ -1,6 +1,6 @@
-"""Derivations, which stand in place of rules and are made into rules.
+"""Derivations: objects that are given in place of rules, and from which primax makes the rules.
 
-`define_primitive`, `registry.define` and the rule tables take them alike, as in `batch=derive.loop`.
+`define_primitive`, `registry.define` and the rule tables accept them, as in `batch=derive.loop`.
 
 | | makes | from |
 |---|---|---|
@@ -78,7 +78,7 @@ class _Recipe(Derivation):
 
 
 def _refuse_loss(refusal: str, kind: str, others: Mapping[str, Any]) -> None:
-    """Refuse a derivation beside a rule written by hand that would not be used any more."""
+    """Raise an error for a derivation because of which a rule written by hand would not be used any more."""
     if kind == "jvp" and _is_by_hand(others.get("transpose")):
         raise TypeError(
             f"{refusal} if the transpose rule is written by hand: the tangent would consist of the operations of the "
@@ -198,7 +198,7 @@ def _jvp_from(primitive: Any, impl: Rule) -> Rule:
 
 
 def _has_own_lowering(primitive: Any, impl: Rule) -> bool:
-    """Whether a primitive is compiled by something else than its impl, on any platform."""
+    """Whether a primitive has a lowering, for any platform, that is not derived from its impl."""
     state = len(lowering_rules.functions), epoch.value
     known = vars(primitive).get("_own_lowering")
     if known is None or known[0] != state:

@@ -42,7 +42,7 @@ def refuse_divided(what: str, avals: Sequence[ShapedArray]) -> None:
     """Refuse types that are divided.
 
     Raises:
-      ShardingTypeError: one is.
+      ShardingTypeError: a type is divided.
     """
     for aval in avals:
         if aval.division is not None:
@@ -55,7 +55,7 @@ def whole_along(x: ShapedArray, dims: Sequence[int], how: str = "primax.reshard"
     """Refuse an operand that is divided along given dimensions.
 
     Raises:
-      ShardingTypeError: it is.
+      ShardingTypeError: the operand is divided along one of them.
     """
     axes = axes_of_dims(x)
     for dim in dims:
@@ -69,8 +69,8 @@ def all_alike(avals: Sequence[ShapedArray]) -> Axes:
     """The mesh axes of operands that must all have the same sharding, or be whole.
 
     Raises:
-      ShardingTypeError: they are not.
-      ValueError: there are none.
+      ShardingTypeError: two operands are divided differently.
+      ValueError: there are no operands.
     """
     avals = sequence("all_alike", "avals", avals)
     if not avals:
@@ -89,7 +89,7 @@ def along_axis(name: str, results: int | None = None) -> Callable[..., Any]:
     """The sharding rule of operations along one dimension, given by a parameter, on operands with the same sharding.
 
     Args:
-      name: of the parameter.
+      name: the name of the parameter.
       results: the number of results; None means the number of operands.
     """
 
@@ -135,7 +135,7 @@ def cut_axes(x: ShapedArray, shape: Sequence[int], sizes: Any = None) -> Axes:
     """The mesh axes of a part of an array: those of the array, where its dimensions can be divided.
 
     Raises:
-      ShardingTypeError: they cannot.
+      ShardingTypeError: a dimension cannot be divided.
     """
     axes = axes_of_dims(x)
     if x.division is not None:
@@ -151,10 +151,10 @@ def cut_axes(x: ShapedArray, shape: Sequence[int], sizes: Any = None) -> Axes:
 
 
 def reshaped_axes(x: ShapedArray, new: tuple[int, ...]) -> Axes:
-    """The mesh axes of a reshaped array: dimensions that are split or merged must begin with the divided one.
+    """The mesh axes of a reshaped array: among dimensions that are split or merged, only the first may be divided.
 
     Raises:
-      ShardingTypeError: it does not.
+      ShardingTypeError: another dimension is divided, so that the sharding is not determined.
     """
     axes = axes_of_dims(x)
     sizes = {} if x.division is None else x.division.mesh.shape
@@ -174,7 +174,7 @@ def reshaped_axes(x: ShapedArray, new: tuple[int, ...]) -> Axes:
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Runs of dimensions, before and after, of equal numbers of elements, each as short as can be."""
+    """Groups of adjacent dimensions, before and after, with equal numbers of elements, each as short as possible."""
     if prod(old) == 0:
         return [(list(range(len(old))), list(range(len(new))))]
     groups: list[tuple[list[int], list[int]]] = []
@@ -205,7 +205,7 @@ def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], lis
 
 
 def _merged(axes: Sequence[tuple[Any, ...]], lengths: Sequence[int]) -> tuple[Any, ...] | None:
-    """The axes that divide merged dimensions; None if one is divided behind one that is not."""
+    """The axes that divide merged dimensions; None if a dimension is divided after one that is not."""
     found: list[Any] = []
     ended = False
     for names, length in zip(axes, lengths, strict=True):

@@ -1,4 +1,4 @@
-"""Effects of programs, and jax's lists of allowed effects, which are views of the calls of `register_effect`."""
+"""Effects of programs, and jax's lists of allowed effects, which show what `register_effect` has registered."""
 
 from __future__ import annotations
 

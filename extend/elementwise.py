@@ -1,4 +1,4 @@
-"""Tables of elementwise primitives: a row of dtypes, operation and derivative makes all rules."""
+"""Tables of elementwise primitives: a row with dtypes, an operation and a derivative defines all rules."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def elementwise_abstract_eval(
     """The abstract evaluation rule of an elementwise primitive.
 
     Args:
-      name: what messages call it.
+      name: the name of the primitive, for messages.
       accepts: the dtypes of each argument.
       out_dtype: the dtype of the result from that of the first argument; the same if None.
       same_dtype: whether all arguments must have one dtype.
@@ -153,16 +153,16 @@ def row(
       primitive: the primitive of the row.
       accepts: the dtypes of its arguments: one set for a primitive of one argument, otherwise a sequence of sets.
       lowering: a StableHLO or CHLO operation, or a rule.
-      jvp: for each argument `(tangent, *primals)` to its term of the derivative, or None for none; a single
+      jvp: for each argument `(tangent, *primals) -> term`, its term of the derivative, or None for no term; a single
         function for a primitive of one argument; None if the derivative is zero wherever it exists.
       out: the dtype of the result from that of the first argument.
       uses_result: whether the functions in `jvp` get the result after the tangent.
       same_dtype: whether all arguments must have one dtype.
       same_shape: whether arguments that are not of rank 0 must have one shape; if not, axes of length 1 are repeated.
       jvp_rule: the complete JVP rule, instead of `jvp`.
-      at: for each argument real numbers to sample it at, in the domain and away from kinks.
+      at: for each argument real numbers for samples, in the domain and away from kinks.
       samples: a function that makes samples, or their location, instead of `elementwise_samples(accepts, at)`.
-      rules: further rules, or replacements; `unsupported` maps kinds that there are not to reasons.
+      rules: further rules, or replacements; `unsupported` maps kinds of rules that do not exist to reasons.
     """
     kinds = [accepts] if isinstance(accepts, Accepts) else list(accepts)
     if jvp_rule is not None:
@@ -185,12 +185,12 @@ def row(
 
 
 def _usual_samples(*described: Any) -> Callable[[], list[core.Sample]]:
-    """What `elementwise_samples` makes, imported when it is called: programs that check nothing need none of it."""
+    """A function that makes the samples of `elementwise_samples`, which is imported only then."""
     return lambda: import_module("primax.extend.sampling").elementwise_samples(*described)()
 
 
 def like(x: Any, value: Any) -> Any:
-    """A constant of rank 0 and of the type of `x`, weakly typed if that is."""
+    """A constant of rank 0 and of the dtype of `x`, weakly typed if `x` is."""
     aval = core.get_aval(x)
     if aval.weak_type:
         scalar = dtypes.scalar_type_of(aval.dtype)(value)
@@ -213,8 +213,8 @@ def ir_full(value: Any, aval: Any) -> Any:
 def division_lowering(op_name: str) -> Any:
     """The lowering of a division whose integers may be divided by 0.
 
-    The compiler folds constants, and there an integer divided by 0 ends the process. So integers are divided by 1 in
-    place of 0, and what XLA gives otherwise takes the place of the result: all bits set, or of remainders the dividend.
+    The compiler folds constants, and the process ends if it divides an integer by 0 there. Therefore the rule replaces
+    a divisor of 0 by 1, and the result by XLA's usual result: all bits set, or for remainders the dividend.
     """
     divide, select = mlir.nary(op_name), mlir.nary("stablehlo.select")
     equal = mlir.nary("stablehlo.compare", comparison_direction=lambda: mlir.hlo.ComparisonDirectionAttr.get("EQ"))

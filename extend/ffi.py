@@ -44,13 +44,13 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
       name: the name of the function in programs.
       fn: a capsule of the handler, see `pycapsule`; or a dictionary of capsules by stage: `"instantiate"`,
         `"prepare"`, `"initialize"`, `"execute"`.
-      platform: the platform of the function. It need not be present: the function is registered when it becomes
-        available.
+      platform: the platform of the function. It need not be present: the function is registered when the platform
+        becomes available.
       api_version: 1 for the typed interface, 0 for the older, untyped one.
       kwargs: further arguments of jaxlib's `register_custom_call_target`.
 
     Raises:
-      TypeError: `fn` is neither.
+      TypeError: `fn` is neither a capsule nor a dictionary of capsules.
       XlaError: another function has this name.
     """
     stages = fn.values() if isinstance(fn, dict) else (fn,)
@@ -137,7 +137,7 @@ def ffi_call(
       result_shape_dtypes: an object with a shape and a dtype for each result, in a tuple or list if there are several.
       has_side_effect: whether to call the function even if its results are not used.
       vmap_method: as for `pure_callback`; `"sequential_unrolled"` builds a call for each element.
-      input_layouts: for each argument its axes in memory, the slowest first; None for rows, as in NumPy.
+      input_layouts: for each argument its axes in memory, the slowest first; None for row-major, as in NumPy.
       output_layouts: the same for the results; for a single result, its axes.
       input_output_aliases: a mapping from positions of arguments to the results that reuse their memory.
       custom_call_api_version: the version of the interface; 4 is the typed one.

@@ -167,10 +167,10 @@ class SplitEquation:
       residuals: the types of the values that the known equation computes for the rest, besides its results.
 
     Attributes:
-      known_in: the operands that are known.
-      unknown_in: the others.
-      known_out: the results that are known; the rest may read them.
-      unknown_out: the others.
+      known_in: the known operands.
+      unknown_in: the unknown operands.
+      known_out: the known results; the unknown equation may read them.
+      unknown_out: the unknown results.
       residuals: a variable for each residual.
     """
 
@@ -194,8 +194,8 @@ class SplitEquation:
 
         Args:
           params: its parameters.
-          effects: those of its programs.
-          invars: its operands, if not those that are known.
+          effects: the effects of its programs.
+          invars: its operands; by default the known ones.
         """
         outvars = [*self.known_out, *self.residuals]
         if not outvars and not effects:

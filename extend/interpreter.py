@@ -176,7 +176,7 @@ class Interpreter:
         return constant
 
     def primal(self, value: Any) -> Any:
-        """The array that decides a branch or the end of a loop for a value."""
+        """The array in a value, which decides a branch or the end of a loop."""
         return value
 
     def uniform(self, value: Any) -> Any:

@@ -161,8 +161,8 @@ def transformation(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
     """Make a transformation of functions from a generator.
 
     Args:
-      gen: `(*static, *args, **kwargs)`, yields the arguments `(args, kwargs)` to call the function with, is sent
-        what that returns, and yields the result.
+      gen: a generator function `(*static, *args, **kwargs)`. It yields the arguments `(args, kwargs)` for the function,
+        receives the function's result, and yields the result of the transformed function.
     """
 
     def around(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -28,7 +28,7 @@ _WIDE: dict[int, dict[Any, Any]] = {
 def in_whole_bytes(lowering: Callable[..., Any], bits: int = 2) -> Callable[..., Any]:
     """The lowering rule that converts narrow operands to wider ones before another rule, and its results back.
 
-    XLA for CPUs ends the process, or fails, in some operations of so few bits.
+    XLA for CPUs ends the process, or fails, in some operations on elements of so few bits.
 
     Args:
       lowering: a lowering rule that returns a sequence of IR values; it sees wide types only.

@@ -34,7 +34,7 @@ def padtype_to_pads(
       in_shape: the lengths of the axes.
       window_shape: the lengths of the window.
       window_strides: the steps of the window.
-      padding: 'VALID' for none; 'SAME' for so much that the result has length `ceil(size / stride)`, the odd element
+      padding: 'VALID' for none; 'SAME' for a result of length `ceil(size / stride)`, with an odd element of padding
         after the axis; 'SAME_LOWER' for the same with the odd element before it. Case does not matter.
 
     Raises:

@@ -28,8 +28,8 @@ __all__ = [
 class Precision(enum.Enum):
     """The precision of products on platforms that offer a choice.
 
-    DEFAULT is the fastest, HIGH is slower and more precise, HIGHEST uses all of it. CPUs always use all. The names that
-    functions take for a precision can be converted, as in `Precision("highest")`; None becomes DEFAULT.
+    DEFAULT is the fastest, HIGH is slower and more precise, HIGHEST is the full precision. CPUs always use the full
+    precision. The names that functions take can be converted, as in `Precision("highest")`; None becomes DEFAULT.
     """
 
     DEFAULT = 0
@@ -50,7 +50,7 @@ class Precision(enum.Enum):
 class DotAlgorithmPreset(enum.Enum):
     """An algorithm for products, named by the types of the operands and of the accumulator.
 
-    X3, X6 and X9 are the numbers of products of the narrower type that stand for one. DEFAULT leaves the
+    X3, X6 and X9 are the numbers of products of the narrower type that replace one product. DEFAULT leaves the
     choice to the platform.
     """
 
@@ -141,7 +141,7 @@ class Algorithm:
 _F16, _BF16, _F32, _F64 = map(np.dtype, (np.float16, dtypes.bfloat16, np.float32, np.float64))
 _Preset = DotAlgorithmPreset
 
-# What functions take for a precision.
+# The values that functions accept as a precision.
 PrecisionLike: TypeAlias = (
     str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None
 )
@@ -166,7 +166,7 @@ ALGORITHMS = {
 
 _COMPUTED = {"F16Type": _F16, "BF16Type": _BF16, "F32Type": _F32, "F64Type": _F64}
 
-# The CPU compiler takes any algorithm and ignores it; of these the results are as precise as asked for.
+# The CPU compiler takes any algorithm and ignores it. For these algorithms, its results have the requested precision.
 CPU_ALGORITHMS = frozenset(
     (
         _Preset.F16_F16_F16,
@@ -199,12 +199,12 @@ _option = config.default_matmul_precision
 
 
 def canonicalize_precision(precision: Any, function: str = "dot_general") -> Any:
-    """A precision in the one form that primitives hold.
+    """A precision in the form of the parameters of primitives.
 
     Args:
       precision: None, a name, a `Precision`, a `DotAlgorithmPreset`, or a pair of names or precisions, one
         for each operand.
-      function: what messages call the asker.
+      function: the name of the calling function, for messages.
 
     Returns:
       None, a pair of `Precision`, or a `DotAlgorithmPreset`. None means the option `default_matmul_precision`, if it is
@@ -235,10 +235,10 @@ def canonicalize_precision(precision: Any, function: str = "dot_general") -> Any
 
 
 def _preset_of(wanted: DotAlgorithm, function: str) -> DotAlgorithmPreset:
-    """The preset that an algorithm is.
+    """The preset with the components of an algorithm.
 
     Raises:
-      ValueError: none is.
+      ValueError: there is no such preset.
     """
     types = [np.dtype(x) for x in wanted[:3]]
     if types[0] == types[1] and wanted[3:5] == (1, 1):

@@ -94,7 +94,7 @@ def new_programs() -> core.Cache:
 def remember(programs: core.Cache, key: Any, make: Callable[[], Program]) -> Program:
     """The cached program of a signature, or a new one.
 
-    A program that closes over values of a transformation is forgotten when that ends.
+    A program that closes over values of a transformation is forgotten when the transformation ends.
     """
     found: Program | None = programs.find(key)
     if found is not None:

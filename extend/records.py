@@ -14,15 +14,15 @@ def plugins(*, load: bool = False) -> list[PluginRecord]:
     """All plugins, in the order of their activation.
 
     Args:
-      load: whether to activate those that have not been; otherwise nothing is imported.
+      load: whether to activate the plugins that are not active yet; otherwise nothing is imported.
 
     Returns:
       Records with `name`, `source`, `distribution`, `version`, `state`, `reason`, `primitives`, `rules` and
       more; `as_dict()` gives plain data.
 
     Raises:
-      PluginError: a variable in the environment names an unknown plugin; with `load`, also what a failing
-        plugin that primax cannot do without raises.
+      PluginError: a variable in the environment names an unknown plugin; with `load`, also if a plugin fails
+        that primax cannot do without.
 
     >>> from primax.extend import plugins
     >>> plugins()[0].name
@@ -41,7 +41,7 @@ def plugin_of(module: str) -> str | None:
 
 
 def load_plugin(name: str) -> None:
-    """Import and activate an installed plugin, if that has not happened.
+    """Import and activate an installed plugin, if it is not active yet.
 
     Raises:
       PluginError: there is no plugin with that name, or it is not active; the message has the reason.
@@ -60,7 +60,7 @@ def register(plugin: Any, *, name: str | None = None) -> PluginRecord:
       Its record.
 
     Raises:
-      PluginError: it failed or was refused, or the name is taken; nothing of it remains.
+      PluginError: the plugin failed or was refused, or the name is taken; none of its entries remain.
 
     >>> import primax as px
     >>> from primax.extend import define_primitive, derive, hookimpl

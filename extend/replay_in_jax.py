@@ -28,8 +28,8 @@ class Replay:
 
     Args:
       jax: the package.
-      counterpart: gives the primitive of jax for one of primax.
-      aval: gives the type in primax of a value of jax.
+      counterpart: returns the primitive of jax for a primitive of primax.
+      aval: returns the type in primax of a value of jax.
     """
 
     def __init__(self, jax: Any, counterpart: Callable[[Primitive], Any], aval: Callable[[Any], Any]) -> None:

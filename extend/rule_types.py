@@ -1,6 +1,6 @@
-"""The signatures of rules, for type checkers: what `define_primitive` takes.
+"""The signatures of the rules that `define_primitive` takes, for type checkers.
 
-Rules may have any parameters by keyword. A function that is annotated is checked; one without annotations is not.
+Rules may have any parameters by keyword. Type checkers check only functions with annotations.
 """
 
 from __future__ import annotations

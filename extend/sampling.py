@@ -42,9 +42,9 @@ def samples(
     """Samples with the same arguments, one for each set of parameters, to find rules that ignore a parameter.
 
     Args:
-      shapes: those of the arguments.
+      shapes: the shapes of the arguments.
       params: the parameters of each sample.
-      dtype: that of the arguments.
+      dtype: the dtype of the arguments.
       options: further fields of all samples.
     """
 
@@ -58,13 +58,13 @@ def samples(
 def array_samples(
     accepts: Container[Any], reference: Callable[..., Any], *ways: dict[str, Any], shape: tuple[int, ...] = (3, 4)
 ) -> Maker:
-    """Different arrays, one for each accepted kind of dtype.
+    """Samples with one array each, one for each accepted kind of dtype.
 
     Args:
       accepts: the dtypes.
-      reference: the same in NumPy.
-      ways: parameters.
-      shape: of the arrays.
+      reference: the same computation in NumPy.
+      ways: parameters, which the samples take in turn.
+      shape: the shape of the arrays.
     """
 
     def make() -> list[core.Sample]:
@@ -85,12 +85,12 @@ def elementwise_samples(
 
     The last sample of a primitive of several arguments repeats axes of length 1.
 
-    The kit itself puts complex numbers in the place of real ones, and other dtypes in the place of one of their kind.
+    The kit itself replaces real numbers by complex ones, and dtypes by others of their kind.
 
     Args:
       accepts: the dtypes of each argument.
-      at: for each argument real numbers, in the domain and away from kinks; some of both signs if None.
-      same_shape: whether arguments must have one shape, or none.
+      at: for each argument real numbers, in the domain and away from kinks; None for numbers of both signs.
+      same_shape: whether arguments must have one shape, or rank 0.
       options: further fields of all samples.
     """
 
@@ -117,8 +117,8 @@ def bound_by(primitive: core.Primitive, fun: Callable[..., Any], *args: Any, **o
     """The arguments with which a function binds a primitive, as a sample; for primitives that hold programs.
 
     Args:
-      primitive: which.
-      fun: a function that binds it once, of arrays, traced in double precision.
+      primitive: the primitive.
+      fun: a function of arrays that binds the primitive once; it is traced in double precision.
       args: its arguments.
       options: further fields of the sample.
     """

@@ -1,4 +1,4 @@
-"""Meshes and shardings, and the serialized form of XLA's."""
+"""Meshes and shardings, and the serialized form of XLA's shardings."""
 
 from __future__ import annotations
 
@@ -87,19 +87,19 @@ Result = TypeVar("Result")
 
 
 def with_out_sharding(function: str, bind: Callable[..., Result], args: Sequence[Any], out_sharding: Any) -> Result:
-    """The result of a function with the sharding of its argument `out_sharding`, if there is one.
+    """The result of a function, with the sharding that its argument `out_sharding` prescribes, if any.
 
     Args:
-      function: its name.
-      bind: computes it.
-      args: the arrays; how they are divided is left to XLA.
+      function: the name of the function.
+      bind: computes the result.
+      args: the arrays; XLA chooses how they are divided.
       out_sharding: a `PartitionSpec` or a `NamedSharding`, or None.
     """
     return bind(*args) if out_sharding is None else hooks.lay_out(function, bind, args, out_sharding)
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
-    """XLA's `OpSharding` of a serialized one."""
+    """XLA's `OpSharding` from its serialized form."""
     if not isinstance(sharding, bytes):
         raise TypeError(f"get_op_sharding_from_serialized_proto: sharding must be bytes, got {sharding!r}")
     found = _jaxlib.xla_client.OpSharding()
@@ -108,7 +108,7 @@ def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
 
 
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
-    """XLA's `HloSharding` of a serialized `OpSharding`."""
+    """XLA's `HloSharding` from a serialized `OpSharding`."""
     return _jaxlib.xla_client.HloSharding.from_proto(get_op_sharding_from_serialized_proto(sharding))
 
 

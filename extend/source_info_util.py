@@ -32,7 +32,7 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
     """The innermost lines of the user's program in a source, as text.
 
     Args:
-      source_info: of an equation.
+      source_info: the source of an equation.
       num_frames: the maximal number of lines.
     """
     frames = user_frames(source_info)[:num_frames]

@@ -47,7 +47,7 @@ def to_jax(what: Any) -> Any:
       takes and returns arrays of jax. For a function, a function of jax arrays.
 
     Raises:
-      TypeError: the argument is neither.
+      TypeError: `what` is neither.
       ImportError: jax is not installed, or `import jax` means primax in this process.
 
     Calling the result raises NotImplementedError for primitives with effects, with arrays of extended dtypes such as
@@ -124,7 +124,7 @@ class Bridge:
         return run
 
     def options(self) -> Any:
-        """A block in which primax has the word size of jax."""
+        """A `with` block in which `enable_x64` has the same value in primax as in jax."""
         dtypes = self.modules.jax.dtypes
         return enable_x64(bool(dtypes.canonicalize_dtype("float64") == "float64"))
 
@@ -195,7 +195,7 @@ class _InJax:
         platforms = [key for key in lowering_rules if isinstance(key, tuple) and key[0] is primitive]
         self.compiles = bool(platforms) or primitive in lowering_rules
         for key in platforms:
-            # a function for each, since jax takes platforms of one rule for one
+            # A new function for each platform, since jax treats the platforms of one function as one.
             modules.mlir.register_lowering(new, functools.partial(self.lowering), platform=key[1])
         self._apply = modules.jax.jit(_named(self._bind, primitive.name), static_argnums=0)
 

@@ -88,7 +88,7 @@ def main(
 
 @contextlib.contextmanager
 def _any_text() -> Iterator[None]:
-    """Standard output writes characters that its encoding lacks with backslashes: plugins choose their names freely."""
+    """A `with` block in which output escapes characters that its encoding lacks: names of plugins may have any."""
     stream = sys.stdout
     if not isinstance(stream, io.TextIOWrapper):
         yield

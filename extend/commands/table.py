@@ -85,7 +85,7 @@ def _wrap(text: str, indent: str, width: int | None) -> list[str]:
 
 
 def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
-    """Which columns stand side by side: as many as fit, after the first."""
+    """The columns of each part of the table: the first, and as many others as fit."""
     blocks = [[0]]
     used = widths[0]
     for column in range(1, len(widths)):

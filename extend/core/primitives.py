@@ -24,7 +24,7 @@ from primax.core.registry import find_primitive
 __all__: list[str] = []
 
 
-# What JAX calls variables that hold primitives of other names.
+# The names of primitives, by the names of JAX's variables for them.
 _ALIASES = {
     "add_jaxvals": "add_any",
     "remat": "checkpoint",

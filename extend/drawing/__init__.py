@@ -1,9 +1,9 @@
 """Pictures of programs: jaxprs as graphs, coloured by the plugins that their primitives come from.
 
-- `graph`: what is drawn: nodes, edges between them, and boxes around those of programs within programs.
+- `graph`: the drawing before its layout: nodes, edges, and boxes around the nodes of inner programs.
 - `dot`: a graph as text in the language of Graphviz.
 - `graphviz`: the program of that name, which makes images of such text.
-- `picture`: what users see.
+- `picture`: `visualize` and its result.
 """
 
 from __future__ import annotations

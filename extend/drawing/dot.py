@@ -33,8 +33,8 @@ def to_dot(graph: Graph, title: str) -> str:
     """The text that Graphviz lays out.
 
     Args:
-      graph: what to draw.
-      title: what stands above it.
+      graph: the graph.
+      title: the title above it.
     """
     colors = {plugin: _COLORS[i % len(_COLORS)] for i, plugin in enumerate(graph.plugins)}
     lines = [
@@ -56,7 +56,7 @@ def to_dot(graph: Graph, title: str) -> str:
 
 
 def _longest_ways(edges: Sequence[Edge]) -> dict[str, str]:
-    """For each node the one before it on the longest way to it, which is drawn as straight as can be."""
+    """For each node the previous node on the longest path to it; these paths are drawn as straight as possible."""
     length: dict[str, int] = {}
     before: dict[str, str] = {}
     for edge in edges:
@@ -72,7 +72,7 @@ def _bracketed(attributes: list[str]) -> str:
 
 
 def _legend(graph: Graph, colors: dict[str, tuple[str, str]]) -> list[str]:
-    """Which colour is which plugin, with the number of its equations."""
+    """The legend: the colour of each plugin, and the number of its equations."""
     if not colors:
         return []
     rows = "".join(
@@ -128,6 +128,6 @@ def _html(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of the language. Backslashes are escapes to Graphviz, and stand for themselves when doubled."""
+    """A string in Graphviz's language, in which two backslashes stand for one."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

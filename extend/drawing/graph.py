@@ -13,7 +13,7 @@ from primax.core.printer import PrintedCall, atom_to_text, eqn_to_text, name_var
 
 __all__ = ["Box", "Edge", "Graph", "Node", "build"]
 
-# Programs of loops run many times: what goes in does not flow straight through them.
+# Loops run their programs many times, so values do not flow straight through these programs.
 _LOOPS = frozenset(("scan", "while"))
 # Parameters that the type of the result contains already.
 _TOLD_BY_TYPES = frozenset(("dtype", "name", "new_dtype", "new_sizes", "shape"))
@@ -29,8 +29,8 @@ class Node:
     Attributes:
       id: the name for edges.
       kind: "input", "constant", "equation", "result", "output" or "more".
-      title: its first line.
-      lines: the lines beneath.
+      title: the first line of its text.
+      lines: the lines below the title.
       plugin: the plugin of its primitive, if it is an equation.
       note: the text that is shown beside the pointer.
     """
@@ -78,10 +78,10 @@ def build(jaxpr: Jaxpr, *, names: Sequence[str] = (), depth: int | None = None, 
 
     Args:
       jaxpr: the program.
-      names: what its inputs are called, if that is known.
+      names: the names of its inputs, if they are known.
       depth: the nesting depth to which inner programs are drawn; None draws as much as `limit` allows.
-      limit: the maximal number of equations. Programs within programs are left out first, the deepest ones before
-        others; then the last equations of the program, which one node stands for.
+      limit: the maximal number of equations. Inner programs are left out first, the deepest ones before others; then
+        the last equations of the program, which one node represents.
     """
     if depth is None:
         depth = 0
@@ -91,7 +91,7 @@ def build(jaxpr: Jaxpr, *, names: Sequence[str] = (), depth: int | None = None, 
 
 
 def _size(jaxpr: Jaxpr, depth: int) -> int:
-    """How many equations are seen down to a depth."""
+    """The number of equations down to a depth."""
     size = len(jaxpr.eqns)
     if depth > 0:
         size += sum(_size(inner, depth - 1) for eqn in jaxpr.eqns for _, inner in _programs(eqn))
@@ -99,7 +99,7 @@ def _size(jaxpr: Jaxpr, depth: int) -> int:
 
 
 def _programs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
-    """The programs that an equation holds, with what its parameters call them."""
+    """The inner programs of an equation, with the names of their parameters."""
     for name, value in eqn.params.items():
         inner = list(jaxprs_in_params({name: value}))
         for i, jaxpr in enumerate(inner):

@@ -12,7 +12,7 @@ FORMATS = ("svg", "png", "pdf")
 
 def installed() -> str | None:
     """The path of the program; None if it is not installed."""
-    shutil: Any = import_module("shutil")  # this and what follows are needed for images alone
+    shutil: Any = import_module("shutil")  # like subprocess below, needed only for images
     found: str | None = shutil.which("dot")
     return found
 

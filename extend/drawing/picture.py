@@ -50,7 +50,7 @@ class Picture:
         """Write the picture to a file.
 
         Args:
-          path: where; it ends in .dot or .gv for text, or in .svg, .png or .pdf for an image by Graphviz.
+          path: the file; it ends in .dot or .gv for text, or in .svg, .png or .pdf for an image by Graphviz.
 
         Returns:
           The path.

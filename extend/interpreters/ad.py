@@ -90,7 +90,7 @@ def backward_pass(
       For each argument its cotangent, which may be a `Zero`; a `Zero` for those that have values.
 
     Raises:
-      MissingRuleError: it is not linear in them.
+      MissingRuleError: the program is not linear in these arguments.
     """
     linear = [x.aval for x in primals_in if is_undefined_primal(x)]
 
@@ -135,9 +135,9 @@ def standard_jvp(primitive: Any, *rules: Rule | None) -> Rule:
 
 
 def open_axes(aval: Any) -> dict[str, Any]:
-    """The parameter that keeps a sum in a transpose rule unreduced along the axes of its cotangent's type.
+    """The parameter with which a sum in a transpose rule stays unreduced, along the unreduced axes of a type.
 
-    Sums over dimensions that axes of a mesh divide are then summands along these, which are summed later.
+    If such axes divide a dimension that is summed over, each device returns its own sum; the sums are added later.
     """
     division = getattr(aval, "division", None)
     if division is None or not division.unreduced:

@@ -69,7 +69,7 @@ def broadcast(x: Any, size: int, axis: int, mesh_axis: None = None) -> Any:
     Args:
       x: a value.
       size: the number of copies.
-      axis: where the new axis is.
+      axis: the position of the new axis.
       mesh_axis: jax's mesh axis; unused.
     """
     return batching.broadcast(x, size, axis)
@@ -81,7 +81,7 @@ def bdim_at_front(x: Any, dim: int | None, size: int, mesh_axis: None = None) ->
 
 
 def vectorized(primitive: Any) -> Rule:
-    """The batch rule of an elementwise primitive of one argument: itself."""
+    """The batch rule of an elementwise primitive of one argument: the primitive itself."""
 
     def batch(args: Any, dims: Any, **params: Any) -> Any:
         return primitive.bind(*args, **params), dims[0]
@@ -94,7 +94,7 @@ def vectorized(primitive: Any) -> Rule:
 def broadcasting(primitive: Any) -> Rule:
     """The batch rule of an elementwise primitive of several arguments of one shape, or scalars.
 
-    Where operands of a primitive may repeat axes of length 1, mapped ones may too.
+    If the primitive repeats axes of length 1, mapped operands may have such axes, too.
     """
 
     def batch(args: Any, dims: Any, **params: Any) -> Any:

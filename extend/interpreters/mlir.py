@@ -98,7 +98,7 @@ __all__ = [
     "token_type",
 ]
 
-_call_jaxpr = call_jaxpr  # which is also the name of a parameter below
+_call_jaxpr = call_jaxpr  # `call_jaxpr` is also the name of a parameter below
 _DIALECTS = frozenset(("chlo", "func", "hlo", "ir", "sdy"))
 _FUNCTIONS = {
     "change_of_summands": "primax.interpreters.summands",
@@ -126,7 +126,7 @@ def aval_to_ir_type(*context_and_aval: Any) -> Any:
     """The MLIR type of values of a type, in the current MLIR context.
 
     Args:
-      context_and_aval: the type, after the module's context if one likes.
+      context_and_aval: the type; the module's context may precede it.
     """
     return ir_types.aval_to_ir_type(context_and_aval[-1])
 
@@ -142,12 +142,12 @@ def ir_constants(value: Any, *, aval: Any = None) -> tuple[Any, ...]:
 
 
 def dense_int_array(xs: Sequence[int]) -> Any:
-    """Integers as an attribute of 64-bit integers, such as axes and permutations are."""
+    """Integers as an attribute of 64-bit integers, as for axes and permutations."""
     return _jaxlib.ir.DenseI64ArrayAttr.get([int(x) for x in xs])
 
 
 def dense_int_elements(xs: Any) -> Any:
-    """An array of integers as an attribute with a shape, such as replica groups are."""
+    """An array of integers as an attribute with a shape, as for replica groups."""
     return _jaxlib.ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))
 
 
@@ -170,7 +170,7 @@ def shape_tensor(*context_and_sizes: Any) -> Any:
     """A shape as an IR value, a vector of 32-bit integers.
 
     Args:
-      context_and_sizes: the sizes, after the module's context if one likes.
+      context_and_sizes: the sizes; the module's context may precede them.
     """
     return ir_constant(np.asarray(context_and_sizes[-1], np.int32).reshape(-1))
 
@@ -181,7 +181,7 @@ def token_type() -> Any:
 
 
 def module_to_string(module: Any, enable_debug_info: bool = False) -> str:
-    """The text of an MLIR module, with source lines if asked."""
+    """The text of an MLIR module, with source lines if `enable_debug_info`."""
     text = io.StringIO()
     module.operation.print(file=text, enable_debug_info=enable_debug_info)
     return text.getvalue()
@@ -213,7 +213,7 @@ def core_call_lowering(
 def make_ir_context() -> Any:
     """A new MLIR context with the dialects that programs use.
 
-    Rules need none: they work in that of their module, `ctx.module_context.context`.
+    Rules do not need this function: they use the context of their module, `ctx.module_context.context`.
     """
     return SharedContext().context
 

@@ -78,7 +78,7 @@ class PartialVal(tuple[Any, Any]):
 
 
 class _PartialTrace(StagingTrace):
-    """Computes what depends on known values alone, and stages the rest."""
+    """Computes operations on known values, and stages the others."""
 
     __slots__ = ()
 

@@ -24,12 +24,12 @@ def deserialize_portable_artifact(artifact: bytes, context: Any = None) -> Any:
     """The module of an artifact.
 
     Args:
-      artifact: what `serialize_portable_artifact` returned.
+      artifact: the result of `serialize_portable_artifact`.
       context: the MLIR context that the module belongs to; by default one of this thread's.
 
     Raises:
       TypeError: `artifact` or `context` is of another type.
-      ValueError: it is not an artifact.
+      ValueError: `artifact` is not an artifact.
     """
     if not isinstance(artifact, bytes):
         raise TypeError(f"deserialize_portable_artifact: artifact must be bytes, got {artifact!r}")
@@ -49,7 +49,7 @@ def serialize_portable_artifact(module: Any, version: str) -> bytes:
       version: the version, such as "1.9.0".
 
     Raises:
-      TypeError: they are no module and no string.
+      TypeError: `module` or `version` is of another type.
     """
     if not isinstance(module, _jaxlib.ir.Module | str):
         raise TypeError(f"serialize_portable_artifact: module must be a module of MLIR, got {module!r}")

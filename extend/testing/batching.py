@@ -70,7 +70,7 @@ class Mapped:
       wheres: the choices of mapped arguments and axes.
       size: the length of the axis, which is the number of elements used.
       compiled: whether to compile.
-      x64: the word size.
+      x64: the value of `enable_x64`.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class Setting:
       args: the arguments.
       avals: their types.
       active: the positions of the differentiated arguments.
-      x64: the word size.
+      x64: the value of `enable_x64`.
     """
 
     def __init__(self, case: Case, args: Sequence[Any], x64: bool, avals: Sequence[Any] | None = None) -> None:
@@ -64,7 +64,7 @@ class Setting:
         return [i for i, aval in enumerate(self.out_avals) if is_array_type(aval) and dtypes.is_inexact(aval.dtype)]
 
     def program(self, fun: Any, *args: Any) -> Program:
-        """A program with this word size, compiled if the primitive has a lowering."""
+        """A program with this `enable_x64`, compiled if the primitive has a lowering."""
         return Program(fun, args, compiled=self.case.compiles, x64=self.x64)
 
     @cached_property
@@ -86,7 +86,7 @@ class Setting:
         ]
 
     def moved(self, tangents: Sequence[Any], step: float, active: Sequence[int] | None = None) -> list[Any]:
-        """The arguments, a step along the tangents of the active ones."""
+        """The arguments, moved by a step along the tangents of the active ones."""
         moved = list(self.args)
         for i, t in zip(self.active if active is None else active, tangents, strict=True):
             moved[i] = np.asarray(double(moved[i]) + step * double(t)).astype(np.asarray(moved[i]).dtype)
@@ -173,7 +173,7 @@ class Case:
         return self.mapped(self.bind_element)(*args)  # type: ignore[no-any-return]
 
     def bind_element(self, *args: Any) -> list[Any]:
-        """The same within the axes of the sample."""
+        """The primitive's results for one element, inside the axes of the sample, as a list."""
         out = self.primitive.bind(*args, **self.sample.params)
         return list(out) if self.primitive.multiple_results else [out]
 
@@ -225,7 +225,7 @@ class Case:
         """Go on only if none of these kinds is declared unsupported.
 
         Raises:
-          NotRun: one is.
+          NotRun: one of them is.
         """
         for kind in kinds:
             reason = rule_tables[kind].unsupported.get(self.primitive)
@@ -263,7 +263,7 @@ class Case:
     @cached_property
     def compiles(self) -> bool:
         """Whether programs with this primitive can be compiled."""
-        if not self.has_lowering and not self.sample.axes:  # along those it becomes other primitives
+        if not self.has_lowering and not self.sample.axes:  # along such axes it becomes other primitives
             return False
         try:
             self.native.base = Program(self.bind, self.native.args, x64=self.native.x64)
@@ -332,7 +332,7 @@ class Case:
 
 
 def over_axis(fun: Any, axis: AxisData) -> Any:
-    """A function of flat arguments mapped over their axis 0, as are its results; zeros stay symbolic."""
+    """A function of flat arguments, mapped over axis 0 of arguments and results; zeros stay symbolic."""
 
     def run(*stacks: Any) -> list[Any]:
         outs, dims = batch_flat(fun, axis, stacks, [0] * len(stacks))

@@ -157,7 +157,7 @@ def _result(case: Case, name: str) -> tuple[Compositions, list[Any]]:
     """The program's results for one composition, with the mapped axis in front.
 
     Raises:
-      Failed: making or running it failed.
+      Failed: the program could not be made or run.
     """
     found = case.memo.get("compositions")
     if found is None:

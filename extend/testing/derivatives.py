@@ -308,7 +308,7 @@ def _require_types(setting: Setting, pulled: Values) -> None:
 def _require_dot_product(
     setting: Setting, pulled: Values, cotangents: Values, directions: Values, kept: Values, said: str
 ) -> None:
-    """The cotangents that were pulled back agree with the tangents of some directions, of which some were `kept`."""
+    """Check cotangents against the tangents along `directions`; `kept` are those of the arguments with cotangents."""
     tangents, off = _tangents(setting, directions)
     forward, backward, size = dot_products(tangents, pulled, cotangents, kept)
     slack = max(off, *map(_slack, pulled))
@@ -321,7 +321,7 @@ def _require_dot_product(
 
 
 def _check_parts_of_transpose(setting: Setting) -> None:
-    """Each active argument alone, and each result alone, in one program."""
+    """Check the cotangents for each active argument alone, and for each result alone, in one program."""
     n = len(setting.args)
     choices: list[tuple[tuple[int, ...], list[int]]] = [
         ((i,), setting.smooth) for i in setting.active if len(setting.active) > 1

@@ -26,7 +26,7 @@ __all__ = [
 
 Values = Sequence[Any]
 
-STEP = 2.0**-10  # of differences that rates of change are computed by
+STEP = 2.0**-10  # the step of the differences that give rates of change
 _ARRAYS = (Array, np.ndarray, np.generic)
 
 
@@ -54,7 +54,7 @@ def _widened(values: Values) -> list[Any]:
 def differences(
     case: Case, gots: Values, wants: Values, args: Values, rtol: Callable[[Any], float]
 ) -> Iterator[tuple[str, str]]:
-    """The first difference of two lists of results, in type or in invariants: which one, and how, in words.
+    """The differences of two lists of results, or else of their types and invariants: which one, and how, in words.
 
     Args:
       case: the sample.
@@ -99,7 +99,7 @@ def require_same(
     message: str,
     *kinds: str,
 ) -> None:
-    """Two ways of computing the results agree.
+    """Check that two ways of computing the results agree.
 
     Args:
       case, gots, wants, args, rtol: as for `differences`.
@@ -114,7 +114,7 @@ def require_same(
 
 
 def rounding(setting: Setting) -> float:
-    """The tolerance of invariants for rounding: the largest one counts for all, as some are zero by cancellation."""
+    """The tolerance of invariants for rounding, by the largest of them, since some are zero by cancellation."""
     sizes = [np.abs(x).max() for x in invariants(setting.case, setting.base(*setting.args), setting.args) if x.size]
     return 100 * epsilon(1.0) * float(max(sizes, default=0.0))
 

@@ -72,9 +72,9 @@ class Program:
 
     Args:
       fun: takes values, returns a list of them; symbolic zeros among these become zeros.
-      args: values of the types to come.
+      args: values of the types of the arguments.
       compiled: whether to compile it; if not, each call evaluates it.
-      x64: the word size.
+      x64: the value of `enable_x64`.
     """
 
     def __init__(self, fun: Function, args: Sequence[Any], *, compiled: bool = True, x64: bool = False) -> None:
@@ -90,7 +90,7 @@ class Program:
         return [instantiate_zeros(x) for x in self.fun(*args)]
 
     def __call__(self, *args: Any) -> list[Any]:
-        """The results as NumPy arrays; of those of extended dtypes, the arrays of their elements."""
+        """The results as NumPy arrays; a result of an extended dtype as the array of its elements."""
         with config.enable_x64(self.x64), set_current_trace(eval_trace):
             outs = self._values(*args) if self.executable is None else self.executable(args)
             return [np.asarray(physical(x)) for x in outs]
@@ -103,7 +103,7 @@ class Parts:
       functions: functions as for `Program`, by a key.
       args: the arguments of all functions.
       compiled: whether to compile.
-      x64: the word size.
+      x64: the value of `enable_x64`.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect no files unless some are named, if plugins are."""
+    """If plugins are named, collect only files that are named, too."""
     if config.option.primax and config.args_source is not config.ArgsSource.ARGS:
         config.args = []
 

@@ -39,7 +39,7 @@ def check_refusals(case: Case) -> None:
             continue  # the check 'bad_input' reports it
         except Exception as error:
             if not is_refusal(error):
-                continue  # likewise
+                continue  # 'bad_input' reports this, too
             for way, kind, call in _ways(case, setting):
                 if strict or way == "evaluation":
                     with np.errstate(all="ignore"), config.enable_x64(setting.x64), set_current_trace(eval_trace):

@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def label(self) -> str:
-        """`kepler[0]::jvp`."""
+        """The primitive, the sample and the check, such as `kepler[0]::jvp`."""
         sample = f"[{self.sample}]" if self.sample else ""
         return f"{self.primitive}{sample}::{self.check}"
 

@@ -1,4 +1,4 @@
-"""Running checks: each by its name, of one sample, of a primitive, or of all of a plugin."""
+"""Running checks, by their names: of one sample, of a primitive, or of all primitives of a plugin."""
 
 from __future__ import annotations
 
@@ -141,12 +141,12 @@ class Check:
     """One check of one sample, ready to run.
 
     Attributes:
-      primitive: the primitive; None for the check that a plugin has entries.
+      primitive: the primitive; None for a check of a plugin.
       name: the check's name.
-      case: the sample; None for the check that there are samples.
-      error: the error that the making of samples raised, or None.
+      case: the primitive with the sample; None for a check without a sample, whose outcome is known.
+      error: the fault that a check without a sample found; empty if there is none.
       of: the name of the plugin, for a check of a plugin.
-      hint: why there is nothing to check.
+      hint: why there is nothing to check; empty if there is something.
     """
 
     primitive: Any
@@ -158,7 +158,7 @@ class Check:
 
     @property
     def label(self) -> str:
-        """`kepler[0]::jvp`."""
+        """The primitive, the sample and the check, such as `kepler[0]::jvp`."""
         return self._outcome("", "", 0.0).label
 
     def run(self) -> Outcome:
@@ -323,7 +323,7 @@ def _targets(target: Any) -> list[Primitive | str]:
 
 
 def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Check]:
-    """All checks of some primitives, before their run; `run()` of each returns an `Outcome`.
+    """All checks of some primitives, not run yet; the method `run` of each returns an `Outcome`.
 
     Args:
       targets: names of plugins, primitives, or lists of them.

@@ -74,7 +74,7 @@ def direction(x: Any, seed: Any) -> Any:
 
 
 def varied(x: Any, k: int) -> Any:
-    """The k-th of several values like `x`: with its elements in another order, or near it if it has one."""
+    """The k-th of several values like `x`: with its elements in another order, or close to it if it has only one."""
     if type(x) is ExtendedArray:
         return ExtendedArray(backend.put_value(varied(x.base, k)), x.dtype)
     x, k = np.asarray(x), integer("varied", "k", k)

@@ -27,7 +27,7 @@ _DIALECTS = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    """A dialect of jaxlib's."""
+    """A dialect of jaxlib."""
     if name in _DIALECTS:
         return import_module(f"jaxlib.mlir.dialects.{name}")
     if name == "hlo":
