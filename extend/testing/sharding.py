@@ -31,7 +31,7 @@ _MOST_DEVICES = 8
 
 
 def check_sharding(case: Case) -> None:
-    """Divided along one or several dimensions among up to 8 devices, as its sharding rule allows, it gives the same."""
+    """The results are the same on up to 8 devices, divided along one or several dimensions by the sharding rule."""
     if not case.has("sharding"):
         raise NotRun("there is no sharding rule, which is optional")
     native = case.native
