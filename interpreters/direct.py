@@ -27,7 +27,7 @@ from primax.core.tree_registry import registry
 from primax.interpreters import backend
 from primax.interpreters.signature import Exact, StaticArguments
 
-__all__ = ["NO_PROGRAMS", "Direct", "direct_calls"]
+__all__ = ["Direct", "NO_PROGRAMS", "direct_calls"]
 
 Call = Callable[..., Any]
 
