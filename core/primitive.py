@@ -14,6 +14,7 @@ from primax.core import rules
 from primax.core.arguments import nearest
 from primax.core.avals import AbstractValue, ShapedArray
 from primax.core.cache import Cache
+from primax.core.closures import using, with_operands
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import Effect, Effects, OperandEffect, kind_of, no_effects
 from primax.core.exact import is_hashable, params_key
@@ -124,6 +125,8 @@ class Primitive(Generic[Result]):
           One value, or a list if `multiple_results`.
         """
         trace = thread.trace
+        if using:
+            args, params = with_operands(self, args, params)
         try:
             return trace.process(  # type: ignore[no-any-return]
                 self, join_operands(self, args, params) if trace.joins else args, params

@@ -474,6 +474,7 @@ sharding_rules = RuleTable(
     optional=True,
     late=True,
 )
+close_over_rules = RuleTable("close_over", "(args, params) -> (args, params)", optional=True)
 interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
 
 rule_tables: dict[str, RuleTable] = {
@@ -496,6 +497,7 @@ rule_tables: dict[str, RuleTable] = {
         named_axes_rules,
         variance_rules,
         sharding_rules,
+        close_over_rules,
         interpret_rules,
     )
 }

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import Any
 
+from primax.core.avals import get_aval
+from primax.core.closures import lifted
 from primax.core.dce import dce_jaxpr
 from primax.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Var, cached
 from primax.core.masks import fixpoint, merge, partition, sections
@@ -18,12 +20,15 @@ from primax.interpreters.tangents import UndefinedPrimal, Zero
 
 __all__ = [
     "SplitEquation",
+    "all_lifted",
     "checked_types",
+    "closes_over",
     "cotangents",
     "cut",
     "fixpoint",
     "given",
     "held_types",
+    "lifted",
     "linear_flags",
     "merge",
     "nonzero_flags",
@@ -55,6 +60,29 @@ def checked_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
         return closed.out_avals, closed.effects
 
     return check
+
+
+def all_lifted(programs: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list[Any]]:
+    """`lifted` for several programs, each of which takes the tracers of all."""
+    pairs = list(map(lifted, programs))
+    values = [x for _, own in pairs for x in own]
+    found, start = [], 0
+    for program, own in pairs:
+        unused: list[Any] = [Var(get_aval(x)) for x in values]
+        unused[start : start + len(own)] = program.invars[: len(own)]
+        start += len(own)
+        found.append(reordered(program, [*unused, *program.invars[len(own) :]]))
+    return found, values
+
+
+def closes_over(parameter: str) -> Callable[..., tuple[list[Any], dict[str, Any]]]:
+    """The `close_over` rule of a primitive whose operands are those of the program in a parameter."""
+
+    def close_over(args: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        program, values = lifted(params[parameter])
+        return [*values, *args], {**params, parameter: program}
+
+    return close_over
 
 
 def nonzero_flags(tangents: Iterable[Any]) -> list[bool]:

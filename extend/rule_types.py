@@ -89,6 +89,7 @@ class Rules(TypedDict, total=False):
     named_axes: Callable[..., Any]
     variance: Callable[..., Any]
     sharding: str | Callable[..., Any] | None
+    close_over: Callable[..., tuple[Sequence[Any], dict[str, Any]]]
     interpret: Callable[..., Any] | Derivation
     unsupported: Mapping[str, str]
 

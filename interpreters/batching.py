@@ -10,6 +10,7 @@ import numpy as np
 from primax.core import rules
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import NO_VALUE, ShapedArray, aval_handlers, get_aval, unwrap
+from primax.core.closures import note_derived
 from primax.core.config import check_rules
 from primax.core.diagnostics import shorten, wrong
 from primax.core.division import Division
@@ -383,7 +384,7 @@ def batch_jaxpr(
             return results
 
         avals = [stacked_type(axis, aval, dim) for aval, dim in zip(closed.in_avals, dims, strict=True)]
-        return trace_to_jaxpr(run, avals, closed.jaxpr.debug_info), out_dims
+        return note_derived(trace_to_jaxpr(run, avals, closed.jaxpr.debug_info)), out_dims
 
     key = ("batch", axis, tuple(dims), tuple(wanted))
     return cached(closed, key, make)  # type: ignore[no-any-return]

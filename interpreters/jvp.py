@@ -11,6 +11,7 @@ from primax.core import dtypes, rules
 from primax.core._jaxlib import Traceback
 from primax.core.avals import NO_VALUE, aval_handlers, get_aval, unwrap
 from primax.core.cache import epoch
+from primax.core.closures import note_derived
 from primax.core.config import check_rules
 from primax.core.diagnostics import shorten, wrong
 from primax.core.errors import RuleError
@@ -315,6 +316,6 @@ def jvp_jaxpr(
             return [*outs, *kept]
 
         tangent_avals = [aval.to_tangent_aval() for nz, aval in zip(nonzeros, avals, strict=True) if nz]
-        return trace_to_jaxpr(run, [*avals, *tangent_avals], closed.jaxpr.debug_info), nonzero_out
+        return note_derived(trace_to_jaxpr(run, [*avals, *tangent_avals], closed.jaxpr.debug_info)), nonzero_out
 
     return cached(closed, ("jvp", nonzeros, tuple(wanted)), make)  # type: ignore[no-any-return]

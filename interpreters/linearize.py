@@ -11,6 +11,7 @@ from primax.core import config, dtypes
 from primax.core.arguments import sequence
 from primax.core.array import from_host
 from primax.core.avals import get_aval
+from primax.core.closures import note_derived
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.masks import merge, partition
 from primax.core.trace import enter, escaped, thread
@@ -245,7 +246,7 @@ def transpose_jaxpr(
                     kept.append(instantiate_zeros(ct))
             return kept
 
-        return trace_to_jaxpr(run, [*rest, *given], closed.jaxpr.debug_info), flags
+        return note_derived(trace_to_jaxpr(run, [*rest, *given], closed.jaxpr.debug_info)), flags
 
     key = ("transpose", tuple(linear), tuple(nonzero), wanted)
     return cached(closed, key, make)  # type: ignore[no-any-return]

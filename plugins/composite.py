@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import core, derive, hookimpl
 from primax.extend.api_util import avals_of, check_function, integer, name_of
 from primax.extend.core import Array, tree
-from primax.extend.held_programs import held_types
+from primax.extend.held_programs import closes_over, held_types
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Rules, Table
 
@@ -161,6 +161,7 @@ RULES: Table = {
         "impl": _impl,
         "effectful_abstract_eval": held_types("jaxpr"),
         "lowering": _lowering,
+        "close_over": closes_over("jaxpr"),
         "interpret": _interpret,
         "unsupported": {"jvp": _NO_RULE, "batch": _NO_RULE, "transpose": _NO_RULE},
     },

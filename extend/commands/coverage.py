@@ -45,6 +45,7 @@ NOT_NEEDED = {
     "check": "its abstract_eval rule checks its equations",
     "print": "all its parameters are printed",
     "named_axes": "it refers to no axes by name, except in its inner programs",
+    "close_over": "it has no inner programs, or user's rules in them use no values of enclosing transformations",
     "interpret": "interpreters bind it again, or have a method for it",
 }
 """By kind, what happens to a primitive that has no rule and needs none."""

@@ -16,6 +16,7 @@ from primax.extend.held_programs import (
     cut,
     given,
     held_types,
+    lifted,
     linear_flags,
     nonzero_flags,
     sections,
@@ -171,6 +172,12 @@ def _jit_interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     return interpreter.call(params["jaxpr"], values, bind)
 
 
+def _jit_close_over(args: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    program, values = lifted(params["jaxpr"])
+    donated = (*[False] * len(values), *params["donated_invars"])
+    return [*values, *args], {**params, "jaxpr": program, "donated_invars": donated}
+
+
 RULES: Table = {
     jit_p: {
         "impl": _jit_impl,
@@ -182,6 +189,7 @@ RULES: Table = {
         "partial_eval_jaxpr": _jit_partial_eval_jaxpr,
         "dce": _jit_dce,
         "check": checked_types("jaxpr"),
+        "close_over": _jit_close_over,
         "print": printed,
         "interpret": _jit_interpret,
     },

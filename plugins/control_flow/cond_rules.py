@@ -12,6 +12,7 @@ from primax.extend import core
 from primax.extend.core import get_aval
 from primax.extend.held_programs import (
     SplitEquation,
+    all_lifted,
     cotangents,
     cut,
     given,
@@ -252,6 +253,11 @@ def _known(index: Any) -> int | None:
     return int(np.array(mlir.ir.DenseElementsAttr(owner.attributes["value"])))
 
 
+def _close_over(args: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    branches, values = all_lifted(params["branches"])
+    return [args[0], *values, *args[1:]], {**params, "branches": tuple(branches)}
+
+
 RULES: Table = {
     cond_p: {
         "impl": _impl,
@@ -263,5 +269,6 @@ RULES: Table = {
         "partial_eval_jaxpr": _partial_eval_jaxpr,
         "dce": _dce,
         "check": _check,
+        "close_over": _close_over,
     },
 }

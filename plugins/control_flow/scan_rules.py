@@ -16,6 +16,7 @@ from primax.extend.held_programs import (
     cut,
     fixpoint,
     given,
+    lifted,
     linear_flags,
     nonzero_flags,
     reordered,
@@ -199,6 +200,11 @@ def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
     return keep, cut(eqn, keep, [*carry, *ys], {**params, "jaxpr": step, **counted}, step.effects)
 
 
+def _close_over(args: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    program, values = lifted(params["jaxpr"])
+    return [*values, *args], {**params, "jaxpr": program, "num_consts": params["num_consts"] + len(values)}
+
+
 RULES: Table = {
     scan_p: {
         "impl": _impl,
@@ -210,5 +216,6 @@ RULES: Table = {
         "partial_eval_jaxpr": partial_eval_jaxpr,
         "dce": _dce,
         "check": _check,
+        "close_over": _close_over,
     },
 }

@@ -15,6 +15,7 @@ from primax.extend.held_programs import (
     cut,
     fixpoint,
     given,
+    lifted,
     nonzero_flags,
     reordered,
     sections,
@@ -27,7 +28,7 @@ from primax.extend.rule_types import Table
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.elements import one_by_one
 from primax.plugins.reductions import reduce_or
-from primax.plugins.structural import broadcast_in_dim, select_n
+from primax.plugins.structural import broadcast_in_dim, select_n, stop_gradient
 
 __all__ = ["RULES", "while_p"]
 
@@ -163,7 +164,9 @@ def _until_all_are_done(
 
     def step(*args: Any) -> list[Any]:
         cond_consts, _, carry = sections(args, cond_nconsts, body_nconsts)
-        (going,) = core.eval_jaxpr(pred.jaxpr, pred.consts, *cond_consts, *carry)
+        # The condition has no derivative, although the step does.
+        fixed = stop_gradient([pred.consts, cond_consts, carry])
+        (going,) = core.eval_jaxpr(pred.jaxpr, fixed[0], *fixed[1], *fixed[2])
         new = core.eval_jaxpr(body.jaxpr, body.consts, *args[cond_nconsts:])
         return [select_n(_alongside(going, x), x, y) for x, y in zip(carry, new, strict=True)]
 
@@ -315,6 +318,19 @@ def _lowering(
     return results[len(ordered) + cond_nconsts + body_nconsts :]
 
 
+def _close_over(args: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    cond, of_cond = lifted(params["cond_jaxpr"])
+    body, of_body = lifted(params["body_jaxpr"])
+    cond_consts, rest = sections(args, params["cond_nconsts"])
+    changes = {
+        "cond_jaxpr": cond,
+        "cond_nconsts": params["cond_nconsts"] + len(of_cond),
+        "body_jaxpr": body,
+        "body_nconsts": params["body_nconsts"] + len(of_body),
+    }
+    return [*of_cond, *cond_consts, *of_body, *rest], {**params, **changes}
+
+
 RULES: Table = {
     while_p: {
         "impl": _impl,
@@ -326,5 +342,6 @@ RULES: Table = {
         "partial_eval_jaxpr": _partial_eval_jaxpr,
         "dce": _dce,
         "check": _check,
+        "close_over": _close_over,
     },
 }

@@ -20,6 +20,7 @@ from primax.extend.held_programs import (
     cotangents,
     given,
     held_types,
+    lifted,
     linear_flags,
     merge,
     nonzero_flags,
@@ -182,6 +183,16 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, call: core.ClosedJaxpr,
     return mlir.call_jaxpr(ctx, name, call, args)
 
 
+def _close_over(args: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    program, values = lifted(params["call"])
+    rule, count = params["rule"], len(values)
+
+    def without_values(size: int, batched: Sequence[bool], given: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+        return rule(size, batched[count:], given[count:])
+
+    return [*values, *args], {**params, "call": program, "rule": without_values}
+
+
 def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     return interpreter.interpret(eqn.params["call"], *values)
 
@@ -200,6 +211,7 @@ RULES: Table = {
         "lowering": _lowering,
         "partial_eval_jaxpr": _partial_eval_jaxpr,
         "check": checked_types("call"),
+        "close_over": _close_over,
         "interpret": _interpret,
         "print": _printed,
     },

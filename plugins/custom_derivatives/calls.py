@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.held_programs import cotangents, given, linear_flags, nonzero_flags
+from primax.extend.held_programs import cotangents, given, lifted, linear_flags, nonzero_flags
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.partial_eval import close_over
 
@@ -18,6 +18,7 @@ __all__ = [
     "Batch",
     "as_operands",
     "call_abstract_eval",
+    "call_close_over",
     "call_impl",
     "call_lowering",
     "call_transpose",
@@ -105,7 +106,7 @@ def stage_call(
                     f"{name} has custom derivatives, and must not have the effect {effect!r}; "
                     f"register_effect({type(effect).__name__}, custom_derivatives=True) allows it"
                 )
-        closed, handed_on = _without_handed_on(closed)
+        closed, handed_on = _without_handed_on(_without_unused(closed))
         if handed_on:
             count = len(handed_on) + len(closed.jaxpr.outvars)
             aval_of = iter(closed.out_avals)
@@ -122,6 +123,17 @@ def stage_call(
     return [handed_on[i] if i in handed_on else next(outs) for i in range(len(handed_on) + len(call.out_avals))]
 
 
+def _without_unused(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
+    """A program without constants that no result needs, if it closes over tracers: their derivatives do not matter."""
+    if not any(isinstance(x, core.Tracer) for x in closed.consts):
+        return closed
+    jaxpr, _ = core.dce_jaxpr(closed.jaxpr, [True] * len(closed.outvars), True)
+    needed = {v for eqn in jaxpr.eqns for v in eqn.invars if not isinstance(v, core.Literal)}
+    needed.update(v for v in jaxpr.outvars if not isinstance(v, core.Literal))
+    pairs = [(v, x) for v, x in zip(closed.constvars, closed.consts, strict=True) if v in needed]
+    return core.ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in pairs]), [x for _, x in pairs])
+
+
 def _without_handed_on(closed: core.ClosedJaxpr) -> tuple[core.ClosedJaxpr, dict[int, Any]]:
     """A program without results that are closed-over tracers, and these tracers by position."""
     jaxpr = closed.jaxpr
@@ -135,6 +147,12 @@ def _without_handed_on(closed: core.ClosedJaxpr) -> tuple[core.ClosedJaxpr, dict
     pairs = [(v, x) for v, x in zip(jaxpr.constvars, closed.consts, strict=True) if v in needed]
     narrow = jaxpr.replace(constvars=[v for v, _ in pairs], outvars=outvars)
     return core.ClosedJaxpr(narrow, [x for _, x in pairs]), handed_on
+
+
+def call_close_over(args: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The `close_over` rule: rules of the user do not get these operands."""
+    program, values = lifted(params["call_jaxpr"])
+    return [*values, *args], {**params, "call_jaxpr": program, "num_consts": params["num_consts"] + len(values)}
 
 
 def call_abstract_eval(*avals: Any, call_jaxpr: Any, name: str, **params: Any) -> tuple[Any, Any]:

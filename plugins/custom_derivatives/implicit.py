@@ -8,6 +8,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import tree
+from primax.extend.held_programs import merge, partition
 from primax.extend.interpreters import ad
 from primax.extend.transformations import jvp, linear_transpose, linearize
 from primax.plugins.arithmetic import neg, sub
@@ -91,7 +92,7 @@ def custom_linear_solve(
     def solution_and_aux(params: Any, rhs: Any) -> Any:
         return forward(params, rhs)
 
-    @solution_and_aux.defjvp
+    @_with_symbolic_zeros(solution_and_aux)
     def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (params, rhs), (params_dot, rhs_dot) = primals, tangents
         x, aux = solution_and_aux(params, rhs)
@@ -117,7 +118,7 @@ def _solution_of(apply: Function, solver: Function, transposed: Function | None,
     def solution(params: Any, rhs: Any) -> Any:
         return linear_call_by(solved, transposed, solution, params, rhs)
 
-    @solution.defjvp
+    @_with_symbolic_zeros(solution)
     def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (params, rhs), (params_dot, rhs_dot) = primals, tangents
         x = solution(params, rhs)
@@ -128,10 +129,29 @@ def _solution_of(apply: Function, solver: Function, transposed: Function | None,
 
 def _moved(apply: Function, params: Any, params_dot: Any, x: Any, rhs_dot: Any) -> Any:
     """The right-hand side of the equation for the tangent of the solution: db - dA x."""
-    if not params[0]:
-        return rhs_dot
-    change = jvp(lambda consts: apply((consts,), x), (params[0],), (params_dot[0],))[1]
-    return tree.tree_map(sub, rhs_dot, change)
+    change = _change(lambda consts: apply((consts,), x), params[0], params_dot[0])
+    dense = tree.tree_map(ad.instantiate_zeros, rhs_dot)
+    return dense if change is None else tree.tree_map(sub, dense, change)
+
+
+def _with_symbolic_zeros(fun: custom_jvp) -> Callable[[Function], Function]:
+    """A decorator that sets a rule with symbolic zeros: values that do not move may have no derivatives."""
+    return functools.partial(fun.defjvp, symbolic_zeros=True)
+
+
+def _change(fun: Function, values: Any, tangents: Any) -> Any:
+    """The tangent of a function of some values; None if no value moves."""
+    primals, structure = tree.flatten(values)
+    dots = tree.tree_leaves(tangents)
+    moving = [type(t) is not ad.Zero for t in dots]
+    if not any(moving):
+        return None
+    rest, own = partition(primals, moving)
+
+    def of_moving(*given: Any) -> Any:
+        return fun(tree.unflatten(structure, merge(moving, rest, given)))
+
+    return jvp(of_moving, own, [t for t in dots if type(t) is not ad.Zero])[1]
 
 
 def custom_root(
@@ -173,12 +193,14 @@ def custom_root(
     def root(consts: Any, further: Any, guess: Any) -> Any:
         return solver(consts, guess, *further)
 
-    @root.defjvp
+    @_with_symbolic_zeros(root)
     def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (consts, further, guess), (consts_dot, _, _) = primals, tangents
         out = root(consts, further, guess)
         x = out[0] if has_aux else out
-        change = jvp(lambda cs: converted(x, *cs), (consts,), (consts_dot,))[1]
+        change = _change(lambda cs: converted(x, *cs), consts, consts_dot)
+        if change is None:
+            return out, _no_tangents(out)
         slope = linearize(lambda y: converted(y, *consts), x)[1]
         tangent = tree.tree_map(neg, tangent_solve(slope, change))
         return out, ((tangent, _no_tangents(out[1])) if has_aux else tangent)

@@ -8,7 +8,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.api_util import check_function, name_of, wraps
 from primax.extend.core import tree
-from primax.extend.held_programs import checked_types, held_types
+from primax.extend.held_programs import all_lifted, checked_types, held_types, lifted
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.partial_eval import close_over
 from primax.extend.rule_types import Table
@@ -253,6 +253,27 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, callee: core.ClosedJaxp
     return mlir.call_jaxpr(ctx, "linear_call", callee, args)
 
 
+def _close_over(args: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    callee, transpose, whole = params["callee"], params["transpose"], params["whole"]
+    backward = transpose
+    if isinstance(transpose, core.ClosedJaxpr):
+        (callee, backward), values = all_lifted([callee, transpose])
+    else:
+        callee, values = lifted(callee)
+        if transpose is not None:
+
+            def backward(residuals: Any, cts: Any) -> Any:
+                return transpose(residuals[len(values) :], cts)
+
+    changes = {
+        "callee": callee,
+        "transpose": backward,
+        "num_residuals": params["num_residuals"] + len(values),
+        "whole": None if whole is None else lambda *xs: whole(*xs[len(values) :]),
+    }
+    return [*values, *args], {**params, **changes}
+
+
 def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
     return interpreter.interpret(eqn.params["callee"], *values)
 
@@ -266,6 +287,7 @@ RULES: Table = {
         "axis_batch": _batch,
         "lowering": _lowering,
         "check": checked_types("callee"),
+        "close_over": _close_over,
         "interpret": _interpret,
         "print": lambda params: {name: params[name] for name in ("callee", "transpose", "num_residuals")},
     },

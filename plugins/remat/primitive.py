@@ -10,6 +10,7 @@ from primax.extend.core import Array
 from primax.extend.held_programs import (
     SplitEquation,
     checked_types,
+    closes_over,
     cotangents,
     cut,
     given,
@@ -110,6 +111,7 @@ RULES: Table = {
         "partial_eval_jaxpr": _partial_eval_jaxpr,
         "dce": _dce,
         "check": checked_types("jaxpr"),
+        "close_over": closes_over("jaxpr"),
         "interpret": _interpret,
     },
 }

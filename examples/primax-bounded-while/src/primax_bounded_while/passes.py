@@ -7,10 +7,10 @@ from itertools import compress
 from typing import Any
 
 from primax.extend import core
-from primax.extend.held_programs import cut, fixpoint, reordered, sections, trimmed
+from primax.extend.held_programs import all_lifted, cut, fixpoint, reordered, sections, trimmed
 from primax_bounded_while.loop import bounded_while
 
-__all__ = ["dce", "interpret"]
+__all__ = ["close_over", "dce", "interpret"]
 
 
 def dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
@@ -34,6 +34,13 @@ def dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     new_cond = core.cached(cond, ("kept", tuple(keep)), lambda: reordered(cond, compress(cond.jaxpr.invars, keep)))
     params = {**eqn.params, "cond": new_cond, "body": new_body, "num_consts": sum(consts)}
     return keep, cut(eqn, keep, carry, params, new_cond.effects | new_body.effects)
+
+
+def close_over(args: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The loop with the tracers among the constants of its programs as further constants of the loop."""
+    (cond, body), values = all_lifted([params["cond"], params["body"]])
+    changes = {"cond": cond, "body": body, "num_consts": params["num_consts"] + len(values)}
+    return [*values, *args], {**params, **changes}
 
 
 def interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:

@@ -8,7 +8,7 @@ from primax.extend import hookimpl
 from primax.extend.interpreters import mlir
 from primax_bounded_while.batching import batch
 from primax_bounded_while.forward import jvp, partial_eval_jaxpr
-from primax_bounded_while.passes import dce, interpret
+from primax_bounded_while.passes import close_over, dce, interpret
 from primax_bounded_while.primitive import abstract_eval, bounded_while_p, check, impl, run
 from primax_bounded_while.reverse import transpose
 from primax_bounded_while.samples import samples
@@ -30,6 +30,7 @@ def primax_register(registry: Any) -> None:
         partial_eval_jaxpr=partial_eval_jaxpr,
         dce=dce,
         check=check,
+        close_over=close_over,
         interpret=interpret,
         samples=[samples],
     )
