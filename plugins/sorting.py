@@ -136,7 +136,7 @@ def approx_max_k(
 
     Args:
       operand: an array of floating dtype.
-      k: the number of elements.
+      k: the number of elements, from 1 to the length of the axis.
       reduction_dimension: the axis.
       recall_target: the fraction of them that should be found.
       reduction_input_size_override: the length of the axis of an array of which this is a part; -1 if it is whole.
@@ -189,8 +189,8 @@ def _candidates(
         raise ValueError(
             f"{name}: reduction_input_size_override must be -1 or the length of the axis or more, {length}, got {size}"
         )
-    if not 0 <= k <= length:
-        raise ValueError(f"{name}: k must be between 0 and the length of the axis, {length}, got {k}")
+    if not 1 <= k <= length:
+        raise ValueError(f"{name}: k must be between 1 and the length of the axis, {length}, got {k}")
     block = 1024 if len(aval.shape) == 1 else 128
     if aggregate:
         return k, axis

@@ -200,7 +200,8 @@ def test_candidates_are_as_many_as_in_jax(length: int, recall: float, override: 
     "arguments, options, message",
     [
         ((np.arange(4, dtype=np.int32), 2), {}, "operand must be floating, got i32"),
-        ((np.ones(4, np.float32), 5), {}, "k must be between 0 and the length of the axis, 4, got 5"),
+        ((np.ones(4, np.float32), 5), {}, "k must be between 1 and the length of the axis, 4, got 5"),
+        ((np.ones(4, np.float32), 0), {}, "k must be between 1 and the length of the axis, 4, got 0"),
         ((np.ones(4, np.float32), 2, 1), {}, "reduction_dimension must be in"),
         ((np.ones(4, np.float32), 2), {"recall_target": 2.0}, r"recall_target must be in \(0, 1\], got 2.0"),
         ((np.ones(4, np.float32), 2), {"reduction_input_size_override": 3}, "the length of the axis or more, 4, got 3"),

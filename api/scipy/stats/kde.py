@@ -22,7 +22,7 @@ class gaussian_kde:
     """A density estimate: the mean of normal distributions around samples; a pytree.
 
     Args:
-      dataset: samples of shape (n,), or (d, n) in d dimensions; n > 1.
+      dataset: samples of shape (n,), or (d, n) in d > 0 dimensions; n > 1.
       bw_method: the bandwidth relative to the covariance of the samples: "scott" or None for neff ** (-1 / (d + 4)),
         "silverman" for (neff (d + 2) / 4) ** (-1 / (d + 4)), a number, or a function of the estimate.
       weights: one weight for each sample, with any sum; equal weights if None.
@@ -58,8 +58,8 @@ class gaussian_kde:
         if dtypes.is_complex(data.dtype):
             raise TypeError(f"gaussian_kde: dataset must be real, got {data.dtype}")
         d, n = data.shape[0], data.shape[-1]
-        if data.ndim != 2 or n < 2:
-            raise ValueError(f"gaussian_kde: dataset must have the shape (d, n) with n > 1, got {data.shape}")
+        if data.ndim != 2 or n < 2 or d < 1:
+            raise ValueError(f"gaussian_kde: dataset must have the shape (d, n) with d > 0 and n > 1, got {data.shape}")
         if weights is None:
             weights = pnp.full(n, 1 / n, data.dtype)
         else:

@@ -126,7 +126,6 @@ DTYPES: tuple[Meant, ...] = (
         r"numpy\.\w+\.at",
         "dtype",
         "An array that is changed keeps its dtype, as NumPy's does.",
-        message="of jax: (bool|float)",
     ),
     Meant(
         r"numpy\.unravel_index",

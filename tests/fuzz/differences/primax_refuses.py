@@ -24,6 +24,12 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"Shard: (sharding|global_shape|device) must be",
     ),
     Meant(
+        r"ds",
+        "primax raises",
+        "Arguments are checked when the part is made; jax looks at them when it is an index.",
+        message=r"ds: (start|size|stride) must be",
+    ),
+    Meant(
         r"sharding\.(auto|explicit)_axes|experimental\.sparse\.sparsify",
         "primax raises",
         "What is no function is refused when it is given; jax refuses it when it is called.",
