@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from importlib import import_module
 from operator import attrgetter
@@ -433,6 +433,11 @@ def mark_shared(b: Any) -> None:
 def has_owners(b: Any) -> bool:
     """Whether a buffer has several owners."""
     return id(b) in _shared
+
+
+def some_have_owners(buffers: Iterable[Any]) -> bool:
+    """Whether one of several buffers has several owners."""
+    return not _shared.keys().isdisjoint(map(id, buffers))
 
 
 class Gone:

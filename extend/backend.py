@@ -17,16 +17,10 @@ from primax.interpreters.backend import (
     as_array,
     asked_transfer,
     compile_options,
-    is_constant,
-    must_copy,
     of_parts,
     on_host,
     parts_of,
     put_value,
-    refuse_buffers,
-    release,
-    shared,
-    spare,
 )
 from primax.interpreters.compile import (
     Executable,
@@ -44,6 +38,7 @@ from primax.interpreters.compile import (
     wait_for_effect,
 )
 from primax.interpreters.dispatch import TypedAsDispatched, fast_front, fast_function, fast_path
+from primax.interpreters.donation import Donation, is_constant, must_copy, refuse_buffers, release, shared, spare
 from primax.interpreters.evaluate import clear_caches as clear_in_memory_compilation_cache
 from primax.interpreters.evaluate import first_call, leaves_tree
 from primax.interpreters.from_dlpack import from_dlpack
@@ -69,6 +64,7 @@ from primax.interpreters.sites import Site, choose_device, choose_site, one_devi
 __all__ = [
     "Client",
     "Device",
+    "Donation",
     "Executable",
     "Program",
     "Site",

@@ -1,10 +1,9 @@
-"""Values on devices: transfers, placement and donation."""
+"""Values on devices: transfers and placement."""
 
 from __future__ import annotations
 
 import gc
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from math import prod
@@ -15,16 +14,15 @@ import numpy as np
 from primax.core import _jaxlib, fork
 from primax.core._jaxlib import ArrayImpl, DeviceList
 from primax.core.arguments import integer
-from primax.core.array import Array, Gone, constructor, deleted, has_owners, mark_shared
+from primax.core.array import Array, Gone, constructor, deleted
 from primax.core.avals import ShapedArray, ShapeDtypeStruct, get_aval, unwrap
 from primax.core.diagnostics import of_call
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
-from primax.core.extended import ExtendedArray, physical
+from primax.core.extended import ExtendedArray
 from primax.core.mesh import PartitionSpec
 from primax.core.option import Guard
 from primax.core.trace import Tracer, escaped
-from primax.core.tree import tree_leaves
 from primax.interpreters.platforms import default_device, joined
 from primax.interpreters.shardings import devices_of, on_one_device, placed, sharding_of
 
@@ -393,97 +391,14 @@ def _put_as_is(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
     return Array(put_host(x, ShapedArray(x.shape, x.dtype, weak_type)))
 
 
-def _copy(x: Array) -> Array:
+def copy_of(x: Array) -> Array:
+    """An array with its own buffer, in the same place."""
     return Array(move(x._b, x._b._sharding, x._b._committed, copy=True))
 
 
 constructor.put = _put_as_is
 constructor.put_each = _put_each
-constructor.copy = _copy
+constructor.copy = copy_of
 constructor.widen = _widen
 constructor.gather = _gather
 constructor.parts = parts_of
-
-
-def release(given: Sequence[Any], name: str, passed: Sequence[Any] | None = None) -> None:
-    """Mark donated arrays as gone if the program has taken their buffers.
-
-    Args:
-      given: the arguments that were donated.
-      name: the name of the program.
-      passed: the arrays that were passed instead, if some were copied.
-    """
-    fate = f"was donated to {name} (donate_argnums)"
-    for x, taken in zip(given, given if passed is None else passed, strict=True):
-        if type(x) is ExtendedArray:
-            x, taken = x.base, taken.base
-        if type(x) is Array and type(x._b) is not Gone and taken._b.is_deleted():
-            x._let_go(fate)
-
-
-def is_constant(x: Any) -> bool:
-    """Whether the buffer of an array is a constant of a compiled program, or is shared by another array."""
-    x = physical(x)
-    return type(x) is Array and has_owners(x._b)
-
-
-def shared(x: Array) -> Array:
-    """Mark an array whose buffer is shared; a donation then copies it."""
-    mark_shared(x._b)
-    return x
-
-
-def must_copy(name: str, given: Iterable[Any], arguments: Any) -> bool:
-    """Whether a donated array must be copied first, since its buffer has several owners.
-
-    Args:
-      name: the name of the program.
-      given: the donated arguments, flat.
-      arguments: all arguments, a tree.
-
-    Raises:
-      ValueError: an array on several devices is donated and is also another argument; jaxlib would abort.
-    """
-    owned = several = False
-    for x in given:
-        if type(x) is ExtendedArray:
-            x = x.base
-        if type(x) is Array:
-            owned = owned or has_owners(x._b)
-            several = several or not on_one_device(x._b._sharding)
-    if several:
-        counts = Counter(id(x._b) for x in map(physical, tree_leaves(arguments)) if type(x) is Array)
-        if any(counts[id(x._b)] > 1 for x in map(physical, given) if type(x) is Array):
-            raise _repeated(name)
-    return owned
-
-
-def _repeated(name: str) -> ValueError:
-    return ValueError(
-        f"{name}: an array that is donated (donate_argnums) must not be another argument of the same call, or closed "
-        "over; pass a copy"
-    )
-
-
-def spare(x: Any, constant: bool = False) -> Any:
-    """The array to donate: a copy if its buffer is shared."""
-    if not constant and not is_constant(x):
-        return x
-    return ExtendedArray(_copy(x.base), x.dtype) if type(x) is ExtendedArray else _copy(x)
-
-
-def refuse_buffers(error: Exception, name: str, leaves: Sequence[Any]) -> None:
-    """Raise a clear error if XLA rejected a call because buffers of its arguments were donated or deleted.
-
-    Raises:
-      DeletedArrayError: an argument was donated, perhaps just now by another thread.
-      ValueError: an argument is donated and also used otherwise in this call.
-    """
-    text = str(error)
-    if not isinstance(error, XlaError) and not text.startswith("INVALID_ARGUMENT"):
-        return
-    for x in map(physical, leaves):
-        if type(x) is Array:
-            x._alive()
-    if "the same call to Execute()" in text:
-        raise _repeated(name) from None

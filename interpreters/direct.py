@@ -16,7 +16,7 @@ import numpy as np
 
 from primax.core import option
 from primax.core._jaxlib import array_result_handler
-from primax.core.array import Array, mark_shared
+from primax.core.array import Array, Gone, deleted, mark_shared, some_have_owners
 from primax.core.avals import get_aval
 from primax.core.cache import Cache
 from primax.core.forms import Form, form_of
@@ -25,6 +25,7 @@ from primax.core.thread import tracing, unusual
 from primax.core.trace import thread
 from primax.core.tree_registry import registry
 from primax.interpreters import backend
+from primax.interpreters.donation import Donation, fate
 from primax.interpreters.signature import Exact, StaticArguments
 
 __all__ = ["Direct", "NO_PROGRAMS", "direct_calls"]
@@ -34,7 +35,7 @@ Call = Callable[..., Any]
 _MOST = 1024  # programs of one function
 _FUTILE = 256  # calls of one function that are examined in vain before all of them are left to the dispatcher
 _EXACT = frozenset({int, str, bool, type(None)})  # types of which equal values are the same
-_MANY = 16  # arguments that are flattened here; the dispatcher flattens fewer in less time
+_MANY = 16  # arguments that are flattened here; the dispatcher flattens fewer in less time, if none is donated
 NO_PROGRAMS = Cache(0)
 _new = object.__new__
 _flatten = registry.flatten
@@ -78,17 +79,13 @@ def _new_number(x: Any, cache: Cache) -> Array | None:
     return found  # type: ignore[no-any-return]
 
 
-def _no_number(x: Any) -> Any:
-    raise KeyError(x)
-
-
-def _as_arrays(values: Sequence[Any], number: Call) -> list[Array] | None:
+def _as_arrays(values: Sequence[Any]) -> list[Array] | None:
     """Arrays that have forms, for arrays and Python numbers; None if there are other values."""
     arrays = []
     for x in values:
         if type(x) is not Array:
             try:
-                x = number(x)
+                x = _number(x)
             except KeyError:
                 return None
         if x is None or form_of(x) is None:
@@ -97,8 +94,18 @@ def _as_arrays(values: Sequence[Any], number: Call) -> list[Array] | None:
     return arrays
 
 
-def _some_deleted(arrays: Sequence[Any]) -> bool:
-    return any(type(x) is Array and x._b.is_deleted() for x in arrays)
+class Place(NamedTuple):
+    """Where the program for a call is found.
+
+    Attributes:
+      key: the key of the program.
+      arrays: the arguments of the program.
+      structure: their structure, if they are leaves of containers.
+    """
+
+    key: Any
+    arrays: list[Array]
+    structure: Any
 
 
 class Direct(NamedTuple):
@@ -106,30 +113,31 @@ class Direct(NamedTuple):
 
     Attributes:
       call: the function.
-      record: adds the program of a call that jaxlib's dispatcher left to Python: `record(args, kwargs, results, fast,
-        begun)`, unless a rule has changed since the epoch `begun`.
+      locate: the place of the program for a call, `locate(args, kwargs)`; None if the call cannot be direct.
+      record: adds the program of a call that jaxlib's dispatcher left to Python: `record(place, args, kwargs, results,
+        fast, begun)`, unless a rule has changed since the epoch `begun`.
       programs: the programs that it knows.
       share: makes it know the programs of another one instead.
     """
 
     call: Call
+    locate: Callable[[tuple[Any, ...], dict[str, Any]], Place | None]
     record: Callable[..., None]
     programs: Cache
     share: Callable[[Cache], None]
 
 
 def direct_calls(
-    dispatched: Call, static: StaticArguments, donates: bool = False, programs: Cache | None = None
+    dispatched: Call, static: StaticArguments, donation: Donation | None = None, programs: Cache | None = None
 ) -> Direct:
     """A function that runs compiled programs directly.
 
     Args:
       dispatched: what it calls if it knows no program: jaxlib's dispatcher, or a function that calls that.
       static: the static arguments.
-      donates: whether its programs may take the buffers of their arguments; numbers are then left to `dispatched`.
+      donation: the arguments whose buffers its programs may take.
       programs: the programs that it knows; none at first.
     """
-    number = _no_number if donates else _number
     # The key of a program is the forms of its arguments. With keywords, static arguments or flattened ones it is the
     # constants of the call and the forms; with the structure as a third part if there may be several.
     paths = Cache(_MOST) if programs is None else programs
@@ -149,7 +157,7 @@ def direct_calls(
             if len(args) == 1 and first_static and not (kwargs or flattens):
                 (x,) = args
                 if type(x) is not Array:
-                    arrays = (x,) = (number(x),)
+                    arrays = (x,) = (_number(x),)
                 path = paths[x._form]
                 buffers = [x._b]
             elif kwargs or flattens or len(args) > first_static:
@@ -161,7 +169,7 @@ def direct_calls(
                     arrays, structure = _flatten(arrays)
                 forms = tuple([x._form for x in arrays if type(x) is Array])
                 if len(forms) != len(arrays):
-                    arrays = [x if type(x) is Array else number(x) for x in arrays]
+                    arrays = [x if type(x) is Array else _number(x) for x in arrays]
                     forms = tuple([x._form for x in arrays])
                 path = paths[constants, forms]
                 if path[0] != structure:
@@ -169,15 +177,15 @@ def direct_calls(
             elif len(args) == 2:
                 x, y = args
                 if type(y) is not Array:
-                    arrays = x, y = x, number(y)
+                    arrays = x, y = x, _number(y)
                 if type(x) is not Array:
-                    arrays = x, y = number(x), y
+                    arrays = x, y = _number(x), y
                 path = paths[x._form, y._form]
                 buffers = [x._b, y._b]
             else:
                 forms = tuple([x._form for x in args if type(x) is Array])
                 if len(forms) != len(args):
-                    arrays = [x if type(x) is Array else number(x) for x in args]
+                    arrays = [x if type(x) is Array else _number(x) for x in args]
                     forms = tuple([x._form for x in arrays])
                 path = paths[forms]
         except (AttributeError, KeyError):  # some argument is no array, or has no form yet, or the signature is new
@@ -189,18 +197,23 @@ def direct_calls(
             if path is None:
                 return dispatched(*args, **kwargs)
             buffers = None
-        _, run, pick, handlers, form, build = path
+        _, run, pick, handlers, form, give, build = path
         if pick is not None:
             buffers = pick(arrays)
+            if buffers is None:  # a donated array must be copied, or is also another argument
+                return dispatched(*args, **kwargs)
         elif buffers is None:
             buffers = [x._b for x in arrays]
         try:
             outs = run(buffers).consume_with_handlers(handlers)
         except Exception:
-            if not _some_deleted(arrays):
+            gone = [x._b for x in arrays if x._b.is_deleted()]
+            if not gone:
                 raise
-            return dispatched(*args, **kwargs)
+            raise deleted(gone[0]) from None
         if form is None:
+            if give is not None:
+                give(arrays)
             return build(outs)
         result = _new(Array)
         (result._b,) = outs
@@ -232,60 +245,67 @@ def direct_calls(
                     args.append(x)
         return tuple(constants), args
 
-    def located(args: tuple[Any, ...], kwargs: dict[str, Any], flat: bool) -> tuple[Any, list[Array] | None, Any]:
-        """The key of a call, its arrays, and their structure if it is not `flat`; None if there are other values."""
-        constants, values = spread(args, kwargs)
+    def located(args: tuple[Any, ...], kwargs: dict[str, Any], flat: bool) -> Place | None:
+        """The place of the program for a call; the arguments have no containers if they are `flat`."""
+        simple = not kwargs and len(args) <= first_static
+        constants, values = ((), args) if simple else spread(args, kwargs)
         structure = None
         if not flat:
             values, structure = _flatten(values)
-        arrays = _as_arrays(values, number)
+        arrays = _as_arrays(values)
         if arrays is None:
-            return None, None, None
+            return None
         forms = tuple([x._form for x in arrays])
-        simple = flat and not kwargs and len(args) <= first_static
-        key = (constants, forms) if not simple else forms[0] if len(forms) == 1 else forms
+        key = (constants, forms) if not (flat and simple) else forms[0] if len(forms) == 1 else forms
         hash(key)
-        return key, arrays, structure
+        return Place(key, arrays, structure)
 
     def search(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """The program for a call, and its arrays; None if no program is known, or if some argument is no array."""
         nonlocal futile, left
-        path = None
+        path = place = None
         try:
-            key, arrays, structure = located(args, kwargs, not flattens)
-            if arrays is not None:
-                path = paths.find((*key, structure) if flattens else key)
+            place = located(args, kwargs, not flattens)
+            if place is not None:
+                path = paths.find((*place.key, place.structure) if flattens else place.key)
         except Exception:  # of a container or a static argument, which the dispatcher raises again
-            arrays = None
-        if path is None:
+            place = None
+        if place is None or path is None:
             futile += 1
             left = futile >= _FUTILE
-        elif flattens:
-            paths[key] = path
-        return path, arrays
+            return None, None
+        if flattens:
+            paths[place.key] = path
+        return path, place.arrays
 
-    def record(args: tuple[Any, ...], kwargs: dict[str, Any], results: Any, fast: Any, begun: int) -> None:
-        nonlocal flattens, futile, left
+    def locate(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Place | None:
         if unusual:
-            return
-        path = structure = None
+            return None
         try:
-            key, arrays, structure = located(args, kwargs, not flattens)
-            if arrays is None and not flattens:
-                key, arrays, structure = located(args, kwargs, False)
-                if arrays is not None and len(arrays) < _MANY:
-                    arrays = None
+            place = located(args, kwargs, not flattens)
+            if place is None and not flattens:
+                place = located(args, kwargs, False)
+                if place is not None and len(place.arrays) < _MANY and donation is None:
+                    place = None
         except Exception:  # of a container or a static argument
-            return
-        if arrays is not None:
-            path = _path(structure, arrays, results, fast)
-        if path is not None:
+            return None
+        return place
+
+    def record(
+        place: Place | None, args: tuple[Any, ...], kwargs: dict[str, Any], results: Any, fast: Any, begun: int
+    ) -> None:
+        nonlocal flattens, futile, left
+        path = None
+        if place is not None:
+            flags = donation.flags(args, kwargs) if donation is not None else ()
+            path = _path(place, results, fast, donation.name if donation is not None else "", flags)
+        if place is not None and path is not None:
             futile, left = 0, False
             _used.add(paths)
-            paths.put(key, path, begun)
-            if structure is not None:
+            paths.put(place.key, path, begun)
+            if place.structure is not None:
                 flattens = True
-                paths.put((*key, structure), path, begun)
+                paths.put((*place.key, place.structure), path, begun)
         elif not paths:
             left = True
 
@@ -293,25 +313,27 @@ def direct_calls(
         nonlocal paths
         paths = programs
 
-    return Direct(call, record, paths, share)
+    return Direct(call, locate, record, paths, share)
 
 
-def _path(structure: Any, arrays: Sequence[Array], results: Any, fast: Any) -> Any:
+def _path(place: Place, results: Any, fast: Any, name: str, donated: Sequence[bool]) -> Any:
     """How to run a program for arguments of these forms; None if only the dispatcher can do so.
 
     Args:
-      structure: the structure of the arguments, if they are leaves of containers.
-      arrays: the arguments.
+      place: the arguments.
       results: what the function has returned for them.
       fast: what the dispatcher needs to run the program.
+      name: the name of the function.
+      donated: for each argument whether it is donated; empty if none is.
     """
+    arrays = place.arrays
     consts = fast.const_args
     kept = fast.kept_var_bitvec[len(consts) :]
     if len(kept) != len(arrays):
         return None
     used = [i for i, taken in enumerate(kept) if taken]
-    places = fast.in_shardings[len(consts) :]
-    if any(arrays[i]._b._sharding is not place for i, place in zip(used, places, strict=True)):
+    shardings = fast.in_shardings[len(consts) :]
+    if any(arrays[i]._b._sharding is not sharding for i, sharding in zip(used, shardings, strict=True)):
         return None  # an argument is copied to another device
     outs, out_tree = _flatten(results)
     if len(outs) != len(fast.out_avals) or any(type(x) is not Array for x in outs):
@@ -319,21 +341,51 @@ def _path(structure: Any, arrays: Sequence[Array], results: Any, fast: Any) -> A
     found = list(zip(fast.out_avals, fast.out_shardings, fast.out_committed, strict=True))
     handlers = [array_result_handler(aval, sharding, committed=committed) for aval, sharding, committed in found]
     forms = [make_form(*each) for each in found]
-    pick = _picker(consts, used, len(arrays))
-    form = forms[0] if out_tree == _LEAF else None
+    given = [i for i in used if donated[i]] if donated else []
+    give = _giver([(i, Gone(arrays[i]._b, fate(name))) for i in given]) if given else None
+    pick = _picker(consts, used, len(arrays), given)
+    form = forms[0] if out_tree == _LEAF and give is None else None
     as_list = type(results) is list and all(type(x) is Array for x in results)
-    return structure, fast.xla_executable.execute_sharded, pick, handlers, form, _builder(forms, out_tree, as_list)
+    run = fast.xla_executable.execute_sharded
+    return place.structure, run, pick, handlers, form, give, _builder(forms, out_tree, as_list)
 
 
-def _picker(consts: list[Any], used: list[int], count: int) -> Callable[[Sequence[Any]], list[Any]] | None:
-    """A function from the arguments of a program to its buffers; None if they are those of all arguments."""
-    if not consts and len(used) == count:
+def _picker(
+    consts: list[Any], used: list[int], count: int, given: list[int]
+) -> Callable[[Sequence[Any]], list[Any] | None] | None:
+    """A function from the arguments of a program to its buffers; None if they are those of all arguments.
+
+    The function returns None if a buffer of the donated arguments `given` cannot be taken.
+    """
+    if not (consts or given) and len(used) == count:
         return None
 
-    def pick(arrays: Sequence[Any]) -> list[Any]:
+    def pick(arrays: Sequence[Any]) -> list[Any] | None:
         return [*consts, *[arrays[i]._b for i in used]]
 
-    return pick
+    def pick_unowned(arrays: Sequence[Any]) -> list[Any] | None:
+        buffers = [*consts, *[arrays[i]._b for i in used]]
+        owned = some_have_owners([arrays[i]._b for i in given]) or len(set(map(id, buffers))) < len(buffers)
+        return None if owned else buffers
+
+    return pick_unowned if given else pick
+
+
+def _giver(donated: list[tuple[int, Gone]]) -> Callable[[Sequence[Any]], None]:
+    """A function that marks the donated ones of a program's arguments as gone if it has taken their buffers.
+
+    Args:
+      donated: the position of each, and what replaces its buffer.
+    """
+
+    def give(arrays: Sequence[Any]) -> None:
+        for i, gone in donated:
+            x = arrays[i]
+            if x._b.is_deleted():
+                x._form = None
+                x._b = gone
+
+    return give
 
 
 def _builder(forms: list[Form], structure: Any, as_list: bool) -> Callable[[list[Any]], Any]:

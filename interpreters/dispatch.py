@@ -25,6 +25,7 @@ from primax.core.tree_flatten import TOO_DEEP, too_deep
 from primax.interpreters import backend
 from primax.interpreters.compile import Executable, is_committed
 from primax.interpreters.direct import NO_PROGRAMS, direct_calls
+from primax.interpreters.donation import Donation, giving
 from primax.interpreters.signature import StaticArguments
 
 __all__ = ["TypedAsDispatched", "fast_front", "fast_function", "fast_path"]
@@ -82,7 +83,7 @@ def fast_function(
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
     key: Any = (),
-    donates: bool = False,
+    donation: Donation | None = None,
 ) -> Any:
     """A function that runs compiled programs: directly for arrays, by jaxlib's dispatcher for other arguments.
 
@@ -93,7 +94,7 @@ def fast_function(
       static_argnums: positions of arguments that are part of the signature by value.
       static_argnames: the same for keywords.
       key: further parts of the key.
-      donates: whether the programs may take the buffers of their arguments.
+      donation: the arguments whose buffers the programs may take.
     """
 
     if not isinstance(name, str):
@@ -117,6 +118,8 @@ def fast_function(
         try:
             if has_static:
                 args, kwargs = static.as_given(args, kwargs)
+            if donation is not None:  # the program may delete the arguments
+                place = direct.locate(args, kwargs)
             found = miss(*args, **kwargs)
         except (SystemError, AttributeError, RecursionError):
             failed.add(_shapes((args, kwargs)))
@@ -130,7 +133,9 @@ def fast_function(
             failed.clear()
             forget()
         if isinstance(found[1], _FastPath):
-            direct.record(args, kwargs, *found[:2], begun)
+            if donation is None:
+                place = direct.locate(args, kwargs)
+            direct.record(place, args, kwargs, *found[:2], begun)
         return found
 
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -179,7 +184,8 @@ def fast_function(
         dispatched: Any = _jaxlib.pjit(encodable(name), shared, guarded, *pieces)
     except TypeError:
         raise TypeError(f"fast_function: fun must be callable or None, key hashable; got {fun!r}, {key!r}") from None
-    direct = direct_calls(by_value if has_static else dispatched, static, donates)
+    called = by_value if has_static else dispatched
+    direct = direct_calls(giving(called, miss, donation) if donation is not None else called, static, donation)
     function: Any = direct.call
     function._dispatch = Dispatch(forget, functools.partial(type(dispatched)._cache_size, dispatched), direct.programs)
     return function

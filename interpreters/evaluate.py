@@ -22,6 +22,7 @@ from primax.core.tree_flatten import too_deep
 from primax.interpreters import backend
 from primax.interpreters.compile import executable_for, used_inputs
 from primax.interpreters.dispatch import fast_function, fast_path
+from primax.interpreters.donation import refuse_buffers
 from primax.interpreters.key_reuse import watched_keys
 from primax.interpreters.nonfinite import refuse, refuses_nonfinite
 from primax.interpreters.promise import promised
@@ -143,7 +144,7 @@ class EvalTrace(Trace):
             try:
                 return function(*args)
             except ValueError as error:
-                backend.refuse_buffers(error, primitive.name, args)
+                refuse_buffers(error, primitive.name, args)
                 raise
             except (SystemError, AttributeError, RecursionError):
                 _refuse_depth(primitive, args)

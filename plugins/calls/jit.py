@@ -359,25 +359,10 @@ def jit(
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
     how = (keep_unused, inlined, device, overrides, spread and spread.key)
     key = (static.positions, static_names, donate.positions, donate_names, *how)
-    donates = bool(donate.positions or donate.names)
-    function = runtime.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key, donates)
+    donates = donate.positions or donate.names
+    donation = runtime.Donation(jitted.name, jitted.donated, jitted.given_away) if donates else None
+    function = runtime.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key, donation)
     dispatch = function._dispatch
-    if donates:
-        called = function
-
-        def giving_away(*args: Any, **kwargs: Any) -> Any:
-            given = jitted.given_away(args, kwargs)
-            # A constant of a program is copied; jaxlib does not do this.
-            copies = runtime.must_copy(jitted.name, given, (args, kwargs))
-            try:
-                out = jitted.miss(*args, **kwargs)[0] if copies else called(*args, **kwargs)
-            except (ValueError, core.XlaError) as error:
-                runtime.refuse_buffers(error, jitted.name, tree.tree_leaves((args, kwargs)))
-                raise
-            runtime.release(given, jitted.name)
-            return out
-
-        function = giving_away
     wraps(fun)(function)
 
     def trace(*args: Any, **kwargs: Any) -> Traced:

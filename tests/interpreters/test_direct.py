@@ -333,6 +333,76 @@ def test_donated_arrays_are_gone_and_constants_are_copied(ways):
     assert g(x).tolist() == [3, 3, 3]
 
 
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_containers_of_donated_arrays(ways, count):
+    f = px.jit(lambda state, rate: {name: x + rate for name, x in state.items()}, donate_argnums=0)
+    state = {f"{i:02}": pnp.full(3, i, pnp.float32) for i in range(count)}
+    rate = pnp.float32(1)
+    for _ in range(3):
+        state = f(state, rate)
+    before = state
+    state = direct(ways, lambda: f(state, rate))
+    assert [x.tolist() for x in state.values()] == [[i + 4.0] * 3 for i in range(count)]
+    assert all(x.is_deleted() for x in before.values())
+    assert not rate.is_deleted()
+    with pytest.raises(px.errors.DeletedArrayError, match=r"was donated to <lambda>"):
+        f(before, rate)
+    kept = {name: np.asarray(x) for name, x in state.items()}  # views of the buffers
+    new = f(state, rate)
+    assert [x[0] for x in kept.values()] == [i + 4.0 for i in range(count)]
+    assert [float(x[0]) for x in new.values()] == [i + 5.0 for i in range(count)]
+
+
+def test_a_donated_array_that_is_also_another_argument(ways):
+    f = px.jit(lambda x, y, z: (x + z, y), donate_argnums=(0, 1))
+    x, y, z = pnp.zeros(3), pnp.ones(4), pnp.ones(3)
+    x, y = f(x, y, z)
+    x, y = direct(ways, lambda: f(x, y, z))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="must not be another argument of the same call"):
+            f(x, y, x)
+    assert x.tolist() == [2, 2, 2]
+    x, y = direct(ways, lambda: f(x, y, z))
+    assert x.tolist() == [3, 3, 3]
+    assert y.tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.filterwarnings("ignore:.*donated")
+def test_a_donated_array_that_no_result_can_reuse_stays(ways):
+    f = px.jit(lambda x, y: (y * 2, pnp.sum(x)), donate_argnums=(0, 1))
+    x, y = pnp.ones((2, 3)), pnp.ones(4)
+    for _ in range(4):
+        before = y
+        y, total = f(x, y)
+        assert not x.is_deleted()
+        assert before.is_deleted()
+        assert float(total) == 6
+
+
+def test_one_of_several_threads_donates_an_array(ways):
+    f = px.jit(lambda x: x + 1, donate_argnums=0)
+    x = f(pnp.zeros(3))
+    direct(ways, lambda: f(x))
+    outcomes = []
+
+    def donate(x: Any, start: threading.Barrier) -> None:
+        start.wait()
+        try:
+            outcomes.append(f(x).tolist())
+        except px.errors.DeletedArrayError:
+            outcomes.append(None)
+
+    for _ in range(200):
+        x, start = pnp.zeros(3) + 1, threading.Barrier(4)
+        threads = [threading.Thread(target=donate, args=(x, start)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sum(out == [2, 2, 2] for out in outcomes) == 200
+    assert outcomes.count(None) == 600
+
+
 @pytest.mark.filterwarnings("ignore:.*donated")
 def test_a_number_can_be_donated_again_and_again(ways):
     f = px.jit(lambda x, y: x + y, donate_argnums=0)
@@ -352,6 +422,16 @@ def test_a_constant_of_a_program_survives_its_donation_to_a_compiled_program():
     assert compiled(c).tolist() == [0, 2, 4]
     assert c.is_deleted()
     assert f(pnp.ones(3)).tolist() == [1, 2, 3]
+
+
+def test_a_container_of_many_arrays_is_found_without_a_search(ways, monkeypatch):
+    f = px.jit(lambda state: {name: x + 1 for name, x in state.items()})
+    state = f({str(i): pnp.zeros(2) for i in range(40)})
+    state = direct(ways, lambda: f(f(state)))
+    monkeypatch.setattr(type(f._dispatch.programs), "find", lambda *args: pytest.fail("searched"))
+    state = f(state)
+    monkeypatch.undo()
+    assert state["39"].tolist() == [4, 4]
 
 
 def test_under_a_transformation_calls_are_staged():

@@ -44,7 +44,7 @@ DTYPES: tuple[Meant, ...] = (
         message=r"primax: tuple .*jax: list|^primax: tuple",
     ),
     Meant(
-        r"lax\.stop_gradient|lax\.optimization_barrier|ad_checkpoint\.checkpoint_name|lax\.p?copy",
+        r"lax\.(stop_gradient|optimization_barrier|p?copy)|ad_checkpoint\.checkpoint_name|experimental\.sparse\.todense",
         "type",
         "NumPy arrays come back as arrays of the library.",
         message=r"primax: Array (.|\n)*jax: (Typed\w+|ndarray)",

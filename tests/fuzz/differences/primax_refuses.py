@@ -24,13 +24,19 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"Shard: (sharding|global_shape|device) must be",
     ),
     Meant(
+        r"experimental\.sparse\.CS[RC]",
+        "primax raises",
+        "The shape is looked at when the matrix is made; jax looks at it when it is used.",
+        message=r"shape must be two sizes",
+    ),
+    Meant(
         r"ds",
         "primax raises",
         "Arguments are checked when the part is made; jax looks at them when it is an index.",
         message=r"ds: (start|size|stride) must be",
     ),
     Meant(
-        r"sharding\.(auto|explicit)_axes|experimental\.sparse\.sparsify",
+        r"sharding\.(auto|explicit)_axes|experimental\.sparse\.sparsify|named_call",
         "primax raises",
         "What is no function is refused when it is given; jax refuses it when it is called.",
         message="must be callable",
