@@ -149,11 +149,11 @@ def _scalar_class(x: Any) -> Any:
 
 
 def _test(kind: type, doc: str) -> Callable[[Any], bool]:
-    """A function that returns whether a dtype is of a kind."""
+    """A function that returns whether a dtype is of a kind; it is not if it is a duration, an integer for NumPy."""
 
     @functools.lru_cache(maxsize=256)
     def test(dtype: Any) -> bool:
-        return issubdtype(dtype, kind)
+        return issubdtype(dtype, kind) and _scalar_class(dtype) is not np.timedelta64
 
     test.__doc__ = doc
     return test

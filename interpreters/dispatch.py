@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import weakref
 from collections import namedtuple
@@ -196,9 +197,20 @@ class TypedAsDispatched:
 
     Args:
       function: the function, with its attributes.
+
+    Attributes:
+      wanted: whether `jit` returns such functions, because packages written for JAX run in this process.
     """
 
+    wanted = False
     __class__ = property(lambda self: PjitFunction)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        try:
+            return inspect.signature(self.__wrapped__)
+        except (TypeError, ValueError) as error:  # Python does not know the parameters
+            raise AttributeError(str(error)) from None
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -391,7 +390,7 @@ def jit(
     function._cache_size = dispatch.held
     function._dispatch = dispatch
     # Packages written for JAX recognize jitted functions by the type of jaxlib's.
-    return runtime.TypedAsDispatched(function) if "primax.as_jax" in sys.modules else function
+    return runtime.TypedAsDispatched(function) if runtime.TypedAsDispatched.wanted else function
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

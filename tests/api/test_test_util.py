@@ -20,6 +20,13 @@ def test_right_derivatives_pass():
         test_util.check_grads(lambda x: pnp.tanh(x) / x, (np.array([0.5, -2.0]),), order=2, rtol=1e-7)
 
 
+@pytest.mark.parametrize("f", [lambda x: x + 100.0, lambda x: pnp.abs(x - 0.5005)], ids=["large", "kink"])
+def test_one_step_suffices_in_32_bits(f):
+    test_util.check_grads(f, (np.float32(0.5),), order=1)
+    with pytest.raises(AssertionError, match="finite differences"):
+        test_util.check_grads(lambda x: wrong(x) + f(x), (np.float32(0.5),), order=1)
+
+
 @px.custom_jvp
 def wrong(x):
     return pnp.sin(x)

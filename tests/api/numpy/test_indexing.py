@@ -107,6 +107,9 @@ def test_what_decides_on_shapes_must_be_known() -> None:
         px.jit(lambda x, i: x[:i])(x, 1)
     with pytest.raises(TypeError, match="must be of an integer or boolean dtype"):
         x[pnp.array([1.0])]
+    for duration in (np.timedelta64(1, "D"), np.array([1], "m8[D]")):
+        with pytest.raises(TypeError, match=r"timedelta64\[D\] is not a valid primax type.*of getitem"):
+            x[duration]
     with pytest.raises(IndexError, match=r"must have the shape of the axes it is for, \(2,\), got \(3,\)"):
         x[np.array([True, False, True])]
     with pytest.raises(IndexError, match=r"must broadcast together, got shapes \(2,\), \(3,\)"):

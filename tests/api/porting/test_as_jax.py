@@ -58,6 +58,11 @@ assert pickle.loads(pickle.dumps(jnp.sin)) is primax.numpy.sin
 # `vars` has every public name: packages copy the functions of a module from there.
 assert vars(jnp)["tanh"] is primax.numpy.tanh and "jit" in jax.__dict__ and "tree_map" not in vars(jax)
 
+# What `jit` returns has the signature of the function, also for those who do not look at the wrapped function.
+import inspect
+assert str(inspect.signature(jax.jit(lambda x, *, y=2: x), follow_wrapped=False)) == "(x, *, y=2)"
+assert inspect.unwrap(jax.jit(dict.fromkeys)) == dict.fromkeys
+
 # Meshes have JAX's default.
 assert jax.make_mesh((1,), ("x",)).axis_types == (jax.sharding.AxisType.Explicit,)
 
@@ -309,13 +314,16 @@ def test_a_program_has_the_same_results_on_jax_as_it_is_and_rewritten(tmp_path: 
 
 
 def test_the_command_runs_scripts_modules_and_text_as_python_does(tmp_path: Path) -> None:
-    show = "import jax, sys; print(sys.argv, sys.path[0], __name__, 'primax' in repr(jax)); sys.exit(7)"
+    show = (
+        "import inspect, jax, sys; jitted = inspect.signature(jax.jit(lambda x: x), follow_wrapped=False)\n"
+        "print(sys.argv, sys.path[0], __name__, 'primax' in repr(jax), jitted); sys.exit(7)"
+    )
     (tmp_path / "show.py").write_text(show, encoding="utf-8")
     words = ["a", "--report", "-m", "--", "x"]
     expected = {
-        ("show.py",): f"{['show.py', *words]} {tmp_path} __main__ True\n",
-        ("-m", "show"): f"{[str(tmp_path / 'show.py'), *words]}  __main__ True\n",
-        ("-c", show): f"{['-c', *words]}  __main__ True\n",
+        ("show.py",): f"{['show.py', *words]} {tmp_path} __main__ True (x)\n",
+        ("-m", "show"): f"{[str(tmp_path / 'show.py'), *words]}  __main__ True (x)\n",
+        ("-c", show): f"{['-c', *words]}  __main__ True (x)\n",
     }
     for program, printed in expected.items():
         assert run("-m", "primax", "as-jax", *program, *words, folder=tmp_path, code=7).stdout == printed
