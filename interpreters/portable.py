@@ -102,10 +102,10 @@ def _take_in(module: ModuleContext, data: bytes, prefix: str, args: Any, results
     operations = list(other.body.operations)
     if not all("sym_name" in op.attributes for op in operations):
         raise ValueError(f"{prefix}: its program must consist of functions; the file is damaged")
-    taken = {ir.StringAttr(op.attributes["sym_name"]).value for op in module.module.body.operations}
+    taken = {_symbol(op, prefix) for op in module.module.body.operations}
     main = None
     for op in operations:
-        old = ir.StringAttr(op.attributes["sym_name"]).value
+        old = _symbol(op, prefix)
         new = f"{prefix}_{old}"
         while new in taken:
             new += "_"
@@ -125,6 +125,14 @@ def _take_in(module: ModuleContext, data: bytes, prefix: str, args: Any, results
         op.operation.detach_from_parent()
         module.module.body.append(op)
     return main
+
+
+def _symbol(op: Any, prefix: str) -> str:
+    """The name of a function or a mesh of an artifact."""
+    try:
+        return str(_jaxlib.ir.StringAttr(op.attributes["sym_name"]).value)
+    except (RuntimeError, UnicodeDecodeError):  # jaxlib raises the first
+        raise ValueError(f"{prefix}: names in its program must be UTF-8; the file is damaged") from None
 
 
 def _renumber(module: ModuleContext, other: Any) -> None:

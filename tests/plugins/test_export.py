@@ -317,6 +317,13 @@ def test_a_program_that_is_not_what_its_header_tells_is_refused_when_it_is_calle
         backend.artifact_text(b"abc")
 
 
+def test_names_in_a_program_must_be_text() -> None:
+    body = export(px.jit(lambda x: x + 1.0))(1.0).serialize()[:-32].replace(b"main", b"m\xe3in")
+    loaded = deserialize(body + hashlib.sha256(body).digest())
+    with pytest.raises(ValueError, match="names in its program must be UTF-8; the file is damaged"):
+        loaded.call(1.0)
+
+
 def test_loaded_functions_are_freed() -> None:
     loaded = roundtrip(export(px.jit(lambda x: x * 3.0))(1.0), vjp_order=1)
     for _ in range(2):
