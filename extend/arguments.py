@@ -123,4 +123,6 @@ def renumbered(axes: Iterable[int], place: int) -> tuple[int, ...]:
 
 def inserted(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:
     """A tuple with one more value, at a position."""
+    if not isinstance(values, tuple | list):
+        raise TypeError(f"inserted: values must be a tuple, got {values!r}")
     return (*values[:position], value, *values[position:])

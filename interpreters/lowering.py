@@ -91,6 +91,8 @@ class ModuleContext:
     """
 
     def __init__(self, shared: SharedContext, module: Any, platform: str, root: Jaxpr, partitions: int = 1) -> None:
+        if not isinstance(module, _jaxlib.ir.Module):
+            raise TypeError(f"ModuleContext: module must be an MLIR module, got {module!r}")
         self.shared = shared
         self.root = root
         self.depth = 0

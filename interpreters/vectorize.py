@@ -175,7 +175,10 @@ def _to_out(x: Any, dim: int | None, want: Any, axis: AxisData, sum_match: bool)
         if dim is not None:
             raise ValueError("vmap: out_axes is None for a result that depends on mapped arguments")
         return x
-    rank = len(get_aval(x).shape) + (dim is None)
+    aval = get_aval(x)
+    if getattr(aval, "shape", None) is None:
+        raise TypeError(f"vmap: results must be arrays if out_axes is not None, got {aval.str_short()}")
+    rank = len(aval.shape) + (dim is None)
     if not -rank <= want < rank:
         raise ValueError(f"vmap: out_axes has axis {want} for a result that has {rank} axes with the mapped one")
     want %= rank

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core, hookimpl
+from primax.extend import backend, core, hookimpl
 from primax.extend.api_util import check_function, wraps
 from primax.extend.arguments import renumbered
 from primax.extend.core import ShapedArray, dtypes, get_aval, tree
@@ -36,9 +36,11 @@ __all__ = [
     "auto_axes",
     "divided_call",
     "explicit_axes",
+    "filled",
     "forget_p",
     "forgotten",
     "lying",
+    "place_of",
     "reshard",
     "reshard_p",
     "resharded",
@@ -210,6 +212,26 @@ def lying(function: str, x: Any, sharding: Any) -> Any:
     if not isinstance(sharding, Sharding):
         raise TypeError(f"{function}: sharding must be a sharding or None, got {sharding!r}")
     return resharded(function, x, sharding) if isinstance(sharding, NamedSharding) else device_put(x, sharding)
+
+
+def place_of(x: Any, shape: Sequence[int]) -> Any:
+    """The sharding of a committed array of this shape, for arrays that are made like it; None for other values.
+
+    During a trace it is None, since XLA places what programs make.
+    """
+    if type(x) is not core.Array or not x.committed or x.shape != shape or core.current_trace().tracing:
+        return None
+    return None if x.sharding._summands else x.sharding
+
+
+def filled(sharding: Any, shape: Sequence[int], make: Callable[[tuple[int, ...]], Any]) -> Any:
+    """An array of equal elements with a sharding; `make` returns such an array of a given shape on any device."""
+    shape = tuple(shape)
+    part = make(sharding.shard_shape(shape))
+    aval = get_aval(part).update(shape=shape)
+    devices = sharding.addressable_devices_indices_map(shape)
+    parts = [backend.put_value(part, aval.weak_type, device) for device in devices]
+    return parts[0] if len(sharding.device_set) == 1 else backend.of_parts(aval, sharding, parts)
 
 
 def divided_call(

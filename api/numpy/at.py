@@ -219,8 +219,11 @@ def _target(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
     wrap_negative_indices: bool = True,
+    **others: Any,
 ) -> tuple[Any, Index, GatherScatterMode, bool, bool, bool]:
     """The array to update, reshaped for the resolved index, and the options."""
+    if others:
+        raise TypeError(f"x.at[...]: the options are {', '.join(Options.__annotations__)}, got {', '.join(others)}")
     x = reference.array
     shape = get_aval(x).shape
     found = GatherScatterMode.from_any(mode)

@@ -15,7 +15,7 @@ from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.extend.interpreters import partial_eval
 from primax.extend.sharding import vary_like
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
-from primax.plugins.resharding import resharded
+from primax.plugins.resharding import filled, place_of, resharded
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     broadcast_shapes,
@@ -379,6 +379,10 @@ def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any
     weak = dtype is None and getattr(aval, "weak_type", False)
     dtype = aval.dtype if dtype is None else dtype
     sizes = aval.shape if shape is None else read_shape(shape, function)
+    sharding = place_of(a, sizes) if device is None else None
+    if sharding is not None and not np.shape(value):
+        return filled(sharding, sizes, lambda part: _full(function, part, value, dtype, None, weak))
+    device = device if sharding is None else sharding
     return vary_like(_full(function, sizes, value, dtype, device, weak), aval)
 
 
@@ -397,7 +401,8 @@ def full_like(
       fill_value: a number, or an array whose shape broadcasts to that of the result.
       dtype: the dtype; that of `a` if None.
       shape: the shape; that of `a` if None.
-      device: the device or sharding of the result; if None, it is uncommitted on the default device.
+      device: the device or sharding of the result. If None, it is that of `a` if this is a committed array of the same
+        shape, outside of traces; otherwise the result is uncommitted on the default device.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
     """
     if out_sharding is not None:

@@ -168,7 +168,7 @@ def _working_dtype(n: Any, p: Any) -> np.dtype[Any]:
 
 def _by_trials(key: Any, n: Any, q: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """The number of geometrically distributed numbers of trials whose sum is at most n."""
-    log_failure = log1p_p.bind(-q)
+    log_failure = log1p_p.bind(-abs(q))  # not -(-0.0)
 
     def step(state: Any) -> tuple[Any, Any, Any]:
         key, count, trials = state

@@ -319,7 +319,18 @@ def _targets(target: Any) -> list[Primitive | str]:
         names = record.primitives or list(dict.fromkeys(rule.name for rule in record.rules))
         known = [host.primitives[name] for name in names if name in host.primitives]
         return [*known] if known or record.entries else [target]
-    return [primitive for each in target for primitive in _targets(each)]
+    return [primitive for each in _several(target) for primitive in _targets(each)]
+
+
+def _several(target: Any) -> Iterable[Any]:
+    """A collection of targets.
+
+    Raises:
+      TypeError: it is none of names and primitives.
+    """
+    if not isinstance(target, list | tuple | set | frozenset | Iterator):
+        raise TypeError(f"targets must be names of plugins, primitives, or lists of them, got {target!r}")
+    return target
 
 
 def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Check]:
@@ -331,6 +342,7 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
 
     Raises:
       PluginError: a plugin does not exist or is not active.
+      TypeError: a target is neither.
       ValueError: a name in `only` is not a check.
     """
     wanted = _wanted(only)
@@ -354,7 +366,7 @@ def _plugins(target: Any) -> list[str]:
         host.activate()
         host.activate_plugin(target)
         return [target]
-    return [name for each in target for name in _plugins(each)]
+    return [name for each in _several(target) for name in _plugins(each)]
 
 
 def _check_of_metadata(name: str) -> Check:

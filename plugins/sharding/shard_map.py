@@ -6,12 +6,13 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend import core
+from primax.extend import backend, core
 from primax.extend.api_util import avals_of, check_function, name_of, wraps
 from primax.extend.core import tree
 from primax.extend.programs import Program, check_outputs, new_programs, programs_of, remember, surroundings
 from primax.extend.sharding import (
     Mesh,
+    NamedSharding,
     PartitionSpec,
     check_spec,
     current_scope,
@@ -118,9 +119,18 @@ def shard_map(
             manual_axes=axes,
             check_vma=check_vma,
         )
+        if set(axes) == set(where.axis_names) and any(spec and spec[-1] is None for spec in program.outs):
+            outs = [_specified(x, where, spec) for x, spec in zip(outs, program.outs, strict=True)]
         return tree.unflatten(program.out_tree, outs)
 
     return mapped
+
+
+def _specified(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
+    """A result with the specification as it was given; XLA's has no None at its end. Tracers are returned unchanged."""
+    if type(x) is not core.Array or not spec or spec[-1] is not None or x.sharding.spec == spec:
+        return x
+    return backend.of_parts(x.aval, NamedSharding(mesh, spec), [core.Array(b) for b in backend.parts_of(x._b)])
 
 
 def _stage(

@@ -14,7 +14,7 @@ from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import hooks, vary_like
-from primax.plugins.resharding import lying, resharded
+from primax.plugins.resharding import filled, lying, place_of, resharded
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 
@@ -68,12 +68,16 @@ def full_like(
       fill_value: a scalar.
       dtype: the dtype of the result; by default that of `x`.
       shape: the shape of the result; by default that of `x`; an int for one axis.
-      sharding: the sharding of the result; by default as types determine.
+      sharding: the sharding of the result; by default that of `x`, if it is a committed array of this shape outside of
+        traces, and otherwise as types determine.
     """
     aval = get_aval(x)
     weak = dtype is None and aval.weak_type
     shape = aval.shape if shape is None else shape_or_size(shape, "full_like")
     dtype = aval.dtype if dtype is None else dtype_of(dtype, "full_like")
+    place = place_of(x, shape) if sharding is None else None
+    if place is not None:
+        return filled(place, shape, lambda part: _full("full_like", part, fill_value, dtype, weak))
     out = _full("full_like", shape, fill_value, dtype, weak)
     return vary_like(out, aval) if sharding is None else lying("full_like", out, sharding)
 

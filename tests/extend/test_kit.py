@@ -293,3 +293,9 @@ def test_pytest_checks_a_plugin_by_name(site: Path, tmp_path: Path) -> None:
 def test_the_example_uses_the_kit_in_one_line() -> None:
     text = (KEPLER / "tests" / "test_rules.py").read_text(encoding="utf-8")
     assert 'test_rules = conformance("kepler")' in text.splitlines()
+
+
+@pytest.mark.parametrize("target", [np.ones((1, 1)), 3, None, {"a": 1}, ["arithmetic", 3]], ids=repr)
+def test_targets_are_names_and_primitives(target):
+    with pytest.raises(TypeError, match="targets must be names of plugins, primitives, or lists of them, got"):
+        list(iter_checks(target))

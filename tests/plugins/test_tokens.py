@@ -37,6 +37,12 @@ def test_functions_with_tokens_are_transformed_and_compiled():
     assert lax.after_all_p in [eqn.primitive for eqn in program.eqns]
 
 
+def test_a_token_is_no_result_of_a_mapped_function():
+    with pytest.raises(TypeError, match="vmap: results must be arrays if out_axes is not None, got token"):
+        px.vmap(lambda x: lax.create_token())(pnp.zeros(2))
+    assert isinstance(px.vmap(lambda x: lax.create_token(), out_axes=None)(pnp.zeros(2)), core.Token)
+
+
 def test_what_is_no_token_is_refused():
     with pytest.raises(TypeError, match=r"after_all: operands must be tokens, got f(32|64)\[\] for operand 1"):
         lax.after_all(lax.create_token(), 1.0)

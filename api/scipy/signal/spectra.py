@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def welch(
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = "constant",
+    detrend: str | bool | Callable[..., Any] = "constant",
     return_onesided: bool = True,
     scaling: str = "density",
     axis: int = -1,
@@ -87,7 +88,7 @@ def csd(
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = "constant",
+    detrend: str | bool | Callable[..., Any] = "constant",
     return_onesided: bool = True,
     scaling: str = "density",
     axis: int = -1,
@@ -108,7 +109,7 @@ def stft(
     nperseg: int = 256,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = False,
+    detrend: str | bool | Callable[..., Any] = False,
     return_onesided: bool = True,
     boundary: str | None = "zeros",
     padded: bool = True,

@@ -219,3 +219,5 @@ def test_sequences_to_write_are_refused_by_shape_and_kind() -> None:
         x.at[:2].set(["a", "b"])
     with pytest.raises(TypeError, match=r"x\.at\[\.\.\.\]: values must be an array or a number, got NoneType"):
         x.at[:2].set(None)
+    with pytest.raises(TypeError, match=r"x\.at\[\.\.\.\]: the options are indices_are_sorted, .*, got modes"):
+        x.at[:2].set(1.0, modes="drop")

@@ -283,6 +283,7 @@ def test_trials_without_end_come_to_an_end():
     counts = px.random.multinomial(key, 1e300, np.float32([0.0, 1.0, 2.0]))
     assert np.isinf(counts[0])
     assert np.isnan(counts[1:]).all()
+    assert px.random.binomial(key, 2, -0.0) == 0
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float16"])

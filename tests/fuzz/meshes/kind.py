@@ -21,6 +21,8 @@ DEVICES = 8
 BOUND = 2e-4  # relative to the greatest number: sums over devices have any order, and halves are rounded
 # jax refuses a sum along an axis of `vmap` and one of the mesh at once, whatever the specs; primax computes it.
 JAX_ALONE = "can only accept axis_name which corresponds to one of"
+# XLA gives operands of `fft` on several CPUs layouts that its own code refuses, in other programs for jax.
+XLA_ALONE = "fft_thunk.cc"
 
 
 @dataclass(frozen=True)
@@ -83,11 +85,12 @@ def difference(made: Program, found: Any, wanted: Any) -> tuple[str, str] | None
         theirs = line(wanted) if isinstance(wanted, Exception) else "a result"
         return f"internal {type(found).__name__}", f"primax raises {line(found)}\njax: {theirs}"
     if isinstance(wanted, Exception):
-        if made.refused and not isinstance(found, Exception) and JAX_ALONE not in str(wanted):
+        meant = isinstance(wanted, NotImplementedError) or JAX_ALONE in str(wanted)
+        if made.refused and not isinstance(found, Exception) and not meant:
             return "jax raises", f"jax raises {line(wanted)}; primax gives a result"
         return None
     if isinstance(found, Exception):
-        if made.refused and isinstance(found, TypeError | ValueError):
+        if (made.refused and isinstance(found, TypeError | ValueError)) or XLA_ALONE in str(found):
             return None
         return f"raised {type(found).__name__}", f"jax gives a result, primax raises {line(found)}"
     if tree_of(found, px) != tree_of(wanted, jax):

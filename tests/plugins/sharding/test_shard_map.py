@@ -342,6 +342,17 @@ def test_a_mesh_in_scope_and_decorators(mesh):
         np.testing.assert_allclose(s(H), H * np.repeat([0, 1], 2), rtol=1e-6)
 
 
+def test_results_of_eager_calls_have_the_specification_that_was_given(mesh):
+    names = mesh.axis_names
+    for spec in (px.P(None), px.P(names[0], None), px.P(names[0]), px.P(None, names[1])):
+        f = px.shard_map(lambda x: x, mesh=mesh, in_specs=spec, out_specs=spec)
+        x = pnp.arange(64.0).reshape(8, 8)
+        out = f(x)
+        assert out.sharding.spec == spec
+        np.testing.assert_array_equal(out, x)
+        assert px.jit(f)(x).sharding.is_equivalent_to(out.sharding, 2)
+
+
 def test_eager_calls_trace_and_compile_once(mesh):
     traced = []
 

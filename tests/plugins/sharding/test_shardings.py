@@ -36,6 +36,30 @@ def test_arrays_that_repeat_their_elements_are_divided():
     np.testing.assert_array_equal(px.device_put(rows, px.NamedSharding(mesh, px.P("x"))), rows)
 
 
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_what_is_made_like_a_committed_array_has_its_place(kind):
+    mesh = px.make_mesh((4, 2), ("x", "y"), (kind, kind))
+    x = put(mesh, "x", "y")
+    alone = px.device_put(H, px.devices()[3])
+    for like in (pnp.zeros_like, pnp.ones_like, pnp.empty_like, lambda a: pnp.full_like(a, 7.5, dtype=int)):
+        assert like(x).sharding == x.sharding
+        assert like(alone).devices() == {px.devices()[3]}
+        assert like(alone).committed
+        assert not like(pnp.asarray(H)).committed
+    sevens = px.lax.full_like(x, 7.5)
+    assert sevens.sharding == x.sharding
+    np.testing.assert_array_equal(sevens, np.full_like(H, 7.5))
+    assert {shard.data.shape for shard in sevens.addressable_shards} == {(2, 2)}
+    np.testing.assert_array_equal(pnp.full_like(x, np.arange(4.0)), np.broadcast_to(np.arange(4.0), (8, 4)))
+    assert pnp.full_like(x, np.arange(4.0)).sharding == x.sharding
+    assert pnp.zeros_like(x, shape=(2, 2)).devices() == {px.devices()[0]}
+    assert pnp.zeros_like(x, device=px.devices()[1]).devices() == {px.devices()[1]}
+    weak = px.device_put(2.0, px.devices()[3])
+    assert pnp.zeros_like(weak).weak_type == px.lax.full_like(weak, 1.0).weak_type == weak.weak_type
+    with pytest.raises(TypeError, match="full_like: fill_value must be a scalar"):
+        px.lax.full_like(x, np.arange(4.0))
+
+
 def test_meshes_are_one_object_for_equal_devices_names_and_types(mesh):
     assert px.make_mesh((4, 2), ("x", "y")) is mesh
     assert px.make_mesh((4, 2), ("y", "x")) is not mesh
