@@ -64,7 +64,8 @@ def vectorize(
     Args:
       pyfunc: the function of scalars, or of arrays with the axes that `signature` names.
       excluded: positions and names of arguments that are passed unchanged.
-      signature: the axes of each argument and of each result, like "(m,n),(n)->(m)"; None for scalars.
+      signature: the axes of each argument and of each result, like "(m,n),(n)->(m)"; None for scalars. Digits are
+        names, too, and require no length.
 
     Returns:
       A function of arrays with additional leading axes, which broadcast. The results have these axes too.
@@ -96,32 +97,36 @@ def vectorize(
                 given[i] = x
             out = pyfunc(*given, **keywords)
             if cores is not None:
-                _check_results(out, cores[1])
+                _check_results(out, cores[1], dict(sizes))
             return out
 
         arrays = [asarray(args[i]) for i in places]
         inputs = [()] * len(arrays) if cores is None else cores[0]
         if len(inputs) != len(arrays):
             raise TypeError(f"vectorize: there must be {len(inputs)} arguments, as in {signature!r}, got {len(arrays)}")
-        return _over_outer_axes(core, arrays, _outer_shapes(arrays, inputs))
+        sizes: dict[str, int] = {}
+        return _over_outer_axes(core, arrays, _outer_shapes(arrays, inputs, sizes))
 
     return vectorized
 
 
-def _outer_shapes(arrays: list[Any], inputs: Any) -> list[tuple[int, ...]]:
-    """The shapes of arguments without their core axes, after a check of the core axes' lengths."""
-    sizes: dict[str, int] = {}
+def _outer_shapes(arrays: list[Any], inputs: Any, sizes: dict[str, int]) -> list[tuple[int, ...]]:
+    """The shapes of arguments without their core axes, whose lengths are checked and entered into `sizes`."""
     outer = []
     for i, (x, names) in enumerate(zip(arrays, inputs, strict=True)):
         if len(x.shape) < len(names):
             raise ValueError(f"vectorize: argument {i} must have the axes {names}, got shape {x.shape}")
         split = len(x.shape) - len(names)
-        for name, size in zip(names, x.shape[split:], strict=True):
-            wanted = int(name) if name.isdigit() else sizes.setdefault(name, size)
-            if wanted != size:
-                raise ValueError(f"vectorize: axis {name!r} must have one length, got {wanted} and {size}")
+        _check_sizes(names, x.shape[split:], sizes)
         outer.append(x.shape[:split])
     return outer
+
+
+def _check_sizes(names: tuple[str, ...], shape: tuple[int, ...], sizes: dict[str, int]) -> None:
+    for name, size in zip(names, shape, strict=True):
+        wanted = sizes.setdefault(name, size)
+        if wanted != size:
+            raise ValueError(f"vectorize: axis {name!r} must have one length, got {wanted} and {size}")
 
 
 def _over_outer_axes(function: Callable[..., Any], arrays: list[Any], outer: list[tuple[int, ...]]) -> Array:
@@ -142,7 +147,7 @@ def _over_outer_axes(function: Callable[..., Any], arrays: list[Any], outer: lis
     return function(*arrays)
 
 
-def _check_results(out: Any, wanted: Dimensions) -> None:
+def _check_results(out: Any, wanted: Dimensions, sizes: dict[str, int]) -> None:
     results = out if isinstance(out, tuple) else (out,)
     if len(results) != len(wanted):
         raise TypeError(f"vectorize: the function must return {len(wanted)} arrays, got {len(results)}")
@@ -150,6 +155,7 @@ def _check_results(out: Any, wanted: Dimensions) -> None:
         shape = tuple(x.shape if hasattr(x, "shape") else get_aval(x).shape)  # structures may have one, too
         if len(shape) != len(names):
             raise TypeError(f"vectorize: the function must return an array with the axes {names}, got shape {shape}")
+        _check_sizes(names, shape, sizes)
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:

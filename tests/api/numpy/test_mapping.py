@@ -63,6 +63,20 @@ def test_results_of_vectorized_functions_may_be_structures_with_a_shape() -> Non
         pnp.vectorize(Doubled, signature="(n)->()")(pnp.ones((3, 2)))
 
 
+@pytest.mark.parametrize("signature", ["(2)->()", "(2)->(3)", "(n)->(n)", "(n)->(k),(k)"])
+def test_lengths_of_axes_in_signatures_are_compared_as_in_numpy(signature: str) -> None:
+    functions = {"()": lambda x: x.sum(), "(3)": lambda x: x, "(n)": lambda x: x[:2]}
+    f = functions.get(signature.partition("->")[2], lambda x: (x[:2], x[:1]))
+    x = np.ones((3, 4), np.float32)
+    try:
+        want = np.vectorize(f, signature=signature)(x)
+    except ValueError:
+        with pytest.raises(ValueError, match=r"vectorize: axis '[nk]' must have one length, got"):
+            pnp.vectorize(f, signature=signature)(x)
+    else:
+        np.testing.assert_array_equal(pnp.vectorize(f, signature=signature)(x), want)
+
+
 def test_vectorize_says_what_does_not_fit() -> None:
     refuses(ValueError, "vectorize: signature must be like", pnp.vectorize, pnp.dot, signature="n->n")
     refuses(TypeError, "excluded must consist of", pnp.vectorize, pnp.dot, excluded={1.5})
