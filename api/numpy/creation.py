@@ -13,7 +13,7 @@ from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, num
 from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.extend.interpreters import partial_eval
-from primax.extend.sharding import vary_like
+from primax.extend.sharding import Sharding, vary_like
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.resharding import filled, place_of, resharded
 from primax.plugins.structural import (
@@ -365,7 +365,7 @@ def _full(function: str, shape: tuple[int, ...], value: Any, dtype: Any, device:
     weak = weak or (dtype is None and aval.weak_type)
     dtype = aval.dtype if dtype is None else read_dtype(dtype, function)
     if not aval.shape:
-        return place(constant(value, shape, dtype, weak), device)
+        return _constant_on(function, value, shape, dtype, device, weak)
     broadcast_shapes(aval.shape, shape)
     return place(asarray(broadcast_to_shape(convert(value, aval, dtype), shape)), device)
 
@@ -532,7 +532,18 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 def _filled(function: str, shape: Any, value: Any, dtype: Any, device: Any) -> Array:
     shape = read_shape(shape, function)
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
-    return place(constant(value, shape, dtype), device)
+    return _constant_on(function, value, shape, dtype, device)
+
+
+def _constant_on(
+    function: str, value: Any, shape: tuple[int, ...], dtype: Any, device: Any, weak: bool = False
+) -> Array:
+    """An array of one host scalar, on a device or over several, of which none holds the whole array for a while."""
+    spread = isinstance(device, Sharding) and len(device.device_set) > 1 and not device._summands
+    if not spread or not _on_host():
+        return place(constant(value, shape, dtype, weak), device)
+    device.check_shape(shape, function)
+    return filled(device, shape, lambda part: constant(value, part, dtype, weak))
 
 
 def place(out: Any, device: Any) -> Array:

@@ -60,6 +60,18 @@ def test_what_is_made_like_a_committed_array_has_its_place(kind):
         px.lax.full_like(x, np.arange(4.0))
 
 
+def test_arrays_of_one_value_are_made_over_meshes(mesh):
+    sharding = NamedSharding(mesh, P("x", "y"))
+    for made, value in ((pnp.zeros, 0), (pnp.ones, 1), (lambda shape, **where: pnp.full(shape, 2.5, **where), 2.5)):
+        x = made((8, 4), device=sharding)
+        assert x.sharding == sharding
+        assert [shard.data.shape for shard in x.addressable_shards] == [(2, 2)] * 8
+        np.testing.assert_array_equal(x, np.full((8, 4), value, np.float32))
+        with pytest.raises(ValueError, match=r"axis 0 of shape \(3, 4\) must be a multiple of 4"):
+            made((3, 4), device=sharding)
+    assert px.jit(lambda: pnp.ones(4, device=sharding))().shape == (4,)
+
+
 def test_meshes_are_one_object_for_equal_devices_names_and_types(mesh):
     assert px.make_mesh((4, 2), ("x", "y")) is mesh
     assert px.make_mesh((4, 2), ("y", "x")) is not mesh
