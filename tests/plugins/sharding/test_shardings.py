@@ -69,7 +69,7 @@ def test_arrays_of_one_value_are_made_over_meshes(mesh):
         np.testing.assert_array_equal(x, np.full((8, 4), value, np.float32))
         with pytest.raises(ValueError, match=r"axis 0 of shape \(3, 4\) must be a multiple of 4"):
             made((3, 4), device=sharding)
-    assert px.jit(lambda: pnp.ones(4, device=sharding))().shape == (4,)
+    assert px.jit(lambda: pnp.ones((8, 4), device=sharding))().tolist() == [[1.0] * 4] * 8
 
 
 def test_meshes_are_one_object_for_equal_devices_names_and_types(mesh):
