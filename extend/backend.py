@@ -38,7 +38,16 @@ from primax.interpreters.compile import (
     wait_for_effect,
 )
 from primax.interpreters.dispatch import TypedAsDispatched, fast_front, fast_function, fast_path
-from primax.interpreters.donation import Donation, is_constant, must_copy, refuse_buffers, release, shared, spare
+from primax.interpreters.donation import (
+    Donation,
+    claimed,
+    is_constant,
+    must_copy,
+    refuse_buffers,
+    release,
+    shared,
+    spare,
+)
 from primax.interpreters.evaluate import clear_caches as clear_in_memory_compilation_cache
 from primax.interpreters.evaluate import first_call, leaves_tree
 from primax.interpreters.from_dlpack import from_dlpack
@@ -78,6 +87,7 @@ __all__ = [
     "backends",
     "choose_device",
     "choose_site",
+    "claimed",
     "clear_in_memory_compilation_cache",
     "client",
     "compile_lowered",

@@ -26,6 +26,7 @@ from primax.core.trace import thread
 from primax.core.tree_registry import registry
 from primax.interpreters import backend
 from primax.interpreters.donation import Donation, fate
+from primax.interpreters.shardings import on_one_device
 from primax.interpreters.signature import Exact, StaticArguments
 
 __all__ = ["Direct", "NO_PROGRAMS", "direct_calls"]
@@ -342,6 +343,8 @@ def _path(place: Place, results: Any, fast: Any, name: str, donated: Sequence[bo
     handlers = [array_result_handler(aval, sharding, committed=committed) for aval, sharding, committed in found]
     forms = [make_form(*each) for each in found]
     given = [i for i in used if donated[i]] if donated else []
+    if not all(on_one_device(arrays[i]._b._sharding) for i in given):
+        return None  # other threads must not donate the same arrays
     give = _giver([(i, Gone(arrays[i]._b, fate(name))) for i in given]) if given else None
     pick = _picker(consts, used, len(arrays), given)
     form = forms[0] if out_tree == _LEAF and give is None else None

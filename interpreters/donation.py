@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from primax.core.array import Array, Gone, has_owners, mark_shared
+from primax.core.array import Array, Gone, deleted, has_owners, mark_shared
 from primax.core.errors import XlaError
 from primax.core.extended import ExtendedArray, physical
 from primax.core.tree import tree_leaves
 from primax.interpreters import backend
 from primax.interpreters.shardings import on_one_device
 
-__all__ = ["Donation", "giving", "is_constant", "must_copy", "refuse_buffers", "release", "shared", "spare"]
+__all__ = ["Donation", "claimed", "giving", "is_constant", "must_copy", "refuse_buffers", "release", "shared", "spare"]
 
 
 class Donation(NamedTuple):
@@ -43,15 +45,47 @@ def giving(dispatched: Callable[..., Any], miss: Callable[..., Any], donation: D
     def call(*args: Any, **kwargs: Any) -> Any:
         given = donation.given(args, kwargs)
         copies = must_copy(donation.name, given, (args, kwargs))
-        try:
-            out = miss(*args, **kwargs)[0] if copies else dispatched(*args, **kwargs)
-        except (ValueError, XlaError) as error:
-            refuse_buffers(error, donation.name, tree_leaves((args, kwargs)))
-            raise
-        release(given, donation.name)
+        with claimed(given, donation.name):
+            try:
+                out = miss(*args, **kwargs)[0] if copies else dispatched(*args, **kwargs)
+            except (ValueError, XlaError) as error:
+                refuse_buffers(error, donation.name, tree_leaves((args, kwargs)))
+                raise
+            release(given, donation.name)
         return out
 
     return call
+
+
+_claimed: set[int] = set()
+_claiming = threading.Lock()
+
+
+@contextmanager
+def claimed(given: Iterable[Any], name: str) -> Iterator[None]:
+    """Prevent other threads from donating the same arrays to programs over several devices: jaxlib would crash.
+
+    Raises:
+      DeletedArrayError: an array was donated, or another thread donates it now.
+    """
+    arrays = [x for x in map(physical, given) if type(x) is Array]
+    if all(on_one_device(x._b._sharding) for x in arrays):
+        yield
+        return
+    with _claiming:
+        buffers = [x._b for x in arrays]
+        for b in buffers:
+            if id(b) in _claimed:
+                raise deleted(Gone(b, fate(name)))
+            if b.is_deleted():
+                raise deleted(b)
+        own = set(map(id, buffers))
+        _claimed.update(own)
+    try:
+        yield
+    finally:
+        with _claiming:
+            _claimed.difference_update(own)
 
 
 def fate(name: str) -> str:

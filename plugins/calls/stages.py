@@ -312,10 +312,11 @@ class Compiled(Stage):
         passed = leaves
         if given and backend.must_copy(self.name, given, leaves):
             passed = [backend.spare(x) if donated else x for x, donated in zip(leaves, self.donated, strict=True)]
-        outs = self._executable(passed)
-        if backend.refuses_nonfinite():
-            check_results(self.name, self.program.closed, leaves, outs)
-        backend.release(given, self.name, list(compress(passed, self.donated)))
+        with backend.claimed(given, self.name):
+            outs = self._executable(passed)
+            if backend.refuses_nonfinite():
+                check_results(self.name, self.program.closed, leaves, outs)
+            backend.release(given, self.name, list(compress(passed, self.donated)))
         return tree.unflatten(self.out_tree, outs)
 
     def as_text(self) -> str:

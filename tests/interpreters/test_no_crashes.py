@@ -105,6 +105,32 @@ for other in others:
 """)
 
 
+def test_threads_may_donate_one_array_to_programs_over_several_devices() -> None:
+    run("""
+px.config.update("num_cpu_devices", 4)
+where = px.NamedSharding(px.make_mesh((4,), ("i",)), px.P("i"))
+donating = px.jit(lambda state: [x + 1 for x in state], donate_argnums=0)
+compiled = donating.lower([px.device_put(np.arange(8.0), where)] * 2).compile()
+for call in (donating, compiled):
+    for _ in range(50):
+        state, outcomes = [px.device_put(np.arange(8.0) + i, where) for i in range(2)], []
+        barrier = threading.Barrier(4)
+        def work():
+            barrier.wait()
+            try:
+                outcomes.append([x.tolist() for x in call(state)])
+            except DeletedArrayError as error:
+                outcomes.append(str(error))
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert outcomes.count([(np.arange(8.0) + i + 1).tolist() for i in range(2)]) == 1, outcomes
+        assert sum("was donated to" in outcome for outcome in outcomes if isinstance(outcome, str)) == 3
+""")
+
+
 def test_functions_without_weak_references_are_compiled_as_often_as_one_likes() -> None:
     run("""
 class NoReferences:
