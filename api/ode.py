@@ -17,7 +17,7 @@ from primax.numpy.joining import concatenate, stack
 from primax.numpy.reductions import sum as sum_of
 from primax.numpy.rounding import clip
 from primax.numpy.selection import where
-from primax.numpy.ufuncs import absolute, maximum, minimum, sqrt, square
+from primax.numpy.ufuncs import absolute, maximum, minimum, real, sqrt, square
 from primax.plugins.control_flow import scan, while_loop
 from primax.plugins.custom_derivatives import closure_convert, custom_vjp
 
@@ -73,7 +73,7 @@ def odeint(
 
     Args:
       func: a function `(y, t, *args) -> dy/dt`; the result has the structure, shapes and dtypes of y.
-      y0: the value at `t[0]`, a pytree of floating arrays.
+      y0: the value at `t[0]`, a pytree of floating or complex arrays.
       t: the times, a floating array of rank 1, strictly increasing.
       args: further arguments of `func`, pytrees of arrays.
       rtol: the error tolerance per step, relative to y.
@@ -85,7 +85,7 @@ def odeint(
       y at the times `t`, stacked along a new axis 0; NaN if `mxstep` steps do not suffice.
 
     Raises:
-      TypeError: `y0` or `t` is not floating, or an argument is not an array.
+      TypeError: `y0` is neither floating nor complex, `t` is not floating, or an argument is not an array.
       ValueError: `t` is not of rank 1, or a tolerance is not positive.
 
     Source: R. T. Q. Chen et al., "Neural ordinary differential equations" (2018), for the adjoint.
@@ -104,10 +104,12 @@ def odeint(
     times = get_aval(t)
     if len(times.shape) != 1 or not times.shape[0]:
         raise ValueError(f"odeint: t must be of rank 1, with one time or more, got {times.str_short()}")
-    for path, leaf in (*tree.tree_leaves_with_path({"y0": y0}), *tree.tree_leaves_with_path({"t": t})):
+    for path, leaf in tree.tree_leaves_with_path(y0):
         aval = get_aval(leaf)
-        if not dtypes.is_floating(aval.dtype):
-            raise TypeError(f"odeint: {path[0].key}{tree.keystr(path[1:])} must be floating, got {aval.str_short()}")
+        if not dtypes.is_inexact(aval.dtype):
+            raise TypeError(f"odeint: y0{tree.keystr(path)} must be floating or complex, got {aval.str_short()}")
+    if not dtypes.is_floating(times.dtype):
+        raise TypeError(f"odeint: t must be floating, got {times.str_short()}")
     y0, t = tree.tree_map(_strongly_typed, (y0, t))
     converted, consts = closure_convert(func, y0, t[0], *args)
     return _solve(converted, (rtol, atol, mxstep, hmax), y0, t, (*args, *consts))
@@ -130,12 +132,23 @@ def _flat(func: Callable[..., Any], structure: Any) -> Callable[..., list[Any]]:
 def _norm(parts: Sequence[Any]) -> Array:
     """The root mean square of all elements."""
     count = max(sum(x.size for x in parts), 1)
-    return sqrt(sum(sum_of(square(x)) for x in parts) / count)
+    return sqrt(sum(sum_of(_squares(x)) for x in parts) / count)
+
+
+def _squares(x: Any) -> Array:
+    """The squares of absolute values."""
+    return square(absolute(x) if dtypes.is_complex(x.dtype) else x)
 
 
 def _combined(ks: Sequence[Sequence[Any]], weights: Sequence[float], dt: Any) -> list[Any]:
     """For each leaf, `dt` times the weighted sum of slopes."""
-    return [dt * sum(w * k for w, k in zip(weights, leaf_ks, strict=False) if w) for leaf_ks in zip(*ks, strict=True)]
+    sums = [sum(w * k for w, k in zip(weights, leaf_ks, strict=False) if w) for leaf_ks in zip(*ks, strict=True)]
+    return [_moved(k, dt) for k in sums]
+
+
+def _moved(slope: Any, dt: Any) -> Array:
+    """The way along a slope, in the slope's dtype, which may be narrower than that of the times."""
+    return (dt * slope).astype(slope.dtype)
 
 
 def _step(flat: Any, ys: Any, fs: Any, t: Any, dt: Any, args: Any) -> tuple[Any, Any, Any, Any]:
@@ -158,7 +171,7 @@ def _first_step(flat: Any, ys: Any, fs: Any, t: Any, args: Any, rtol: float, ato
     d0 = _norm([y / s for y, s in zip(ys, scale, strict=True)])
     d1 = _norm([f / s for f, s in zip(fs, scale, strict=True)])
     h0 = where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / where(d1 == 0, 1.0, d1))
-    later = flat([y + h0 * f for y, f in zip(ys, fs, strict=True)], t + h0, args)
+    later = flat([y + _moved(f, h0) for y, f in zip(ys, fs, strict=True)], t + h0, args)
     d2 = _norm([(g - f) / s for g, f, s in zip(later, fs, scale, strict=True)]) / h0
     steepest = maximum(d1, d2)
     h1 = where(steepest <= 1e-15, maximum(1e-6, h0 * 1e-3), (0.01 / where(steepest == 0, 1.0, steepest)) ** 0.2)
@@ -177,7 +190,7 @@ def _quartics(ys: Any, new: Any, ks: Any, dt: Any) -> list[tuple[Any, ...]]:
     middles = [y + d for y, d in zip(ys, _combined(ks, _MIDDLE, dt), strict=True)]
     found = []
     for y0, y1, ym, k0, k1 in zip(ys, new, middles, ks[0], ks[-1], strict=True):
-        d0, d1 = dt * k0, dt * k1
+        d0, d1 = _moved(k0, dt), _moved(k1, dt)
         a = -2 * d0 + 2 * d1 - 8 * y0 - 8 * y1 + 16 * ym
         b = 5 * d0 - 3 * d1 + 18 * y0 + 14 * y1 - 32 * ym
         c = -4 * d0 + d1 - 11 * y0 - 5 * y1 + 16 * ym
@@ -213,7 +226,7 @@ def _integrate(
         _, carry = while_loop(goes_on, attempt, (0.0, carry))
         _, _, t, _, before, quartics = carry
         part = (target - before) / where(t == before, 1.0, t - before)
-        values = [functools.reduce(lambda total, c: total * part + c, quartic) for quartic in quartics]
+        values = [functools.reduce(lambda total, c: _moved(total, part) + c, quartic) for quartic in quartics]
         arrived = t >= target
         return carry, [where(arrived, y, np.nan) for y in values]
 
@@ -250,19 +263,26 @@ def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> t
         y_bar, leaves_bar = pull(adjoint)
         return tree.tree_map(lambda x: -x, dy), y_bar, leaves_bar
 
+    def slope_along(y: Any, t: Any, bar: Any) -> Any:
+        """The derivative of a result along the solution, for cotangents of the solution."""
+        pairs = zip(tree.tree_leaves(func(y, t, *args)), tree.tree_leaves(bar), strict=True)
+        return sum((real(sum_of(a * b)) for a, b in pairs), zeros_like(times[0])).astype(times.dtype)
+
     def interval(carry: Any, element: Any) -> tuple[Any, Any]:
-        adjoint, sums, first_t = carry
+        adjoint, sums = carry
         y, ct, t, before = element
-        dy = func(y, t, *args)
-        t_bar = sum(sum_of(a * b) for a, b in zip(tree.tree_leaves(dy), tree.tree_leaves(ct), strict=True))
+        t_bar = slope_along(y, t, ct)
         adjoint = tree.tree_map(lambda a, b: a + b, adjoint, ct)
         span = stack([-t, -before])
         _, adjoint, sums = tree.tree_map(lambda x: x[1], _solve(backwards, how, (y, adjoint, sums), span, (own, fixed)))
-        return (adjoint, sums, first_t - t_bar), t_bar
+        return (adjoint, sums), t_bar
 
-    start = tree.tree_map(lambda x: zeros_like(x[0]), ys), [zeros_like(x) for x in own], zeros_like(times[0])
+    start = tree.tree_map(lambda x: zeros_like(x[0]), ys), [zeros_like(x) for x in own]
     later = (*(tree.tree_map(lambda x: x[1:], each) for each in (ys, cts)), times[1:], times[:-1])
-    (adjoint, sums, first_t), t_bars = scan(interval, start, later, reverse=True)
+    (adjoint, sums), t_bars = scan(interval, start, later, reverse=True)
+    first_t = -slope_along(
+        tree.tree_map(lambda x: x[0], ys), times[0], adjoint
+    )  # starting later is going back at first
     adjoint = tree.tree_map(lambda a, ct: a + ct[0], adjoint, cts)
     t_bar = concatenate([first_t[None], t_bars])
     found = iter(sums)

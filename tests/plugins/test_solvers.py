@@ -150,12 +150,49 @@ def test_an_equation_is_mapped_and_agrees_with_jax():
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-3)
 
 
+def test_complex_solutions_and_their_derivatives_are_those_of_the_formula():
+    """y = y0 exp(-i (a t + t^2)), which begins at a time that is differentiated, too."""
+
+    def solved(module):
+        def run(y0, t, a):
+            if module is not None:
+                ys = module.ode.odeint(lambda y, t, a: {"z": -1j * (a + 2 * t) * y["z"]}, {"z": y0}, t, a)["z"]
+            else:
+                angle = a * (t - t[0]) + t**2 - t[0] ** 2
+                ys = y0 * pnp.exp(-1j * angle)[:, None]
+            return pnp.sum(ys.real**2 * pnp.arange(4)[:, None] + ys.imag), ys
+
+        return run
+
+    with px.enable_x64(True):
+        given = pnp.asarray([1 + 0.5j, 0.3]), pnp.asarray([0.2, 0.5, 0.7, 1.0]), 1.3
+        (got, want) = (px.jit(px.value_and_grad(solved(m), (0, 1, 2), has_aux=True))(*given) for m in (px, None))
+        for a, b in zip(px.tree.leaves(got), px.tree.leaves(want), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_the_first_time_counts_where_the_slope_depends_on_time():
+    """y = exp((t0^2 - t^2) / 2)."""
+    f = px.grad(lambda t: px.ode.odeint(lambda y, t: -y * t, 1.0, t)[-1])
+    np.testing.assert_allclose(f(pnp.asarray([0.5, 0.7, 1.0])), np.exp(-0.375) * np.asarray([0.5, 0, -1]), atol=1e-4)
+    np.testing.assert_allclose(f(pnp.asarray([0.5])), [0.0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_the_dtype_of_the_solution_may_be_narrower_than_that_of_the_times(dtype):
+    with px.enable_x64(True):
+        ys = px.ode.odeint(lambda y, t: -y, pnp.ones(2, dtype), pnp.linspace(0.0, 1.0, 3))
+        assert ys.dtype == dtype
+        np.testing.assert_allclose(ys[-1], np.exp(-1), rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     "call, error, phrase",
     [
         (lambda: px.ode.odeint(3, 1.0, TIMES), TypeError, "func must be a function"),
-        (lambda: px.ode.odeint(lambda y, t: y, 1, TIMES), TypeError, "y0 must be floating, got i32"),
-        (lambda: px.ode.odeint(lambda y, t: y, {"a": 1}, TIMES), TypeError, r"y0\['a'\] must be floating"),
+        (lambda: px.ode.odeint(lambda y, t: y, 1, TIMES), TypeError, "y0 must be floating or complex, got i32"),
+        (lambda: px.ode.odeint(lambda y, t: y, {"a": 1}, TIMES), TypeError, r"y0\['a'\] must be floating or complex"),
+        (lambda: px.ode.odeint(lambda y, t: y, 1.0, TIMES > 0), TypeError, "t must be floating, got bool"),
         (lambda: px.ode.odeint(lambda y, t: y, 1.0, 2.0), ValueError, "t must be of rank 1"),
         (lambda: px.ode.odeint(lambda y, t: y, 1.0, TIMES, rtol=0), ValueError, "rtol must be positive, got 0"),
     ],
