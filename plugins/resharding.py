@@ -82,8 +82,8 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 def _resharded(function: str, x: Any, sharding: Any, mesh: Any = None) -> Any:
     """A value with the given sharding."""
-    if isinstance(sharding, NamedSharding | Division) and not sharding.mesh.explicit_axes and not sharding.spec.axes:
-        return x  # there is no division along axes that types record
+    if _divides_nothing(sharding, mesh):
+        return x
     where, spec = _meant(function, sharding, mesh)
     aval = get_aval(x)
     rank = len(aval.shape)
@@ -102,6 +102,22 @@ def _resharded(function: str, x: Any, sharding: Any, mesh: Any = None) -> Any:
     if spec.unreduced and not (isinstance(aval.dtype, np.dtype) and dtypes.is_numeric(aval.dtype)):
         raise TypeError(f"{function}: an unreduced value must be an array of numbers, got {aval.str_short()}")
     return reshard_p.bind(x, **_params(where, rank, division))
+
+
+def _divides_nothing(sharding: Any, mesh: Any) -> bool:
+    """Whether a sharding names no axis of a mesh without explicit axes; types contain nothing of such a mesh."""
+    if isinstance(sharding, NamedSharding | Division):
+        where, spec = sharding.mesh, sharding.spec
+    elif isinstance(sharding, PartitionSpec):
+        scope = current_scope()
+        where, spec = _mesh_of(scope) if mesh is None and scope is not None else mesh, sharding
+    else:
+        return False
+    return (
+        where is not None
+        and not (where.explicit_axes or spec.axes or spec.unreduced or spec.reduced)
+        and (PartitionSpec.UNCONSTRAINED not in spec.partitions)
+    )
 
 
 def _params(mesh: Any, rank: int, division: Division | None) -> dict[str, Any]:

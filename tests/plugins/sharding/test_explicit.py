@@ -207,6 +207,15 @@ def test_reshard_wants_explicit_axes():
         reshard(np.ones(8, np.float32), px.P("x"))
 
 
+def test_specifications_without_axes_need_no_explicit_axes():
+    x = np.ones(8, np.float32)
+    auto = px.make_mesh((2,), ("x",))
+    for sharding in (px.P(), px.P(None), px.NamedSharding(auto, px.P())):
+        with px.set_mesh(auto):
+            assert px.typeof(px.jit(lambda x, s=sharding: reshard(x, s))(x)).str_short() == "f32[8]"
+            np.testing.assert_array_equal(reshard(x, sharding), x)
+
+
 def test_xla_decides_inside_of_auto_axes(mesh):
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(8, 16)).astype(np.float32), rng.normal(size=(16, 4)).astype(np.float32)
