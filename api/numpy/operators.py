@@ -163,8 +163,10 @@ def _item(x: Any, *args: Any) -> Array:
     return np.asarray(value).item(*args)
 
 
-def _view(x: Any, dtype: Any = None) -> Array:
-    """Reinterpret the bits of an array as another dtype."""
+def _view(x: Any, dtype: Any = None, type: None = None) -> Array:
+    """Reinterpret the bits of an array as another dtype; `type` must be None."""
+    if type is not None:
+        raise NotImplementedError(f"view: type must be None, got {type!r}")
     if dtype is None:
         return x
     wanted = read_dtype(dtype, "view")
@@ -214,6 +216,11 @@ def _byteswap(x: Any) -> Array:
     return structural.bitcast_convert_type(rearranging.flip(parts, -1), x.dtype)
 
 
+def _astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Array:
+    """Convert an array to another dtype; the method takes all its arguments by position or by name."""
+    return shaping.astype(x, dtype, copy=copy, device=device)
+
+
 def _compress(x: Any, condition: Any, axis: int | None = None, **options: Any) -> Array:
     return taking.compress(condition, x, axis, **options)
 
@@ -238,7 +245,7 @@ OPERATORS: dict[str, Any] = {
     "argmin": reductions.argmin,
     "argpartition": sorting.argpartition,
     "argsort": sorting.argsort,
-    "astype": shaping.astype,
+    "astype": _astype,
     "byteswap": _byteswap,
     "choose": taking.choose,
     "clip": rounding.clip,

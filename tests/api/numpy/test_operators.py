@@ -126,6 +126,16 @@ def test_views_of_scalars_and_of_parts_of_elements() -> None:
         pnp.bool_(True).view("int32")
     with pytest.raises(ValueError, match="of 32 bits each, got int32 for 3 elements of 8 bits"):
         pnp.ones(3, "int8").view("int32")
+    with pytest.raises(NotImplementedError, match="type must be None"):
+        pnp.ones(3).view("int32", type=np.matrix)
+
+
+def test_the_method_astype_takes_its_arguments_by_name_or_position() -> None:
+    x = pnp.asarray([1.0, 2.5])
+    for y in (x.astype(dtype="int8"), x.astype("int8", True, x.device), px.jit(lambda x: x.astype(dtype="int8"))(x)):
+        assert y.dtype == np.int8
+        assert y.tolist() == [1, 2]
+    assert x.astype(copy=True, dtype=None).dtype == x.dtype
 
 
 def test_integers_have_no_negative_powers() -> None:
