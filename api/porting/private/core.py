@@ -17,6 +17,7 @@ __all__ = [
     "closed_call_p",
     "cur_qdd",
     "full_lower",
+    "is_concrete",
     "is_constant_dim",
     "partial",
     "physical_aval",
@@ -80,6 +81,11 @@ trace_ctx = _TraceContext()
 def is_constant_dim(d: Any) -> bool:
     """Whether the size of an axis is a number; all sizes are numbers here."""
     return isinstance(d, int | np.integer)
+
+
+def is_concrete(x: Any) -> bool:
+    """Whether the value of an argument is known: it is no tracer, or a tracer that Python can test."""
+    return bool(x.is_concrete) if isinstance(x, core.Tracer) else x is not None
 
 
 def full_lower(x: Any) -> Any:

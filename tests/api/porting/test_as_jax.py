@@ -99,7 +99,20 @@ assert colocated.serialization.DeviceList | None
 from jax.experimental.array_serialization.serialization import GlobalAsyncCheckpointManager
 assert GlobalAsyncCheckpointManager | None
 
+# Whether a value is known; under `jit` it is not.
+assert jax.core.is_concrete(2.0) and jax.core.is_concrete(jnp.ones(2)) and not jax.core.is_concrete(None)
+found = []
+def told(x):
+    found.append(jax.core.is_concrete(x))
+    return x
+jax.grad(told)(1.0)
+jax.jit(jax.grad(told))(1.0)
+assert found == [True, False]
+
 # Private names are there where packages use them.
+from jax.experimental.sparse._base import JAXSparse
+from jax.experimental.sparse import BCOO
+assert isinstance(BCOO.fromdense(jnp.ones(2)), JAXSparse)
 assert jnp.ndarray is jax.Array and isinstance(jnp.ones(2), jnp.ndarray)
 assert jnp.finfo(jnp.float8_e4m3fn).max.astype(jnp.float32) == 448 and type(jnp.finfo("float32").eps) is np.float32
 assert jnp.finfo(jnp.ones(2, "bfloat16").dtype).bits == 16 and jnp.finfo(jnp.complex64).dtype == np.float32

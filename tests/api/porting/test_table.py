@@ -38,8 +38,8 @@ core.physical_aval core.full_lower dispatch.wait_for_tokens dtypes.TypePromotion
 dtypes.DType dtypes.extended dtypes.finfo dtypes.supports_inf flatten_util.ravel_pytree literals.TypedInt
 literals.TypedFloat literals.TypedComplex literals.TypedNdArray pjit.jit_p public_test_util.check_close random.split
 source_info_util.summarize traceback_util.api_boundary traceback_util.include_frame traceback_util.register_exclusion
-traceback_util._exclude_paths tree_util._registry tree_util.prefix_errors tree_util.flatten_one_level
-xla_bridge._backends
+state.indexing.Slice traceback_util._exclude_paths tree_util._registry tree_util.prefix_errors
+tree_util.flatten_one_level xla_bridge._backends
 """.split()
 
 UNUSED = ("jax.extend.mlir.ir", "jax.extend.mlir.passmanager")  # jaxlib's
