@@ -130,7 +130,8 @@ def _specified(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
     """A result with the specification as it was given; XLA's has no None at its end. Tracers are returned unchanged."""
     if type(x) is not core.Array or not spec or spec[-1] is not None or x.sharding.spec == spec:
         return x
-    return backend.of_parts(x.aval, NamedSharding(mesh, spec), [shard.data for shard in x.addressable_shards])
+    parts = [x.addressable_data(i) for i in range(len(x.sharding.addressable_devices))]
+    return backend.of_parts(x.aval, NamedSharding(mesh, spec), parts)
 
 
 def _stage(
