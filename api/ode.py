@@ -280,9 +280,8 @@ def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> t
     start = tree.tree_map(lambda x: zeros_like(x[0]), ys), [zeros_like(x) for x in own]
     later = (*(tree.tree_map(lambda x: x[1:], each) for each in (ys, cts)), times[1:], times[:-1])
     (adjoint, sums), t_bars = scan(interval, start, later, reverse=True)
-    first_t = -slope_along(
-        tree.tree_map(lambda x: x[0], ys), times[0], adjoint
-    )  # starting later is going back at first
+    # A later first time with the same first value takes the first part of the way from all later values.
+    first_t = -slope_along(tree.tree_map(lambda x: x[0], ys), times[0], adjoint)
     adjoint = tree.tree_map(lambda a, ct: a + ct[0], adjoint, cts)
     t_bar = concatenate([first_t[None], t_bars])
     found = iter(sums)
