@@ -118,6 +118,10 @@ def _batch(args: Any, dims: Any) -> tuple[Any, Any]:
     size = next(get_aval(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
     rank = len(get_aval(cases[0]).shape) - (case_dims[0] is not None)
     scalar = len(which_shape) == (which_dim is not None)
+    if not scalar and not rank and case_dims.count(None) == len(cases):
+        # JAX takes `select(which, 0, 1)` under `vmap` also where one example has several predicates.
+        numbers = [broadcast_in_dim_p.bind(x, shape=which_shape, broadcast_dimensions=()) for x in cases]
+        return select_n_p.bind(which, *numbers), which_dim
     if which_dim is None and scalar:
         dim = next(d for d in case_dims if d is not None)
     else:

@@ -709,3 +709,16 @@ def test_rows_too_large_for_memory_are_refused_before_one_is_copied(join: Any) -
     terabytes = np.broadcast_to(np.float32(1), (2**12, 2**30))
     with pytest.raises(RuntimeError, match="RESOURCE_EXHAUSTED"):
         join(terabytes, 0)
+
+
+def test_vmap_selects_among_numbers_by_several_predicates() -> None:
+    """As in JAX, where only the mapped function accepts them."""
+    x = np.arange(6, dtype=np.int32).reshape(3, 2)
+
+    def choose(a: Any) -> Any:
+        return px.lax.select(a <= 2, 0, 1)
+
+    for in_axis, mapped in ((0, x), (1, x.T)):
+        assert px.vmap(choose, in_axis)(mapped).tolist() == [[0, 0], [0, 1], [1, 1]]
+    with pytest.raises(TypeError, match="which must be a scalar"):
+        choose(x)
