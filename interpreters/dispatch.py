@@ -203,6 +203,7 @@ class TypedAsDispatched:
     """
 
     wanted = False
+    __qualname__: str
     __class__ = property(lambda self: PjitFunction)
 
     @property
@@ -222,6 +223,9 @@ class TypedAsDispatched:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # copies are the function itself, and pickles hold its name, as of other functions
 
     def __repr__(self) -> str:
         return f"<PjitFunction of {self.__wrapped__!r}>"

@@ -63,6 +63,15 @@ import inspect
 assert str(inspect.signature(jax.jit(lambda x, *, y=2: x), follow_wrapped=False)) == "(x, *, y=2)"
 assert inspect.unwrap(jax.jit(dict.fromkeys)) == dict.fromkeys
 
+# It is copied and pickled like a function.
+import copy
+@jax.jit
+def twice(x):
+    return 2 * x
+assert copy.deepcopy(twice) is copy.copy(twice) is pickle.loads(pickle.dumps(twice)) is twice
+assert copy.deepcopy(jax.nn.relu) is pickle.loads(pickle.dumps(jax.nn.relu)) is jax.nn.relu
+assert copy.deepcopy({"f": jax.jit(lambda x: x + 1)})["f"](1.0) == 2.0
+
 # Meshes have JAX's default.
 assert jax.make_mesh((1,), ("x",)).axis_types == (jax.sharding.AxisType.Explicit,)
 
