@@ -244,6 +244,8 @@ def filled(sharding: Any, shape: Sequence[int], make: Callable[[tuple[int, ...]]
     """An array of equal elements with a sharding; `make` returns such an array of a given shape on any device."""
     shape = tuple(shape)
     part = make(sharding.shard_shape(shape))
+    if not shape and type(part) is core.Array:
+        part = backend.spare(part, constant=True)  # it may be the caller's own scalar, which a donation must not take
     aval = get_aval(part).update(shape=shape)
     devices = sharding.addressable_devices_indices_map(shape)
     parts = [backend.put_value(part, aval.weak_type, device) for device in devices]

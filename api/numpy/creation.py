@@ -541,7 +541,9 @@ def _constant_on(
     """An array of one host scalar, on a device or over several, of which none holds the whole array for a while."""
     spread = isinstance(device, Sharding) and len(device.device_set) > 1 and not device._summands
     if not spread or not _on_host():
-        return place(constant(value, shape, dtype, weak), device)
+        out = constant(value, shape, dtype, weak)
+        # A donation of the result must not take the caller's scalar.
+        return place(backend.spare(out, constant=True) if out is value and device is not None else out, device)
     device.check_shape(shape, function)
     return filled(device, shape, lambda part: constant(value, part, dtype, weak))
 

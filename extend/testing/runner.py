@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from primax.core import metadata
 from primax.core.arguments import nearest
 from primax.core.host import host
@@ -305,32 +307,32 @@ def _raising_rule(primitive: Primitive, error: BaseException | None) -> str | No
     return kind
 
 
-def _targets(target: Any) -> list[Primitive | str]:
-    """The primitives for a plugin's name, a primitive or a list of either; the name itself if there are none.
+def _flat(target: Any) -> list[Primitive | str]:
+    """The names and primitives in any nested collections.
+
+    Raises:
+      TypeError: something else is there.
+    """
+    if isinstance(target, Primitive | str):
+        return [target]
+    if not isinstance(target, Iterable) or isinstance(target, dict | np.ndarray):
+        raise TypeError(f"targets must be names of plugins, primitives, or lists of them, got {target!r}")
+    return [leaf for each in target for leaf in _flat(each)]
+
+
+def _targets(target: Primitive | str) -> list[Primitive | str]:
+    """The primitives for a plugin's name or a primitive; the name itself if there are none.
 
     For a plugin that only gives rules to primitives of others, these primitives.
     """
     if isinstance(target, Primitive):
         return [target]
-    if isinstance(target, str):
-        host.activate()
-        host.activate_plugin(target)
-        record = host.record(target)
-        names = record.primitives or list(dict.fromkeys(rule.name for rule in record.rules))
-        known = [host.primitives[name] for name in names if name in host.primitives]
-        return [*known] if known or record.entries else [target]
-    return [primitive for each in _several(target) for primitive in _targets(each)]
-
-
-def _several(target: Any) -> Iterable[Any]:
-    """A collection of targets.
-
-    Raises:
-      TypeError: it is none of names and primitives.
-    """
-    if not isinstance(target, list | tuple | set | frozenset | Iterator):
-        raise TypeError(f"targets must be names of plugins, primitives, or lists of them, got {target!r}")
-    return target
+    host.activate()
+    host.activate_plugin(target)
+    record = host.record(target)
+    names = record.primitives or list(dict.fromkeys(rule.name for rule in record.rules))
+    known = [host.primitives[name] for name in names if name in host.primitives]
+    return [*known] if known or record.entries else [target]
 
 
 def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Check]:
@@ -346,27 +348,20 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
       ValueError: a name in `only` is not a check.
     """
     wanted = _wanted(only)
-    for name in _plugins(targets):
-        if "metadata" in wanted:
-            yield _check_of_metadata(name)
-    for target in _targets(targets):
+    leaves = _flat(targets)
+    for name in leaves:
+        if isinstance(name, str):
+            host.activate()
+            host.activate_plugin(name)
+            if "metadata" in wanted:
+                yield _check_of_metadata(name)
+    for target in [target for leaf in leaves for target in _targets(leaf)]:
         if isinstance(target, str):
             yield Check(None, "samples", None, _NOTHING.format(target), target)
             continue
         for check in _checks(target):
             if check.name in wanted:
                 yield check
-
-
-def _plugins(target: Any) -> list[str]:
-    """The names of plugins among targets, which are activated."""
-    if isinstance(target, Primitive):
-        return []
-    if isinstance(target, str):
-        host.activate()
-        host.activate_plugin(target)
-        return [target]
-    return [name for each in _several(target) for name in _plugins(each)]
 
 
 def _check_of_metadata(name: str) -> Check:

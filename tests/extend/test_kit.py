@@ -299,3 +299,9 @@ def test_the_example_uses_the_kit_in_one_line() -> None:
 def test_targets_are_names_and_primitives(target):
     with pytest.raises(TypeError, match="targets must be names of plugins, primitives, or lists of them, got"):
         list(iter_checks(target))
+
+
+def test_targets_may_be_in_any_collection():
+    one = {check.primitive for check in iter_checks(sin_p)}
+    for several in ([sin_p], {"sin": sin_p}.values(), iter((sin_p,)), [[sin_p]]):
+        assert {check.primitive for check in iter_checks(several)} == one

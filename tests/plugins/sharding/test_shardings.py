@@ -72,6 +72,18 @@ def test_arrays_of_one_value_are_made_over_meshes(mesh):
     assert px.jit(lambda: pnp.ones((8, 4), device=sharding))().tolist() == [[1.0] * 4] * 8
 
 
+def test_a_scalar_outlives_the_donation_of_what_was_made_from_it(mesh):
+    give = px.jit(lambda x: x + 1, donate_argnums=0)
+    for device in (px.devices()[0], NamedSharding(mesh, P())):
+        like = px.device_put(np.float32(1), device)
+        for make in (pnp.full_like, px.lax.full_like, lambda x, value: pnp.full((), value, device=x.sharding)):
+            value = pnp.float32(3)
+            made = make(like, value)
+            assert float(give(made)) == 4
+            assert made.is_deleted()
+            assert float(value) == 3
+
+
 def test_meshes_are_one_object_for_equal_devices_names_and_types(mesh):
     assert px.make_mesh((4, 2), ("x", "y")) is mesh
     assert px.make_mesh((4, 2), ("y", "x")) is not mesh
