@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from typing import Any
@@ -27,7 +28,8 @@ class SharedContext:
         _jaxlib.mlir_ext.register_dialects(registry)
         context = _slim_context_class()()
         context.append_dialect_registry(registry)
-        context.set_thread_pool(_thread_pool())
+        with _making:
+            context.set_thread_pool(_thread_pool())
         # The extension modules register the dialects; the import of the Python classes of their operations takes long.
         _jaxlib.hlo_ext.register_dialect(context)
         _jaxlib.chlo_ext.register_dialect(context)
@@ -59,30 +61,27 @@ _MODULES_PER_CONTEXT = 256
 # By thread, and not in a `threading.local`: threads of XLA that call Python lose their Python state after each call,
 # and the objects of a context cannot be freed at that moment.
 _of_threads: dict[int, SharedContext] = {}
-_once: dict[str, Any] = {}
+_making = threading.Lock()
 
 
+@functools.cache
 def _slim_context_class() -> Any:
-    found = _once.get("class")
-    if found is None:
-        context_class: Any = _jaxlib.ir.Context
+    context_class: Any = _jaxlib.ir.Context
 
-        class SlimContext(context_class):  # type: ignore[misc]
-            """A context that loads no dialects; to load all would take milliseconds."""
+    class SlimContext(context_class):  # type: ignore[misc]
+        """A context that loads no dialects; to load all would take milliseconds."""
 
-            def __init__(self) -> None:
-                super(context_class, self).__init__()
+        def __init__(self) -> None:
+            super(context_class, self).__init__()
 
-        found = _once["class"] = SlimContext
-    return found
+    return SlimContext
 
 
+@functools.cache
 def _thread_pool() -> Any:
-    found = _once.get("pool")
-    if found is None:
-        found = _once["pool"] = _jaxlib.ir.ThreadPool()
-        fork.note_threads()
-    return found
+    """The threads of all contexts; called with `_making` held, since contexts do not keep their pool alive."""
+    fork.note_threads()
+    return _jaxlib.ir.ThreadPool()
 
 
 def shared_context() -> SharedContext:

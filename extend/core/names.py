@@ -29,7 +29,7 @@ __all__ = [
 
 
 # Classes whose instances are arrays or scalars of a program without being made by primax.
-array_types = frozenset(kind for kind in aval_handlers if issubclass(kind, np.ndarray | np.generic))
+array_types = frozenset(kind for kind in tuple(aval_handlers) if issubclass(kind, np.ndarray | np.generic))
 
 
 class TraceTag:

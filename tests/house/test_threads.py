@@ -37,7 +37,11 @@ assert not failures, failures
 @pytest.mark.parametrize("order", [1, 2])
 def test_threads_may_be_the_first_to_name_functions_of_primax(order: int) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(order)], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-X", "faulthandler", "-c", _PROGRAM, str(order)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 
@@ -98,5 +102,41 @@ def test_a_module_is_imported_while_another_thread_is_half_way_through_its_packa
         text=True,
         timeout=300,
         check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+_POOLS = """
+import threading, time
+import primax as px
+from primax.interpreters import contexts
+
+real, made = contexts._jaxlib.ir.ThreadPool, []
+
+def slow():
+    made.append(real())
+    time.sleep(0.2)  # the other threads go on
+    return made[-1]
+
+class Slow:
+    ThreadPool = staticmethod(slow)
+    def __getattr__(self, name):
+        return getattr(ir, name)
+
+ir = contexts._jaxlib.ir
+contexts._jaxlib.ir = Slow()
+threads = [threading.Thread(target=px.jit(lambda x, i=i: x + i), args=(1.0,)) for i in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(made) == 1, made
+"""
+
+
+def test_threads_that_compile_first_share_one_pool_of_threads() -> None:
+    """A context does not keep its pool alive, so a second pool that nothing else holds would crash the process."""
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", _POOLS], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
