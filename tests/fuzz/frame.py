@@ -56,7 +56,8 @@ class Kind:
     """A kind of fuzzing. A worker process makes one object of it, iterates over `cases` and passes each to `run`.
 
     A worker ends after `lifetime` cases, which frees its compiled programs, and a new one continues with another seed.
-    `run` may count events in `reached`; `report` gets the counts of all workers.
+    `run` may count events in `reached`; `report` gets the counts of all workers. A worker finds in `before` what was
+    reached until it began, in both word sizes.
     """
 
     name: ClassVar[str]
@@ -67,6 +68,7 @@ class Kind:
 
     def __init__(self) -> None:
         self.reached: Counter[str] = Counter()
+        self.before: Counter[str] = Counter()
 
     def cases(self, rng: random.Random, only: str) -> Iterator[Case]:
         """Make cases whose names contain `only` (all if it is empty); a job ends after the last one."""

@@ -129,11 +129,11 @@ def as_floats(values: Any, dtype: str) -> np.ndarray:
 
 
 class Functions(Kind):
-    """Each function in turn, and again after a failure, so that enough calls of each succeed."""
+    """Each function in turn, first those with the fewest successes, and again after a failure."""
 
     name = "functions"
     lifetime = 2400  # each function once, with repetitions
-    share = 3.0
+    share = 4.0
     varies = True
 
     def __init__(self) -> None:
@@ -148,11 +148,12 @@ class Functions(Kind):
         chosen = [pair for pair in pairs() if re.search(only, pair.path)]
         if not chosen:
             raise ValueError(f"functions: only must match a part of the path of a function, got {only!r}")
+        counts = self.before if self.varies else Counter[str]()
         while True:
             # A new function adds its own calls, and does not change those of others.
             salt = rng.random()
             own = {pair.path: random.Random(f"{salt}/{pair.path}") for pair in chosen}
-            for pair in sorted(chosen, key=lambda pair: own[pair.path].random()):
+            for pair in sorted(chosen, key=lambda pair: (counts[pair.path], own[pair.path].random())):
                 for _ in range(TRIES if self.varies else 1):
                     self.succeeded = False
                     yield self._case(pair, own[pair.path])
@@ -186,6 +187,8 @@ class Functions(Kind):
         self.succeeded = my_error is None and other_error is None
         if self.succeeded:
             self.reached[case.name] += 1
+            if self.varies:
+                self.before[case.name] += 1
             if case.call is not None:
                 self.good.setdefault(case.name, []).append(case.call)
                 del self.good[case.name][:-6]

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,14 @@ class Outcome:
 class Worker:
     """A child process, and its current case."""
 
-    def __init__(self, job: Job, generation: int, count: int, messages: queue.Queue[tuple[Worker, Any]]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        generation: int,
+        count: int,
+        messages: queue.Queue[tuple[Worker, Any]],
+        before: Mapping[str, int],
+    ) -> None:
         self.job, self.generation = job, generation
         self.case: tuple[str, str] | None = None  # the last case that was begun
         self.between = True
@@ -86,11 +93,15 @@ class Worker:
             [sys.executable, "-m", "fuzz.worker", *arguments],
             env=environment(job.word_size),
             pass_fds=[send],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=self.errors,
             stderr=self.errors,
+            text=True,
         )
         os.close(send)
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), self.process.stdin as counts:  # a worker may have ended already
+            json.dump(before, counts)
         threading.Thread(target=self._listen, args=(receive, messages), daemon=True).start()
 
     def _listen(self, receive: int, messages: queue.Queue[tuple[Worker, Any]]) -> None:
@@ -172,7 +183,8 @@ class Run:
         lifetime = load(job.place).lifetime
         count = lifetime if left is None else min(left, lifetime)
         if count > 0:
-            self.workers.add(Worker(job, generation, count, self.messages))
+            before = self.outcome.reached.get(job.place, {})
+            self.workers.add(Worker(job, generation, count, self.messages, before))
 
     def _wait(self) -> None:
         next_look = min([self.end, *(worker.deadline for worker in self.workers)])

@@ -65,6 +65,15 @@ def test_a_function_whose_call_fails_is_called_again():
     assert [next(cases).name for _ in range(TRIES - 1)] == [second] * (TRIES - 1)
 
 
+def test_functions_with_the_fewest_successes_are_called_first():
+    kind = Functions()
+    kind.before.update({"numpy.sin": 3, "numpy.tan": 1})
+    names = dict.fromkeys(
+        case.name for case in itertools.islice(kind.cases(random.Random("a"), "numpy.(sin|cos|tan)$"), 9)
+    )
+    assert list(names) == ["numpy.cos", "numpy.tan", "numpy.sin"]
+
+
 def test_calls_of_a_function_do_not_depend_on_which_others_there_are():
     def first(only):
         cases = SteadyFunctions().cases(random.Random("same"), only)

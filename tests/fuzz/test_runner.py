@@ -42,6 +42,11 @@ def test_cases_and_what_they_reach_are_counted_over_all_workers(outcome):
     assert set(outcome.reached[TOY]) == {"0", "1", "2"}  # the fourth case kills each worker before it can report
 
 
+def test_a_worker_gets_the_counts_of_earlier_workers():
+    outcome = run([Job(TOY, 32, "seed", only="0", cases=60)])
+    assert {"20 after 0", "20 after 1", "20 after 2"} <= set(outcome.reached[TOY])
+
+
 def test_cases_are_counted_for_each_word_size():
     jobs = [Job(TOY, size, "seed", only="1", cases=3) for size in (32, 64)]
     outcome = run(jobs)
@@ -51,8 +56,8 @@ def test_cases_are_counted_for_each_word_size():
 
 def test_kinds_with_a_larger_share_have_more_time():
     jobs = [Job(place, size, "seed") for place in ("fuzz.functions:Functions", TOY) for size in (32, 64)]
-    assert list(rounds_of(jobs, 2, 40.0)) == [(jobs[:2], 30.0), (jobs[2:], 10.0)]
-    assert list(rounds_of(jobs, 3, 40.0)) == [(jobs[:3], 30.0), (jobs[3:], 10.0)]
+    assert list(rounds_of(jobs, 2, 40.0)) == [(jobs[:2], 32.0), (jobs[2:], 8.0)]
+    assert list(rounds_of(jobs, 3, 40.0)) == [(jobs[:3], 32.0), (jobs[3:], 8.0)]
     assert list(rounds_of(jobs, 16, 40.0)) == [(jobs, 40.0)]
 
 

@@ -29,13 +29,14 @@ def run_case(kind: Kind, case: Case) -> Finding | None:
 
 
 def work(place: str, seed: str, only: str, count: int, pipe: int) -> None:
-    """Run at most `count` cases of the kind at `place`."""
+    """Run at most `count` cases of the kind at `place`; standard input has the counts of earlier workers."""
     with os.fdopen(pipe, "w", buffering=1) as out:
 
         def say(**message: Any) -> None:
             out.write(json.dumps(message) + "\n")
 
         kind = load(place)()
+        kind.before.update(json.load(sys.stdin))
         done = 0
         for case in islice(kind.cases(random.Random(seed), only), count):
             done += 1
