@@ -341,7 +341,8 @@ _meshes: WeakValueDictionary[Any, Mesh] = WeakValueDictionary()
 class Mesh(_Axes):
     """A grid of devices with named axes. Equal devices, names and types give one object.
 
-    `with mesh:` makes it the mesh in scope, like `primax.set_mesh`.
+    `with mesh:` makes it the mesh of specifications that name none, as `primax.set_mesh` does; arrays and programs
+    without shardings stay on the default device.
 
     Args:
       devices: an array of devices, one axis for each name.
@@ -426,7 +427,7 @@ class Mesh(_Axes):
 
     def __enter__(self) -> Mesh:
         if self._override is None:  # one object for all threads; each thread has its own stack in it
-            self._override = mesh_scope(None if self.empty else MeshScope(self, self.abstract_mesh, True))
+            self._override = mesh_scope(None if self.empty else MeshScope(self, self.abstract_mesh, True, False))
         self._override.__enter__()
         return self
 
@@ -470,11 +471,18 @@ class MeshScope(NamedTuple):
       mesh: the mesh; None if only its axes are known.
       abstract: its axes; those along which the program is that of one device are `Manual`.
       checked: whether types record the manual axes along which values vary.
+      places: whether arrays and programs that nothing else places are on all devices of the mesh.
     """
 
     mesh: Mesh | None
     abstract: AbstractMesh
     checked: bool
+    places: bool = True
+
+    @property
+    def devices(self) -> Mesh | None:
+        """The mesh, if arrays and programs that nothing else places are on its several devices; else None."""
+        return self.mesh if self.places and self.mesh is not None and self.mesh.size > 1 else None
 
     @property
     def joins(self) -> bool:

@@ -85,7 +85,8 @@ class _Setting:
 def set_mesh(mesh: Mesh | None) -> _Setting:
     """Put a mesh in scope in this thread: for the rest of the program, or within a `with` statement.
 
-    Specifications without a mesh refer to this mesh, and programs with uncommitted arguments run on it.
+    Specifications without a mesh refer to this mesh. New arrays, and programs with uncommitted arguments, are on all
+    its devices, unless `device=` or a sharding places them.
 
     Args:
       mesh: the mesh; None removes the mesh from scope.

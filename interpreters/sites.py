@@ -115,8 +115,8 @@ def choose_site(
         found += [(s, "constants") for s in _committed(closed.consts) if not on_one_device(s)]
     if not found:
         scope = current_scope()
-        if scope is not None and scope.mesh is not None and scope.mesh.size > 1:
-            found = [(NamedSharding(scope.mesh, PartitionSpec()), "the mesh in scope")]
+        if scope is not None and scope.devices is not None:
+            found = [(NamedSharding(scope.devices, PartitionSpec()), "the mesh in scope")]
     if all(on_one_device(s) for s, _ in found):
         return one_device(_only_device([s for s, _ in found]))
     first, whose = next((s, who) for s, who in found if not on_one_device(s))

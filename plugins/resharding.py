@@ -39,6 +39,7 @@ __all__ = [
     "filled",
     "forget_p",
     "forgotten",
+    "from_host",
     "lying",
     "place_of",
     "reshard",
@@ -250,6 +251,14 @@ def filled(sharding: Any, shape: Sequence[int], make: Callable[[tuple[int, ...]]
     devices = sharding.addressable_devices_indices_map(shape)
     parts = [backend.put_value(part, aval.weak_type, device) for device in devices]
     return parts[0] if len(sharding.device_set) == 1 else backend.of_parts(aval, sharding, parts)
+
+
+def from_host(x: Any, weak_type: bool = False) -> Any:
+    """A host value as an array: on each device of the mesh in scope, or else uncommitted on the default device."""
+    mesh = None
+    if not core.thread.trace.tracing and (scope := current_scope()) is not None:
+        mesh = scope.devices
+    return backend.put_value(x, weak_type, None if mesh is None else NamedSharding(mesh, PartitionSpec()))
 
 
 def divided_call(

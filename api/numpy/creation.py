@@ -15,7 +15,7 @@ from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.extend.interpreters import partial_eval
 from primax.extend.sharding import Sharding, vary_like
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
-from primax.plugins.resharding import filled, place_of, resharded
+from primax.plugins.resharding import filled, from_host, place_of, resharded
 from primax.plugins.structural import (
     broadcast_in_dim_p,
     broadcast_shapes,
@@ -82,7 +82,7 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False)
                 host = np.full(shape, np.asarray(value).astype(dtype), dtype)
         except (ValueError, OverflowError) as error:
             raise ValueError(f"no array can be of dtype {dtype} and shape {shape}{of_call()}: {error}") from None
-        return backend.put_value(host, weak)
+        return from_host(host, weak)
     if is_host and isinstance(dtype, dtypes.ExtendedDType) and value == 0:
         value = zero_of(dtype)
     elif not weak and is_host and isinstance(dtype, np.dtype):
@@ -220,9 +220,9 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
     if copy is False and isinstance(a, np.ndarray | np.generic):
         raise ValueError(f"{function}: a value of type {type(a).__name__} needs a copy, and copy is False")
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
-        out = backend.put_value(a, aval_of(function, a, "a").weak_type)
+        out = from_host(a, aval_of(function, a, "a").weak_type)
     else:
-        out = backend.put_value(_host_cast(function, a, dtype))
+        out = from_host(_host_cast(function, a, dtype))
     if type(a) is np.ndarray and a.ndim and out.dtype == a.dtype:
         partial_eval.remember_memory(out, a)
     return out
@@ -275,7 +275,7 @@ def _of_sequence(function: str, argument: str, a: Any, dtype: Any) -> np.ndarray
         return _stacked(a, dtype, shape)
     if isinstance(dtype, dtypes.ExtendedDType):
         raise TypeError(f"{function}: dtype must be a bool or number dtype for host values, got {dtype}")
-    return backend.put_value(_host_cast(function, a, dtype).reshape(shape))
+    return from_host(_host_cast(function, a, dtype).reshape(shape))
 
 
 def _with_arrays(a: Any) -> Any:

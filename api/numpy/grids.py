@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend
 from primax.extend.api_util import check_function, read_size
 from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray, ones
@@ -16,6 +15,7 @@ from primax.numpy.promotion import aval_of
 from primax.numpy.ranges import arange, linspace, meshgrid
 from primax.numpy.searching import nonzero
 from primax.numpy.shaping import reshaped
+from primax.plugins.resharding import from_host
 
 __all__ = ["c_", "diag_indices", "diag_indices_from", "index_exp", "ix_", "mask_indices", "mgrid", "ogrid", "r_", "s_"]
 
@@ -131,7 +131,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
       ndim: the number of axes.
     """
     n, ndim = read_size("diag_indices", "n", n), read_size("diag_indices", "ndim", ndim)
-    found = backend.put_value(np.arange(n, dtype=dtypes.default_int_dtype()))
+    found = from_host(np.arange(n, dtype=dtypes.default_int_dtype()))
     return (found,) * ndim
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
+from primax.extend import core
 from primax.extend.api_util import among, of_call, read_size, sequence
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, Tracer, dtypes, get_aval
@@ -19,7 +19,7 @@ from primax.numpy.shaping import reshaped
 from primax.numpy.ufuncs import add, divide, multiply, subtract
 from primax.plugins import arithmetic, rounding
 from primax.plugins.calls import jit
-from primax.plugins.resharding import resharded
+from primax.plugins.resharding import from_host, resharded
 from primax.plugins.structural import broadcast_in_dim_p, concatenate, concatenate_p, iota_p, slice_in_dim
 
 __all__ = ["arange", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
@@ -49,7 +49,7 @@ def counted(count: int, start: Any, step: Any, dtype: Any) -> Array:
                 host = host * np.asarray(step).astype(dtype)
             if start != 0:
                 host = host + np.asarray(start).astype(dtype)
-        return backend.put_value(host.astype(dtype))
+        return from_host(host.astype(dtype))
     out = iota_p.bind(dtype=dtype, shape=(count,), dimension=0)
     if step != 1:
         out = arithmetic.mul_p.bind(out, np.asarray(step).astype(dtype)[()])
@@ -106,7 +106,7 @@ def arange(
     if dtypes.is_bool(dtype):
         if count > 2:
             raise TypeError(f"arange: there must be at most 2 numbers of dtype bool, got {count}")
-        return place(backend.put_value(np.arange(low, high, gap, dtype=bool)), device)
+        return place(from_host(np.arange(low, high, gap, dtype=bool)), device)
     return place(counted(count, low, gap, dtype), device)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
+from primax.extend import core
 from primax.extend.api_util import integer, naming
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
@@ -17,6 +17,7 @@ from primax.numpy.reductions import sum as sum_
 from primax.numpy.selection import choose
 from primax.numpy.shaping import permuted, ravel, reshaped
 from primax.plugins import arithmetic, comparison
+from primax.plugins.resharding import from_host
 from primax.plugins.structural import iota_p, pad_p, slice_p
 
 __all__ = [
@@ -85,7 +86,7 @@ def _matrix(function: str, N: Any, M: Any, k: Any, dtype: Any, device: Any, comp
     if not core.thread.trace.tracing:
         with naming(function):
             host = on_host(rows, columns, k)
-        return place(backend.put_value(host.astype(dtype)), device)
+        return place(from_host(host.astype(dtype)), device)
     return cast(compare.bind(*_positions((rows, columns), k)), dtype)
 
 
@@ -226,7 +227,7 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 
 def _indices(function: str, found: Any) -> tuple[Any, ...]:
-    return tuple([backend.put_value(x.astype(dtypes.default_int_dtype())) for x in found])
+    return tuple([from_host(x.astype(dtypes.default_int_dtype())) for x in found])
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend
 from primax.extend.api_util import integer, naming
 from primax.extend.core import Array, dtypes
 from primax.numpy.formulas import i0
 from primax.numpy.promotion import promote
 from primax.numpy.ranges import counted
 from primax.numpy.ufuncs import divide, multiply, sqrt
+from primax.plugins.resharding import from_host
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
@@ -30,7 +30,7 @@ def _window(function: Callable[[int], Any], sentence: str) -> Callable[[int], An
         count = _count(function.__name__, M)
         with naming(function.__name__):
             host = np.asarray(function(count))
-        return backend.put_value(host.astype(dtypes.default_float_dtype()))
+        return from_host(host.astype(dtypes.default_float_dtype()))
 
     window.__name__ = window.__qualname__ = function.__name__
     window.__doc__ = f"{sentence}\n\n    Args:\n      M: the number of points.\n    "
@@ -56,6 +56,6 @@ def kaiser(M: int, beta: Any) -> Array:
         return counted(count, 1, 1, dtype)
     with naming("kaiser"):
         middle, places = (count - 1) / 2, np.arange(count)
-    ratio = backend.put_value(((places - middle) / middle).astype(dtype))
+    ratio = from_host(((places - middle) / middle).astype(dtype))
     beta, ratio = promote("kaiser", beta, ratio)
     return divide(i0(multiply(beta, sqrt(1 - ratio**2))), i0(beta))

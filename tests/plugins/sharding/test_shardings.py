@@ -366,6 +366,49 @@ def test_updates_of_values_divided_inside_of_programs_change_one_place(mesh, nam
         np.testing.assert_array_equal(update(whole, place), want)
 
 
+MADE = [
+    lambda: pnp.zeros(3),
+    lambda: pnp.ones((8, 2), "int32"),
+    lambda: pnp.full((2, 2), 1.5),
+    lambda: pnp.empty(3),
+    lambda: pnp.eye(4),
+    lambda: pnp.tri(4),
+    lambda: pnp.arange(5),
+    lambda: pnp.linspace(0, 1, 5),
+    lambda: pnp.hanning(5),
+    lambda: pnp.asarray(H),
+    lambda: pnp.asarray(H, "float16"),
+    lambda: pnp.array([[1, 2], [3, 4]]),
+    lambda: pnp.asarray(2.0),
+    lambda: pnp.diag_indices(3)[0],
+    lambda: px.random.key_data(px.random.key(0)),
+    lambda: px.jit(lambda: pnp.ones(3))(),
+    lambda: px.lax.iota("int32", 4),
+    lambda: px.lax.full((2,), 1.0),
+]
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_new_arrays_are_on_all_devices_of_a_mesh_that_is_set(mesh, make):
+    plain = make()
+    assert len(plain.devices()) == 1
+    assert not plain.committed
+    with px.set_mesh(mesh):
+        out = make()
+        assert out.sharding is NamedSharding(mesh, P())
+        assert out.committed
+        assert len(px.device_put(H).devices()) == 1  # its place is explicit: the default device
+        assert make_on(px.devices()[3]).devices() == {px.devices()[3]}
+    with mesh:  # it only supplies the devices of specifications
+        assert make().devices() == plain.devices()
+    np.testing.assert_array_equal(out, plain)
+    assert (out.dtype, out.weak_type) == (plain.dtype, plain.weak_type)
+
+
+def make_on(device: object) -> px.Array:
+    return pnp.zeros(3, device=device)
+
+
 def test_a_mesh_in_scope_gives_specifications_their_devices(mesh):
     assert px.get_mesh().empty
     assert px.get_abstract_mesh().empty
@@ -377,6 +420,9 @@ def test_a_mesh_in_scope_gives_specifications_their_devices(mesh):
         assert f(H).sharding.spec == P("y", "x")
         assert len((pnp.arange(8.0) + 1).devices()) == 8
     assert px.get_mesh().empty
+    with mesh:
+        f = px.jit(lambda x: px.lax.with_sharding_constraint(x + 1, P("y", "x")), in_shardings=P("x"))
+        assert f(H).sharding.spec == P("y", "x")
     with mesh, mesh:
         assert px.get_mesh() is mesh
     assert px.get_mesh().empty
