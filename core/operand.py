@@ -258,6 +258,16 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
             epoch.bump()  # existing programs used the other function
             journal.note(epoch.bump)
         _held.put(name, function)
+        if name in _METHODS:
+            _describe(getattr(Operand, name), function)
+
+
+def _describe(method: Any, function: Callable[..., Any]) -> None:
+    """Let a method show the signature and the docstring of its implementation, reversibly."""
+    before = method.__doc__
+    journal.note(lambda: setattr(method, "__doc__", before))
+    method.__doc__ = function.__doc__
+    journal.put(vars(method), "__wrapped__", function)  # `inspect.signature` follows it
 
 
 def installed_operators() -> dict[str, Callable[..., Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -255,7 +256,7 @@ def test_a_rule_that_says_what_it_was_derived_from_is_marked_so(make: Any) -> No
 
 
 def test_operators_are_carried_out_and_then_put_back(make: Any) -> None:
-    before = operand.installed_operators().get("ptp")
+    before, shown = operand.installed_operators().get("ptp"), inspect.signature(operand.Operand.ptp)
     alpha = make("alpha")
     alpha.operators(override=True, ptp=_one)
     with pytest.raises(PluginError, match="'beta' may not replace the operator 'ptp', given by alpha"):
@@ -263,10 +264,12 @@ def test_operators_are_carried_out_and_then_put_back(make: Any) -> None:
     beta = make("gamma")
     beta.operators(ptp=_two, override=True)
     assert operand.installed_operators()["ptp"] is _two
+    assert inspect.signature(operand.Operand.ptp) == inspect.signature(_two)
     beta.roll_back()
     assert operand.installed_operators()["ptp"] is _one
     alpha.roll_back()
     assert operand.installed_operators().get("ptp") is before
+    assert inspect.signature(operand.Operand.ptp) == shown
 
 
 def test_programs_made_with_an_operator_are_made_again_when_it_is_replaced_and_when_it_is_back(make: Any) -> None:

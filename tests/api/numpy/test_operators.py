@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -136,6 +137,15 @@ def test_the_method_astype_takes_its_arguments_by_name_or_position() -> None:
         assert y.dtype == np.int8
         assert y.tolist() == [1, 2]
     assert x.astype(copy=True, dtype=None).dtype == x.dtype
+
+
+def test_methods_show_the_signatures_and_the_docstrings_of_their_functions() -> None:
+    x = pnp.ones(3) + 1
+    for name in ("sum", "astype", "reshape", "clip"):
+        method = getattr(x, name)
+        assert inspect.getdoc(method)
+        assert "args" not in inspect.signature(method).parameters
+    assert list(inspect.signature(x.max).parameters) == ["axis", "out", "keepdims", "initial", "where"]
 
 
 def test_integers_have_no_negative_powers() -> None:
