@@ -58,8 +58,8 @@ def cov(
         parts = [cast(x, wanted) for x in parts]
     x = parts[0] if len(parts) == 1 else concatenate(parts, 0)
     observations = get_aval(x).shape[1]
-    if not get_aval(parts[0]).shape[0]:  # the result is empty even if y has variables, as in NumPy
-        return zeros((0, 0), get_aval(x).dtype)
+    if not get_aval(parts[0]).shape[0]:  # as in NumPy, the result is empty even if y has variables, and of floats
+        return zeros((0, 0))
     weights = None
     for given in (fweights, aweights):
         if given is not None:

@@ -66,6 +66,7 @@ def test_zeros_are_trimmed_as_by_numpy() -> None:
     agree(pnp.trim_zeros(x, trim="b", axis=0), x[:3])
     agree(pnp.trim_zeros(x, axis=(0, -1)), x[1:3, 2:4])
     agree(pnp.trim_zeros(x[0]), np.trim_zeros(x[0]))
+    agree(pnp.trim_zeros(x[0, 0]), x[0, 0])
 
 
 @pytest.mark.parametrize(

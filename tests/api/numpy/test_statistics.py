@@ -59,6 +59,13 @@ def test_covariances_of_too_few_observations_are_those_of_numpy():
     np.testing.assert_array_equal(pnp.cov(x, ddof=5), want)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float16", "complex64"])
+def test_the_covariances_of_no_variables_are_floats(dtype: str) -> None:
+    for function in (pnp.cov, pnp.corrcoef):
+        out = function(pnp.zeros((0, 3), dtype))
+        assert (out.shape, out.dtype) == ((0, 0), pnp.zeros(()).dtype)
+
+
 def test_the_derivative_of_frexp_is_a_power_of_two():
     x = np.float32([3.0, -5.5, 0.75, 1e-30, 1e30])
     _, exponents = np.frexp(x)

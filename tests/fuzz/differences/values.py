@@ -38,6 +38,12 @@ VALUES: tuple[Meant, ...] = (
         text=r"(?=.*stable=False)(?=.*descending=True)",
     ),
     Meant(
+        r"Array\.searchsorted",
+        "value",
+        "Positions among numbers that are not sorted mean nothing.",
+        text=r"^(?!A\(\[-1\., 0\., 2\.\])",
+    ),
+    Meant(
         r"scipy\.stats\.norm\.(ppf|isf)",
         "value",
         "The function is computed in the dtype of the result; in jax and SciPy in that of its first argument.",
