@@ -209,10 +209,10 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     if not isinstance(trim, str) or not set(trim.lower()) <= {"f", "b"}:
         raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', got {trim!r}")
     axes = range(rank) if axis is None else canonical_axes(listed(axis), rank, "trim_zeros", "axis")
-    out = asarray(filt)
     if not rank:
-        return out
+        return asarray(filt)
     places = np.nonzero(concrete("trim_zeros", "filt", filt))
+    out = asarray(filt)
     for d in axes:
         start, limit = (places[d].min(), places[d].max() + 1) if places[d].size else (0, 0)
         if places[d].size:
