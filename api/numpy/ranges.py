@@ -206,8 +206,13 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     start, stop, way, shape, wanted, axis = _interpolated("linspace", start, stop, num, endpoint, dtype, axis)
     low, high = _along(start, shape, axis), _along(stop, shape, axis)
     way = _across(way, shape, axis)
-    rest = arithmetic.sub_p.bind(get_aval(way).dtype.type(1), way)
-    out = add(multiply(low, rest), multiply(high, way))
+    computed = get_aval(way).dtype
+    rest = arithmetic.sub_p.bind(computed.type(1), way)
+    # The quotient comes first, as in JAX: so whole steps from 0, such as the edges of histograms, are rounded once.
+    steps = max(num - 1 if endpoint else num, 1)
+    places = _across(counted(num, 0, 1, dtypes.to_floating_dtype(computed)), shape, axis)
+    share = divide(high, computed.type(steps))
+    out = add(multiply(low, rest), multiply(share, convert(places, get_aval(places), computed)))
     if endpoint and num > 1:
         out = _ending(out, high, axis)
     if dtypes.is_integer(wanted):
