@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
 from primax.core.mesh import AbstractMesh, AxisType, PartitionSpec, current_scope
 
-__all__ = ["Axes", "Division", "divided_size", "division_in", "explicit_part", "shown_names", "whole"]
+__all__ = [
+    "Axes",
+    "Division",
+    "divided_size",
+    "division_in",
+    "explicit_part",
+    "made_by",
+    "sharding_of_type",
+    "shown_names",
+    "whole",
+]
 
 Axes = tuple[tuple[Any, ...], ...]  # for each dimension, the mesh axes that divide it
 Names = frozenset[Any]
@@ -135,13 +145,14 @@ def division_in(sharding: Any, shape: Sequence[int]) -> Division | None:
     """The division that a type records for the sharding of a type or an array; None if there is none.
 
     Raises:
-      ValueError: the sharding is a division of an array of another rank.
+      ValueError: the sharding has parts for more dimensions than there are.
     """
-    if not isinstance(sharding, Division):
-        return explicit_part(sharding.mesh, sharding.spec, len(shape))
-    if len(sharding.axes) != len(shape):
+    parts = sharding.axes if isinstance(sharding, Division) else sharding.spec
+    if len(parts) > len(shape) or (isinstance(sharding, Division) and len(parts) < len(shape)):
         raise ValueError(f"ShapedArray: sharding must have a part for each dimension of {tuple(shape)}, got {sharding}")
-    return sharding.with_axes(sharding.axes)
+    if isinstance(sharding, Division):
+        return sharding.with_axes(sharding.axes)
+    return explicit_part(sharding.mesh, sharding.spec, len(shape))
 
 
 def whole(rank: int) -> Division:
@@ -151,6 +162,19 @@ def whole(rank: int) -> Division:
 
 
 _NO_MESH = AbstractMesh((), ())
+
+
+_makers: list[Callable[[Division], Any]] = []
+
+
+def made_by(make: Callable[[Division], Any]) -> None:
+    """Let `make` turn divisions into the shardings that users see as the `sharding` of types."""
+    _makers[:] = [make]
+
+
+def sharding_of_type(division: Division) -> Any:
+    """A division as a sharding over a mesh without devices; the division itself before there are shardings."""
+    return _makers[0](division) if _makers else division
 
 
 def divided_size(size: int, names: Sequence[Any]) -> str:

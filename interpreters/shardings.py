@@ -19,6 +19,7 @@ from primax.core._jaxlib import DeviceList, GSPMDSharding, Sharding
 from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
 from primax.core.divided import divide, explicit_part
+from primax.core.division import made_by
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
 from primax.interpreters.platforms import devices, platform_of
 
@@ -446,6 +447,9 @@ class _WithoutDevices(NamedSharding):
         return NamedSharding(mesh, self.spec)
 
 
+made_by(lambda division: NamedSharding(division.mesh, division.spec))
+
+
 def placed(aval: Any, sharding: Any) -> Any:
     """The type of an array with a given sharding."""
     if type(sharding) is NamedSharding and sharding.explicit and isinstance(aval, ShapedArray):
@@ -559,7 +563,7 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
       ValueError: `value` is a specification and no mesh is in scope, or a format with a layout.
     """
     if type(value) is _WithoutDevices:
-        return value.with_devices(function)
+        return None if value.mesh.empty else value.with_devices(function)
     if value is None or isinstance(value, _Placement):
         return value
     if isinstance(value, _jaxlib.Device):

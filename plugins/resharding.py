@@ -208,7 +208,7 @@ def _summed_later(
 
 def _tells_nothing(sharding: Any) -> bool:
     """Whether a sharding is that of an array's type outside of any mesh."""
-    return isinstance(sharding, Division) and not sharding.mesh.axis_names
+    return isinstance(sharding, NamedSharding | Division) and not sharding.mesh.axis_names
 
 
 def resharded(function: str, x: Any, out_sharding: Any) -> Any:

@@ -321,14 +321,16 @@ def test_types_are_made_from_the_sharding_of_another() -> None:
     whole = ShapedArray((2, 3), np.float32)
     assert ShapedArray((2, 3), np.float32, sharding=whole.sharding) is whole
     mesh = px.sharding.AbstractMesh((2,), ("x",), axis_types=(px.sharding.AxisType.Explicit,))
-    divided = ShapedArray((2, 3), np.float32, division=Division(mesh, (("x",), ())))
+    division = Division(mesh, (("x",), ()))
+    divided = ShapedArray((2, 3), np.float32, division=division)
+    assert divided.sharding is px.NamedSharding(mesh, px.P("x", None))
     assert ShapedArray((2, 3), np.float32, sharding=divided.sharding) is divided
     longer = divided.sharding.update(spec=px.P(None, "x", None))
     assert ShapedArray((5, 2, 3), np.float32, sharding=longer).str_short() == "f32[5,2@x,3]"
     with pytest.raises(ValueError, match="sharding must have a part for each dimension"):
         ShapedArray((2,), np.float32, sharding=divided.sharding)
     with pytest.raises(TypeError, match="changes must be among"):
-        divided.sharding.update(rank=3)
+        division.update(rank=3)
 
 
 def test_types_are_told_with_short_and_with_whole_names_of_dtypes():

@@ -102,6 +102,29 @@ def test_types_show_how_arrays_are_divided(mesh):
     assert "f32[8@x,4] = sin" in str(px.make_jaxpr(pnp.sin)(x))
 
 
+def test_the_sharding_of_a_type_is_a_sharding_over_the_axes_of_the_mesh(mesh):
+    x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
+    told = px.typeof(x).sharding
+    assert isinstance(told, px.NamedSharding)
+    assert told == px.NamedSharding(mesh.abstract_mesh, px.P("x", None))
+    assert repr(told) == f"NamedSharding(mesh={mesh.abstract_mesh!r}, spec={px.P('x', None)!r})"
+    told_inside = []
+    px.jit(lambda x: told_inside.append(px.typeof(x).sharding))(x)
+    assert told_inside == [told]
+    y = np.zeros((8, 4), np.float32)
+    with px.set_mesh(mesh):
+        for f in (
+            lambda: px.reshard(y, told),
+            lambda: px.device_put(y, told),
+            lambda: px.lax.with_sharding_constraint(x, told),
+            lambda: px.jit(lambda y: y + 1, out_shardings=told)(y),
+        ):
+            assert px.typeof(f()) == px.typeof(x)
+        assert px.ShapeDtypeStruct((8, 4), np.float32, sharding=told).sharding is told
+    assert px.typeof(y).sharding.mesh.empty
+    assert px.device_put(y, px.typeof(y).sharding).shape == (8, 4)
+
+
 def test_types_tell_nothing_of_axes_that_are_auto(mesh):
     mixed = px.make_mesh(SIZES, NAMES, (AxisType.Explicit, AxisType.Auto))
     x = placed(px, mixed, np.ones((8, 4), np.float32), "x", "y")
