@@ -44,7 +44,11 @@ def compile_options(devices: Sequence[Any], overrides: Sequence[tuple[str, Any]]
 
     Args:
       devices: one device, or several, each of which runs one part.
-      overrides: options of XLA by name, such as `("xla_backend_optimization_level", 0)`.
+      overrides: options of XLA by name, such as `("xla_backend_optimization_level", 0)`; `optimization_level` and
+        `memory_fitting_level` are from "O0" to "O3".
+
+    Raises:
+      ValueError: one of these levels is another value.
     """
     numbers = [integer("compile_options", "the id of device", device.id) for device in devices]
     options = _jaxlib.CompileOptions()
@@ -58,9 +62,28 @@ def compile_options(devices: Sequence[Any], overrides: Sequence[tuple[str, Any]]
         folder = import_module("primax.interpreters.gpus").cuda_folder()
         if folder is not None:
             build.debug_options.xla_gpu_cuda_data_dir = folder
-    if overrides:
-        options.env_option_overrides = [(str(name), value) for name, value in overrides]
+    others = []
+    for name, value in overrides:
+        if name in _LEVEL_OPTIONS:
+            setattr(build, name, _level(name, value))
+        else:
+            others.append((str(name), value))
+    if others:
+        options.env_option_overrides = others
     return options
+
+
+# The effort of the compiler; XLA accepts these two options only apart from the others.
+_LEVEL_OPTIONS = ("memory_fitting_level", "optimization_level")
+_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
+
+
+def _level(name: str, value: Any) -> int:
+    """The number of a level, by its name or its number."""
+    number = _LEVELS.get(value, value)
+    if number not in _LEVELS.values():
+        raise ValueError(f"compiler_options: {name} must be one of {list(_LEVELS)}, got {value!r}")
+    return int(number)
 
 
 _WIDE = {

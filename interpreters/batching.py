@@ -87,6 +87,16 @@ class BatchTracer(Tracer):
         self.dim = dim
         self.aval = (get_aval(value) if aval is None else aval).mapped(trace.axis.size, dim)
 
+    @property
+    def val(self) -> Any:
+        """`value`, by JAX's name."""
+        return self.value
+
+    @property
+    def batch_dim(self) -> int:
+        """`dim`, by JAX's name."""
+        return self.dim
+
     def describe(self) -> str:
         return f"a batched value of type {self.aval.str_short()}"
 

@@ -299,7 +299,8 @@ def jit(
       inline: whether programs that call it contain its equations instead of a call; or an `Inline`.
       device: the device to run on; by default that of committed arguments.
       backend: the name of a platform, on whose first device the function runs.
-      compiler_options: options of XLA by name, such as `{"xla_backend_optimization_level": 0}`.
+      compiler_options: options of XLA by name, such as `{"xla_backend_optimization_level": 0}`; the effort of the
+        compiler is `optimization_level` and `memory_fitting_level`, each from "O0" to "O3".
 
     Returns:
       A function of the same arguments, with methods `trace`, `lower` and `eval_shape`.

@@ -43,6 +43,14 @@ def test_options_of_the_compiler_are_taken_by_jit_and_by_compile():
     assert float(px.jit(lambda x: x + 1.0, compiler_options=OPTIONS).lower(1.0).compile()(1.0)) == 2.0
 
 
+@pytest.mark.parametrize("name", ["optimization_level", "memory_fitting_level"])
+def test_the_effort_of_the_compiler_is_an_option(name):
+    for level in ("O0", "O3", 19):
+        assert float(px.jit(lambda x: x + 1.0, compiler_options={name: level, **OPTIONS})(1.0)) == 2.0
+    with pytest.raises(ValueError, match=f"compiler_options: {name} must be one of .*'O3'.*, got 'O9'"):
+        px.jit(lambda x: x + 1.0).lower(1.0).compile({name: "O9"})
+
+
 def test_an_option_that_xla_does_not_know_is_refused():
     with pytest.raises(px.errors.JaxRuntimeError, match="No such compile option: 'xla_foo'"):
         px.jit(lambda x: x + 1.0, compiler_options={"xla_foo": 1})(1.0)

@@ -204,6 +204,16 @@ assert private.config is config is jax.config and not private.enable_x64.value
 assert config.jax_traceback_filtering == "auto" and config.jax_enable_compilation_cache is True
 config.update("jax_traceback_filtering", "off")
 assert config.jax_traceback_filtering == config.read("jax_traceback_filtering") == "off"
+config.update("jax_cpu_collectives_implementation", "gloo")
+config.update("jax_dump_ir_modes", "jaxpr")
+assert config.jax_dump_ir_modes == "jaxpr" and config.jax_remat3 is False
+# The levels of effort of the compiler are numbers.
+slow = jax.jit(lambda x: x + 1, compiler_options={"optimization_level": jax.CompilerEffortLevel.O1})
+assert slow(1) == 2
+# Packages read the value and the axis of tracers.
+seen = []
+jax.vmap(lambda x: seen.append((x.val.shape, x.batch_dim)), in_axes=1)(jax.numpy.ones((3, 2)))
+assert seen == [((3, 2), 1)]
 # Those that would change results have one value here.
 assert config.jax_disable_bwd_checks is False
 config.update("jax_disable_bwd_checks", False)
