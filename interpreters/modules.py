@@ -233,4 +233,7 @@ def _mark_donated(
         else:
             useless.append(aval.str_short())
     if useless:
-        warn_caller(f"{name}: donated arguments of types [{', '.join(useless)}] match no result and are not reused")
+        warn_caller(
+            f"Some donated buffers were not usable: arguments of {name} of types [{', '.join(useless)}] match no "
+            "result in shape and dtype"
+        )

@@ -421,7 +421,10 @@ def test_donation_reuses_the_buffer() -> None:
 def test_donation_that_no_result_can_use_is_reported() -> None:
     f = px.jit(lambda x, y: x.sum() + y, donate_argnums=(0, 1))
     x, y = put(3), px.device_put(np.float32(1))
-    with pytest.warns(UserWarning, match=r"jit_<lambda>: donated arguments of types \[f32\[3\]\] match no result"):
+    with pytest.warns(
+        UserWarning,
+        match=r"^Some donated buffers were not usable: arguments of jit_<lambda> of types \[f32\[3\]\] match no",
+    ):
         assert float(f(x, y)) == 4.0
     assert (x.is_deleted(), y.is_deleted()) == (False, True)
 
