@@ -17,11 +17,13 @@ from primax.core.errors import (
     PluginError,
     PluginWarning,
     RuleError,
+    ShapeError,
     TangentTypeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
     UnexpectedTracerError,
+    UnsupportedError,
     XlaError,
 )
 from primax.core.errors import XlaError as JaxRuntimeError
@@ -42,11 +44,13 @@ __all__ = [
     "PluginError",
     "PluginWarning",
     "RuleError",
+    "ShapeError",
     "TangentTypeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
     "UnexpectedTracerError",
+    "UnsupportedError",
     "XlaError",
 ]
 

@@ -21,12 +21,14 @@ __all__ = [
     "PluginError",
     "PluginWarning",
     "RuleError",
+    "ShapeError",
     "ShardingTypeError",
     "TangentTypeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
     "UnexpectedTracerError",
+    "UnsupportedError",
     "XlaError",
 ]
 
@@ -55,6 +57,10 @@ class TangentTypeError(JAXTypeError, ValueError):
     """A tangent or a cotangent does not have the type that its primal value requires; in JAX this is a ValueError."""
 
 
+class ShapeError(JAXTypeError, ValueError):
+    """The shapes of operands do not fit together; in JAX this is a TypeError or a ValueError, as the ranks are."""
+
+
 class ConcretizationTypeError(JAXTypeError):
     """The concrete value of a tracer was requested while its program is being traced."""
 
@@ -81,6 +87,10 @@ class UnexpectedTracerError(JAXTypeError):
 
 class MissingRuleError(NotImplementedError):
     """A primitive has no rule for a transformation that was applied to it."""
+
+
+class UnsupportedError(MissingRuleError, ValueError):
+    """A primitive is declared not to support a transformation; in JAX this is a ValueError."""
 
 
 class RuleError(TypeError):

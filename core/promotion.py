@@ -31,6 +31,10 @@ class TypePromotionError(ValueError):
     """Operands have no common dtype, and need an explicit cast."""
 
 
+class NoPromotionError(TypePromotionError, TypeError):
+    """An operand has a dtype without arithmetic, such as random keys; in JAX this is a TypeError."""
+
+
 def _edges(x64: bool) -> dict[Node, tuple[Node, ...]]:
     """Return the direct upper neighbors of each dtype and each weak scalar type."""
     u8, u16, u32, u64 = UNSIGNED[-4:]
@@ -96,12 +100,12 @@ def least_upper_bound(mode: str, x64: bool, nodes: frozenset[Node]) -> Node:
         nodes: one or more nodes.
 
     Raises:
-        TypePromotionError: there is no such node.
+        TypePromotionError: there is no such node; a `NoPromotionError` if a node has no other above it.
     """
     bounds = _upper_bounds(mode, x64)
     for node in nodes:
         if node not in bounds:
-            raise TypePromotionError(f"result_type: {_name(node)} does not promote to or from another dtype{of_call()}")
+            raise NoPromotionError(f"result_type: {_name(node)} does not promote to or from another dtype{of_call()}")
     common = frozenset.intersection(*(bounds[node] for node in nodes))
     for candidate in common:
         if common <= bounds[candidate]:

@@ -13,7 +13,7 @@ from primax.core.cache import epoch
 from primax.core.derivation import Derivation
 from primax.core.diagnostics import missing_text, name_of_key
 from primax.core.dimension_rules import dimension_rule
-from primax.core.errors import MissingRuleError, PluginError
+from primax.core.errors import MissingRuleError, PluginError, UnsupportedError
 from primax.core.experimental import experimental
 
 __all__ = ["Provenance", "RuleTable", "new_rule_table", "rule_tables"]
@@ -260,11 +260,11 @@ class RuleTable(MutableMapping[Any, Rule]):
           asked: what needs the rule, for the message; by default the current transformation.
 
         Raises:
-          MissingRuleError: no active plugin has such a rule.
+          MissingRuleError: no active plugin has such a rule; an `UnsupportedError` if one says that there is none.
         """
         rule = self.get_or_load(primitive)
         if rule is None:
-            raise MissingRuleError(explain_missing(self, primitive, asked))
+            raise missing_error(self, primitive)(explain_missing(self, primitive, asked))
         return rule
 
     def get_or_load(self, primitive: Any) -> Rule | None:
@@ -533,6 +533,11 @@ def rules_of(primitive: Any) -> dict[str, Provenance]:
         if isinstance(key, tuple) and key[0] is primitive:
             found[f"lowering[{key[1]}]"] = provenance
     return found
+
+
+def missing_error(table: RuleTable, primitive: Any) -> type[MissingRuleError]:
+    """The class of the error about a missing rule: `UnsupportedError` if it is declared not to exist."""
+    return UnsupportedError if primitive in table.unsupported else MissingRuleError
 
 
 def explain_missing(

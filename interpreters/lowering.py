@@ -13,7 +13,7 @@ from primax.core.config import enable_x64
 from primax.core.diagnostics import blame, encodable, of_call, shorten, wrong
 from primax.core.dtypes import canonicalize_dtype
 from primax.core.effects import ordered_effects
-from primax.core.errors import CallbackError, MissingRuleError, RuleError
+from primax.core.errors import CallbackError, RuleError
 from primax.core.extended import has_extended_dtype
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, subjaxprs
 from primax.core.linearity import linearity_of
@@ -310,7 +310,8 @@ def find_lowering(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
     others = sorted(key[1] for key in _functions if isinstance(key, tuple) and key[0] is primitive)
     hint = f"There are lowerings for {others}, but the program is built for {platform!r}." if others else ""
     asked = f"compilation for {platform}"
-    raise MissingRuleError(rules.explain_missing(rules.lowering_rules, primitive, asked, hint, ctx.source_info))
+    error = rules.missing_error(rules.lowering_rules, primitive)
+    raise error(rules.explain_missing(rules.lowering_rules, primitive, asked, hint, ctx.source_info))
 
 
 def ir_constants_of(closed: ClosedJaxpr) -> list[Any]:

@@ -327,10 +327,14 @@ def split_arguments(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[list[Any], Callable[..., Any]]:
-    """The arguments at some positions, and `fun` as a function of only those."""
+    """The arguments at some positions, and `fun` as a function of only those.
+
+    Raises:
+      TypeError: there is no argument at one of the positions.
+    """
     for i in positions:
         if not -len(args) <= i < len(args):
-            raise ValueError(
+            raise TypeError(
                 f"{what}: argnums must be positions of the arguments, got {i} for a call of "
                 f"{name_of(fun)} with {len(args)} positional arguments"
             )

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import read_size, sequence
 from primax.extend.arguments import canonical_axis, integers
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.core import Array, ShapeError, Tracer, dtypes, get_aval
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice, unstack
 from primax.numpy.programs import one_program
@@ -69,7 +69,8 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
       dtype: the dtype of the result; that to which the arrays promote if None.
 
     Raises:
-      ValueError: `arrays` is empty, an array is of rank 0, or `axis` is out of range.
+      ValueError: `arrays` is empty, or `axis` is out of range.
+      ShapeError: the ranks differ, or an array is of rank 0.
       TypeError: shapes differ along another axis.
 
     >>> import primax as px
@@ -85,7 +86,7 @@ def _concatenate(arrays: Any, axis: int | None, dtype: Any) -> Array:
         return _join([ravel(x) for x in parts], 0)
     ranks = {len(get_aval(x).shape) for x in parts}
     if len(ranks) > 1 or 0 in ranks:
-        raise ValueError(f"concatenate: arrays must be of one rank, of 1 or more, got ranks {sorted(ranks)}")
+        raise ShapeError(f"concatenate: arrays must be of one rank, of 1 or more, got ranks {sorted(ranks)}")
     return _join(parts, canonical_axis(axis, ranks.pop(), "concatenate"))
 
 

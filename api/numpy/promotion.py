@@ -12,7 +12,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import naming, of_call
 from primax.extend.arguments import integers, listed
-from primax.extend.core import Array, ShapedArray, Tracer, array_of, current_trace, dtypes, get_aval
+from primax.extend.core import Array, ShapedArray, ShapeError, Tracer, array_of, current_trace, dtypes, get_aval
 from primax.extend.interpreters import ad
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, warn_if_real
@@ -302,7 +302,7 @@ def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]
     """Broadcast operands to one shape; scalars stay scalars beside arrays, unless `scalars` is False.
 
     Raises:
-      TypeError: the shapes do not broadcast.
+      ShapeError: the shapes do not broadcast.
     """
     shapes = [get_aval(x).shape for x in args]
     if core.config.numpy_rank_promotion.value != "allow" and function not in _ANY_RANK:
@@ -313,7 +313,7 @@ def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]
             if wanted:
                 wanted = joint_shape(shapes)
                 if wanted is None:
-                    raise TypeError(
+                    raise ShapeError(
                         f"{function}: shapes must be equal or 1 from the right to broadcast, got {_listed(shapes)}"
                     )
                 break

@@ -41,10 +41,12 @@ from primax.core.errors import (
     NonConcreteBooleanIndexError,
     PluginError,
     RuleError,
+    ShapeError,
     ShardingTypeError,
     TangentTypeError,
     TracerBoolConversionError,
     UnexpectedTracerError,
+    UnsupportedError,
     XlaError,
 )
 from primax.core.extended import ExtendedArray, has_extended_dtype, logical, physical, physical_aval
@@ -127,6 +129,7 @@ __all__ = [
     "RuleTable",
     "Sample",
     "ShapeDtypeStruct",
+    "ShapeError",
     "ShapedArray",
     "ShardingTypeError",
     "StagingTrace",
@@ -138,6 +141,7 @@ __all__ = [
     "Tracer",
     "TracerBoolConversionError",
     "UnexpectedTracerError",
+    "UnsupportedError",
     "Var",
     "WEAKNESS",
     "WEAKNESS_AND_VARIANCE",

@@ -210,7 +210,7 @@ def _check_types(artifact: Artifact, avals: Sequence[Any], wanted: Sequence[Any]
 
 def _jvp(primals: Any, tangents: Any, *, artifact: Artifact) -> tuple[Any, Any]:
     if not artifact.has_vjp:
-        raise core.MissingRuleError(
+        raise core.UnsupportedError(
             f"{artifact.name} was exported without its derivative; export it with exported.serialize(vjp_order=1), or "
             "a higher order for higher derivatives"
         )
@@ -229,7 +229,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
         platform = next(iter(artifact.modules))
     data = artifact.modules.get(platform)
     if data is None:
-        raise core.MissingRuleError(
+        raise core.UnsupportedError(
             f"{artifact.name} was exported for {sorted(artifact.modules)}, and the program is built for {platform!r}; "
             "export it with export(f, platforms=[...]), or, if its program runs on any platform, with "
             "disabled_checks=[DisabledSafetyCheck.platform()]"

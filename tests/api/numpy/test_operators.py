@@ -202,6 +202,12 @@ def test_numpy_arrays_on_the_left_give_arrays() -> None:
     assert isinstance(np.ones(3) == x, px.Array)
 
 
+@pytest.mark.parametrize("error", [TypeError, ValueError])  # which of them is JAX's depends on the ranks
+def test_shapes_that_do_not_fit_are_errors_of_both_kinds(error: type[Exception]) -> None:
+    refuses(error, "add: shapes must be equal or 1 from the right", operator.add, pnp.ones((2, 3)), pnp.ones(4))
+    refuses(error, "arrays must be of one rank", pnp.concatenate, [pnp.ones(3), pnp.ones((2, 2))])
+
+
 def test_shapes_that_do_not_broadcast_are_refused() -> None:
     refuses(
         TypeError,
