@@ -155,8 +155,8 @@ class JVPTrace(Trace):
         return self.tracer(primitive, out, tangent_out)
 
     def tracer(self, primitive: Any, primal: Any, tangent: Any) -> Any:
-        """One result of a rule as a tracer; a plain value if its tangent is zero."""
-        if type(tangent) is not Zero:
+        """One result of a rule as a tracer; a plain value if its tangent is zero, for which `None` may stand."""
+        if type(tangent) is not Zero and tangent is not None:
             tracer = _new(JVPTracer)  # avoids a call of `__init__`
             tracer._trace = self
             tracer.primal = primal
@@ -207,10 +207,10 @@ def primals_only(fun: Callable[..., Sequence[Any]], *args: Any) -> list[Any]:
         trace.end()
 
 
-def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
-    """Check that the primal is an array, and that the symbolic zero for it has its shape."""
+def _require_zero(primitive: Any, primal: Any, tangent: Zero | None) -> None:
+    """Check that the primal is an array, and that a symbolic zero for it has its shape."""
     aval = type_of(_table, primitive, primal)
-    if tangent._aval is not None and getattr(aval, "shape", None) != tangent.shape:
+    if tangent is not None and tangent._aval is not None and getattr(aval, "shape", None) != tangent.shape:
         text = f"returned {tangent!r} as the tangent of a primal of type {aval.str_short()}"
         raise wrong(_table, primitive, f"{text}; that is Zero.from_primal_value(primal_out)")
 
@@ -221,8 +221,6 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
         p = primal.aval if isinstance(primal, Tracer) else get_aval(primal)
         t = tangent.aval if isinstance(tangent, Tracer) else get_aval(tangent)
     except NO_VALUE as error:
-        if tangent is None:
-            raise wrong(_table, primitive, "returned None as a tangent; a zero is Zero(aval)") from None
         raise not_array(_table, primitive, (primal, tangent)) from error
     if _has_external_rule[primitive]:
         for x in (primal, tangent):

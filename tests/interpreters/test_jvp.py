@@ -104,21 +104,40 @@ def test_zero_tangents_stay_symbolic_along_constants():
     assert seen == [[False, True]]
 
 
+def test_none_as_the_tangent_of_a_rule_is_a_zero():
+    split_p = core.Primitive("split_off_sign")
+    split_p.multiple_results = True
+    split_p.def_impl(lambda x: [abs(x), x / abs(x)])
+    split_p.def_abstract_eval(lambda x: [x, x])
+
+    def jvp(primals, tangents):
+        size, sign = split_p.bind(*primals)
+        return [size, sign], [tangents[0] * sign, None]
+
+    ad.primitive_jvps[split_p] = jvp
+
+    def g(x):
+        size, sign = split_p.bind(x)
+        return size * size * sign
+
+    assert float(px.grad(g)(-3.0)) == 6.0
+    assert float(px.linearize(g, -3.0)[1](2.0)) == 12.0
+    assert float(px.grad(lambda x: split_p.bind(x)[1])(-3.0)) == 0.0
+    _, tangents = px.jvp(split_p.bind, (-3.0,), (1.0,))
+    assert [float(t) for t in tangents] == [-1.0, 0.0]
+
+
 def test_has_aux_passes_the_second_result_through():
     out, tangent, aux = px.jvp(lambda x: (x * 2.0, {"x": x}), (3.0,), (1.0,), has_aux=True)
     assert (float(out), float(tangent), float(aux["x"])) == (6.0, 2.0, 3.0)
 
 
-@pytest.mark.parametrize("wrong", ["tangent_shape", "tangent_none", "tangent_dtype"])
+@pytest.mark.parametrize("wrong", ["tangent_shape", "tangent_dtype"])
 def test_a_wrong_rule_is_refused_by_name(wrong):
     p = core.Primitive(f"wrong_{wrong}")
     p.def_impl(lambda x: x)
     p.def_abstract_eval(lambda x: x)
-    tangents = {
-        "tangent_shape": np.ones(7, np.float32),
-        "tangent_none": None,
-        "tangent_dtype": np.ones(3, np.float16),
-    }
+    tangents = {"tangent_shape": np.ones(7, np.float32), "tangent_dtype": np.ones(3, np.float16)}
     ad.primitive_jvps[p] = lambda primals, _: (p.bind(*primals), tangents[wrong])
     with pytest.raises(px.errors.RuleError, match=rf"the jvp rule of wrong_{wrong} returned"):
         px.jvp(p.bind, (np.ones(3, np.float32),), (np.ones(3, np.float32),))
