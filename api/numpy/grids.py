@@ -47,7 +47,7 @@ class _Grid:
         return list(found) if self._sparse else stack(found)
 
 
-class _Joined:
+class Joined:
     """Joins the slices, arrays and numbers in its brackets along an axis.
 
     The first entry may be a string of up to three integers, such as "1", "0,2" or "-1,2,0": the axis, the minimal rank
@@ -57,7 +57,7 @@ class _Joined:
 
     __slots__ = ("_axis", "_begin", "_rank")
 
-    def __init__(self, axis: int, rank: int, begin: int) -> None:
+    def __init__(self, axis: int = 0, rank: int = 1, begin: int = -1) -> None:
         self._axis = axis
         self._rank = rank
         self._begin = begin
@@ -69,7 +69,7 @@ class _Joined:
             if directive in ("r", "c"):
                 row = concatenate([self._part(part) for part in parts], self._axis)
                 return reshaped(row, (1, row.size) if directive == "r" else (row.size, 1)) if row.ndim == 1 else row
-            return _Joined(*_directive(directive, self))[tuple(parts)]
+            return Joined(*_directive(directive, self))[tuple(parts)]
         return concatenate([self._part(part) for part in parts], self._axis)
 
     def _part(self, part: Any) -> Array:
@@ -84,7 +84,16 @@ class _Joined:
         return reshaped(x, (*[1] * begin, *x.shape, *[1] * (missing - begin)))
 
 
-def _directive(text: str, default: _Joined) -> list[int]:
+class JoinedColumns(Joined):
+    """Joins vectors as the columns of a matrix, and other arrays along their last axes."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(-1, 2, 0)
+
+
+def _directive(text: str, default: Joined) -> list[int]:
     try:
         given = [int(number) for number in text.split(",")]
     except ValueError:
@@ -94,8 +103,8 @@ def _directive(text: str, default: _Joined) -> list[int]:
     return [*given, *[default._axis, default._rank, default._begin][len(given) :]]
 
 
-r_ = _Joined(0, 1, -1)
-c_ = _Joined(-1, 2, 0)
+r_ = Joined()
+c_ = JoinedColumns()
 mgrid = _Grid(False)
 ogrid = _Grid(True)
 s_ = np.s_

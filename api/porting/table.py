@@ -140,7 +140,7 @@ class Table:
         """Whether a name has a row of its own, or belongs to a module with private names."""
         module, _, last = name.rpartition(".")
         row = self.modules.get(module)
-        return row is not None and (last in row.names or row.as_jax is not None)
+        return row is not None and (last in row.names or last in row.stand_ins or row.as_jax is not None)
 
     def names_of(self, module: str) -> tuple[str, ...]:
         """The public names of a module of JAX; empty if there is no such module."""

@@ -615,3 +615,68 @@ def test_packages_enter_types_of_values_and_read_signatures(tmp_path: Path) -> N
     """As TensorFlow Probability, MuJoCo XLA and e3nn-jax do when they are imported."""
     (tmp_path / "program.py").write_text(VALUE_TYPES)
     run("program.py", folder=tmp_path)
+
+
+HELPERS = """
+import primax.as_jax
+import sys
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax._src.interpreters import mlir
+from jax._src.lax import lax as lax_internal
+from jax._src.lax.linalg import _H, _T, _broadcasting_select_hlo, _nan_like_hlo, svd_p, symmetrize
+from jax._src.numpy.array_methods import _IndexUpdateHelper, _IndexUpdateRef
+from jax._src.numpy.index_tricks import CClass, RClass
+from jax._src.numpy.vectorize import _parse_gufunc_signature
+from jax._src.scipy.sparse.linalg import _gmres_solve
+
+assert sys.modules["jax.version"].__version_info__ == jax.__version_info__
+assert svd_p is jax.lax.linalg.svd_p
+
+z = jnp.array([[[1 + 2j, 3.0]]])
+assert _T(z).tolist() == [[[1 + 2j], [3.0]]] and _H(z).tolist() == [[[1 - 2j], [3.0]]]
+assert symmetrize(jnp.array([[1.0, 4.0], [2.0, 1.0]])).tolist() == [[1.0, 3.0], [3.0, 1.0]]
+kinds = {"complex64": "float32", "complex128": "float64", "float16": "float16", "int32": "int32"}
+for dtype, real in kinds.items():
+    assert lax_internal._complex_basetype(jnp.dtype(dtype)) == jnp.dtype(real), dtype
+
+class Columns(CClass):
+    def __getitem__(self, key):
+        return 2 * super().__getitem__(key)
+
+assert Columns()[jnp.arange(2.0), jnp.arange(2.0)].tolist() == [[0.0, 0.0], [2.0, 2.0]]
+assert isinstance(jnp.r_, RClass) and isinstance(jnp.c_, CClass)
+x = jnp.arange(3.0)
+assert isinstance(x.at, _IndexUpdateHelper) and isinstance(x.at[0], _IndexUpdateRef)
+for inert in (_parse_gufunc_signature, _gmres_solve):
+    try:
+        inert("(n)->()")
+    except AttributeError as error:
+        assert "is not in primax" in str(error), error
+    else:
+        raise AssertionError(inert)
+
+# Rows of which the smallest element is negative become NaN.
+def rule(ctx, x, least):
+    (x_aval, least_aval) = ctx.avals_in
+    good = mlir.compare_hlo(least, mlir.full_like_aval(ctx, 0, least_aval), "GE", "FLOAT")
+    column = least_aval.update(shape=(*least_aval.shape, 1), dtype=np.dtype(bool))
+    good = mlir.broadcast_in_dim(ctx, good, column, broadcast_dimensions=[0])
+    return [_broadcasting_select_hlo(ctx, good, column, x, x_aval, _nan_like_hlo(ctx, x_aval), x_aval)]
+
+p = jax.extend.core.Primitive("negative_rows_to_nan")
+p.def_abstract_eval(lambda x, least: x)
+mlir.register_lowering(p, rule)
+m = np.array([[1, 2], [-1, 2], [3, 4]])
+for dtype in ("float32", "complex64"):
+    out = jax.jit(p.bind)(m.astype(dtype), m.min(1).astype("float32"))
+    assert np.array_equal(out, np.where(m.min(1, keepdims=True) < 0, np.nan, m), equal_nan=True), out
+    assert dtype != "complex64" or np.isnan(out[1].imag).all()
+"""
+
+
+def test_private_helpers_of_arrays_and_lowerings_are_there(tmp_path: Path) -> None:
+    """As PySCFAD, quaxed, unxt and LAB import them."""
+    (tmp_path / "program.py").write_text(HELPERS)
+    run("program.py", folder=tmp_path)
