@@ -151,12 +151,15 @@ class JVPTrace(Trace):
                 raise _refused(primitive, "a list of primals and one of tangents", returned)
             if len(out) != len(tangent_out):
                 raise wrong(_table, primitive, f"returned {len(out)} primals but {len(tangent_out)} tangents")
-            return [self.tracer(primitive, p, t) for p, t in zip(out, tangent_out, strict=True)]
+            return [
+                self.tracer(primitive, p, _zero_for(primitive, p, tangent_out) if t is None else t)
+                for p, t in zip(out, tangent_out, strict=True)
+            ]
         return self.tracer(primitive, out, tangent_out)
 
     def tracer(self, primitive: Any, primal: Any, tangent: Any) -> Any:
-        """One result of a rule as a tracer; a plain value if its tangent is zero, for which `None` may stand."""
-        if type(tangent) is not Zero and tangent is not None:
+        """One result of a rule as a tracer; a plain value if its tangent is zero."""
+        if type(tangent) is not Zero:
             tracer = _new(JVPTracer)  # avoids a call of `__init__`
             tracer._trace = self
             tracer.primal = primal
@@ -207,10 +210,21 @@ def primals_only(fun: Callable[..., Sequence[Any]], *args: Any) -> list[Any]:
         trace.end()
 
 
-def _require_zero(primitive: Any, primal: Any, tangent: Zero | None) -> None:
-    """Check that the primal is an array, and that a symbolic zero for it has its shape."""
+def _zero_for(primitive: Any, primal: Any, tangents: Sequence[Any]) -> Zero:
+    """The zero for which `None` stands, as in JAX: among other tangents, since a rule without any is a mistake."""
+    if all(t is None for t in tangents):
+        raise _no_tangent(primitive)
+    return Zero(type_of(_table, primitive, primal).to_tangent_aval())
+
+
+def _no_tangent(primitive: Any) -> RuleError:
+    return wrong(_table, primitive, "returned None as a tangent; a zero is Zero(aval)")
+
+
+def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
+    """Check that the primal is an array, and that the symbolic zero for it has its shape."""
     aval = type_of(_table, primitive, primal)
-    if tangent is not None and tangent._aval is not None and getattr(aval, "shape", None) != tangent.shape:
+    if tangent._aval is not None and getattr(aval, "shape", None) != tangent.shape:
         text = f"returned {tangent!r} as the tangent of a primal of type {aval.str_short()}"
         raise wrong(_table, primitive, f"{text}; that is Zero.from_primal_value(primal_out)")
 
@@ -221,6 +235,8 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
         p = primal.aval if isinstance(primal, Tracer) else get_aval(primal)
         t = tangent.aval if isinstance(tangent, Tracer) else get_aval(tangent)
     except NO_VALUE as error:
+        if tangent is None:
+            raise _no_tangent(primitive) from None
         raise not_array(_table, primitive, (primal, tangent)) from error
     if _has_external_rule[primitive]:
         for x in (primal, tangent):

@@ -252,8 +252,11 @@ AT_FIRST_USE = {
         lambda p: p.bind(X),
     ),
     "a zero in arithmetic": Mistake({"jvp": _zero_in_arithmetic}, "convert it by ad.instantiate_zeros(t)", _jvp),
+    "no tangent": Mistake(
+        {"jvp": lambda primals, tangents: (primals[0], None)}, "returned None as a tangent; a zero is Zero(aval)", _jvp
+    ),
     "neither primal nor tangent": Mistake(
-        {"jvp": lambda primals, tangents: (None, None)}, "must return arrays, got None", _jvp
+        {"jvp": lambda primals, tangents: (None, None)}, "returned None as a tangent", _jvp
     ),
     "a tangent of another shape": Mistake(
         {"jvp": lambda primals, tangents: (primals[0], tangents[0][:1])}, "returned a tangent of type f32[1]", _jvp

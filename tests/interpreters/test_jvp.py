@@ -104,7 +104,7 @@ def test_zero_tangents_stay_symbolic_along_constants():
     assert seen == [[False, True]]
 
 
-def test_none_as_the_tangent_of_a_rule_is_a_zero():
+def test_none_among_the_tangents_of_a_rule_is_a_zero():
     split_p = core.Primitive("split_off_sign")
     split_p.multiple_results = True
     split_p.def_impl(lambda x: [abs(x), x / abs(x)])
@@ -125,6 +125,9 @@ def test_none_as_the_tangent_of_a_rule_is_a_zero():
     assert float(px.grad(lambda x: split_p.bind(x)[1])(-3.0)) == 0.0
     _, tangents = px.jvp(split_p.bind, (-3.0,), (1.0,))
     assert [float(t) for t in tangents] == [-1.0, 0.0]
+    ad.primitive_jvps[split_p] = lambda primals, tangents: (split_p.bind(*primals), [None, None])
+    with pytest.raises(px.errors.RuleError, match="the jvp rule of split_off_sign returned None as a tangent"):
+        px.grad(g)(-3.0)
 
 
 def test_has_aux_passes_the_second_result_through():
@@ -132,12 +135,16 @@ def test_has_aux_passes_the_second_result_through():
     assert (float(out), float(tangent), float(aux["x"])) == (6.0, 2.0, 3.0)
 
 
-@pytest.mark.parametrize("wrong", ["tangent_shape", "tangent_dtype"])
+@pytest.mark.parametrize("wrong", ["tangent_shape", "tangent_none", "tangent_dtype"])
 def test_a_wrong_rule_is_refused_by_name(wrong):
     p = core.Primitive(f"wrong_{wrong}")
     p.def_impl(lambda x: x)
     p.def_abstract_eval(lambda x: x)
-    tangents = {"tangent_shape": np.ones(7, np.float32), "tangent_dtype": np.ones(3, np.float16)}
+    tangents = {
+        "tangent_shape": np.ones(7, np.float32),
+        "tangent_none": None,
+        "tangent_dtype": np.ones(3, np.float16),
+    }
     ad.primitive_jvps[p] = lambda primals, _: (p.bind(*primals), tangents[wrong])
     with pytest.raises(px.errors.RuleError, match=rf"the jvp rule of wrong_{wrong} returned"):
         px.jvp(p.bind, (np.ones(3, np.float32),), (np.ones(3, np.float32),))
