@@ -201,7 +201,6 @@ def test_ranges_agree_with_jax() -> None:
 def test_whole_steps_of_linspace_from_zero_are_rounded_once() -> None:
     for stop, num in ((25, 6), (10, 11), (7, 8)):
         assert pnp.linspace(0, stop, num).tolist() == [stop / (num - 1) * i for i in range(num)]
-    assert pnp.linspace(0, 21, 7, endpoint=False).tolist() == [0, 3, 6, 9, 12, 15, 18]
     counts, edges = pnp.histogram(pnp.array([1, 2, 3, 10, 11, 15, 19, 25]), bins=5, range=(0, 25))
     assert edges.tolist() == [0, 5, 10, 15, 20, 25]
     assert counts.tolist() == [3, 0, 2, 2, 1]
