@@ -120,7 +120,7 @@ class JaxFinder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         _held_names(module).update(__file__=primax.__file__, **_version_names(module.__name__))
         if module.__name__ == "jax":
-            importlib.import_module("jax.version")  # packages look for it in `sys.modules`
+            importlib.import_module(f"{module.__name__}.version")  # packages look for it in `sys.modules`
 
     def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterable[Distribution]:
         name = None if context is None else context.name
