@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend.api_util import read_size
 from primax.extend.arguments import canonical_axes, canonical_axis, canonical_shape, listed
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.extend.sharding import with_out_sharding
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, zeros
@@ -147,7 +147,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
 
     Args:
       a: an array or a number.
-      shift: the number of positions, or one number for each axis.
+      shift: the number of positions, or one number for each axis, as a sequence or an array.
       axis: an axis or a sequence of axes; None to roll the raveled array.
 
     Raises:
@@ -161,6 +161,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     shape = aval_of("roll", a, "a").shape
     if axis is None:
         return reshaped(roll(ravel(a), shift, 0), shape)
+    if isinstance(shift, list | tuple) and any(isinstance(places, Tracer) for places in shift):
+        shift = asarray(shift)
     if known(shift) is None:
         kind = get_aval(shift)
         if not dtypes.is_integer(kind.dtype) or len(kind.shape) > 1:

@@ -9,10 +9,10 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import integer, naming
 from primax.extend.arguments import canonical_axis
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.creation import place, read_dtype
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import aval_of, cast
+from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
 from primax.numpy.reductions import sum as sum_
 from primax.numpy.selection import choose
 from primax.numpy.shaping import permuted, ravel, reshaped
@@ -37,11 +37,13 @@ __all__ = [
 ]
 
 
-def _positions(shape: tuple[int, ...], k: int) -> tuple[Any, Any]:
-    """For each element of matrices, its row plus k, and its column."""
+def _positions(shape: tuple[int, ...], k: Any) -> tuple[Any, Any]:
+    """For each element of matrices, its row plus k, and its column; k is an int or a traced integer."""
     rank = len(shape)
     rows = iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=rank - 2)
     columns = iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=rank - 1)
+    if isinstance(k, Tracer):
+        return arithmetic.add_p.bind(rows, broadcast_to_shape(cast(k, np.dtype(np.int32)), shape)), columns
     return arithmetic.add_p.bind(rows, np.int32(k)) if k else rows, columns
 
 
@@ -51,7 +53,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     Args:
       N: the number of rows.
       M: the number of columns, `N` if None.
-      k: the diagonal: above the main one if positive, below if negative.
+      k: the diagonal: above the main one if positive, below if negative. It may be traced.
       dtype: the dtype; the default float dtype if None.
       device: the device or sharding of the result; if None, it is uncommitted on the default device.
 
@@ -79,11 +81,15 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Array:
 def _matrix(function: str, N: Any, M: Any, k: Any, dtype: Any, device: Any, compare: Any, on_host: Any) -> Array:
     rows = integer(function, "N", N)
     columns = rows if M is None else integer(function, "M", M)
-    k = integer(function, "k", k)
+    traced = isinstance(k, Tracer) and not k.is_concrete
+    if not traced:
+        k = integer(function, "k", k)
+    elif k.aval.shape or not dtypes.is_integer(k.aval.dtype):
+        raise TypeError(f"{function}: k must be an integer, got a traced array of type {k.aval.str_short()}")
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
     if rows < 0 or columns < 0:
         raise TypeError(f"{function}: N and M must not be negative, got {rows} and {columns}")
-    if not core.thread.trace.tracing:
+    if not traced and not core.thread.trace.tracing:
         with naming(function):
             host = on_host(rows, columns, k)
         return place(from_host(host.astype(dtype)), device)

@@ -192,6 +192,18 @@ def test_triangles_agree_with_jax() -> None:
     compare(calls, sample("float32", (2, 3, 4)))
 
 
+def test_the_diagonal_of_eye_and_tri_may_be_traced() -> None:
+    for k in (-4, -1, 0, 2, 5):
+        for dtype in ("int32", "int8"):
+            eye, tri = px.jit(lambda k: (pnp.eye(3, 4, k), pnp.tri(3, 4, k, "int32")))(np.asarray(k, dtype))
+            assert np.array_equal(eye, np.eye(3, 4, k))
+            assert np.array_equal(tri, np.tri(3, 4, k))
+    assert np.array_equal(px.vmap(lambda k: pnp.eye(2, k=k))(np.arange(2)), [np.eye(2), np.eye(2, k=1)])
+    for k, found in ((1.5, "f32[]"), (True, "bool[]"), (np.int32([1]), "i32[1]")):
+        message = f"eye: k must be an integer, got a traced array of type {found}"
+        refuses(TypeError, message, px.jit(lambda k: pnp.eye(2, k=k)), k)
+
+
 def test_shapes_take_few_equations() -> None:
     def names(function, *args):  # type: ignore[no-untyped-def]
         return [eqn.primitive.name for eqn in px.make_jaxpr(function)(*args).jaxpr.eqns]

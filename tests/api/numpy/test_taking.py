@@ -270,6 +270,12 @@ def test_elements_are_repeated_rolled_put_in_and_left_out_at_traced_positions_as
             "repeat alike": lambda m, x, r, p: m.repeat(x[0], 2, total_repeat_length=7),
             "repeat untold": lambda m, x, r, p: m.repeat(x, r, axis=1),
             "roll": lambda m, x, r, p: (m.roll(x, p[0]), m.roll(x, -p[0], 1), m.roll(x, p, (0, 1))),
+            "roll by several": lambda m, x, r, p: (
+                m.roll(x, (p[0], -p[1]), (0, 1)),
+                m.roll(x, [p[0], 1], (0, 1)),
+                m.roll(x, (p[0], p[1]), 1),
+                m.roll(x, (p[1],), (0, 1)),
+            ),
             "delete": lambda m, x, r, p: m.delete(x, p, 1, assume_unique_indices=True),
             "delete from the end": lambda m, x, r, p: m.delete(x, -p, 1, assume_unique_indices=True),
             "delete equal": lambda m, x, r, p: m.delete(x, p, 1),
