@@ -633,6 +633,17 @@ from jax._src.scipy.sparse.linalg import _gmres_solve
 
 assert sys.modules["jax.version"].__version_info__ == jax.__version_info__
 assert svd_p is jax.lax.linalg.svd_p
+from jax._src import mesh_utils, monitoring, profiler, stages
+from jax._src.basearray import Array
+from jax._src.custom_batching import custom_vmap
+from jax._src.lax.control_flow.loops import scan, while_p
+from jax._src.nn import functions
+from jax._src.numpy import einsum
+from jax._src.ops.scatter import segment_sum
+from jax._src.partition_spec import PartitionSpec
+assert Array is jax.Array and stages.Lowered is jax.stages.Lowered and custom_vmap is jax.custom_batching.custom_vmap
+assert scan is jax.lax.scan and einsum.einsum is jnp.einsum and functions.relu is jax.nn.relu
+assert segment_sum is jax.ops.segment_sum and PartitionSpec is jax.sharding.PartitionSpec
 
 z = jnp.array([[[1 + 2j, 3.0]]])
 assert _T(z).tolist() == [[[1 + 2j], [3.0]]] and _H(z).tolist() == [[[1 - 2j], [3.0]]]
