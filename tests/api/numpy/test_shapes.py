@@ -199,7 +199,7 @@ def test_the_diagonal_of_eye_and_tri_may_be_traced() -> None:
             assert np.array_equal(eye, np.eye(3, 4, k))
             assert np.array_equal(tri, np.tri(3, 4, k))
     assert np.array_equal(px.vmap(lambda k: pnp.eye(2, k=k))(np.arange(2)), [np.eye(2), np.eye(2, k=1)])
-    for k, found in ((1.5, "f32[]"), (True, "bool[]"), (np.int32([1]), "i32[1]")):
+    for k, found in ((np.float32(1.5), "f32[]"), (True, "bool[]"), (np.int32([1]), "i32[1]")):
         message = f"eye: k must be an integer, got a traced array of type {found}"
         refuses(TypeError, message, px.jit(lambda k: pnp.eye(2, k=k)), k)
 
