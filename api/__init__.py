@@ -44,6 +44,7 @@ from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.host import host
 from primax.core.mesh import PartitionSpec as P
+from primax.interpreters.evaluate import ensure_compile_time_eval
 
 if TYPE_CHECKING:
     from primax.core.scopes import named_call, named_scope
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from primax.extend.drawing import visualize
     from primax.interpreters.compile import effects_barrier
     from primax.interpreters.differentiate import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
-    from primax.interpreters.evaluate import ensure_compile_time_eval
     from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
     from primax.interpreters.make_jaxpr import make_jaxpr
     from primax.interpreters.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh, use_abstract_mesh
@@ -239,7 +239,6 @@ _FUNCTIONS = {
         "plugins.resharding": ("reshard",),
         "interpreters.compile": ("effects_barrier",),
         "interpreters.differentiate": ("grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"),
-        "interpreters.evaluate": ("ensure_compile_time_eval",),
         "interpreters.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
         "interpreters.make_jaxpr": ("make_jaxpr",),
         "interpreters.meshes": ("get_abstract_mesh", "get_mesh", "make_mesh", "set_mesh", "use_abstract_mesh"),
@@ -277,7 +276,6 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"primax.{name}")
     if name in _FUNCTIONS:
-        import_module("primax.interpreters.evaluate")  # it supplies the trace outside of all transformations
         function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), _CALLED_THERE.get(name, name))
         return function
     raise AttributeError(f"module 'primax' has no attribute {name!r}")

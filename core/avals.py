@@ -14,7 +14,7 @@ from primax.core import dtypes
 from primax.core._jaxlib import Sharding
 from primax.core.arguments import numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
-from primax.core.division import Division, division_in, explicit_part, sharding_of_type, shown_names, whole
+from primax.core.division import Division, division_in, explicit_part, shardings, shown_names, whole
 from primax.core.withheld import Withheld
 
 __all__ = [
@@ -137,7 +137,7 @@ class ShapedArray(AbstractValue):
     @property
     def sharding(self) -> Any:
         """The sharding along explicit mesh axes: a `NamedSharding` over a mesh without devices."""
-        return sharding_of_type(whole(len(self.shape)) if self.division is None else self.division)
+        return shardings.of(whole(len(self.shape)) if self.division is None else self.division)
 
     @property
     def manual_axis_type(self) -> ManualAxisType:

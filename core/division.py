@@ -14,8 +14,7 @@ __all__ = [
     "divided_size",
     "division_in",
     "explicit_part",
-    "made_by",
-    "sharding_of_type",
+    "shardings",
     "shown_names",
     "whole",
 ]
@@ -145,14 +144,13 @@ def division_in(sharding: Any, shape: Sequence[int]) -> Division | None:
     """The division that a type records for the sharding of a type or an array; None if there is none.
 
     Raises:
-      ValueError: the sharding has parts for more dimensions than there are.
+      ValueError: the sharding is a division of an array of another rank, or a specification of more dimensions.
     """
-    parts = sharding.axes if isinstance(sharding, Division) else sharding.spec
-    if len(parts) > len(shape) or (isinstance(sharding, Division) and len(parts) < len(shape)):
+    is_division = isinstance(sharding, Division)
+    parts = sharding.axes if is_division else sharding.spec
+    if len(parts) > len(shape) or (is_division and len(parts) < len(shape)):
         raise ValueError(f"ShapedArray: sharding must have a part for each dimension of {tuple(shape)}, got {sharding}")
-    if isinstance(sharding, Division):
-        return sharding.with_axes(sharding.axes)
-    return explicit_part(sharding.mesh, sharding.spec, len(shape))
+    return sharding.with_axes(parts) if is_division else explicit_part(sharding.mesh, parts, len(shape))
 
 
 def whole(rank: int) -> Division:
@@ -164,17 +162,17 @@ def whole(rank: int) -> Division:
 _NO_MESH = AbstractMesh((), ())
 
 
-_makers: list[Callable[[Division], Any]] = []
+class _Shardings:
+    """Functions that the interpreters set.
+
+    Attributes:
+      of: returns a division as a `NamedSharding` over a mesh without devices.
+    """
+
+    of: Callable[[Division], Any]
 
 
-def made_by(make: Callable[[Division], Any]) -> None:
-    """Let `make` turn divisions into the shardings that users see as the `sharding` of types."""
-    _makers[:] = [make]
-
-
-def sharding_of_type(division: Division) -> Any:
-    """A division as a sharding over a mesh without devices; the division itself before there are shardings."""
-    return _makers[0](division) if _makers else division
+shardings = _Shardings()
 
 
 def divided_size(size: int, names: Sequence[Any]) -> str:

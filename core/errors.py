@@ -58,7 +58,7 @@ class TangentTypeError(JAXTypeError, ValueError):
 
 
 class ShapeError(JAXTypeError, ValueError):
-    """The shapes of operands do not fit together; in JAX this is a TypeError or a ValueError, as the ranks are."""
+    """The shapes of operands do not fit together; in JAX this is a TypeError for equal ranks, else a ValueError."""
 
 
 class ConcretizationTypeError(JAXTypeError):

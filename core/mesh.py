@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
@@ -17,7 +18,7 @@ from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
 from primax.core.config import mesh_scope
 
-__all__ = ["AbstractMesh", "AxisType", "Mesh", "MeshScope", "PartitionSpec", "current_scope"]
+__all__ = ["AbstractMesh", "AxisType", "Mesh", "MeshScope", "PartitionSpec", "current_scope", "placing_mesh"]
 
 
 class AxisType(enum.Enum):
@@ -341,8 +342,8 @@ _meshes: WeakValueDictionary[Any, Mesh] = WeakValueDictionary()
 class Mesh(_Axes):
     """A grid of devices with named axes. Equal devices, names and types give one object.
 
-    `with mesh:` makes it the mesh of specifications that name none, as `primax.set_mesh` does; arrays and programs
-    without shardings stay on the default device.
+    `with mesh:` makes it the mesh of specifications that name none, as `primax.set_mesh` does. Arrays and programs
+    without shardings stay where they would be without it.
 
     Args:
       devices: an array of devices, one axis for each name.
@@ -358,9 +359,9 @@ class Mesh(_Axes):
     True
     """
 
-    __slots__ = ("__weakref__", "_override", "abstract_mesh", "device_list", "devices")
+    __slots__ = ("__weakref__", "_entered", "abstract_mesh", "device_list", "devices")
 
-    _override: Any
+    _entered: dict[int, list[Any]]
     abstract_mesh: AbstractMesh
     device_list: Any
     devices: np.ndarray[Any, Any]
@@ -379,7 +380,7 @@ class Mesh(_Axes):
         mesh.devices = grid
         mesh.device_list = _jaxlib.DeviceList(key[0])
         mesh.abstract_mesh = AbstractMesh(grid.shape, mesh.axis_names, mesh.axis_types)
-        mesh._override = None
+        mesh._entered = {}
         mesh._hash = hash(key)
         return _meshes.setdefault(key, mesh)
 
@@ -426,15 +427,19 @@ class Mesh(_Axes):
         )
 
     def __enter__(self) -> Mesh:
-        if self._override is None:  # one object for all threads; each thread has its own stack in it
-            self._override = mesh_scope(None if self.empty else MeshScope(self, self.abstract_mesh, True, False))
-        self._override.__enter__()
+        override = mesh_scope(None if self.empty else MeshScope(self, self.abstract_mesh, True, placing_mesh()))
+        override.__enter__()
+        self._entered.setdefault(threading.get_ident(), []).append(override)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._override.__exit__(kind, error, traceback)
+        me = threading.get_ident()
+        entered = self._entered[me]
+        entered.pop().__exit__(kind, error, traceback)
+        if not entered:
+            del self._entered[me]
 
     def __repr__(self) -> str:
         return f"Mesh({self._described()})"
@@ -454,7 +459,7 @@ def empty_mesh() -> Mesh:
     mesh.devices = np.empty((), object)
     mesh.device_list = ()
     mesh.abstract_mesh = AbstractMesh((), ())
-    mesh._override = None
+    mesh._entered = {}
     mesh._hash = hash(())
     return mesh
 
@@ -471,18 +476,14 @@ class MeshScope(NamedTuple):
       mesh: the mesh; None if only its axes are known.
       abstract: its axes; those along which the program is that of one device are `Manual`.
       checked: whether types record the manual axes along which values vary.
-      places: whether arrays and programs that nothing else places are on all devices of the mesh.
+      places: the mesh of several devices on which arrays and programs are that nothing else places, by `set_mesh`;
+        None if they are on the default device.
     """
 
     mesh: Mesh | None
     abstract: AbstractMesh
     checked: bool
-    places: bool = True
-
-    @property
-    def devices(self) -> Mesh | None:
-        """The mesh, if arrays and programs that nothing else places are on its several devices; else None."""
-        return self.mesh if self.places and self.mesh is not None and self.mesh.size > 1 else None
+    places: Mesh | None = None
 
     @property
     def joins(self) -> bool:
@@ -493,6 +494,12 @@ class MeshScope(NamedTuple):
 def current_scope() -> MeshScope | None:
     """The mesh in scope of this thread; None if there is none."""
     return mesh_scope.value  # type: ignore[no-any-return]
+
+
+def placing_mesh() -> Mesh | None:
+    """The mesh on which arrays and programs are that nothing else places; None for the default device."""
+    scope = current_scope()
+    return None if scope is None else scope.places
 
 
 class _Platforms:

@@ -80,8 +80,8 @@ _LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 
 def _level(name: str, value: Any) -> int:
     """The number of a level, by its name or its number."""
-    number = _LEVELS.get(value, value)
-    if number not in _LEVELS.values():
+    number = _LEVELS.get(value) if isinstance(value, str) else value
+    if not isinstance(number, int) or isinstance(number, bool) or number not in _LEVELS.values():
         raise ValueError(f"compiler_options: {name} must be one of {list(_LEVELS)}, got {value!r}")
     return int(number)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from primax.core.arguments import integer, sequence
 from primax.core.config import mesh_scope
-from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, current_scope, empty_mesh
+from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, current_scope, empty_mesh, placing_mesh
 from primax.core.thread import thread
 from primax.interpreters.platforms import devices as all_devices
 
@@ -102,7 +102,8 @@ def set_mesh(mesh: Mesh | None) -> _Setting:
     if thread.trace.tracing:
         raise ValueError("set_mesh: the mesh cannot change while a function is traced; set it around the call")
     before = current_scope()
-    mesh_scope.set_here(None if mesh is None else MeshScope(mesh, mesh.abstract_mesh, True))
+    places = mesh if mesh is not None and mesh.size > 1 else None
+    mesh_scope.set_here(None if mesh is None else MeshScope(mesh, mesh.abstract_mesh, True, places))
     return _Setting(mesh, before)
 
 
@@ -140,7 +141,7 @@ def axes_in_scope(mesh: AbstractMesh, concrete: Mesh | None) -> Iterator[Abstrac
         concrete = scope.mesh
     if concrete is not None and concrete.abstract_mesh != mesh:
         concrete = concrete.update(axis_types=mesh.axis_types) if concrete.shape_tuple == mesh.shape_tuple else None
-    with mesh_scope(MeshScope(concrete, mesh, True) if not mesh.empty else None):
+    with mesh_scope(MeshScope(concrete, mesh, True, placing_mesh()) if not mesh.empty else None):
         yield mesh
 
 
@@ -180,7 +181,7 @@ def manual_scope(mesh: Mesh, axes: Iterable[Any], checked: bool) -> Iterator[Non
     before = thread.axes
     thread.axes = {**before, **{name: sizes[name] for name in names}}
     try:
-        with mesh_scope(MeshScope(mesh, _with_manual(abstract, names), checked)):
+        with mesh_scope(MeshScope(mesh, _with_manual(abstract, names), checked, placing_mesh())):
             yield
     finally:
         thread.axes = before

@@ -19,7 +19,7 @@ from primax.core._jaxlib import DeviceList, GSPMDSharding, Sharding
 from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
 from primax.core.divided import divide, explicit_part
-from primax.core.division import made_by
+from primax.core.division import shardings as division_hooks
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
 from primax.interpreters.platforms import devices, platform_of
 
@@ -447,7 +447,7 @@ class _WithoutDevices(NamedSharding):
         return NamedSharding(mesh, self.spec)
 
 
-made_by(lambda division: NamedSharding(division.mesh, division.spec))
+division_hooks.of = lambda division: NamedSharding(division.mesh, division.spec)
 
 
 def placed(aval: Any, sharding: Any) -> Any:

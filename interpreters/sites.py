@@ -10,7 +10,7 @@ from primax.core.array import Array
 from primax.core.avals import ShapeDtypeStruct, get_aval
 from primax.core.extended import ExtendedArray, physical
 from primax.core.jaxpr import ClosedJaxpr, cached, subjaxprs
-from primax.core.mesh import Mesh, PartitionSpec, current_scope, meshes_exist
+from primax.core.mesh import Mesh, PartitionSpec, current_scope, meshes_exist, placing_mesh
 from primax.interpreters.platforms import default_device, platform_of
 from primax.interpreters.shardings import NamedSharding, devices_of, on_one_device, sharding_of
 
@@ -114,9 +114,9 @@ def choose_site(
         # Constants on one device are copied to the devices of the program.
         found += [(s, "constants") for s in _committed(closed.consts) if not on_one_device(s)]
     if not found:
-        scope = current_scope()
-        if scope is not None and scope.devices is not None:
-            found = [(NamedSharding(scope.devices, PartitionSpec()), "the mesh in scope")]
+        mesh = placing_mesh()
+        if mesh is not None:
+            found = [(NamedSharding(mesh, PartitionSpec()), "the mesh in scope")]
     if all(on_one_device(s) for s, _ in found):
         return one_device(_only_device([s for s, _ in found]))
     first, whose = next((s, who) for s, who in found if not on_one_device(s))

@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 _NONE: frozenset[Any] = frozenset()
+_NO_MESH = AbstractMesh((), ())
 
 reshard_p = core.Primitive("reshard")
 forget_p = core.Primitive("forget_division")
@@ -244,7 +245,8 @@ def place_of(x: Any, shape: Sequence[int]) -> Any:
 def filled(sharding: Any, shape: Sequence[int], make: Callable[[tuple[int, ...]], Any]) -> Any:
     """An array of equal elements with a sharding; `make` returns such an array of a given shape on any device."""
     shape = tuple(shape)
-    part = make(sharding.shard_shape(shape))
+    with axes_in_scope(_NO_MESH, None):  # else a mesh in scope would hold the part on each device
+        part = make(sharding.shard_shape(shape))
     if not shape and type(part) is core.Array:
         part = backend.spare(part, constant=True)  # it may be the caller's own scalar, which a donation must not take
     aval = get_aval(part).update(shape=shape)
@@ -253,12 +255,16 @@ def filled(sharding: Any, shape: Sequence[int], make: Callable[[tuple[int, ...]]
     return parts[0] if len(sharding.device_set) == 1 else backend.of_parts(aval, sharding, parts)
 
 
-def from_host(x: Any, weak_type: bool = False) -> Any:
-    """A host value as an array: on each device of the mesh in scope, or else uncommitted on the default device."""
-    mesh = None
-    if not core.thread.trace.tracing and (scope := current_scope()) is not None:
-        mesh = scope.devices
-    return backend.put_value(x, weak_type, None if mesh is None else NamedSharding(mesh, PartitionSpec()))
+def from_host(x: Any, weak_type: bool = False, device: Any = None) -> Any:
+    """A host value as an array on a device or over a sharding.
+
+    If `device` is None, it is on each device of the mesh of `set_mesh`, or else uncommitted on the default device.
+    """
+    if device is None and not core.thread.trace.tracing:
+        scope = current_scope()
+        if scope is not None and scope.places is not None:
+            device = NamedSharding(scope.places, PartitionSpec())
+    return backend.put_value(x, weak_type, device)
 
 
 def divided_call(

@@ -70,8 +70,8 @@ def read_shape(shape: Any, function: str) -> tuple[int, ...]:
     return canonical_shape(shape, function)
 
 
-def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> Array:
-    """An array of one host scalar."""
+def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False, device: Any = None) -> Array:
+    """An array of one host scalar; on a device, if it is given and the array is made on the host."""
     is_host = type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_)
     if is_host and isinstance(value, float | np.floating) and dtypes.is_integer(dtype):
         limits = dtypes.iinfo(dtype)
@@ -82,7 +82,7 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False)
                 host = np.full(shape, np.asarray(value).astype(dtype), dtype)
         except (ValueError, OverflowError) as error:
             raise ValueError(f"no array can be of dtype {dtype} and shape {shape}{of_call()}: {error}") from None
-        return from_host(host, weak)
+        return from_host(host, weak, device)
     if is_host and isinstance(dtype, dtypes.ExtendedDType) and value == 0:
         value = zero_of(dtype)
     elif not weak and is_host and isinstance(dtype, np.dtype):
@@ -195,13 +195,14 @@ def _array(function: str, a: Any, dtype: Any, order: Any, copy: Any, device: Any
         raise ValueError(f"{function}: order must be None, 'K', 'A', 'C' or 'F', got {order!r}")
     if dtype is not None:
         dtype = read_dtype(dtype, function)
-    out = _convert_to_array(function, a, dtype, copy)
+    out = _convert_to_array(function, a, dtype, copy, device)
     if device is not None and type(out) is Array:
         return backend.put_value(out, out.weak_type, device)
     return out
 
 
-def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
+def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any, device: Any = None) -> Any:
+    """The value as an array; host values are put on the device, if one is given."""
     if isinstance(a, Array | Tracer):
         aval = a.aval
         if dtype is not None and (aval.dtype != dtype or aval.weak_type):
@@ -214,15 +215,15 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any) -> Any:
             return copy_p.bind(a)
         return a
     if isinstance(a, list | tuple):
-        return _of_sequence(function, "a", a, dtype)
+        return _of_sequence(function, "a", a, dtype, device)
     if not isinstance(a, np.ndarray | np.generic | int | float | complex):
-        return _of_foreign(function, a, dtype, copy)
+        return _of_foreign(function, a, dtype, copy, device)
     if copy is False and isinstance(a, np.ndarray | np.generic):
         raise ValueError(f"{function}: a value of type {type(a).__name__} needs a copy, and copy is False")
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
-        out = from_host(a, aval_of(function, a, "a").weak_type)
+        out = from_host(a, aval_of(function, a, "a").weak_type, device)
     else:
-        out = from_host(_host_cast(function, a, dtype))
+        out = from_host(_host_cast(function, a, dtype), False, device)
     if type(a) is np.ndarray and a.ndim and out.dtype == a.dtype:
         partial_eval.remember_memory(out, a)
     return out
@@ -239,17 +240,17 @@ def _host_cast(function: str, a: Any, dtype: Any) -> np.ndarray:
         raise kind(f"{function}: a must be convertible to {dtype}: {error}") from None
 
 
-def _of_foreign(function: str, a: Any, dtype: Any, copy: Any) -> Array:
+def _of_foreign(function: str, a: Any, dtype: Any, copy: Any, device: Any = None) -> Array:
     """Convert a value that is neither a number nor a NumPy array."""
     if hasattr(type(a), "__jax_array__"):
-        return _convert_to_array(function, unwrap(a), dtype, copy)
+        return _convert_to_array(function, unwrap(a), dtype, copy, device)
     if isinstance(a, ShapeDtypeStruct):
         backend.on_host(a)  # raises an error, since the value is unknown
     try:
         get_aval(a)
     except TypeError:
         if _is_convertible(a):
-            return _convert_to_array(function, np.asarray(a), dtype, copy)
+            return _convert_to_array(function, np.asarray(a), dtype, copy, device)
         aval_of(function, a, "a")
     return a
 
@@ -261,7 +262,7 @@ def values_of(function: str, argument: str, a: Any) -> Any:
     return _of_foreign(function, a, None, None) if _is_convertible(a) and not isinstance(a, _ARRAYS) else a
 
 
-def _of_sequence(function: str, argument: str, a: Any, dtype: Any) -> np.ndarray | Array:
+def _of_sequence(function: str, argument: str, a: Any, dtype: Any, device: Any = None) -> np.ndarray | Array:
     try:
         a = _with_arrays(a)
     except RecursionError:
@@ -275,7 +276,7 @@ def _of_sequence(function: str, argument: str, a: Any, dtype: Any) -> np.ndarray
         return _stacked(a, dtype, shape)
     if isinstance(dtype, dtypes.ExtendedDType):
         raise TypeError(f"{function}: dtype must be a bool or number dtype for host values, got {dtype}")
-    return from_host(_host_cast(function, a, dtype).reshape(shape))
+    return from_host(_host_cast(function, a, dtype).reshape(shape), False, device)
 
 
 def _with_arrays(a: Any) -> Any:
@@ -541,7 +542,7 @@ def _constant_on(
     """An array of one host scalar, on a device or over several, of which none holds the whole array for a while."""
     spread = isinstance(device, Sharding) and len(device.device_set) > 1 and not device._summands
     if not spread or not _on_host():
-        out = constant(value, shape, dtype, weak)
+        out = constant(value, shape, dtype, weak, device)
         # A donation of the result must not take the caller's scalar.
         return place(backend.spare(out, constant=True) if out is value and device is not None else out, device)
     device.check_shape(shape, function)

@@ -37,8 +37,8 @@ def _known(function: str, argument: str, x: Any) -> Any:
     return x.item() if isinstance(x, Array | np.ndarray | np.generic) else x
 
 
-def counted(count: int, start: Any, step: Any, dtype: Any) -> Array:
-    """start, start + step, ...: `count` numbers of one dtype."""
+def counted(count: int, start: Any, step: Any, dtype: Any, device: Any = None) -> Array:
+    """start, start + step, ...: `count` numbers of one dtype; on a device, if it is given and nothing is traced."""
     if not core.thread.trace.tracing:
         try:
             host = np.arange(count).astype(dtype)
@@ -49,7 +49,7 @@ def counted(count: int, start: Any, step: Any, dtype: Any) -> Array:
                 host = host * np.asarray(step).astype(dtype)
             if start != 0:
                 host = host + np.asarray(start).astype(dtype)
-        return from_host(host.astype(dtype))
+        return from_host(host.astype(dtype), False, device)
     out = iota_p.bind(dtype=dtype, shape=(count,), dimension=0)
     if step != 1:
         out = arithmetic.mul_p.bind(out, np.asarray(step).astype(dtype)[()])
@@ -106,8 +106,8 @@ def arange(
     if dtypes.is_bool(dtype):
         if count > 2:
             raise TypeError(f"arange: there must be at most 2 numbers of dtype bool, got {count}")
-        return place(from_host(np.arange(low, high, gap, dtype=bool)), device)
-    return place(counted(count, low, gap, dtype), device)
+        return from_host(np.arange(low, high, gap, dtype=bool), False, device)
+    return place(counted(count, low, gap, dtype, device), device)
 
 
 def _require_ends(function: str, start: Any, stop: Any) -> None:

@@ -10,7 +10,7 @@ from primax.extend import core
 from primax.extend.api_util import integer, naming
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, Tracer, dtypes, get_aval
-from primax.numpy.creation import place, read_dtype
+from primax.numpy.creation import read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
 from primax.numpy.reductions import sum as sum_
@@ -92,7 +92,7 @@ def _matrix(function: str, N: Any, M: Any, k: Any, dtype: Any, device: Any, comp
     if not traced and not core.thread.trace.tracing:
         with naming(function):
             host = on_host(rows, columns, k)
-        return place(from_host(host.astype(dtype)), device)
+        return from_host(host.astype(dtype), False, device)
     return cast(compare.bind(*_positions((rows, columns), k)), dtype)
 
 

@@ -230,6 +230,16 @@ def test_copies_and_pickles_keep_value_dtype_and_weakness(name: str, weak: bool)
     assert copy.deepcopy([x, x])[0]._b is not x._b
 
 
+def test_a_process_that_has_used_nothing_yet_reads_pickles() -> None:
+    x = px.numpy.ones(3)
+    pickled = pickle.dumps([x, x.aval, x.sharding])
+    program = (
+        f"import pickle; x, aval, sharding = pickle.loads({pickled!r}); print(x + 1, x.aval is aval, aval.sharding)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == f"[2. 2. 2.] True {x.aval.sharding}\n", done.stderr
+
+
 def pickle_source(value: np.ndarray[Any, Any], weak: bool) -> Any:
     rebuild, (_, _) = put(value).__reduce__()
     return rebuild(value, weak)

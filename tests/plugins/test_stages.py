@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -47,8 +49,11 @@ def test_options_of_the_compiler_are_taken_by_jit_and_by_compile():
 def test_the_effort_of_the_compiler_is_an_option(name):
     for level in ("O0", "O3", 19):
         assert float(px.jit(lambda x: x + 1.0, compiler_options={name: level, **OPTIONS})(1.0)) == 2.0
-    with pytest.raises(ValueError, match=f"compiler_options: {name} must be one of .*'O3'.*, got 'O9'"):
-        px.jit(lambda x: x + 1.0).lower(1.0).compile({name: "O9"})
+    for wrong in ("O9", 7, True, 19.0):
+        with pytest.raises(
+            ValueError, match=f"compiler_options: {name} must be one of .*'O3'.*, got {re.escape(repr(wrong))}"
+        ):
+            px.jit(lambda x: x + 1.0).lower(1.0).compile({name: wrong})
 
 
 def test_an_option_that_xla_does_not_know_is_refused():

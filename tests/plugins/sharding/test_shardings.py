@@ -12,6 +12,7 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
+from primax.extend import backend
 from primax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, SingleDeviceSharding
 
 P = px.P
@@ -407,6 +408,55 @@ def test_new_arrays_are_on_all_devices_of_a_mesh_that_is_set(mesh, make):
 
 def make_on(device: object) -> px.Array:
     return pnp.zeros(3, device=device)
+
+
+def test_only_set_mesh_decides_where_new_arrays_are(mesh):
+    def devices():
+        return {len(x.devices()) for x in (pnp.zeros(3), pnp.sin(H), px.jit(lambda x: x + 1)(H))}
+
+    other = px.make_mesh((8,), ("i",))
+    with mesh:
+        assert devices() == {1}
+        with px.sharding.use_abstract_mesh(mesh.abstract_mesh):
+            assert devices() == {1}
+        with px.set_mesh(mesh):
+            assert devices() == {8}
+        assert devices() == {1}
+    with px.set_mesh(mesh):
+        for inner in (mesh, other, px.sharding.use_abstract_mesh(mesh.abstract_mesh)):
+            with inner:
+                assert devices() == {8}
+        assert devices() == {8}
+    assert devices() == {1}
+
+
+PLACED = {
+    "zeros": lambda d: pnp.zeros(8, device=d),
+    "full": lambda d: pnp.full((8,), 2.5, device=d),
+    "eye": lambda d: pnp.eye(8, device=d),
+    "arange": lambda d: pnp.arange(8, device=d),
+    "bools": lambda d: pnp.arange(0, 2, dtype=bool, device=d),
+    "array": lambda d: pnp.array(np.arange(8.0, dtype="float32"), device=d),
+    "cast": lambda d: pnp.asarray(np.arange(8), "float32", device=d),
+    "sequence": lambda d: pnp.asarray([1, 2, 3, 4, 5, 6, 7, 8], device=d),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_an_array_with_a_place_is_put_nowhere_else(mesh, name, monkeypatch):
+    rows, devices = NamedSharding(mesh, P("y")), px.devices()
+    put, seen = backend.put_value, []
+
+    def watched(x, weak_type=False, device=None):
+        seen.append(device)
+        return put(x, weak_type, device)
+
+    monkeypatch.setattr(backend, "put_value", watched)
+    with px.set_mesh(mesh):
+        assert PLACED[name](devices[3]).devices() == {devices[3]}
+        assert PLACED[name](rows).sharding is rows
+    assert seen
+    assert NamedSharding(mesh, P()) not in seen
 
 
 def test_a_mesh_in_scope_gives_specifications_their_devices(mesh):
