@@ -130,7 +130,8 @@ class Reference:
             if sliced:
                 x = read_part(x, *sliced, _CLIP if found is _PROMISE else found, fill_value)
         index = resolve(get_aval(x).shape, read_entries(entries))
-        out = read(x, index, found, fill_value, unique_indices, indices_are_sorted, wrap_negative_indices)
+        unique, in_order = bool(unique_indices), bool(indices_are_sorted)
+        out = read(x, index, found, fill_value, unique, in_order, wrap_negative_indices)
         return out if out_sharding is None else resharded("at[...].get", out, out_sharding)
 
     def set(self, values: Any, **options: Unpack[Options]) -> Array:
@@ -233,7 +234,8 @@ def _target(
             raise IndexError(
                 f"an axis that is indexed must hold elements, got axis {axis} of an array of shape {shape}"
             )
-    return _in_shape(x, index.shape), index, found, unique_indices, indices_are_sorted, wrap_negative_indices
+    unique, in_order = bool(unique_indices), bool(indices_are_sorted)
+    return _in_shape(x, index.shape), index, found, unique, in_order, wrap_negative_indices
 
 
 def _in_shape(x: Any, shape: tuple[int, ...]) -> Array:

@@ -86,7 +86,7 @@ def take(
         refuse_out("take")
     # Positions that are known on the host may need no program.
     run = _taken if type(indices) is Array else _taken_by_operations
-    return run(a, indices, axis, mode, unique_indices, indices_are_sorted, fill_value)
+    return run(a, indices, axis, mode, bool(unique_indices), bool(indices_are_sorted), fill_value)
 
 
 def _taken_by_operations(
