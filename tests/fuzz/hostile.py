@@ -110,7 +110,8 @@ class Hostiles(Kind):
         names = [name for name, _ in target.required] * 2 + list(target.optional)
         for _ in range(CASES_A_TARGET):
             count = 1 if rng.random() < 0.85 else 2
-            places = {name: self._object(target, rng) for name in {rng.choice(names) for _ in range(count)}}
+            chosen = dict.fromkeys(rng.choice(names) for _ in range(count))  # in an order that a seed repeats
+            places = {name: self._object(target, rng) for name in chosen}
             text = program(target, places)
             if text.count("\n") < 8:
                 yield Call(target.path, text, target, places)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
 
 import pytest
 
 from fuzz.__main__ import rounds_of
 from fuzz.frame import Kind
-from fuzz.runner import Job, Worker, run
+from fuzz.kinds import KINDS
+from fuzz.runner import Job, Worker, environment, run
 
 TOY = "fuzz.toys:Toy"
 
@@ -52,6 +55,27 @@ def test_cases_are_counted_for_each_word_size():
     outcome = run(jobs)
     assert [outcome.cases_of[job] for job in jobs] == [3, 3]
     assert (outcome.cases[TOY], outcome.reached[TOY].total()) == (6, 6)
+
+
+_CASES = """
+import random, sys
+from itertools import islice
+from fuzz.kinds import load
+cases = load(sys.argv[1])().cases(random.Random("seed"), "")
+print(*[repr(case.program) for case in islice(cases, 200)], sep="\\n")
+"""
+
+
+@pytest.mark.parametrize("place", KINDS.values(), ids=KINDS)
+def test_a_seed_makes_the_same_cases_in_each_process(place):
+    def cases(hash_seed):
+        variables = environment(32) | {"PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", _CASES, place]
+        return subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    first, second = cases("1"), cases("2")
+    assert len(first) == 200
+    assert first == second
 
 
 def test_kinds_with_a_larger_share_have_more_time():
