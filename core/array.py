@@ -330,7 +330,9 @@ class Array(Operand, metaclass=_ArrayType):
         return self._host().tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
-        """The bytes of the value."""
+        """The bytes of the value, in one of NumPy's orders: `"C"`, `"F"`, or None or `"A"` for either."""
+        if not among(order, ("C", "F", "A", None)):
+            raise ValueError(f"tobytes: order must be 'C', 'F', 'A' or None, got {order!r}")
         return self._host().tobytes(order)
 
     def __format__(self, spec: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from primax.core import dtypes
 from primax.core._jaxlib import Sharding
-from primax.core.arguments import numpy_dtype, sequence
+from primax.core.arguments import check_function, numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
 from primax.core.division import Division, division_in, explicit_part, shardings, shown_names, whole
 from primax.core.withheld import Withheld
@@ -337,7 +337,14 @@ held_handlers = Withheld("aval", aval_handlers, _asking)
 
 
 def register_aval(kind: type, handler: Callable[[Any], AbstractValue]) -> None:
-    """Register the handler that gives the abstract value of Python values of type `kind`."""
+    """Register the handler that gives the abstract value of Python values of type `kind`.
+
+    Raises:
+      TypeError: `kind` is not a class, or `handler` not callable.
+    """
+    if not isinstance(kind, type):
+        raise TypeError(f"register_aval: kind must be a class, got {kind!r}")
+    check_function("register_aval", "handler", handler)
     held_handlers.put(kind, handler)
 
 

@@ -36,7 +36,10 @@ _MOST_SLICES = 8
 def _positions(function: str, obj: Any, size: int) -> list[int]:
     """The positions in a number, a slice or a sequence of numbers."""
     if isinstance(obj, slice):
-        return list(range(*obj.indices(size)))
+        try:
+            return list(range(*obj.indices(size)))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{function}: obj must be a slice of integers with a step, got {obj!r}") from None
     if isinstance(obj, Array | np.ndarray) and obj.dtype == bool:
         return np.flatnonzero(np.asarray(obj)).tolist()
     found = []

@@ -218,10 +218,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
 def _fit_to(function: str, shape: tuple[int, ...], **arguments: Any) -> None:
     for name, value in arguments.items():
         of = aval_of(function, value, name).shape
-        try:
-            fits = np.broadcast_shapes(shape, of) == shape
-        except ValueError:
-            fits = False
+        fits = len(of) <= len(shape) and all(
+            size in (1, whole) for size, whole in zip(of, shape[len(shape) - len(of) :], strict=True)
+        )
         if not fits:
             raise ValueError(
                 f"{function}: {name} must broadcast to the differences of neighbours, of shape {shape}, got shape {of}"

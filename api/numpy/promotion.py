@@ -12,7 +12,17 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import naming, of_call
 from primax.extend.arguments import integers, listed
-from primax.extend.core import Array, ShapedArray, ShapeError, Tracer, array_of, current_trace, dtypes, get_aval
+from primax.extend.core import (
+    Array,
+    ShapedArray,
+    ShapeError,
+    Tracer,
+    array_of,
+    current_trace,
+    dtypes,
+    get_aval,
+    has_extended_dtype,
+)
 from primax.extend.interpreters import ad
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, warn_if_real
@@ -28,6 +38,7 @@ __all__ = [
     "host_values",
     "joint_shape",
     "known_integers",
+    "number_aval",
     "operands",
     "promote",
     "refuse_options",
@@ -81,6 +92,18 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
         if isinstance(x, ad.Zero):
             hint = f": {error}"
         raise TypeError(f"{function}: {which} must be an array or a number, got {_describe(x)}{hint}") from None
+
+
+def number_aval(function: str, x: Any) -> ShapedArray:
+    """`aval_of` the argument of a function that is not defined for extended dtypes.
+
+    Raises:
+      TypeError: the argument is no array of numbers or booleans.
+    """
+    aval = aval_of(function, x)
+    if has_extended_dtype(aval):
+        raise TypeError(f"{function}: its argument must be an array of numbers or booleans, got {aval.str_short()}")
+    return aval
 
 
 def host_values(x: Any) -> np.ndarray:

@@ -16,6 +16,7 @@ from primax.numpy.promotion import (
     boolean,
     cast,
     convert,
+    number_aval,
     strong,
 )
 from primax.numpy.selection import where
@@ -107,7 +108,7 @@ def _accumulate(
     keep: Any,
     promote_integers: bool = True,
 ) -> Array:
-    aval = aval_of(function, a)
+    aval = number_aval(function, a)
     out_dtype = read_dtype(dtype, function) if dtype is not None else aval.dtype
     if dtype is None and promote_integers:
         out_dtype = wide_integer(out_dtype)
@@ -232,7 +233,7 @@ def _extremum(
     initial: Any,
     keep: Any,
 ) -> Array:
-    aval = aval_of(function, a)
+    aval = number_aval(function, a)
     axes = read_axes(axis, len(aval.shape), function)
     if initial is None:
         for i in axes:

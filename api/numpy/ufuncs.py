@@ -17,6 +17,7 @@ from primax.numpy.programs import one_program
 from primax.numpy.promotion import (
     aval_of,
     convert,
+    number_aval,
     operands,
     promote,
     refuse_options,
@@ -268,7 +269,7 @@ def real(x: Any, /) -> Array:
     Args:
       x: an array or a number.
     """
-    aval = aval_of("real", x)
+    aval = number_aval("real", x)
     return arithmetic.real_p.bind(x) if dtypes.is_complex(aval.dtype) else asarray(x)
 
 
@@ -279,7 +280,7 @@ def imag(x: Any, /) -> Array:
     Args:
       x: an array or a number.
     """
-    aval = aval_of("imag", x)
+    aval = number_aval("imag", x)
     return (
         arithmetic.imag_p.bind(x)
         if dtypes.is_complex(aval.dtype)
@@ -293,7 +294,7 @@ def conjugate(x: Any, /) -> Array:
     Args:
       x: an array or a number.
     """
-    aval = aval_of("conjugate", x)
+    aval = number_aval("conjugate", x)
     return arithmetic.conj_p.bind(x) if dtypes.is_complex(aval.dtype) else asarray(x)
 
 

@@ -82,7 +82,12 @@ def build(jaxpr: Jaxpr, *, names: Sequence[str] = (), depth: int | None = None, 
       depth: the nesting depth to which inner programs are drawn; None draws as much as `limit` allows.
       limit: the maximal number of equations. Inner programs are left out first, the deepest ones before others; then
         the last equations of the program, which one node represents.
+
+    Raises:
+      TypeError: `names` is not a sequence of strings.
     """
+    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"build: names must be a sequence of strings, got {names!r}")
     if depth is None:
         depth = 0
         while _size(jaxpr, depth) < _size(jaxpr, depth + 1) <= limit:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import avals_of, one_or_several
+from primax.extend.api_util import among, avals_of, one_or_several
 from primax.extend.core import tree
 from primax.extend.sharding import Format, Layout, NamedSharding, get_mesh
 from primax.plugins.calls.primitive import check_results
@@ -240,9 +240,9 @@ class Lowered(Stage):
         Raises:
           ValueError: there is no such dialect.
         """
-        if dialect in (None, "stablehlo"):
+        if among(dialect, (None, "stablehlo")):
             return backend.module_text(self._lowered, debug_info)
-        if dialect == "hlo":
+        if among(dialect, ("hlo",)):
             return backend.hlo_text(self._lowered)
         raise ValueError(f"as_text: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
@@ -255,9 +255,9 @@ class Lowered(Stage):
         Raises:
           ValueError: there is no such dialect.
         """
-        if dialect in (None, "stablehlo"):
+        if among(dialect, (None, "stablehlo")):
             return self._lowered.module
-        if dialect == "hlo":
+        if among(dialect, ("hlo",)):
             return backend.hlo_computation(self._lowered)
         raise ValueError(f"compiler_ir: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 

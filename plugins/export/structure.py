@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from primax.extend.api_util import check_hashable
+from primax.extend.api_util import check_function
 from primax.extend.core import tree
 
 __all__ = [
@@ -46,14 +46,19 @@ def register_pytree_node_serialization(
       deserialize_auxdata: the inverse of it.
 
     Raises:
+      TypeError: `nodetype` is not a class, `serialized_name` not a str, or another argument not callable.
       ValueError: the class or the name is registered already.
     """
-    for argument, value in (("nodetype", nodetype), ("serialized_name", serialized_name)):
-        check_hashable("register_pytree_node_serialization", argument, value)
+    name = "register_pytree_node_serialization"
+    if not isinstance(nodetype, type):
+        raise TypeError(f"{name}: nodetype must be a class, got {nodetype!r}")
+    if not isinstance(serialized_name, str):
+        raise TypeError(f"{name}: serialized_name must be a str, got {serialized_name!r}")
+    check_function(name, "serialize_auxdata", serialize_auxdata)
+    check_function(name, "deserialize_auxdata", deserialize_auxdata)
     if nodetype in _by_class or serialized_name in _by_name:
         raise ValueError(
-            f"register_pytree_node_serialization: {nodetype.__name__} and {serialized_name!r} must be new, "
-            f"got a second registration of one of them"
+            f"{name}: {nodetype.__name__} and {serialized_name!r} must be new, got a second registration of one of them"
         )
     known = _Known(nodetype, serialized_name, serialize_auxdata, deserialize_auxdata)
     _by_class[nodetype] = _by_name[serialized_name] = known

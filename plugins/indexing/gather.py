@@ -91,6 +91,11 @@ def _gather_abstract_eval(
     offset, collapsed, _, batch, _ = dimension_numbers
     rank = len(offset) + len(indices.shape) - 1
     check_numbers("gather", dimension_numbers, operand, indices, rank, f"a result of rank {rank}")
+    fill_value = params["fill_value"]
+    if fill_value is not None and not isinstance(fill_value, int | float | complex):
+        shape, dtype = getattr(fill_value, "shape", None), getattr(fill_value, "dtype", None)
+        if shape != () or not (dtypes.is_numeric(dtype) or dtypes.is_bool(dtype)):
+            raise TypeError(f"gather: fill_value must be a number, got {fill_value!r}")
     if mode is GatherScatterMode.ONE_HOT:
         raise NotImplementedError("gather: mode must be CLIP, FILL_OR_DROP or PROMISE_IN_BOUNDS, got ONE_HOT")
     if len(slice_sizes) != len(operand.shape):

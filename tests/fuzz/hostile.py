@@ -38,7 +38,9 @@ _DOCUMENTED = (
     Failed,
 )
 _NAMED = (AttributeError, NameError, RuntimeError)  # where a message in primax's form comes with them
-_FORM = re.compile(r"custom_\w+ function |[\w.<>-]+( of [\w.<>]+)?: |[\w.<>]+\(\) (got|missing|takes)|.*__\w+__")
+_FORM = re.compile(
+    r"custom_\w+ function |[\w.<>-]+( of [\w.<>]+)?: |x\.at\[\.\.\.\]: |[\w.<>]+\(\) (got|missing|takes)|.*__\w+__"
+)
 # What objects say themselves as they are shown, asked for their truth or hashed, or an array as it becomes a number.
 _OWN = re.compile(
     r"repr of an object|Exceeds the limit \(4300 digits\)|truth value of an (empty )?array|neither true nor false"
