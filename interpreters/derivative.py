@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from primax.core import dtypes, tree
@@ -302,7 +303,7 @@ def _spread(saveable: Any, node: Any, path: str) -> Iterator[bool]:
         raise TypeError(f"vjp: saveable_args{path} must be a bool or a tuple of such, got {saveable!r}")
     if node.node_data() is None:
         raise ValueError(f"vjp: saveable_args{path} must be a bool, which stands for one array, got {saveable!r}")
-    entries = [(i, saveable[i]) for i in (sorted(saveable) if isinstance(saveable, dict) else range(len(saveable)))]
+    entries = sorted(saveable.items(), key=itemgetter(0)) if isinstance(saveable, dict) else list(enumerate(saveable))
     children = node.children()
     if len(entries) != len(children):
         raise ValueError(
