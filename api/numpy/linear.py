@@ -498,7 +498,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     parts = [component(a2, b3, a3, b2), component(a3, b1, a1, b3), last]
     shape = get_aval(last).shape
     joined = concatenate_p.bind(*[reshaped(x, (*shape, 1)) for x in parts], dimension=len(shape))
-    return moveaxis(joined, -1, axisc)
+    return strong(moveaxis(joined, -1, axisc))
 
 
 def _components(x: Any) -> list[Any]:

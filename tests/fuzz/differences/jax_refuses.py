@@ -165,6 +165,12 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message=r"(iota|sub) does not accept dtype bool",
     ),
     Meant(
+        r"numpy\.polyadd",
+        "jax raises",
+        "Booleans are added, as in NumPy.",
+        message=r"add does not accept dtype bool",
+    ),
+    Meant(
         r"(numpy|Array)\.(Array\.)?(arg)?partition",
         "jax raises",
         "Booleans have an order, as in NumPy.",

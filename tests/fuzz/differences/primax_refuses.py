@@ -215,4 +215,10 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         "What values may become is looked at outside of mapped functions, too.",
         message=r"to must be 'varying'",
     ),
+    Meant(
+        r"random\.multinomial",
+        "primax raises",
+        "Counts are real numbers; jax converts them to booleans and complex numbers, too.",
+        message=r"dtype must be a float dtype, got (bool|complex)",
+    ),
 )

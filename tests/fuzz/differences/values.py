@@ -69,6 +69,13 @@ VALUES: tuple[Meant, ...] = (
         text=r"complex",
     ),
     Meant(
+        r"lax\.exp2",
+        "nan",
+        "At a real part of minus infinity the power is 0, as it is for exp.",
+        text=r"complex\(-inf",
+        message=r"primax: \S*\(-?(0j|0\.?-0j)\), jax: .*nan",
+    ),
+    Meant(
         r"lax\.igammac?",
         "nan",
         "At a = 0 the function has its limit, as in SciPy.",
@@ -188,7 +195,7 @@ VALUES: tuple[Meant, ...] = (
         r"numpy\.polydiv",
         "nan",
         "What is divided leaves 0, also where the quotient is not finite.",
-        message=r"primax: \S*\(-?0\.0(\+0j)?\), jax: .*nan",
+        message=r"primax: \S*\((-?0\.0(\+0j)?|0j)\), jax: .*nan",
     ),
     Meant(
         r"scipy\.fft\..*",
