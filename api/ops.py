@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from primax import numpy as pnp
 from primax.extend.api_util import integer
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.numpy.promotion import host_values
+from primax.numpy.reductions import limit
 from primax.plugins.resharding import resharded
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
@@ -38,14 +40,6 @@ _ARGS = """
       ValueError: the shapes do not agree, `num_segments` is negative, `bucket_size` is not positive, or `segment_ids`
         are traced or empty and `num_segments` is None.
 {example}    """
-
-
-def _lowest(dtype: Any) -> Any:
-    return False if dtype == np.bool_ else dtypes.iinfo(dtype).min if dtypes.is_integer(dtype) else -np.inf
-
-
-def _highest(dtype: Any) -> Any:
-    return True if dtype == np.bool_ else dtypes.iinfo(dtype).max if dtypes.is_integer(dtype) else np.inf
 
 
 def _count(function: str, segment_ids: Any, num_segments: Any) -> int:
@@ -161,13 +155,18 @@ segment_prod = _segments(
     "prod", "The product of each segment, 1 where it has no element.", "multiply", lambda dtype: 1, "prod", False
 )
 segment_max = _segments(
-    "max", "The maximum of each segment, the lowest value of the dtype where it has none.", "max", _lowest, "max", True
+    "max",
+    "The maximum of each segment, the lowest value of the dtype where it has none.",
+    "max",
+    partial(limit, lowest=True),
+    "max",
+    True,
 )
 segment_min = _segments(
     "min",
     "The minimum of each segment, the highest value of the dtype where it has none.",
     "min",
-    _highest,
+    partial(limit, lowest=False),
     "min",
     True,
 )

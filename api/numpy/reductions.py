@@ -246,7 +246,7 @@ def _extremum(
             raise ValueError(f"{function}: initial must be given if where is")
     x = a
     if keep is not None:
-        x = masked(function, x, keep, _limit(aval.dtype, lowest))
+        x = masked(function, x, keep, limit(aval.dtype, lowest))
         axes = read_axes(axis, len(get_aval(x).shape), function)
     shape = get_aval(x).shape
     out = primitive.bind(x, axes=axes) if axes else x
@@ -255,7 +255,7 @@ def _extremum(
     return asarray(strong(with_axes(out, shape, axes, keepdims)))
 
 
-def _limit(dtype: Any, lowest: bool) -> Any:
+def limit(dtype: Any, lowest: bool) -> Any:
     """The minimum or the maximum of a dtype."""
     if dtypes.is_bool(dtype):
         return np.bool_(not lowest)

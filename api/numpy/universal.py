@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.api_util import check_function, name_of, read_size
-from primax.extend.arguments import canonical_axis
+from primax.extend.arguments import canonical_axes, canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, read_dtype
@@ -173,7 +174,7 @@ class ufunc(partial):  # type: ignore[type-arg]
     def reduce(
         self,
         a: Any,
-        axis: int | None = 0,
+        axis: int | tuple[int, ...] | None = 0,
         dtype: Any = None,
         out: None = None,
         keepdims: bool = False,
@@ -184,17 +185,17 @@ class ufunc(partial):  # type: ignore[type-arg]
 
         Args:
           a: an array.
-          axis: the axis; None for all elements.
+          axis: the axis; None for all elements; or a tuple of axes, of which a function without an identity takes one
+            at most, since their order matters.
           dtype: the dtype of the result; that of the function's result if None.
           out: None.
-          keepdims: whether the axis stays, with length 1.
+          keepdims: whether the axes stay, with length 1.
           initial: a value to combine with the first element.
           where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
 
         Raises:
-          ValueError: the function does not have two arguments and one result, `axis` is out of range, or there may be
-            no elements, no identity and no `initial`.
-          NotImplementedError: `axis` names several axes, and the function has no faster reduction.
+          ValueError: the function does not have two arguments and one result, `axis` is out of range, there may be no
+            elements, no identity and no `initial`, or `axis` has several axes and there is no identity.
         """
         self._check_binary("reduce", out)
         if self._reduce is not None:
@@ -202,6 +203,10 @@ class ufunc(partial):  # type: ignore[type-arg]
         shape = aval_of(f"{self.__name__}.reduce", a, "a").shape
         if where is not None:
             where = broadcast_to_shape(read_where(f"{self.__name__}.reduce", where, shape), shape)
+        if isinstance(axis, tuple) and len(axis) > 1 and self.identity is None:
+            raise ValueError(
+                f"{self.__name__}.reduce: axis must be one axis, since the order of several matters, got {axis}"
+            )
         rows, axes = self._rows("reduce", a, axis)
         dtype = self._result_dtype(rows, dtype)
         if initial is None and self._begins_nowhere(dtype):
@@ -246,6 +251,8 @@ class ufunc(partial):  # type: ignore[type-arg]
         self._check_binary("accumulate", out)
         if self._accumulate is not None:
             return self._accumulate(a, axis=axis, dtype=dtype)
+        if axis is not None:
+            axis = canonical_axis(axis, len(aval_of(f"{self.__name__}.accumulate", a, "a").shape), "accumulate")
         rows, _ = self._rows("accumulate", a, axis)
         dtype = self._result_dtype(rows, dtype)
         rows = strong(cast(rows, dtype))
@@ -352,13 +359,16 @@ class ufunc(partial):  # type: ignore[type-arg]
             )
 
     def _rows(self, method: str, a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
-        """The array with the axis in front, and the axes that this axis stands for."""
-        rank = len(get_aval(a).shape)
+        """The array with the axis in front, and the axes that this axis stands for. Several axes become one."""
+        shape = get_aval(a).shape
         if axis is None:
-            return ravel(a), tuple(range(rank))
+            return ravel(a), tuple(range(len(shape)))
         if isinstance(axis, tuple):
-            raise NotImplementedError(f"{self.__name__}.{method}: axis must be one axis or None, got {axis}")
-        axis = canonical_axis(axis, rank, f"{self.__name__}.{method}")
+            axes = canonical_axes(axis, len(shape), f"{self.__name__}.{method}")
+            rest = [size for i, size in enumerate(shape) if i not in axes]
+            count = math.prod(shape[i] for i in axes)
+            return reshaped(moveaxis(a, axes, range(len(axes))), (count, *rest)), axes
+        axis = canonical_axis(axis, len(shape), f"{self.__name__}.{method}")
         return moveaxis(a, axis, 0), (axis,)
 
     def _begins_nowhere(self, dtype: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from primax.extend import backend, core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
@@ -57,9 +59,11 @@ def stop_gradient(x: Any) -> Any:
     return tree.tree_map(_stop, x)
 
 
-def _stop(x: Any) -> Array:
+def _stop(x: Any) -> Any:
     aval = get_aval(x)
-    return stop_gradient_p.bind(x) if dtypes.tangent_dtype(aval.dtype) != dtypes.float0 else x
+    if dtypes.tangent_dtype(aval.dtype) != dtypes.float0:
+        return stop_gradient_p.bind(x)
+    return x.astype(aval.dtype, copy=False) if isinstance(x, np.ndarray | np.generic) else x
 
 
 def _stop_gradient_impl(x: Any) -> Array:

@@ -36,6 +36,9 @@ def test_segments_have_the_values_of_jax(jax, name):
 
 def test_segments_keep_64_bits():
     with px.enable_x64(True):
+        largest = np.iinfo(np.uint64).max
+        found = px.ops.segment_min(np.array([1, 3], np.uint64), np.array([0, 2]))
+        np.testing.assert_array_equal(found, np.array([1, largest, 3], np.uint64))
         assert ops.segment_max(DATA, IDS, 4).tolist() == [1.0, -np.inf, 5.0, -np.inf]
         assert ops.segment_min(DATA.astype(int), IDS, 4).tolist() == [1, 2**63 - 1, 2, 2**63 - 1]
         assert ops.segment_sum(DATA, IDS, 4).dtype == np.float64

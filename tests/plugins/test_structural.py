@@ -346,6 +346,7 @@ def test_stop_gradient_is_a_constant_to_every_derivative() -> None:
     x = S.full((2,), 3.0)
     assert S.stop_gradient(x) is x
     assert type(S.stop_gradient(np.float32(1))) is px.Array
+    assert S.stop_gradient(np.array(1, np.int64)).dtype == px.dtypes.canonicalize_dtype(np.int64)
     assert S.stop_gradient(1.0).weak_type
     assert equations(S.stop_gradient, 1.0) == ["stop_gradient"]
     assert equations(S.stop_gradient, 1) == []

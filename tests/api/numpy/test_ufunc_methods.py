@@ -82,6 +82,21 @@ def test_derivatives_pass_through_methods_of_ufuncs() -> None:
     np.testing.assert_allclose(gradient, [2.0, -4.0, -6.0])
 
 
+def test_several_axes_are_reduced_as_in_numpy() -> None:
+    x = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    for axis in ((), (0,), (2, 0), (1, -1), (0, 1, 2)):
+        for keepdims in (False, True):
+            for name in ("bitwise_xor", "logical_xor"):
+                out = getattr(pnp, name).reduce(x, axis, keepdims=keepdims)
+                np.testing.assert_array_equal(out, getattr(np, name).reduce(x, axis, keepdims=keepdims))
+    where = x % 3 == 0
+    out = pnp.bitwise_xor.reduce(x, (0, 2), where=where)
+    np.testing.assert_array_equal(out, np.bitwise_xor.reduce(x, (0, 2), where=where))
+    assert pnp.bitwise_or.reduce(np.zeros((2, 0), np.int32), (0, 1)) == 0
+    refuses(ValueError, "subtract.reduce: axis must be one axis", pnp.subtract.reduce, X, (0, 1))
+    refuses(TypeError, "accumulate: axis must be an integer", pnp.bitwise_or.accumulate, x, (0, 1))
+
+
 def test_what_ufuncs_cannot_do_is_said() -> None:
     refuses(NotImplementedError, "add.at: inplace must be False", pnp.add.at, X, 0, 1.0)
     refuses(NotImplementedError, "add.reduce: out must be None", pnp.add.reduce, X, out=X)

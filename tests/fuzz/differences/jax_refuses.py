@@ -165,6 +165,13 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message=r"(iota|sub) does not accept dtype bool",
     ),
     Meant(
+        r"scipy\.linalg\.sqrtm",
+        "jax raises",
+        "Stacks of matrices have stacks of roots, as in SciPy.",
+        text=r"\[\[\[|zeros\(\(\d+, \d+, ",
+        message=r"diag input must be 1d or 2d",
+    ),
+    Meant(
         r"numpy\.polyadd",
         "jax raises",
         "Booleans are added, as in NumPy.",

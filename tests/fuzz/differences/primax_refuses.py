@@ -221,4 +221,16 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         "Counts are real numbers; jax converts them to booleans and complex numbers, too.",
         message=r"dtype must be a float dtype, got (bool|complex)",
     ),
+    Meant(
+        r"ffi\.ffi_call",
+        "primax raises",
+        "Types of results are looked at when the call is made; jax looks at them when it is used.",
+        message=r"result_shape_dtypes must",
+    ),
+    Meant(
+        r"experimental\.custom_partitioning\.SdyShardingRule",
+        "primax raises",
+        "Mappings are looked at when the rule is made; jax looks at them when it is used.",
+        message=r"mappings must be a sequence",
+    ),
 )

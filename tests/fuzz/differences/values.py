@@ -69,6 +69,23 @@ VALUES: tuple[Meant, ...] = (
         text=r"complex",
     ),
     Meant(
+        r"print_environment_info",
+        "value",
+        "It tells the versions of primax, as jax tells its own.",
+    ),
+    Meant(
+        r"numpy\.(nan)?(quantile|percentile)",
+        "shape",
+        "A number has no axes that could stay, as in NumPy; jax makes it a vector before.",
+        text=r"axis=\(\)",
+    ),
+    Meant(
+        r"scipy\.cluster\.vq\.vq",
+        "value",
+        "Floats of 8 bits round several distances to one, and rounding tells which is the least.",
+        text=r"float8",
+    ),
+    Meant(
         r"lax\.exp2",
         "nan",
         "At a real part of minus infinity the power is 0, as it is for exp.",
