@@ -165,6 +165,12 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message=r"(iota|sub) does not accept dtype bool",
     ),
     Meant(
+        r"Array\.argsort",
+        "jax raises",
+        "The method takes the arguments of the function.",
+        message=r"unexpected keyword argument 'dtype'",
+    ),
+    Meant(
         r"scipy\.linalg\.sqrtm",
         "jax raises",
         "Stacks of matrices have stacks of roots, as in SciPy.",

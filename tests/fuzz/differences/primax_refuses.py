@@ -222,6 +222,12 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"dtype must be a float dtype, got (bool|complex)",
     ),
     Meant(
+        r"Array\.addressable_data",
+        "primax raises",
+        "Parts that the array does not have are refused; jax returns an array on one device for every index.",
+        message=r"index must be",
+    ),
+    Meant(
         r"ffi\.ffi_call",
         "primax raises",
         "Types of results are looked at when the call is made; jax looks at them when it is used.",
