@@ -143,8 +143,11 @@ def _of_factors(primitive: Any, factors: Factors, avals: Sequence[Any], opened: 
                     "another; change one with primax.reshard"
                 )
             holders[factor] = holders.get(factor, 0) + 1
-    for factor, names in found.items():
+    for factor, names in list(found.items()):
         mark = factors.mark(factor)
+        if mark == WHOLE and factors.sizes[factor] == 1:
+            del found[factor]  # the axes are of size 1, so the operand is whole anyway
+            continue
         if mark == WHOLE:
             raise ShardingTypeError(
                 f"{primitive}: the dimension {factors.names[factor]!r} of size {factors.sizes[factor]} must not be "

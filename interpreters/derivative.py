@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
 from typing import Any
 
 from primax.core import dtypes, tree
@@ -303,7 +302,10 @@ def _spread(saveable: Any, node: Any, path: str) -> Iterator[bool]:
         raise TypeError(f"vjp: saveable_args{path} must be a bool or a tuple of such, got {saveable!r}")
     if node.node_data() is None:
         raise ValueError(f"vjp: saveable_args{path} must be a bool, which stands for one array, got {saveable!r}")
-    entries = sorted(saveable.items(), key=itemgetter(0)) if isinstance(saveable, dict) else list(enumerate(saveable))
+    try:
+        entries = sorted(saveable.items()) if isinstance(saveable, dict) else list(enumerate(saveable))
+    except TypeError:
+        raise TypeError(f"vjp: saveable_args{path} must have keys of one type, got {saveable!r}") from None
     children = node.children()
     if len(entries) != len(children):
         raise ValueError(

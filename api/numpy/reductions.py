@@ -319,7 +319,7 @@ def minmax(
       where: a boolean array that broadcasts with `a`; elements where it is false are ignored.
 
     Raises:
-      ValueError: there are no elements and `initial` is None.
+      ValueError: there are no elements and `initial` is None, or it is a tuple of another length.
 
     >>> import primax as px
     >>> px.numpy.minmax(px.numpy.array([3, 1, 2]))
@@ -328,6 +328,8 @@ def minmax(
     if out is not None:
         refuse_out("minmax")
     aval_of("minmax", a, "a")
+    if isinstance(initial, tuple) and len(initial) != 2:
+        raise ValueError(f"minmax: initial must be a number or two numbers, got {initial!r}")
     low, high = initial if isinstance(initial, tuple) else (initial, initial)
     return min(a, axis, None, keepdims, low, where), max(a, axis, None, keepdims, high, where)
 

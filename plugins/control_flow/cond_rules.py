@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import get_aval
+from primax.extend.core import dtypes, get_aval
 from primax.extend.held_programs import (
     SplitEquation,
     all_lifted,
@@ -27,8 +27,9 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.extend.rule_types import Table
 from primax.plugins.calls import run_program
+from primax.plugins.comparison import eq
 from primax.plugins.control_flow.elements import one_by_one
-from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n
+from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n, stop_gradient
 
 __all__ = ["RULES", "cond_p"]
 
@@ -92,13 +93,36 @@ def _batch_of_choices(
     axis: batching.AxisData, index: Any, operands: Any, dims: Any, branches: Programs
 ) -> tuple[Any, Any]:
     """Every branch for the whole batch; the result of each element is selected by its index."""
+    operands, dims = list(operands), list(dims)
+    differentiable = [k for k, x in enumerate(operands) if _has_derivative(x)]
+    for k in differentiable:
+        operands[k] = batching.stacked(axis, operands[k], dims[k], 0)
+        dims[k] = 0
     results = []
-    for branch in branches:
+    for i, branch in enumerate(branches):
         program, _ = batching.batch_jaxpr(branch, axis, dims, True)
-        results.append(core.eval_jaxpr(program.jaxpr, program.consts, *operands))
+        inputs = list(operands)
+        if differentiable:
+            taken = eq(index, get_aval(index).dtype.type(i))
+            for k in differentiable:
+                inputs[k] = _constant_unless(taken, operands[k])
+        results.append(core.eval_jaxpr(program.jaxpr, program.consts, *inputs))
     which = index if len(branches) > 2 else convert_element_type(index, np.bool_)
     outs = [select_n(broadcast_in_dim(which, get_aval(xs[0]).shape, (0,)), *xs) for xs in zip(*results, strict=True)]
     return outs, [0] * len(outs)
+
+
+def _has_derivative(x: Any) -> bool:
+    """Whether a transformation around the program may differentiate with respect to a value."""
+    return isinstance(x, core.Tracer) and dtypes.tangent_dtype(get_aval(x).dtype) != dtypes.float0
+
+
+def _constant_unless(taken: Any, x: Any) -> Any:
+    """A value that has no derivative in the elements of a batch where a branch is not taken.
+
+    The derivative of the branch may be infinite or NaN there, and 0 times it would be NaN.
+    """
+    return select_n(broadcast_in_dim(taken, get_aval(x).shape, (0,)), stop_gradient(x), x)
 
 
 class Split(NamedTuple):

@@ -48,8 +48,11 @@ _OWN = re.compile(
     r"|is true or false"
     r"|PyTree may have cyclical|Comparator raised exception while sorting|Non-hashable static arguments"
 )
-# What a transformation around the call says of a result that is no array, such as text, which it shows.
-_AROUND = re.compile(r"the result must be an array or a number: a value of type \w+ is not a valid primax type")
+# What a transformation around the call says of a result that is no array, such as text, which it shows, or a token.
+_AROUND = re.compile(
+    r"the result must be an array or a number: a value of type \w+ is not a valid primax type"
+    r"|no active plugin supplies the array protocol for values of type token"
+)
 _RAW = re.compile(
     r"loc\(|module @|stablehlo\.|mhlo\.|INTERNAL|INVALID_ARGUMENT|RET_CHECK|UNIMPLEMENTED|Check failed"
     r"|incompatible (function|constructor) arguments|nanobind|jaxlib|std::"

@@ -88,6 +88,35 @@ def test_a_batched_predicate_becomes_a_select():
     assert "select_n" in names
 
 
+def test_infinite_derivatives_of_branches_that_are_not_taken_do_not_count():
+    def total(x, w):
+        return px.vmap(lambda x: lax.cond(x > 0, lambda x: pnp.sqrt(w * x), lambda x: 0.0 * x, x))(x).sum()
+
+    x, w = np.float32([-1, 0, 4]), np.float32(1)
+    for gradient in (px.grad(total, (0, 1)), px.jit(px.grad(total, (0, 1))), px.grad(px.jit(total), (0, 1))):
+        of_x, of_w = gradient(x, w)
+        np.testing.assert_allclose(of_x, [0, 0, 0.25])
+        np.testing.assert_allclose(of_w, 1.0)
+    _, tangent = px.jvp(total, (x, w), (np.ones_like(x), np.float32(0)))
+    np.testing.assert_allclose(tangent, 0.25)
+    np.testing.assert_allclose(px.hessian(total)(x, w)[2], [0, 0, -0.03125])
+
+
+def test_residuals_of_branches_that_are_not_taken_do_not_count():
+    def chosen(x):
+        return lax.switch((0 * x).astype("int32"), [lambda: 0.0, lambda: 1.0, lambda: 1.0 / (2.0 + x * x)])
+
+    def along(x, v):
+        return px.linearize(chosen, x)[1](v)
+
+    def twice(*xs):
+        return px.linearize(along, *xs[:2])[1](*xs[2:])
+
+    xs = [np.float32([k]) for k in range(1, 5)]
+    for pull_back in (px.vjp(px.vmap(twice), *xs)[1], px.linear_transpose(px.linearize(px.vmap(twice), *xs)[1], *xs)):
+        np.testing.assert_array_equal(np.ravel(pull_back(np.ones(1, np.float32))), 0)
+
+
 def test_an_unbatched_output_stays_unbatched():
     f = px.vmap(lambda x: lax.cond(True, lambda a: (a, 1.0), lambda a: (a, 2.0), x), out_axes=(0, None))
     assert float(f(np.float32([1, 2]))[1]) == 1.0
