@@ -12,10 +12,20 @@ from primax.extend.api_util import sequence
 from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy.creation import asarray
+from primax.numpy.mapping import vectorize
 from primax.numpy.predicates import isnan, signbit
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import aval_of, broadcast, convert, operands, promote, refuse_options, strong
-from primax.numpy.selection import choose, select
+from primax.numpy.promotion import (
+    aval_of,
+    broadcast,
+    broadcast_to_shape,
+    convert,
+    operands,
+    promote,
+    refuse_options,
+    strong,
+)
+from primax.numpy.selection import choose, where
 from primax.numpy.ufuncs import (
     absolute,
     document,
@@ -24,6 +34,7 @@ from primax.numpy.ufuncs import (
 )
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, special, structural
 from primax.plugins.calls import jit
+from primax.plugins.control_flow import switch
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.trigonometry import sin_p
 
@@ -381,7 +392,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Ar
     Args:
       x: an array or a number.
       condlist: a list of boolean arrays of the shape of x, or of bools; or an array whose rows are the conditions.
-      funclist: for each condition a function of x, or a number; one more entry is the default, which is otherwise 0.
+      funclist: for each condition a number, or a function of one element of x; one more entry is the default, which is
+        otherwise 0.
       args: further positional arguments of the functions.
       kw: further keyword arguments of the functions.
 
@@ -398,8 +410,17 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Ar
             f"piecewise: funclist must have {len(conditions)} or {len(conditions) + 1} entries, as condlist has "
             f"{len(conditions)}, got {len(functions)}; put one condition in a list"
         )
-    dtype = aval_of("piecewise", x).dtype
-    values = [f(x, *args, **kw) if callable(f) else f for f in functions]
-    values = [structural.convert_element_type(value, dtype) for value in values]
-    default = values.pop() if len(values) > len(conditions) else dtype.type(0)
-    return select(conditions[::-1], values[::-1], default)
+    aval = aval_of("piecewise", x)
+    case = np.int32(0)
+    for i, condition in enumerate(conditions, 1):
+        case = where(condition, np.int32(i), case)
+
+    def branch(f: Any) -> Function:
+        def value(x: Any) -> Array:
+            return structural.convert_element_type(f(x, *args, **kw) if callable(f) else f, aval.dtype)
+
+        return value
+
+    default = functions.pop() if len(functions) > len(conditions) else 0
+    branches = [branch(f) for f in (default, *functions)]
+    return vectorize(lambda case, x: switch(case, branches, x))(broadcast_to_shape(case, aval.shape), x)

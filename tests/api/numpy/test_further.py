@@ -248,6 +248,22 @@ def test_of_several_conditions_that_hold_the_last_counts_as_in_numpy() -> None:
         np.testing.assert_array_equal(pnp.piecewise(x, conditions, functions), np.piecewise(x, conditions, functions))
 
 
+def test_functions_of_piecewise_get_single_elements_and_do_not_disturb_each_other() -> None:
+    x = np.float32([[-1, 0], [1, 4]])
+    shapes = []
+
+    def root(x):
+        shapes.append(x.shape)
+        return pnp.sqrt(x)
+
+    def total(x):
+        return pnp.piecewise(x, [x > 0], [root, lambda x: -x]).sum()
+
+    np.testing.assert_allclose(px.grad(total)(x), [[-1, -1], [0.5, 0.25]])
+    assert set(shapes) == {()}
+    assert pnp.piecewise(x[:0], [x[:0] > 0], [root]).shape == (0, 2)
+
+
 def test_rows_of_an_array_are_the_conditions_of_piecewise() -> None:
     x = np.arange(-4, 5)
     rows = np.stack([x < 0, x > 2])
