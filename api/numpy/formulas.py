@@ -411,7 +411,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Ar
             f"{len(conditions)}, got {len(functions)}; put one condition in a list"
         )
     aval = aval_of("piecewise", x)
-    case = np.int32(0)
+    case: Any = np.int32(0)
     for i, condition in enumerate(conditions, 1):
         case = where(condition, np.int32(i), case)
 
