@@ -123,7 +123,7 @@ def svd(
 
 
 def _abstract_eval(
-    x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any, algorithm: Any
+    x: ShapedArray, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any, algorithm: Any = None
 ) -> list[ShapedArray]:
     require_matrix("svd", x, "x")
     *batch, m, n = x.shape
@@ -269,7 +269,7 @@ def _lowering(
     full_matrices: bool,
     compute_uv: bool,
     subset_by_index: Any,
-    algorithm: Any,
+    algorithm: Any = None,
 ) -> list[Any]:
     routines = _ROUTINES_OF_GPUS if on_gpu(ctx) else _ROUTINES
     if not among(algorithm, tuple(routines)):

@@ -116,7 +116,7 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
 
 
 def _eigh_abstract_eval(
-    x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any
+    x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any = None
 ) -> list[ShapedArray]:
     require_square("eigh", x, "x")
     n = x.shape[-1]
@@ -156,7 +156,7 @@ def _eigh_jvp(primals: Any, tangents: Any, *, subset_by_index: Any, **params: An
 
 
 def _eigh_lowering(
-    ctx: mlir.LoweringRuleContext, x: Any, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any
+    ctx: mlir.LoweringRuleContext, x: Any, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any = None
 ) -> list[Any]:
     ways = _WAYS_OF_GPUS if on_gpu(ctx) else _WAYS
     if not among(algorithm, tuple(ways)):
