@@ -156,7 +156,13 @@ def _eigh_jvp(primals: Any, tangents: Any, *, subset_by_index: Any, **params: An
 
 
 def _eigh_lowering(
-    ctx: mlir.LoweringRuleContext, x: Any, *, lower: bool, sort_eigenvalues: bool, subset_by_index: Any, algorithm: Any = None
+    ctx: mlir.LoweringRuleContext,
+    x: Any,
+    *,
+    lower: bool,
+    sort_eigenvalues: bool,
+    subset_by_index: Any,
+    algorithm: Any = None,
 ) -> list[Any]:
     ways = _WAYS_OF_GPUS if on_gpu(ctx) else _WAYS
     if not among(algorithm, tuple(ways)):
