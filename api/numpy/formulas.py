@@ -236,8 +236,35 @@ def i0(x: Any) -> Array:
     """
     (x,) = promote("i0", x, to=to_inexact)
     require_real("i0", x)
-    x = arithmetic.abs_p.bind(x)
-    return arithmetic.mul_p.bind(exponential.exp_p.bind(x), special.bessel_i0e(x))
+    return bessel_i0(x)
+
+
+@custom_jvp
+def bessel_i0(x: Any) -> Array:
+    """`i0` of a floating array. Its derivative is `i1`, at 0 too, where that of the absolute value is 1 or -1."""
+    return arithmetic.mul_p.bind(exponential.exp_p.bind(arithmetic.abs_p.bind(x)), special.bessel_i0e(x))
+
+
+@bessel_i0.defjvp
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    return bessel_i0(x), arithmetic.mul_p.bind(t, bessel_i1(x))
+
+
+@custom_jvp
+def bessel_i1(x: Any) -> Array:
+    """The modified Bessel function of order 1 of a floating array. Its derivative is `i0(x) - i1(x) / x`, 1/2 at 0."""
+    return arithmetic.mul_p.bind(exponential.exp_p.bind(arithmetic.abs_p.bind(x)), special.bessel_i1e(x))
+
+
+@bessel_i1.defjvp
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    out = bessel_i1(x)
+    at_zero = comparison.eq_p.bind(x, like(x, 0))
+    ratio = arithmetic.div_p.bind(out, choose(at_zero, like(x, 1), x))
+    slope = choose(at_zero, like(x, 0.5), arithmetic.sub_p.bind(bessel_i0(x), ratio))
+    return out, arithmetic.mul_p.bind(t, slope)
 
 
 @one_program("")

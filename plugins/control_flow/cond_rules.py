@@ -93,23 +93,35 @@ def _batch_of_choices(
     axis: batching.AxisData, index: Any, operands: Any, dims: Any, branches: Programs
 ) -> tuple[Any, Any]:
     """Every branch for the whole batch; the result of each element is selected by its index."""
-    operands, dims = list(operands), list(dims)
-    differentiable = [k for k, x in enumerate(operands) if _has_derivative(x)]
-    for k in differentiable:
-        operands[k] = batching.stacked(axis, operands[k], dims[k], 0)
-        dims[k] = 0
+    masked = [k for k, x in enumerate(operands) if _has_derivative(x)]
+    stacked = list(operands)
+    for k in masked:
+        stacked[k] = batching.stacked(axis, operands[k], dims[k], 0)
     results = []
     for i, branch in enumerate(branches):
-        program, _ = batching.batch_jaxpr(branch, axis, dims, True)
+        program, where = _batched(branch, axis, dims, masked)
         inputs = list(operands)
-        if differentiable:
+        if where:
             taken = eq(index, get_aval(index).dtype.type(i))
-            for k in differentiable:
-                inputs[k] = _constant_unless(taken, operands[k])
+            for k in where:
+                inputs[k] = _constant_unless(taken, stacked[k])
         results.append(core.eval_jaxpr(program.jaxpr, program.consts, *inputs))
     which = index if len(branches) > 2 else convert_element_type(index, np.bool_)
     outs = [select_n(broadcast_in_dim(which, get_aval(xs[0]).shape, (0,)), *xs) for xs in zip(*results, strict=True)]
     return outs, [0] * len(outs)
+
+
+def _batched(
+    branch: core.ClosedJaxpr, axis: batching.AxisData, dims: Any, masked: list[int]
+) -> tuple[core.ClosedJaxpr, list[int]]:
+    """A branch for the whole batch, and its operands to mask, which are batched at 0."""
+    try:
+        of_masked = [0 if k in masked else d for k, d in enumerate(dims)]
+        return batching.batch_jaxpr(branch, axis, of_masked, True)[0], masked
+    except core.UnexpectedTracerError:  # a function with a batching rule of its own closes over an unbatched operand
+        where = [k for k in masked if dims[k] is not None]
+        of_masked = [0 if k in where else d for k, d in enumerate(dims)]
+        return batching.batch_jaxpr(branch, axis, of_masked, True)[0], where
 
 
 def _has_derivative(x: Any) -> bool:

@@ -89,7 +89,7 @@ def test_derivatives_take_few_equations():
         "log1p": ["log1p", "add", "div"],
         "logistic": ["logistic", "sub", "mul", "mul"],
         "rsqrt": ["rsqrt", "div", "mul", "mul"],
-        "cbrt": ["cbrt", "mul", "div", "mul"],
+        "cbrt": ["cbrt", "div", "div", "mul"],
     }
     for name, names in expected.items():
         assert equations(lambda x, name=name: px.jvp(getattr(px.lax, name), (x,), (x,)), x) == names
@@ -132,3 +132,9 @@ def test_bad_accuracies_are_named():
         px.lax.Tolerance()
     with pytest.raises(ValueError, match="Tolerance: atol, rtol and ulps must not be negative, nor all 0"):
         px.lax.Tolerance(atol=-1.0)
+
+
+def test_the_second_derivative_of_cbrt_is_infinite_at_zero_and_vanishes_at_infinity():
+    second = px.vmap(px.grad(px.grad(px.lax.cbrt)))
+    found = second(np.float32([0, 8, np.inf]))
+    np.testing.assert_allclose(found, [-np.inf, -1 / 144, 0], rtol=1e-5)

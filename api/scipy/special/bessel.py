@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend.core import Array
+from primax.numpy.formulas import bessel_i0, bessel_i1
 from primax.numpy.programs import one_program
-from primax.numpy.ufuncs import absolute, exp
 from primax.plugins.special import bessel_i0e_p, bessel_i1e_p
 from primax.scipy.special.operands import bound, real
 
@@ -24,7 +24,7 @@ def i0(x: Any) -> Array:
       x: real arrays or numbers.
     """
     (x,) = real("i0", x)
-    return exp(absolute(x)) * bessel_i0e_p.bind(x)
+    return bessel_i0(x)
 
 
 @one_program("")
@@ -35,4 +35,4 @@ def i1(x: Any) -> Array:
       x: real arrays or numbers.
     """
     (x,) = real("i1", x)
-    return exp(absolute(x)) * bessel_i1e_p.bind(x)
+    return bessel_i1(x)

@@ -148,3 +148,11 @@ def test_the_type_of_results_for_numbers_is_that_of_jax(name):
     args = (0.5,) if name in UNARY else (0.5, 0.5)
     got, want = getattr(special, name)(*args), getattr(jax.scipy.special, name)(*args)
     assert (got.dtype, got.weak_type) == (want.dtype, want.weak_type)
+
+
+def test_modified_bessel_functions_have_derivatives_at_zero() -> None:
+    orders = {special.i0: (1, 0, 1 / 2, 0), px.numpy.i0: (1, 0, 1 / 2, 0), special.i1: (0, 1 / 2, 0)}
+    for function, values in orders.items():
+        for value in values:
+            np.testing.assert_allclose(function(0.0), value, atol=1e-6)
+            function = px.grad(function)
