@@ -15,6 +15,7 @@ from primax.core._jaxlib import Sharding
 from primax.core.arguments import check_function, numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
 from primax.core.division import Division, division_in, explicit_part, shardings, shown_names, whole
+from primax.core.layout import Space
 from primax.core.withheld import Withheld
 
 __all__ = [
@@ -108,7 +109,10 @@ class ShapedArray(AbstractValue):
         vma: frozenset[str] = _NO_AXES,
         division: Division | None = None,
         sharding: Any = None,
+        memory_space: Space = Space.Device,
     ) -> ShapedArray:
+        if memory_space is not Space.Device:
+            raise ValueError(f"ShapedArray: memory_space must be Space.Device, got {memory_space!r}")
         try:
             shape = tuple(shape)
         except TypeError:
@@ -140,6 +144,11 @@ class ShapedArray(AbstractValue):
         return shardings.of(whole(len(self.shape)) if self.division is None else self.division)
 
     @property
+    def memory_space(self) -> Space:
+        """The memory that holds the values: that of the device."""
+        return Space.Device
+
+    @property
     def manual_axis_type(self) -> ManualAxisType:
         """The properties of the type along the mesh axes of a per-device program."""
         division = self.division
@@ -150,6 +159,7 @@ class ShapedArray(AbstractValue):
     def update(self, **changes: Any) -> ShapedArray:
         """A copy with some of `shape`, `dtype`, `weak_type`, `vma` and `division` replaced; a new shape is whole."""
         fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "vma": self.vma}
+        fields["memory_space"] = self.memory_space
         fields["division"] = self.division if changes.get("shape", self.shape) == self.shape else None
         unknown = changes.keys() - fields.keys()
         if unknown:

@@ -333,6 +333,15 @@ def test_types_are_made_from_the_sharding_of_another() -> None:
         division.update(rank=3)
 
 
+def test_the_values_of_types_are_in_device_memory() -> None:
+    aval = ShapedArray((2,), np.float32)
+    assert aval.memory_space is px.memory.Space.Device
+    assert aval is aval.update(memory_space=aval.memory_space)
+    assert aval is ShapedArray((2,), np.float32, memory_space=aval.memory_space)
+    with pytest.raises(ValueError, match=r"ShapedArray: memory_space must be Space\.Device, got <Space\.Host"):
+        ShapedArray((2,), np.float32, memory_space=px.memory.Space.Host)
+
+
 def test_types_are_told_with_short_and_with_whole_names_of_dtypes():
     aval = ShapedArray((2, 3), np.float32)
     assert (aval.str_short(), aval.str_short(False), str(aval)) == ("f32[2,3]", "float32[2,3]", "float32[2,3]")

@@ -118,7 +118,7 @@ class JaxConfig:
         return getattr(_options, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("_"):
+        if name.startswith("_") or callable(getattr(JaxConfig, name, None)):  # packages replace methods
             object.__setattr__(self, name, value)
         else:
             self.update(name, value)
@@ -139,7 +139,7 @@ class JaxConfig:
         """The value of an option in the current thread."""
         return getattr(self, name)
 
-    def update(self, name: str, value: Any) -> None:
+    def update(self, name: str, val: Any) -> None:
         """Set an option for the process.
 
         Raises:
@@ -147,13 +147,13 @@ class JaxConfig:
         """
         short = _short(name)
         if short in _FREE:
-            self._set[short] = value
+            self._set[short] = val
         elif short not in _FIXED:
-            _options.update(name, value)
-        elif getattr(value, "value", value) != _FIXED[short]:
+            _options.update(name, val)
+        elif getattr(val, "value", val) != _FIXED[short]:
             record(f"jax.config.jax_{short}")
             rule = f"{name} must be {_FIXED[short]!r}, JAX's default, which primax works by"
-            raise AbsentNameError(f"config.update: {rule}, got {value!r}", name=name, obj=self)
+            raise AbsentNameError(f"config.update: {rule}, got {val!r}", name=name, obj=self)
 
     def config_with_absl(self) -> None:
         """Let absl, if the program uses it, accept flags such as `--jax_enable_x64`."""

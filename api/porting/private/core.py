@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primax.core.extended import physical_aval
 from primax.extend import core
+from primax.extend.arguments import integers
 from primax.extend.core.primitives import call_p, closed_call_p
 
 __all__ = [
+    "DimSize",
+    "ParamDict",
+    "Shape",
     "Trace",
+    "Value",
     "call_p",
+    "canonicalize_shape",
     "closed_call_p",
     "cur_qdd",
+    "definitely_equal_shape",
     "full_lower",
     "is_concrete",
     "is_constant_dim",
+    "is_symbolic_dim",
     "partial",
     "physical_aval",
     "safe_map",
     "safe_zip",
     "trace_ctx",
     "trace_state_clean",
+    "unsafe_get_axis_names_DO_NOT_USE",
 ]
 
 partial = functools.partial
+
+DimSize = int
+Shape = Sequence[int]
+ParamDict = dict[str, Any]
+Value = Any
 
 
 class _AnyTrace(type):
@@ -81,6 +96,30 @@ trace_ctx = _TraceContext()
 def is_constant_dim(d: Any) -> bool:
     """Whether the size of an axis is a number; all sizes are numbers here."""
     return isinstance(d, int | np.integer)
+
+
+def is_symbolic_dim(d: Any) -> bool:
+    """Whether the size of an axis is an expression; no size is one here."""
+    return False
+
+
+def canonicalize_shape(shape: Any, context: str = "") -> tuple[int, ...]:
+    """The sizes of axes as a tuple of integers of Python.
+
+    Raises:
+      TypeError: the shape is no sequence of integers; the message ends with `context`.
+    """
+    return integers(shape, "canonicalize_shape", f"shape {context}".strip())
+
+
+def definitely_equal_shape(s1: Shape, s2: Shape) -> bool:
+    """Whether two shapes are equal."""
+    return tuple(s1) == tuple(s2)
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
+    """The names of the axes that are being mapped over."""
+    return list(core.thread.axes)
 
 
 def is_concrete(x: Any) -> bool:

@@ -12,7 +12,9 @@ from primax.core import tree
 from primax.core.tree_registry import child_names
 from primax.extend.api_util import flatten_axes
 
-__all__ = ["flatten_axes", "prefix_errors"]
+__all__ = ["Leaf", "flatten_axes", "prefix_errors"]
+
+Leaf = Any
 
 _CONTAINERS = (tuple, list, dict, type(None), OrderedDict, defaultdict)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from primax.porting.private.core import safe_map, safe_zip
 
 __all__ = [
+    "canonicalize_axis",
     "concatenate",
     "curry",
     "foreach",
@@ -30,6 +32,18 @@ __all__ = [
 
 prod = math.prod
 wraps = functools.wraps
+
+
+def canonicalize_axis(axis: Any, num_dims: int) -> int:
+    """The place of an axis, counted from the first one.
+
+    Raises:
+      ValueError: there is no such axis.
+    """
+    place = operator.index(axis)
+    if not -num_dims <= place < num_dims:
+        raise ValueError(f"canonicalize_axis: axis must be from {-num_dims} to {num_dims - 1}, got {place}")
+    return place % num_dims
 
 
 def concatenate(lists: Iterable[Iterable[Any]]) -> list[Any]:

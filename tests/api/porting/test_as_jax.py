@@ -205,6 +205,14 @@ assert config.jax_traceback_filtering == "auto" and config.jax_enable_compilatio
 config.update("jax_traceback_filtering", "off")
 assert config.jax_traceback_filtering == config.read("jax_traceback_filtering") == "off"
 config.update("jax_cpu_collectives_implementation", "gloo")
+config.update(name="jax_cpu_collectives_implementation", val="gloo")
+# Packages replace methods.
+def update(name, value, update=config.update):
+    update(name, value if name != "jax_removed" else None)
+config.update = update
+config.update("jax_traceback_filtering", "off")
+del config.update
+assert config.update.__self__ is config
 config.update("jax_dump_ir_modes", "jaxpr")
 assert config.jax_dump_ir_modes == "jaxpr" and config.jax_remat3 is False
 # The levels of effort of the compiler are numbers.
@@ -691,3 +699,96 @@ def test_private_helpers_of_arrays_and_lowerings_are_there(tmp_path: Path) -> No
     """As PySCFAD, quaxed, unxt and LAB import them."""
     (tmp_path / "program.py").write_text(HELPERS)
     run("program.py", folder=tmp_path)
+
+
+INNER_NAMES = """
+import primax.as_jax
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax._src import custom_api_util, dispatch
+from jax._src.ad_util import Zero, a2tz, p2cz, p2tz
+from jax._src.array import ArrayImpl
+from jax._src.core import canonicalize_shape, definitely_equal_shape
+from jax._src.debugging import debug_callback_p, debug_effect, ordered_debug_effect
+from jax._src.interpreters import partial_eval
+from jax._src.nn.initializers import _complex_truncated_normal, _complex_uniform, glorot_normal
+from jax._src.util import canonicalize_axis
+from jax.experimental.ode import api_util, ravel_first_arg
+from jax.flatten_util import ravel_pytree
+
+def message(kind, function, *args):
+    try:
+        function(*args)
+    except kind as error:
+        return str(error)
+    raise AssertionError(function)
+
+# Zeros of the types of tangents.
+assert isinstance(p2tz(2.0), Zero) and p2tz(jnp.ones(2)).aval.shape == (2,) == p2cz(jnp.ones(2)).aval.shape
+assert p2tz(3).aval.dtype == a2tz(jax.typeof(3)).aval.dtype == jax.dtypes.float0
+
+# Arrays that have a value, which packages give properties.
+assert isinstance(jnp.ones(2), ArrayImpl) and not isinstance(np.ones(2), ArrayImpl)
+kinds = []
+jax.jit(lambda x: kinds.append((isinstance(x, ArrayImpl), isinstance(x, jax.Array))))(1.0)
+assert kinds == [(False, True)]
+ArrayImpl.half = property(lambda self: self / 2)
+assert jnp.ones(2).half.tolist() == [0.5, 0.5] and ArrayImpl.half is jax.Array.half
+del ArrayImpl.half
+plain = ArrayImpl.__repr__
+ArrayImpl.__repr__ = lambda self: f"an array: {plain(self)}"
+assert repr(jnp.ones(2)) == "an array: Array([1., 1.], dtype=float32)"
+ArrayImpl.__repr__ = plain
+assert not hasattr(jax.Array, "half") and not hasattr(ArrayImpl, "half")
+
+# Shapes, and axes with names.
+assert canonicalize_shape([np.int64(2), 3]) == (2, 3) and type(canonicalize_shape([np.int64(2)])[0]) is int
+assert "shape of x must be a sequence of integers" in message(TypeError, canonicalize_shape, 2.5, "of x")
+assert definitely_equal_shape((2, 3), [2, 3]) and not definitely_equal_shape((2,), (2, 3))
+assert canonicalize_axis(-1, 3) == 2 == canonicalize_axis(np.int32(2), 3)
+assert "from -3 to 2, got 3" in message(ValueError, canonicalize_axis, 3, 3)
+names = []
+jax.vmap(lambda x: names.append(jax.core.unsafe_get_axis_names_DO_NOT_USE()), axis_name="i")(jnp.ones(2))
+assert names == [["i"]] and jax.core.unsafe_get_axis_names_DO_NOT_USE() == []
+assert not jax.export.is_symbolic_dim(3)
+
+# Dead equations.
+(sine,) = jax.make_jaxpr(jnp.sin)(1.0).eqns
+(told,) = jax.make_jaxpr(lambda x: jax.debug.callback(print, x))(1.0).eqns
+assert partial_eval._default_dce_rule([False], sine) == ([False], None)
+assert partial_eval._default_dce_rule([True], sine) == ([True], sine)
+assert partial_eval._default_dce_rule([], told) == ([True], told)
+assert told.primitive is debug_callback_p and told.effects == {debug_effect} and ordered_debug_effect != debug_effect
+
+# Classes of functions with rules, and primitives that look at devices, are entered.
+@custom_api_util.register_custom_decorator_type
+class Ruled:
+    def __init__(self, fun):
+        self.fun = fun
+
+ruled = Ruled(jax.custom_jvp(jnp.sin))
+assert custom_api_util.forward_attr(ruled, "defjvp") == ruled.fun.defjvp
+assert "must begin with 'def'" in message(AttributeError, custom_api_util.forward_attr, ruled, "jvp")
+dispatch.prim_requires_devices_during_lowering.add(sine.primitive)
+
+# Complex numbers in disks.
+key = jax.random.key(0)
+z = _complex_truncated_normal(key, 2, (4000,), jnp.float32)
+w = _complex_uniform(key=key, shape=(4000,), dtype=jnp.complex64)
+assert z.dtype == w.dtype == jnp.complex64 and abs(z).max() <= 2 and abs(w).max() <= 2**0.5
+assert abs((abs(w) ** 2).mean() - 1) < 0.03 and abs((abs(z) ** 2).mean() - 0.953**2) < 0.03
+assert glorot_normal is jax.nn.initializers.glorot_normal
+
+# Functions of vectors for solvers.
+flat, unravel = ravel_pytree({"u": jnp.ones(2), "v": 3.0})
+double = ravel_first_arg(
+    lambda y, t: {"u": y["u"] * t, "v": y["v"] + t}, unravel, api_util.debug_info("odeint", print, (), {})
+)
+assert double(flat, 2.0).tolist() == [2.0, 2.0, 5.0]
+"""
+
+
+def test_inner_names_of_jax_that_packages_import_are_there() -> None:
+    """As e3x, jax-finufft, lovely-jax, bijx, jaxdecomp, tesseract-jax and kfac-jax import them."""
+    run("-c", INNER_NAMES)

@@ -32,14 +32,14 @@ interpreters.partial_eval.trace_to_jaxpr_nounits interpreters.ad.add_tangents
 
 # What equinox, jaxtyping, lineax, quax, chex, folx, numpyro, flax, jaxlie and tinygp use of private modules.
 PRIVATE = """
-array._reconstruct_array
-ad_util.stop_gradient_p ad_util.add_any_p checkify.Error checkify.Out core.trace_state_clean core.ShapedArray
-core.physical_aval core.full_lower dispatch.wait_for_tokens dtypes.TypePromotionError dtypes.to_complex_dtype
-dtypes.DType dtypes.extended dtypes.finfo dtypes.supports_inf flatten_util.ravel_pytree literals.TypedInt
-literals.TypedFloat literals.TypedComplex literals.TypedNdArray pjit.jit_p public_test_util.check_close random.split
-source_info_util.summarize traceback_util.api_boundary traceback_util.include_frame traceback_util.register_exclusion
-state.indexing.Slice traceback_util._exclude_paths tree_util._registry tree_util.prefix_errors
-tree_util.flatten_one_level xla_bridge._backends
+array._reconstruct_array ad_util.stop_gradient_p ad_util.add_any_p ad_util.p2tz array.ArrayImpl checkify.Error
+checkify.Out core.trace_state_clean core.ShapedArray core.physical_aval core.full_lower dispatch.wait_for_tokens
+nn.initializers._complex_uniform dtypes.TypePromotionError dtypes.to_complex_dtype dtypes.DType dtypes.extended
+dtypes.finfo dtypes.supports_inf flatten_util.ravel_pytree literals.TypedInt literals.TypedFloat literals.TypedComplex
+literals.TypedNdArray pjit.jit_p public_test_util.check_close random.split source_info_util.summarize
+traceback_util.api_boundary traceback_util.include_frame traceback_util.register_exclusion state.indexing.Slice
+traceback_util._exclude_paths tree_util._registry tree_util.prefix_errors tree_util.flatten_one_level
+xla_bridge._backends
 """.split()
 
 UNUSED = ("jax.extend.mlir.ir", "jax.extend.mlir.passmanager")  # jaxlib's

@@ -1,0 +1,18 @@
+"""The names that packages use of `jax._src.debugging`, beside those of `primax.debug`."""
+
+from __future__ import annotations
+
+from primax.plugins.callbacks import DebugEffect, OrderedDebugEffect, debug_callback, debug_callback_p, debug_print
+
+__all__ = [
+    "DebugEffect",
+    "OrderedDebugEffect",
+    "debug_callback",
+    "debug_callback_p",
+    "debug_effect",
+    "debug_print",
+    "ordered_debug_effect",
+]
+
+debug_effect = DebugEffect()
+ordered_debug_effect = OrderedDebugEffect()
