@@ -15,6 +15,7 @@ from primax.extend.programs import new_programs, programs_of, remember, stage, s
 from primax.extend.rule_types import Table
 from primax.extend.sharding import NamedSharding, PartitionSpec
 from primax.plugins.control_flow import run_compiled
+from primax.plugins.custom_derivatives import resolve
 from primax.plugins.sharding.notation import SdyShardingRule, parse_rule, rule_attribute
 
 __all__ = ["RULES", "custom_partitioning", "custom_partitioning_p"]
@@ -31,7 +32,8 @@ class custom_partitioning:
 
     Args:
       fun: a function of pytrees of arrays.
-      static_argnums: positions of arguments that are part of the program; hashable.
+      static_argnums: positions of arguments that are part of the program; hashable. An argument given by its name, or
+        by its default, has a position, too.
 
     Raises:
       TypeError: `fun` is not callable.
@@ -124,21 +126,28 @@ class custom_partitioning:
         name = name_of(self.fun)
         if self._told is None:
             raise TypeError(f"custom_partitioning: {name} must have a partition, by def_partition, before it is called")
-        static = {i % len(args) if args else i for i in self.static_argnums}
-        static_args = tuple(x for i, x in enumerate(args) if i in static)
+        args = resolve(self.fun, args, kwargs, f"custom_partitioning of {name}")
+        static = tuple(i + len(args) if i < 0 else i for i in self.static_argnums)
+        if not all(0 <= i < len(args) for i in static):
+            raise ValueError(
+                f"custom_partitioning of {name}: static_argnums must be positions of {len(args)} arguments, got "
+                f"{self.static_argnums}"
+            )
+        static_args = tuple(args[i] for i in static)
         dynamic = tuple(x for i, x in enumerate(args) if i not in static)
 
-        def call(positional: Any, named: Any) -> Any:
-            rest, fixed = iter(positional), iter(static_args)
-            return self.fun(*(next(fixed) if i in static else next(rest) for i in range(len(args))), **named)
+        def call(positional: Any, _: Any) -> Any:
+            rest, fixed = iter(positional), dict(zip(static, static_args, strict=True))
+            return self.fun(*(fixed[i] if i in fixed else next(rest) for i in range(len(args))))
 
-        leaves, in_tree = tree.flatten((dynamic, kwargs))
-        avals = avals_of(leaves, (dynamic, kwargs), f"custom_partitioning of {name}", call=True)
+        leaves, in_tree = tree.flatten((dynamic, {}))
+        avals = avals_of(leaves, (dynamic, {}), f"custom_partitioning of {name}", call=True)
         check_hashable(f"custom_partitioning of {name}", "static arguments", static_args)
-        key = ("custom_partitioning", in_tree, tuple(avals), static_args, self.static_argnums, surroundings())
+        variant = (static, static_args, len(args))
+        key = ("custom_partitioning", in_tree, tuple(avals), variant, surroundings())
 
         def make() -> Any:
-            return stage(self.fun, in_tree, avals, name, "custom_partitioning", call)
+            return stage(self.fun, in_tree, avals, name, "custom_partitioning", call, variant)
 
         program = remember(self._programs, key, make)
         consts = program.closed.consts
@@ -199,9 +208,9 @@ def _divided(
             ],
         )
 
-    args, kwargs = shapes(params["in_tree"], call.in_avals, operands)
+    args, _ = shapes(params["in_tree"], call.in_avals, operands)
     result = shapes(params["out_tree"], call.out_avals, results)
-    found = params["partition"](*params["static_args"], mesh, (*args, *kwargs.values()), result)
+    found = params["partition"](*params["static_args"], mesh, args, result)
     if not isinstance(found, tuple) or len(found) != 4:
         raise TypeError(
             f"custom_partitioning of {name}: partition must return (mesh, fun, result_shardings, arg_shardings), got "
@@ -210,7 +219,7 @@ def _divided(
     _, fun, result_shardings, arg_shardings = found
     given = tree.tree_unflatten(params["in_tree"], range(len(operands)))
     flat_ins = tree.flatten_axes(
-        f"custom_partitioning of {name}: arg_shardings", tree.flatten((*given[0], *given[1].values()))[1], arg_shardings
+        f"custom_partitioning of {name}: arg_shardings", tree.flatten(given[0])[1], arg_shardings
     )
     flat_outs = tree.flatten_axes(
         f"custom_partitioning of {name}: result_shardings", params["out_tree"], result_shardings
@@ -220,8 +229,8 @@ def _divided(
             raise TypeError(f"custom_partitioning of {name}: partition must return NamedShardings, got {sharding!r}")
 
     def run(*flat: Any) -> list[Any]:
-        positional, named = tree.unflatten(params["in_tree"], flat)
-        return list(tree.flatten(fun(*positional, **named))[0])
+        positional, _ = tree.unflatten(params["in_tree"], flat)
+        return list(tree.flatten(fun(*positional))[0])
 
     return run, list(flat_ins), list(flat_outs)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -99,6 +101,39 @@ def test_several_results_static_arguments_and_containers():
     for wrong in (0.5, slice(None), ("n",)):
         with pytest.raises(TypeError, match="custom_partitioning: static_argnums must be a sequence of integers, got "):
             custom_partitioning(lambda n, x: x, static_argnums=wrong)
+
+
+def test_each_value_of_a_static_argument_has_its_own_program():
+    f = custom_partitioning(lambda x, n, m: n * x + m, static_argnums=(1, 2))
+    f.def_partition(lambda *told: None)
+    for n, m in ((1, 0), (2, 0), (5, 1), (0, 5), (1, 0)):
+        np.testing.assert_array_equal(f(X, n, m), n * X + m)
+
+
+def test_arguments_given_by_name_or_by_default_have_positions():
+    told = []
+
+    @functools.partial(custom_partitioning, static_argnums=(2, 1))
+    def f(x, n, sign=-1, y=1.0):
+        return sign * n * x + y
+
+    def partition(sign, n, mesh, arg_shapes, result_shape):
+        told.append((sign, n, len(arg_shapes)))
+        shardings = tuple(each.sharding for each in arg_shapes)
+        return mesh, lambda x, y: sign * n * x + y, arg_shapes[0].sharding, shardings
+
+    f.def_partition(partition, sharding_rule="i j, -> i j")
+    out = px.jit(lambda x: f(n=3, x=x))(placed(X, "x"))
+    np.testing.assert_array_equal(out, 1 - 3 * X)
+    assert out.sharding.spec == P("x")
+    assert told == [(-1, 3, 2)]
+    np.testing.assert_array_equal(f(X, 2, y=X, sign=1), 3 * X)
+    with pytest.raises(TypeError, match="missing a required argument: 'n'"):
+        f(X)
+    g = custom_partitioning(lambda x: x, static_argnums=(-2,))
+    g.def_partition(partition)
+    with pytest.raises(ValueError, match="static_argnums must be positions of 1 arguments, got "):
+        g(X)
 
 
 def test_without_a_rule_operands_are_whole():
