@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _NO_AXES: frozenset[str] = frozenset()
+_DEVICE = Space.Device
 
 
 class AbstractValue:
@@ -109,9 +110,9 @@ class ShapedArray(AbstractValue):
         vma: frozenset[str] = _NO_AXES,
         division: Division | None = None,
         sharding: Any = None,
-        memory_space: Space = Space.Device,
+        memory_space: Space = _DEVICE,
     ) -> ShapedArray:
-        if memory_space is not Space.Device:
+        if memory_space is not _DEVICE:
             raise ValueError(f"ShapedArray: memory_space must be Space.Device, got {memory_space!r}")
         try:
             shape = tuple(shape)
@@ -146,7 +147,7 @@ class ShapedArray(AbstractValue):
     @property
     def memory_space(self) -> Space:
         """The memory that holds the values: that of the device."""
-        return Space.Device
+        return _DEVICE
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
