@@ -98,7 +98,7 @@ def is_constant_dim(d: Any) -> bool:
     return isinstance(d, int | np.integer)
 
 
-def is_symbolic_dim(d: Any) -> bool:
+def is_symbolic_dim(p: Any) -> bool:
     """Whether the size of an axis is an expression; no size is one here."""
     return False
 
