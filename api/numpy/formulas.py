@@ -239,10 +239,15 @@ def i0(x: Any) -> Array:
     return bessel_i0(x)
 
 
+def _grown(scaled: Any, x: Any) -> Array:
+    """A Bessel function from the values that were scaled by exp(-abs(x))."""
+    return arithmetic.mul_p.bind(exponential.exp_p.bind(arithmetic.abs_p.bind(x)), scaled)
+
+
 @custom_jvp
 def bessel_i0(x: Any) -> Array:
     """`i0` of a floating array. Its derivative is `i1`, at 0 too, where that of the absolute value is 1 or -1."""
-    return arithmetic.mul_p.bind(exponential.exp_p.bind(arithmetic.abs_p.bind(x)), special.bessel_i0e(x))
+    return _grown(special.bessel_i0e(x), x)
 
 
 @bessel_i0.defjvp
@@ -254,7 +259,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 @custom_jvp
 def bessel_i1(x: Any) -> Array:
     """The modified Bessel function of order 1 of a floating array. Its derivative is `i0(x) - i1(x) / x`, 1/2 at 0."""
-    return arithmetic.mul_p.bind(exponential.exp_p.bind(arithmetic.abs_p.bind(x)), special.bessel_i1e(x))
+    return _grown(special.bessel_i1e(x), x)
 
 
 @bessel_i1.defjvp

@@ -252,7 +252,8 @@ class ufunc(partial):  # type: ignore[type-arg]
         if self._accumulate is not None:
             return self._accumulate(a, axis=axis, dtype=dtype)
         if axis is not None:
-            axis = canonical_axis(axis, len(aval_of(f"{self.__name__}.accumulate", a, "a").shape), "accumulate")
+            name = f"{self.__name__}.accumulate"
+            axis = canonical_axis(axis, len(aval_of(name, a, "a").shape), name)
         rows, _ = self._rows("accumulate", a, axis)
         dtype = self._result_dtype(rows, dtype)
         rows = strong(cast(rows, dtype))

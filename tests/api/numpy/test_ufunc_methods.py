@@ -94,7 +94,7 @@ def test_several_axes_are_reduced_as_in_numpy() -> None:
     np.testing.assert_array_equal(out, np.bitwise_xor.reduce(x, (0, 2), where=where))
     assert pnp.bitwise_or.reduce(np.zeros((2, 0), np.int32), (0, 1)) == 0
     refuses(ValueError, "subtract.reduce: axis must be one axis", pnp.subtract.reduce, X, (0, 1))
-    refuses(TypeError, "accumulate: axis must be an integer", pnp.bitwise_or.accumulate, x, (0, 1))
+    refuses(TypeError, "bitwise_or.accumulate: axis must be an integer", pnp.bitwise_or.accumulate, x, (0, 1))
 
 
 def test_what_ufuncs_cannot_do_is_said() -> None:
