@@ -122,8 +122,15 @@ def entr(x: Any) -> Array:
     Args:
       x: real arrays or numbers.
     """
-    (x,) = real("entr", x)
+    return _entr(*real("entr", x))
+
+
+@custom_jvp
+def _entr(x: Any) -> Array:
     return where(x < 0, -np.inf, _xlogy(-x, x))
+
+
+_entr.defjvps(lambda t, _, x: t * (-1 - log(x)))
 
 
 @one_program("")
@@ -136,16 +143,34 @@ def rel_entr(p: Any, q: Any) -> Array:
     return _rel_entr(*real("rel_entr", p, q))
 
 
+@custom_jvp
 def _rel_entr(p: Any, q: Any) -> Array:
-    """Near p = q use log1p of their relative difference, else the logarithm of the quotient unless it overflows."""
-    positive = (p > 0) & (q > 0)
-    x, y = where(positive, p, 1.0), where(positive, q, 1.0)
-    near = (x < 2 * y) & (y < 2 * x)
-    close = log1p(where(near, x - y, 0.0) / y)
-    far = log(x) - log(y)
-    inside = x * where(near, close, far)
+    positive, x, y = _both_positive(p, q)
     outside = where((p == 0) & (q >= 0), 0.0, np.inf)
-    return where(positive, inside, where((p != p) | (q != q), np.nan, outside))
+    return where(positive, x * _log_quotient(x, y), where((p != p) | (q != q), np.nan, outside))
+
+
+def _rel_entr_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    p, q = primals
+    positive, x, y = _both_positive(p, q)
+    slopes = (lambda: where(positive, _log_quotient(x, y) + 1, 0), lambda: where(positive, -(x / y), 0))
+    return _rel_entr(p, q), tangent_of(tangents, *slopes)
+
+
+_rel_entr.defjvp(_rel_entr_jvp, symbolic_zeros=True)
+
+
+def _both_positive(p: Any, q: Any) -> tuple[Any, Any, Any]:
+    """Whether both are positive, and the two with 1 where they are not."""
+    positive = (p > 0) & (q > 0)
+    return positive, where(positive, p, 1.0), where(positive, q, 1.0)
+
+
+def _log_quotient(x: Any, y: Any) -> Array:
+    """log(x / y) of positive numbers: near x = y by log1p of their relative difference, and without overflow."""
+    near = (x < 2 * y) & (y < 2 * x)
+    close = log1p(where(near, x - y, 0.0) / where(near, y, 1.0))
+    return where(near, close, log(where(near, 1.0, x)) - log(where(near, 1.0, y)))
 
 
 @one_program("")

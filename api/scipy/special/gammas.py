@@ -51,7 +51,8 @@ def digamma(x: Any) -> Array:
       TypeError: `x` is complex.
     """
     (x,) = real("digamma", x)
-    return where(x == 0, -1 / x, digamma_p.bind(where(x == 0, 1, x)))
+    zero = x == 0
+    return where(zero, -1 / where(zero, x, 1), digamma_p.bind(where(zero, 1, x)))
 
 
 @one_program("", named="gammasgn")

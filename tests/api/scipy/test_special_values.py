@@ -156,3 +156,20 @@ def test_modified_bessel_functions_have_derivatives_at_zero() -> None:
         for value in values:
             np.testing.assert_allclose(function(0.0), value, atol=1e-6)
             function = px.grad(function)
+
+
+@pytest.mark.parametrize(
+    ("function", "point", "slope"),
+    [
+        (special.entr, INF, -INF),
+        (special.entr, 0.0, INF),
+        (special.digamma, np.float32(1e-30), INF),  # 1e60 is not a float32
+        (special.digamma, -1.0, INF),
+        (lambda x: special.rel_entr(x, 2.0), INF, INF),
+        (lambda x: special.rel_entr(2.0, x), INF, 0.0),
+        (lambda x: special.rel_entr(x, 2.0), 2.0, 1.0),
+        (lambda x: special.kl_div(x, 2.0), INF, INF),
+    ],
+)
+def test_derivatives_have_their_limits_at_special_points(function, point, slope) -> None:
+    assert px.grad(function)(point) == slope
