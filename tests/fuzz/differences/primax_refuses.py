@@ -33,7 +33,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         r"ds",
         "primax raises",
         "Arguments are checked when the part is made; jax looks at them when it is an index.",
-        message=r"ds: (start|size|stride) must be",
+        message=r"ds: (start|size|stride) must (be|not be)",
     ),
     Meant(
         r"sharding\.(auto|explicit)_axes|experimental\.sparse\.sparsify|named_call",
