@@ -32,7 +32,7 @@ from primax.plugins.indexing import (
 )
 from primax.plugins.indexing.dimensions import as_scatter
 from primax.plugins.resharding import forgotten, resharded
-from primax.plugins.structural import reshape_p
+from primax.plugins.structural import convert_element_type_p, reshape_p
 
 __all__ = ["At", "Reference"]
 
@@ -56,6 +56,7 @@ class Options(TypedDict, total=False):
     unique_indices: bool
     mode: str | GatherScatterMode | None
     wrap_negative_indices: bool
+    out_sharding: Any
 
 
 class At:
@@ -84,6 +85,7 @@ class Reference:
     nearest index in range; 'fill' and 'drop' are the same: reads return a fill value, and writes are dropped. By
     default reads clip and writes drop.
     - `wrap_negative_indices`: whether negative integers count from the end; if False they are out of range.
+    - `out_sharding`: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Values are arrays, numbers, or what `asarray` converts, such as lists. They are broadcast to the shape of the
     elements and converted to the dtype of the array.
@@ -123,7 +125,7 @@ class Reference:
         x, entries = self.array, self.index
         if out_sharding is not None:
             x = forgotten(x)
-            entries = tree.tree_map(lambda i: forgotten(i) if isinstance(i, Array) else i, entries)
+            entries = tree.tree_map(_bare, entries)
         found = _PROMISE if mode is None else GatherScatterMode.from_any(mode)
         while is_sliced(entries):
             sliced, entries = first_part(get_aval(x).shape, entries, wrap_negative_indices)
@@ -166,10 +168,14 @@ class Reference:
 
     def divide(self, values: Any, **options: Unpack[Options]) -> Array:
         """A copy with elements divided by values; by their product if an element is indexed several times."""
+        if options.get("out_sharding") is not None:
+            return _divided(self, lambda inner, rest: inner.divide(_bare(values), **rest), **options)
         return divide(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
 
     def power(self, values: Any, **options: Unpack[Options]) -> Array:
         """A copy with elements raised to powers; to their product if an element is indexed several times."""
+        if options.get("out_sharding") is not None:
+            return _divided(self, lambda inner, rest: inner.power(_bare(values), **rest), **options)
         return power(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
 
     def min(self, values: Any, **options: Unpack[Options]) -> Array:
@@ -191,6 +197,8 @@ class Reference:
         >>> px.numpy.arange(3.0).at[px.numpy.array([2, 2])].apply(lambda x: x * x)
         Array([ 0.,  1., 16.], dtype=float32)
         """
+        if options.get("out_sharding") is not None:
+            return _divided(self, lambda inner, rest: inner.apply(func, **rest), **options)
         if is_sliced(self.index):
             return _in_part(self, lambda inner: inner.apply(func, **options), **options)
         x, index, mode, unique, in_order, wrap = _target(self, **options)
@@ -220,6 +228,7 @@ def _target(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
     wrap_negative_indices: bool = True,
+    out_sharding: None = None,
     **others: Any,
 ) -> tuple[Any, Index, GatherScatterMode, bool, bool, bool]:
     """The array to update, reshaped for the resolved index, and the options."""
@@ -242,6 +251,18 @@ def _in_shape(x: Any, shape: tuple[int, ...]) -> Array:
     return x if get_aval(x).shape == shape else reshape_p.bind(x, new_sizes=shape, dimensions=None)
 
 
+def _bare(x: Any) -> Any:
+    """An array whose type records no division; other values unchanged."""
+    return forgotten(x) if isinstance(x, Array) else x
+
+
+def _divided(reference: Reference, update: Callable[..., Array], **options: Unpack[Options]) -> Array:
+    """An update in which XLA divides the work, and whose result has the sharding that the options give."""
+    sharding = options.pop("out_sharding")
+    index = tree.tree_map(_bare, reference.index)
+    return resharded("at[...]", update(Reference(forgotten(reference.array), index), options), sharding)
+
+
 def _in_part(reference: Reference, update: Callable[[Reference], Array], **options: Unpack[Options]) -> Array:
     """An update whose index has a part that `ds` made: the part is read, updated and written back."""
     x = reference.array
@@ -253,6 +274,8 @@ def _in_part(reference: Reference, update: Callable[[Reference], Array], **optio
 
 
 def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[Options]) -> Array:
+    if options.get("out_sharding") is not None:
+        return _divided(reference, lambda inner, rest: _write(inner, primitive, _bare(values), **rest), **options)
     if is_sliced(reference.index):
         return _in_part(reference, lambda inner: _write(inner, primitive, values, **options), **options)
     x, index, mode, unique, in_order, wrap = _target(reference, **options)
@@ -279,7 +302,7 @@ def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[
     windows = windows_of(index, wrap)
     values = _fitted(values, shape, windows.shape)
     if not windows.numbers.start_index_map and windows.shape == aval.shape:
-        out = asarray(values) if primitive is scatter_p else _ELEMENTWISE[primitive].bind(x, values)
+        out = _of_type(values, aval) if primitive is scatter_p else _ELEMENTWISE[primitive].bind(x, values)
     else:
         out = primitive.bind(
             x,
@@ -305,6 +328,13 @@ def converted(values: Any, aval: ShapedArray, function: str = "x.at[...]") -> An
             FutureWarning,
         )
     return convert(values, own, aval.dtype, aval.weak_type)
+
+
+def _of_type(values: Any, aval: ShapedArray) -> Array:
+    """Values that replace a whole array, with the weak type of that array."""
+    if get_aval(values).weak_type is aval.weak_type:
+        return asarray(values)
+    return convert_element_type_p.bind(values, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
 def _fitted(values: Any, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Array:
@@ -342,6 +372,6 @@ def _replaced(x: Any, index: Index, starts: list[int], values: Any, shape: tuple
     sizes = tuple([1 if type(entry) is int else entry[1] for entry in index.axes])
     values = _fitted(values, shape, sizes)
     if sizes == index.shape:
-        return asarray(values)
+        return _of_type(values, get_aval(x))
     positions = [index_dtype(max(index.shape)).type(start) for start in starts]
     return dynamic_update_slice_p.bind(x, values, *positions)

@@ -221,3 +221,18 @@ def test_sequences_to_write_are_refused_by_shape_and_kind() -> None:
         x.at[:2].set(None)
     with pytest.raises(TypeError, match=r"x\.at\[\.\.\.\]: the options are indices_are_sorted, .*, got modes"):
         x.at[:2].set(1.0, modes="drop")
+
+
+def test_values_that_replace_all_elements_keep_the_weak_type_of_the_array() -> None:
+    everything = {"...": ..., ":": slice(None), "None": None, "()": (), ":, None": (slice(None), None)}
+    for x in (np.arange(3), np.float32(1), 2.0):
+        indices = everything if np.ndim(x) else {"...": ..., "()": (), "None": None}
+        values = {"number": 5, "weak": lambda m: m.asarray(4), "strong": lambda m: m.int32(6)}
+        compare(
+            {
+                f"{at} {kind}": lambda m, x, i=i, v=v: m.asarray(x).at[i].set(v(m) if callable(v) else v)
+                for at, i in indices.items()
+                for kind, v in values.items()
+            },
+            x,
+        )

@@ -720,3 +720,22 @@ def test_a_derived_type_is_divided_as_the_sharding_rule_says_and_not_the_impl(me
         assert tuple(out.sharding.spec) == (first, second)
         with pytest.raises(ShardingTypeError, match=r"product_of_test: .* contracted"):
             px.eval_shape(product.bind, reshard(x, px.P(None, second)), reshard(y, px.P(second)))
+
+
+def test_updates_have_the_sharding_that_is_asked_for(mesh):
+    values = np.arange(32, dtype=np.float32).reshape(4, 8)
+    whole, rows = px.P(), px.P(NAMES[0])
+    with px.set_mesh(mesh):
+        x = reshard(pnp.asarray(values), px.P(*NAMES))
+        updates = {
+            "set": lambda x, o: x.at[0, 2:4].set(1.0, out_sharding=o),
+            "add": lambda x, o: x.at[pnp.array([0, 2])].add(x[:2], out_sharding=o),
+            "divide": lambda x, o: x.at[1].divide(2.0, out_sharding=o),
+            "power": lambda x, o: x.at[1].power(2.0, out_sharding=o),
+            "apply": lambda x, o: x.at[0, 1].apply(pnp.sin, out_sharding=o),
+        }
+        for update in updates.values():
+            for spec in (whole, rows, px.P(*NAMES)):
+                for out in (update(x, spec), px.jit(update, static_argnums=1)(x, spec)):
+                    assert out.sharding.is_equivalent_to(px.NamedSharding(mesh, spec), 2)
+                    np.testing.assert_allclose(out, update(pnp.asarray(values), None), rtol=1e-6)
