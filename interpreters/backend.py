@@ -124,7 +124,7 @@ def on_host(x: Any) -> np.ndarray[Any, Any]:
     """The host value of an argument that is not a primax array."""
     if isinstance(x, ShapeDtypeStruct):
         raise TypeError(f"{x!r} is a type without a value; pass an array, or use eval_shape{of_call()}")
-    return np.asarray(x)
+    return np.asarray(unwrap(x))
 
 
 _no_guard = nullcontext()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend
-from primax.extend.core import Array, NonConcreteBooleanIndexError, Tracer, dtypes, get_aval
+from primax.extend.core import Array, NonConcreteBooleanIndexError, Tracer, dtypes, get_aval, unwrap
 from primax.numpy.promotion import joint_shape
 
 __all__ = ["ADVANCED", "Index", "NEW", "expanded", "read_entries", "resolve"]
@@ -62,6 +62,9 @@ def _entry(entry: Any) -> Any:
         if entry.shape or isinstance(entry, Tracer):
             return entry
         return bool(found) if dtypes.is_bool(dtype) else as_index(found)
+    array = unwrap(entry)
+    if array is not entry:
+        return _entry(array)
     try:
         return as_index(entry)
     except TypeError:

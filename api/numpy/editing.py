@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.arguments import canonical_axes, canonical_axis, listed
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, ones, zeros
 from primax.numpy.indexing import take_slice
@@ -69,6 +69,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     Array([0, 2, 3], dtype=int32)
     """
     aval_of("delete", arr, "arr")
+    obj = unwrap(obj)
     x = ravel(arr) if axis is None else asarray(arr)
     axis = canonical_axis(0 if axis is None else axis, len(x.shape), "delete")
     size = x.shape[axis]
@@ -107,6 +108,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     axis = canonical_axis(0 if axis is None else axis, rank, "insert")
     size = x.shape[axis]
     values = cast(asarray(values), x.dtype)
+    obj = unwrap(obj)
     traced = isinstance(obj, Tracer) and known(obj) is None
     places = obj if traced else _positions("insert", obj, size)
     if not isinstance(obj, slice) and not np.ndim(obj):

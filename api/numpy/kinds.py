@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend.api_util import among, integer, naming, numpy_dtype
 from primax.extend.arguments import canonical_axes
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 
 __all__ = [
     "can_cast",
@@ -31,6 +31,9 @@ issubdtype = dtypes.issubdtype
 
 def shape(a: Any) -> tuple[int, ...]:
     """The shape of an array or an array-like object."""
+    own = getattr(a, "shape", None)
+    if isinstance(own, tuple) and hasattr(type(a), "__jax_array__"):  # which need not be called for it
+        return tuple([integer("shape", "a.shape", size) for size in own])
     try:
         return tuple(get_aval(a).shape)
     except TypeError:
@@ -117,7 +120,7 @@ def iscomplexobj(x: Any) -> bool:
     if isinstance(x, list | tuple):
         with naming("iscomplexobj"):
             x = np.asarray(x)
-    return dtypes.is_complex(dtypes.dtype(x))
+    return dtypes.is_complex(dtypes.dtype(unwrap(x)))
 
 
 def isrealobj(x: Any) -> bool:

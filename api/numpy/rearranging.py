@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend.api_util import read_size
 from primax.extend.arguments import canonical_axes, canonical_axis, canonical_shape, listed
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.extend.sharding import with_out_sharding
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, zeros
@@ -163,6 +163,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
         return reshaped(roll(ravel(a), shift, 0), shape)
     if isinstance(shift, list | tuple) and any(isinstance(places, Tracer) for places in shift):
         shift = asarray(shift)
+    shift = unwrap(shift)
     if known(shift) is None:
         kind = get_aval(shift)
         if not dtypes.is_integer(kind.dtype) or len(kind.shape) > 1:

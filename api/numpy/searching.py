@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend.api_util import among, naming, read_size, sequence
 from primax.extend.arguments import canonical_shape
-from primax.extend.core import Array, ConcretizationTypeError, Tracer, dtypes, get_aval
+from primax.extend.core import Array, ConcretizationTypeError, Tracer, dtypes, get_aval, unwrap
 from primax.numpy.creation import asarray, constant, read_dtype
 from primax.numpy.promotion import aval_of, boolean, broadcast, cast, host_values, promote
 from primax.plugins.arithmetic import add_p, clamp_p, div_p, mul_p, rem_p, sub_p
@@ -224,7 +224,7 @@ def ravel_multi_index(
     Array([1, 5], dtype=int32)
     """
     sizes = canonical_shape(dims, "ravel_multi_index", "dims")
-    arrays = sequence("ravel_multi_index", "multi_index", multi_index)
+    arrays = [unwrap(x) for x in sequence("ravel_multi_index", "multi_index", multi_index)]
     if len(arrays) != len(sizes):
         raise ValueError(
             f"ravel_multi_index: multi_index must have one array per axis, got {len(arrays)} for dims {sizes}"

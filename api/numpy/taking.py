@@ -16,7 +16,7 @@ from primax.numpy.creation import asarray
 from primax.numpy.indexing import read, readable
 from primax.numpy.joining import stack
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, joint_shape, promote, strong
+from primax.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, cast, joint_shape, promote, strong
 from primax.numpy.reductions import refuse_out
 from primax.numpy.scans import cumsum
 from primax.numpy.searching import around, inside, known, nonzero
@@ -64,7 +64,7 @@ def take(
 
     Args:
       a: an array.
-      indices: the positions, an array of integers of any shape.
+      indices: the positions, an array of integers of any shape; booleans are 0 and 1.
       axis: the axis, which the axes of `indices` replace; None to ravel the array first.
       out: None.
       mode: the treatment of positions out of range: 'fill' (the default) reads `fill_value`, and negative positions
@@ -99,6 +99,8 @@ def _taken_by_operations(
     fill_value: Any,
 ) -> Array:
     shape = aval_of("take", a, "a").shape
+    if dtypes.is_bool(aval_of("take", indices, "indices").dtype):
+        indices = cast(indices, dtypes.default_int_dtype())
     position = _integers("take", indices)
     if axis is None:
         a, axis = ravel(a) if len(shape) != 1 else a, 0

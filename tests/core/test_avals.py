@@ -347,3 +347,25 @@ def test_types_are_told_with_short_and_with_whole_names_of_dtypes():
     assert (aval.str_short(), aval.str_short(False), str(aval)) == ("f32[2,3]", "float32[2,3]", "float32[2,3]")
     assert str(ShapedArray((), np.int32, weak_type=True)) == "~int32[]"
     assert aval.at_least_vspace() is aval.to_tangent_aval()
+
+
+def test_functions_of_positions_and_counts_take_objects_with_an_array():
+    x, i = Parameter(np.float32([0.0, 2.0, 0.0, 3.0])), Parameter(np.int32([3, 0, 1, 1]))
+    for f in (pnp.nonzero, pnp.argwhere, pnp.flatnonzero, pnp.trim_zeros, pnp.unique, pnp.iscomplexobj):
+        assert repr(f(x)) == repr(f(x.value))
+    for f in (pnp.take, pnp.delete, pnp.roll, lambda x, i: pnp.take_along_axis(x, i, 0), lambda x, i: pnp.bincount(i)):
+        np.testing.assert_array_equal(f(x, i), f(x.value, i.value))
+    np.testing.assert_array_equal(pnp.insert(x, i, x), pnp.insert(x.value, i.value, x.value))
+    np.testing.assert_array_equal(pnp.compress(i, x), pnp.compress(i.value, x.value))
+    np.testing.assert_array_equal(pnp.ravel_multi_index([i, i], (4, 5)), pnp.ravel_multi_index([i.value] * 2, (4, 5)))
+    np.testing.assert_array_equal(pnp.zeros(4)[i], np.zeros(4))
+
+
+def test_shapes_of_objects_with_a_shape_need_no_array():
+    class Lazy:
+        shape = (2, 3)
+
+        def __jax_array__(self):
+            raise ValueError("not now")
+
+    assert (pnp.shape(Lazy()), pnp.ndim(Lazy()), pnp.size(Lazy())) == ((2, 3), 2, 6)

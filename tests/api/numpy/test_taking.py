@@ -356,3 +356,7 @@ def test_delete_takes_a_boolean_for_each_position():
     for mask in (np.array(True), [True, False], np.ones((3, 1), bool)):
         with pytest.raises(ValueError, match=r"delete: obj must be of shape \(3,\) if it is boolean, got shape"):
             pnp.delete(x, mask)
+
+
+def test_booleans_are_positions_of_take():
+    compare({"one": lambda m, x: m.take(x, True), "array": lambda m, x: m.take(x, np.array([True, False]))}, X)
