@@ -17,6 +17,7 @@ from primax.core.avals import register_aval
 from primax.core.cache import Cache
 from primax.core.config import check_tracer_leaks, mesh_scope
 from primax.core.errors import (
+    ConcretizationTypeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
@@ -294,13 +295,23 @@ class Tracer(Operand):
             "Use the functions of primax.numpy instead of numpy's inside transformed functions.",
         )
 
+    def _host(self, asked: str) -> np.ndarray[Any, Any]:
+        """The value on the host, if this tracer has one."""
+        if self.is_concrete:
+            return np.asarray(self.concrete())
+        raise self._refusal(
+            ConcretizationTypeError,
+            f"Python asked for {asked} of a tracer",
+            "Read values outside of transformed functions, or in a function called by debug.callback or pure_callback.",
+        )
+
     def tolist(self) -> Any:
         """The value as nested Python lists, if this tracer has one."""
-        return np.asarray(self.concrete() if self.is_concrete else self).tolist()
+        return self._host("the list").tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The bytes of the value, if this tracer has one."""
-        return np.asarray(self.concrete() if self.is_concrete else self).tobytes(order)
+        return self._host("the bytes").tobytes(order)
 
     def _refusal(self, kind: type[TypeError], asked: str, remedy: str) -> TypeError:
         """The error for a conversion to a Python or NumPy value; if the tracer has escaped, it reports that."""
@@ -316,7 +327,9 @@ class Tracer(Operand):
         return self
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"a tracer cannot be pickled: {self!r}")
+        raise self._refusal(
+            ConcretizationTypeError, "pickle asked for the value of a tracer", "Pickle arrays outside of the function."
+        )
 
 
 def escaped(tracer: Tracer) -> UnexpectedTracerError:

@@ -157,10 +157,7 @@ def _item(x: Any, *args: Any) -> Array:
     """The value as a Python scalar; with arguments, the value of one element."""
     if type(x) is ExtendedArray:
         return x.__array__()
-    value = x.concrete() if x.is_concrete else x
-    if value is x:
-        return x.__array__()
-    return np.asarray(value).item(*args)
+    return x._host("an item").item(*args)
 
 
 def _view(x: Any, dtype: Any = None, type: None = None) -> Array:
