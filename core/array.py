@@ -565,8 +565,8 @@ def from_host(x: Any) -> Any:
 
 
 def rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> Array:
-    """The inverse of pickling."""
-    return constructor.put(value, weak_type)
+    """The inverse of pickling. Arrays that were pickled with 64-bit types get the 32-bit ones where those are off."""
+    return constructor.put(value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False), weak_type)
 
 
 def _buffer_aval(b: Any) -> ShapedArray:

@@ -387,3 +387,27 @@ def test_objects_that_numpy_reads_by_a_protocol_become_arrays() -> None:
     compare(calls)
     with pytest.raises(TypeError, match="add: argument 0 must be an array or a number, got Foreign"):
         pnp.add(Foreign("__array_struct__", 1.0), 1)
+
+
+def test_zeros_of_float0_are_arrays_of_numpy() -> None:
+    zeros = np.zeros(2, px.float0)
+    made = [
+        pnp.zeros(2, px.float0),
+        pnp.zeros_like(zeros),
+        pnp.full_like(zeros, 0),
+        pnp.ones_like(zeros),
+        pnp.empty_like(zeros),
+        pnp.asarray(zeros),
+        pnp.array(zeros),
+    ]
+    for x in made:
+        assert type(x) is np.ndarray
+        assert (x.shape, x.dtype) == ((2,), px.float0)
+
+
+def test_arrays_that_were_pickled_with_64_bits_are_read_with_32() -> None:
+    with px.enable_x64(True):
+        pickled = pickle.dumps([pnp.asarray(4.0), pnp.arange(3)])
+        assert [str(x.dtype) for x in pickle.loads(pickled)] == ["float64", "int64"]
+    with px.enable_x64(False):
+        assert [str(x.dtype) for x in pickle.loads(pickled)] == ["float32", "int32"]
