@@ -195,6 +195,21 @@ class Traced(Stage):
     def fun_name(self) -> str:
         return self.name
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The results of the program for arguments other than static ones.
+
+        Raises:
+          TypeError: the arguments have another structure or other types than those of the program.
+        """
+        leaves, structure = tree.flatten((args, kwargs))
+        if structure != self.in_tree:
+            raise TypeError(f"{self.name}: args and kwargs must have the structure {self.in_tree}, got {structure}")
+        for i, (x, want) in enumerate(zip(leaves, self.jaxpr.in_avals, strict=True)):
+            have = core.get_aval(x)
+            if (have.shape, have.dtype) != (want.shape, want.dtype):
+                raise TypeError(f"{self.name}: argument {i} must be {want.str_short()}, got {have.str_short()}")
+        return tree.unflatten(self.out_tree, core.jaxpr_as_fun(self.jaxpr)(*leaves))
+
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """The StableHLO module.
 

@@ -258,3 +258,14 @@ def test_compiled_functions_tell_how_arrays_lie_in_memory():
 def test_only_numbers_of_one_kind_have_a_transpose():
     with pytest.raises(TypeError, match="integers for integer arguments"):
         px.linear_transpose(lambda x: x.astype(np.float32), np.int32(2))(np.float32(5))
+
+
+def test_traced_functions_can_be_called():
+    traced = px.jit(lambda x, n, y=2: {"out": x * n + y}, static_argnums=1).trace(1.0, 3)
+    assert traced(2.0) == {"out": 8.0}
+    assert px.jit(traced)(2.0) == {"out": 8.0}
+    assert px.grad(lambda x: traced(x)["out"])(1.0) == 3.0
+    with pytest.raises(TypeError, match=r"<lambda>: args and kwargs must have the structure"):
+        traced(2.0, 3)
+    with pytest.raises(TypeError, match=r"<lambda>: argument 0 must be f32\[\], got i32\[\]"):
+        traced(2)
