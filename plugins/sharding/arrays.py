@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import integer
 from primax.extend.api_util import sequence as read_sequence
-from primax.extend.core import tree
+from primax.extend.core import dtypes, tree
 from primax.extend.sharding import canonical_sharding
 
 __all__ = [
@@ -88,17 +88,20 @@ def make_array_from_single_device_arrays(
       shape: the shape of the whole.
       sharding: the sharding of the array.
       arrays: one array on each device of this process in the sharding, in any order.
-      dtype: the dtype of the whole, if there are no parts.
+      dtype: the dtype of the whole, if there are no parts; otherwise it must be theirs.
 
     Raises:
-      ValueError: a part is missing, or has another shape or dtype.
+      TypeError: `arrays` holds something else than arrays.
+      ValueError: a part is missing, is on several devices, or has another shape or dtype.
     """
     function = "make_array_from_single_device_arrays"
     shape, sharding = _shape(function, shape), _sharding(function, sharding)
     sharding.check_shape(shape, function)
     for x in arrays:
-        if type(x) is not core.Array or len(x.devices()) != 1:
+        if not isinstance(x, core.Array):
             raise TypeError(f"{function}: arrays must be arrays on one device each, got {x!r}")
+        if type(x) is not core.Array or len(x.devices()) != 1:
+            raise ValueError(f"{function}: arrays must be arrays on one device each, got {x!r}")
     by_device = {x.device: x for x in arrays}
     wanted = sharding.addressable_devices_indices_map(shape)
     if set(by_device) != set(wanted) or len(by_device) < len(arrays):
@@ -106,6 +109,8 @@ def make_array_from_single_device_arrays(
             f"{function}: arrays must be one on each of {list(map(str, wanted))}, got {[str(x.device) for x in arrays]}"
         )
     made = _assembled(function, shape, sharding, [by_device[device] for device in wanted])
+    if dtype is not None and made.dtype != dtypes.check_user_dtype(dtype, "dtype", function):
+        raise ValueError(f"{function}: dtype must be that of the parts, {made.dtype}, got {dtype}")
     return backend.shared(made)
 
 
@@ -184,7 +189,5 @@ def _assembled(function: str, shape: tuple[int, ...], sharding: Any, parts: Sequ
     for x in parts:
         if x.shape != local:
             raise ValueError(f"{function}: parts must be of shape {local}, got {x.shape}")
-    if len(sharding.device_set) == 1:
-        return parts[0]
     aval = parts[0].aval.update(shape=shape)
     return backend.of_parts(aval, sharding, parts)

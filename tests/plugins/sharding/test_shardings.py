@@ -709,3 +709,30 @@ def test_out_sharding_that_divides_nothing_needs_no_explicit_axes(mesh):
     key = px.random.key(0)
     whole = px.random.bernoulli(key, 0.5, (8,), out_sharding=NamedSharding(mesh, P(None)))
     np.testing.assert_array_equal(whole, px.random.bernoulli(key, 0.5, (8,)))
+
+
+def test_arrays_from_parts_have_their_sharding_on_one_device():
+    sharding = NamedSharding(Mesh(px.devices()[:1], "x"), P("x"))
+    made = [
+        px.make_array_from_callback((8,), sharding, lambda i: H[:, 0][i]),
+        px.make_array_from_single_device_arrays((8,), sharding, [pnp.asarray(H[:, 0])]),
+        px.make_array_from_process_local_data(sharding, H[:, 0]),
+    ]
+    for x in made:
+        assert x.sharding is sharding
+        np.testing.assert_array_equal(x, H[:, 0])
+
+
+def test_parts_of_arrays_are_on_one_device_and_of_the_dtype_that_is_given(mesh):
+    sharding = NamedSharding(Mesh(px.devices()[:2], "x"), P("x"))
+    parts = [px.device_put(H[:4], px.devices()[0]), px.device_put(H[4:], px.devices()[1])]
+    make = px.make_array_from_single_device_arrays
+    np.testing.assert_array_equal(make((8, 4), sharding, parts, dtype=np.float32), H)
+    with pytest.raises(ValueError, match="dtype must be that of the parts, float32, got int32"):
+        make((8, 4), sharding, parts, dtype="int32")
+    with pytest.raises(ValueError, match="arrays must be arrays on one device each"):
+        make((8, 4), sharding, [put(mesh, "x")] * 2)
+    with pytest.raises(ValueError, match="arrays must be arrays on one device each"):
+        px.jit(lambda x: make((8, 4), sharding, [x, x]))(parts[0])
+    with pytest.raises(TypeError, match="arrays must be arrays on one device each"):
+        make((8, 4), sharding, [H[:4], H[4:]])
