@@ -16,6 +16,7 @@ from primax.core.arguments import check_function, numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
 from primax.core.division import Division, division_in, explicit_part, shardings, shown_names, whole
 from primax.core.layout import Space
+from primax.core.set_once import SetOnce
 from primax.core.withheld import Withheld
 
 __all__ = [
@@ -468,7 +469,7 @@ def typeof(x: Any) -> Any:
     return get_aval(x)
 
 
-class ShapeDtypeStruct:
+class ShapeDtypeStruct(SetOnce):
     """A shape and a dtype: a substitute for an array where only its type matters.
 
     Args:

@@ -17,6 +17,7 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
 from primax.core.config import mesh_scope
+from primax.core.set_once import SetOnce
 
 __all__ = ["AbstractMesh", "AxisType", "Mesh", "MeshScope", "PartitionSpec", "current_scope", "placing_mesh"]
 
@@ -49,7 +50,7 @@ class _Unconstrained:
 _UNCONSTRAINED = _Unconstrained()
 
 
-class PartitionSpec:
+class PartitionSpec(SetOnce):
     """A specification: for each axis of an array, the mesh axes along which it is divided.
 
     Args:
@@ -185,7 +186,7 @@ def _name(name: Any) -> Any:
     return name
 
 
-class _Axes:
+class _Axes(SetOnce):
     """The common part of meshes and abstract meshes: axes with names, sizes and types."""
 
     __slots__ = ("_hash", "_sizes", "axis_names", "axis_sizes", "axis_types", "manual_axes")
@@ -368,6 +369,8 @@ class Mesh(_Axes):
 
     def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Mesh:
         grid = _grid(devices)
+        if not grid.ndim and not axis_names:
+            return empty_mesh()
         mesh = super().__new__(cls)
         mesh._set_axes(grid.shape, axis_names, axis_types, AxisType.Auto)
         key = (tuple(grid.reshape(-1)), mesh.axis_names, mesh.axis_sizes, mesh.axis_types)
@@ -534,6 +537,8 @@ def _grid(devices: Any) -> np.ndarray[Any, Any]:
         flat = np.array(nested, dtype=object)
         grid = flat.copy()
     for device in grid.reshape(-1):
+        if device is None and not grid.ndim:
+            break  # an array without axes, as `np.empty((), object)` makes, is that of the mesh without devices
         if not isinstance(device, _jaxlib.Device):
             raise TypeError(f"Mesh: devices must be an array of primax.devices(), got {device!r}")
     return grid

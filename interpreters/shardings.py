@@ -21,6 +21,7 @@ from primax.core.diagnostics import of_call
 from primax.core.divided import divide, explicit_part
 from primax.core.division import shardings as division_hooks
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
+from primax.core.set_once import set_once
 from primax.interpreters.platforms import devices, platform_of
 
 __all__ = [
@@ -49,6 +50,9 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
     _ordered_devices: tuple[Any, ...]
     device_set: frozenset[Any]
     platform: str
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        set_once(self, name, value, name in self.__dict__)
 
     def _set_devices(self, ordered: Sequence[Any]) -> None:
         self._ordered_devices = tuple(ordered)

@@ -736,3 +736,25 @@ def test_parts_of_arrays_are_on_one_device_and_of_the_dtype_that_is_given(mesh):
         px.jit(lambda x: make((8, 4), sharding, [x, x]))(parts[0])
     with pytest.raises(TypeError, match="arrays must be arrays on one device each"):
         make((8, 4), sharding, [H[:4], H[4:]])
+
+
+def test_meshes_and_shardings_do_not_change(mesh):
+    fixed = [
+        (mesh, "devices"),
+        (mesh, "axis_names"),
+        (mesh.abstract_mesh, "axis_sizes"),
+        (P("x"), "partitions"),
+        (NamedSharding(mesh, P("x")), "spec"),
+        (px.ShapeDtypeStruct((2,), "float32"), "shape"),
+    ]
+    for x, name in fixed:
+        with pytest.raises(AttributeError, match=f"{name} cannot be assigned; make another"):
+            setattr(x, name, None)
+        assert copy.deepcopy(x) == x
+
+
+def test_a_mesh_without_axes_is_empty():
+    mesh = Mesh(np.empty((), object), ())
+    assert (mesh.empty, mesh.size, mesh.abstract_mesh.empty, mesh.axis_names) == (True, 0, True, ())
+    with pytest.raises(TypeError, match=r"devices must be an array of primax\.devices"):
+        Mesh(None, "x")
