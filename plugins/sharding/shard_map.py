@@ -33,7 +33,7 @@ def shard_map(
     /,
     *,
     mesh: Any = None,
-    in_specs: Any = None,
+    in_specs: Any = _MISSING,
     out_specs: Any = _MISSING,
     axis_names: Any = frozenset(),
     check_vma: bool = True,
@@ -46,8 +46,8 @@ def shard_map(
       f: takes parts of arrays in any containers, and returns parts.
       mesh: the mesh; None means the mesh in scope.
       in_specs: the specification of each argument: a `PartitionSpec` that names mesh axes, in the structure of the
-        arguments or a prefix of it. Along an axis that it omits, all devices get the same value. None means the
-        shardings in the types of the arguments; all axes must then be of type `Explicit`.
+        arguments or a prefix of it. Along an axis that it omits, all devices get the same value; None omits all axes.
+        If it is not given, it is the shardings in the types of the arguments, and all axes must be of type `Explicit`.
       out_specs: the same for the results. Along an axis that it omits, all devices must return the same value.
       axis_names: the axes along which `f` is a per-device program; XLA divides its work along the others. Empty means
         all axes.
@@ -75,7 +75,8 @@ def shard_map(
     check_function("shard_map", "f", f)
     if out_specs is _MISSING:
         raise TypeError("shard_map: out_specs must be given: a PartitionSpec, or a tree of them")
-    _check_specs("in_specs", in_specs)
+    if in_specs is not _MISSING:
+        _check_specs("in_specs", in_specs)
     _check_specs("out_specs", out_specs)
 
     name = name_of(f)
@@ -91,7 +92,7 @@ def shard_map(
         axes = _axes(where, axis_names)
         leaves, in_tree = tree.flatten(args)
         avals = avals_of(leaves, (args, {}), f"shard_map of {name}", call=True)
-        told = _told(name, in_tree, avals, where, axes) if ins is None else ins
+        told = _told(name, in_tree, avals, where, axes) if ins is _MISSING else PartitionSpec() if ins is None else ins
         flat_ins = tuple(_specs(f"shard_map of {name}", "in_specs", in_tree, told, where, axes))
         key = ("shard_map", in_tree, tuple(avals), flat_ins, out_key, where, axes, check_vma, surroundings())
 

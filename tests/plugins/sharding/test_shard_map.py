@@ -457,9 +457,19 @@ REFUSED = [
     ),
     (lambda s: px.shard_map(lambda x: x, in_specs=P(), out_specs=P())(H), ValueError, "no mesh is in scope"),
     (lambda s: px.shard_map(3, in_specs=P(), out_specs=P()), TypeError, "f must be callable"),
-    (lambda s: s(lambda x: x, in_specs=None), TypeError, "in_specs must be given, .* the axes 'x', 'y' of Mesh"),
+    (
+        lambda s: px.shard_map(lambda x: x, mesh=px.make_mesh((8,), "x"), out_specs=P("x"))(H),
+        TypeError,
+        "in_specs must be given, .* the axes 'x' of Mesh",
+    ),
     (lambda s: px.shard_map(lambda x: x, in_specs=P()), TypeError, "out_specs must be given"),
 ]
+
+
+def test_none_for_in_specs_gives_all_devices_the_same(mesh):
+    for specs in (None, (None,), P()):
+        out = px.shard_map(lambda x: 2 * x, mesh=mesh, in_specs=specs, out_specs=P())(H)
+        np.testing.assert_array_equal(out, 2 * H)
 
 
 @pytest.mark.parametrize("call, kind, message", REFUSED)
