@@ -363,11 +363,11 @@ class Array(Operand, metaclass=_ArrayType):
         return f"Array({text},{' ' if len(tail) <= room else ' ' * 6}{tail}"
 
     def __copy__(self) -> Array:
-        return self
+        self._alive()
+        return constructor.copy(self)  # not the array itself, which may be donated
 
     def __deepcopy__(self, memo: Any) -> Array:
-        self._alive()
-        return constructor.copy(self)
+        return self.__copy__()
 
     def __reduce__(self) -> Any:
         return rebuild, (self._host().copy(), self.weak_type)

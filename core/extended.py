@@ -166,10 +166,10 @@ class ExtendedArray(Operand):
         return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self.base}"
 
     def __copy__(self) -> ExtendedArray:
-        return self
+        return ExtendedArray(self.base.__copy__(), self.dtype)
 
     def __deepcopy__(self, memo: Any) -> ExtendedArray:
-        return ExtendedArray(self.base.__deepcopy__(memo), self.dtype)
+        return self.__copy__()
 
     def __reduce__(self) -> Any:
         return ExtendedArray, (self.base, self.dtype)

@@ -232,6 +232,17 @@ def test_copies_and_pickles_keep_value_dtype_and_weakness(name: str, weak: bool)
     assert copy.deepcopy([x, x])[0]._b is not x._b
 
 
+def test_a_copy_stays_when_the_original_is_donated() -> None:
+    for copied in (copy.copy, copy.deepcopy):
+        x = px.numpy.ones(3)
+        twin = copied(x)
+        px.jit(lambda x: x + 1, donate_argnums=0)(x)
+        assert x.is_deleted()
+        assert twin.tolist() == [1, 1, 1]
+        keys = px.random.split(px.random.key(0), 2)
+        assert copied(keys).base._b is not keys.base._b
+
+
 def test_a_process_that_has_used_nothing_yet_reads_pickles() -> None:
     x = px.numpy.ones(3)
     pickled = pickle.dumps([x, x.aval, x.sharding])
