@@ -259,6 +259,10 @@ class Tracer(Operand):
     def __bool__(self) -> bool:
         if self.is_concrete:
             return bool(self.concrete())
+        if getattr(self.aval, "size", 1) != 1:
+            raise ValueError(
+                f"only an array of one element is true or false, got {self.aval.str_short()}; use .any() or .all()"
+            )
         raise self._refusal(
             TracerBoolConversionError,
             "Python asked for the truth of a tracer",

@@ -204,3 +204,13 @@ def test_a_tracer_is_a_list_or_bytes_if_it_has_a_value():
     assert seen == [([1.5, 2.5], np.float32([1.5, 2.5]).tobytes())]
     with pytest.raises(px.errors.ConcretizationTypeError, match="Python asked for the list of a tracer"):
         px.jit(lambda x: x.tolist())(1.0)
+
+
+@pytest.mark.parametrize("shape", [(3,), (0,), (1, 2)])
+def test_arrays_without_one_truth_value_are_refused_alike_where_they_are_traced(shape):
+    x = px.numpy.ones(shape)
+    for call in (bool, px.jit(bool), lambda x: px.vmap(bool)(x[None])):
+        with pytest.raises(ValueError, match="only an array of one element is true or false"):
+            call(x)
+    with pytest.raises(px.errors.TracerBoolConversionError):
+        px.jit(bool)(px.numpy.ones((1, 1)))
