@@ -16,6 +16,7 @@ from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
 from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, typed, without_positions
 from primax.plugins.custom_derivatives.vjp_rules import custom_vjp_call_p
+from primax.plugins.structural import convert
 
 __all__ = ["CustomVJPPrimal", "as_array", "custom_vjp"]
 
@@ -206,15 +207,13 @@ def as_array(x: Any) -> Any:
 
 
 def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
-    """The cotangents of the leaves of one argument; None means zero for a leaf or a whole container."""
+    """The cotangents of the leaves of one argument: its structure, or a prefix of it; None means zero."""
     leaves: list[Any] = []
     waiting = [(structure, value)]
     while waiting:
         part, given = waiting.pop()
-        if given is None:
-            leaves += [None] * part.num_leaves
-        elif tree.treedef_is_leaf(part) and tree.treedef_is_leaf(tree.tree_structure(given)):
-            leaves.append(given)
+        if given is None or tree.treedef_is_leaf(tree.tree_structure(given)):
+            leaves += [given] * part.num_leaves
         else:
             children, found = tree.tree_flatten(given, is_leaf=partial(operator.is_not, given))
             if part.node_data() != found.node_data() or len(part.children()) != len(found.children()):
@@ -234,6 +233,8 @@ def _checked(rule: str, k: int, aval: Any, ct: Any) -> Any:
     if type(ct) is int and dtypes.is_inexact(want.dtype):
         ct = float(ct)  # such as 0
     have = core.get_aval(ct)
+    if have.shape == want.shape and dtypes.is_floating(have.dtype) and dtypes.is_floating(want.dtype):
+        return ct if have.dtype == want.dtype else convert(ct, want.dtype, have.weak_type)
     if not core.same_type(have, want, core.ALL_BUT_SHAPE_AND_DTYPE):
         raise core.TangentTypeError(
             f"custom_vjp: {rule} must return cotangents of the types of the arguments, but leaf {k} of the arguments "

@@ -587,3 +587,22 @@ def test_cotangents_of_custom_gradient_come_in_any_containers(args, vjp):
     found = px.jit(px.grad(f, tuple(range(len(args)))))(*args)
     assert px.tree.structure(found) == px.tree.structure(args)
     assert [float(x) for x in px.tree.leaves(found)] == [3.0, 4.0][: len(px.tree.leaves(args))]
+
+
+def test_one_cotangent_may_stand_for_a_whole_argument(jax):
+    def found(m):
+        f = m.custom_vjp(lambda p, x: p["a"] * x)
+        f.defvjp(lambda p, x: (f(p, x), (p, x)), lambda r, ct: (r[1] * ct, r[0]["a"] * ct))
+        return [float(x) for x in m.tree.leaves(m.grad(f, (0, 1))({"a": 2.0, "b": [5.0]}, 3.0))]
+
+    assert found(px) == found(jax) == [3.0, 3.0, 2.0]
+
+
+@pytest.mark.parametrize("given, wanted", [("float32", "bfloat16"), ("float16", "float32")])
+def test_cotangents_of_another_precision_are_converted(given, wanted):
+    f = px.custom_vjp(lambda x: x)
+    f.defvjp(lambda x: (x, None), lambda _, ct: (3 * ct.astype(given),))
+    for transformed in (px.grad, lambda g: px.jit(px.grad(g))):
+        found = transformed(lambda x: f(x).sum())(pnp.ones(2, wanted))
+        assert found.dtype == wanted
+        assert found.tolist() == [3, 3]
