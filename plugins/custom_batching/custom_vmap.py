@@ -116,11 +116,12 @@ class _FlatRule:
             out_tree,
             f"the result of {name}",
             "that of its rule",
+            ValueError,
         )
         try:
             found = tree.broadcast_prefix(out_batched, out)
         except ValueError as error:
-            raise TypeError(f"{where} must return out_batched of the structure of out: {error}") from None
+            raise ValueError(f"{where} must return out_batched of the structure of out: {error}") from None
         for i, (x, b) in enumerate(zip(outs, found, strict=True)):
             shape = get_aval(x).shape
             if not isinstance(b, bool):

@@ -108,8 +108,8 @@ def mapped_by(rule):
     "call, error, phrases",
     [
         (mapped_by(lambda n, b, x: x), TypeError, ["must return a pair (out, out_batched)"]),
-        (mapped_by(lambda n, b, x: ((x,), (True,))), TypeError, ["the structure that <lambda> returns"]),
-        (mapped_by(lambda n, b, x: (x, (True, True))), TypeError, ["out_batched of the structure of out"]),
+        (mapped_by(lambda n, b, x: ((x,), (True,))), ValueError, ["the structure that <lambda> returns"]),
+        (mapped_by(lambda n, b, x: (x, (True, True))), ValueError, ["out_batched of the structure of out"]),
         (mapped_by(lambda n, b, x: (x.sum(), True)), TypeError, ["axis of size 3 in front", "of shape ()"]),
         (mapped_by(lambda n, b, x: (x, 1)), TypeError, ["booleans as out_batched, got 1"]),
         (lambda: px.vmap(custom_vmap(lambda x: x))(XS), AttributeError, ["has no rule", "def_vmap"]),
