@@ -72,6 +72,8 @@ def read_shape(shape: Any, function: str) -> tuple[int, ...]:
 
 def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False, device: Any = None) -> Array:
     """An array of one host scalar; on a device, if it is given and the array is made on the host."""
+    if dtype == dtypes.float0:  # jaxlib has no such arrays
+        return np.zeros(shape, dtype)  # type: ignore[return-value]
     is_host = type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_)
     if is_host and isinstance(value, float | np.floating) and dtypes.is_integer(dtype):
         limits = dtypes.iinfo(dtype)
@@ -219,7 +221,7 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any, device: Any 
     if not isinstance(a, np.ndarray | np.generic | int | float | complex):
         return _of_foreign(function, a, dtype, copy, device)
     if isinstance(a, np.ndarray) and a.dtype == dtypes.float0 and dtype in (None, dtypes.float0):
-        return a  # jaxlib has no such arrays
+        return a.copy() if copy else a  # jaxlib has no such arrays
     if copy is False and isinstance(a, np.ndarray | np.generic):
         raise ValueError(f"{function}: a value of type {type(a).__name__} needs a copy, and copy is False")
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):
@@ -542,8 +544,6 @@ def _constant_on(
     function: str, value: Any, shape: tuple[int, ...], dtype: Any, device: Any, weak: bool = False
 ) -> Array:
     """An array of one host scalar, on a device or over several, of which none holds the whole array for a while."""
-    if dtype == dtypes.float0:
-        return np.zeros(shape, dtype)  # type: ignore[return-value]
     spread = isinstance(device, Sharding) and len(device.device_set) > 1 and not device._summands
     if not spread or not _on_host():
         out = constant(value, shape, dtype, weak, device)

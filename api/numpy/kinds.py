@@ -103,6 +103,8 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 def isscalar(element: Any) -> bool:
     """Whether a value is a number or an array of rank 0."""
+    if hasattr(type(element), "__jax_array__"):
+        element = unwrap(element)
     if isinstance(element, Array | Tracer):
         return element.ndim == 0
     return bool(np.isscalar(element)) or (isinstance(element, np.ndarray) and element.ndim == 0)

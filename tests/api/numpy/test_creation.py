@@ -389,7 +389,7 @@ def test_objects_that_numpy_reads_by_a_protocol_become_arrays() -> None:
         pnp.add(Foreign("__array_struct__", 1.0), 1)
 
 
-def test_zeros_of_float0_are_arrays_of_numpy() -> None:
+def test_arrays_of_float0_are_arrays_of_numpy() -> None:
     zeros = np.zeros(2, px.float0)
     made = [
         pnp.zeros(2, px.float0),
@@ -403,6 +403,9 @@ def test_zeros_of_float0_are_arrays_of_numpy() -> None:
     for x in made:
         assert type(x) is np.ndarray
         assert (x.shape, x.dtype) == ((2,), px.float0)
+    assert px.jit(lambda: pnp.zeros(2, px.float0))().dtype == px.float0
+    tangent = px.jvp(lambda x, i: x * i, (2.0, 3), (1.0, pnp.zeros((), px.float0)))[1]
+    assert float(tangent) == 3.0
 
 
 def test_arrays_that_were_pickled_with_64_bits_are_read_with_32() -> None:

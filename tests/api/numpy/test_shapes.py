@@ -299,3 +299,15 @@ def test_arrays_of_another_dtype_have_the_default_one_for_none_and_name_astype_i
     compare({"method": lambda m, x: m.asarray(x).astype(None)}, np.arange(3))
     assert pnp.astype(np.arange(3), None).dtype == pnp.ones(()).dtype
     refuses(TypeError, "astype: dtype must be a bool, number or extended dtype, got 'foo'", pnp.ones(3).astype, "foo")
+
+
+def test_what_stands_for_a_scalar_is_a_scalar() -> None:
+    class Stand:
+        def __init__(self, shape: tuple[int, ...]) -> None:
+            self.shape = shape
+
+        def __jax_array__(self) -> px.Array:
+            return pnp.ones(self.shape)
+
+    assert pnp.isscalar(Stand(()))
+    assert not pnp.isscalar(Stand((1,)))
