@@ -32,6 +32,9 @@ __all__ = [
 
 _F = TypeVar("_F")
 
+# The attributes of jitted functions.
+JITTED = ("_cache_size", "_clear_cache", "_dispatch", "clear_cache", "eval_shape", "lower", "trace")
+
 
 def check_function(function: str, argument: str, value: Any) -> None:
     """Raise an error for a value that a transformation cannot call.
@@ -53,22 +56,30 @@ def check_function(function: str, argument: str, value: Any) -> None:
 
 
 def name_of(fun: Any, otherwise: str | None = None) -> str:
-    """The name of a function in messages and programs: its `__name__`, or else the name of its type."""
+    """The name of a function in messages and programs: its `__name__`, or else the name of its type.
+
+    A partial function has the name of the function inside.
+    """
     name = getattr(fun, "__name__", None)
+    if name is None and isinstance(fun, functools.partial):
+        return name_of(fun.func, otherwise)
     return name if isinstance(name, str) else type(fun).__name__ if otherwise is None else otherwise
 
 
 def wraps(fun: Any) -> Callable[[_F], _F]:
     """`functools.wraps` for any callable.
 
-    If its `__name__` is not a string, the function gets the name of its type. Attributes that a function cannot have
-    are left out.
+    If its `__name__` is not a string, the function gets the name that `name_of` finds. Attributes that a function
+    cannot have are left out, and so are those of a jitted function, such as `lower`, which are its own.
     """
 
     def decorate(function: _F) -> _F:
         fitting = [name for name in functools.WRAPPER_ASSIGNMENTS if _fits(fun, name)]
         functools.update_wrapper(function, fun, fitting)  # type: ignore[arg-type]
-        if "__name__" not in fitting and hasattr(fun, "__name__"):
+        if hasattr(fun, "_dispatch"):
+            for name in JITTED:
+                function.__dict__.pop(name, None)
+        if "__name__" not in fitting:
             for attribute in ("__name__", "__qualname__"):
                 setattr(function, attribute, name_of(fun))
         return function
@@ -134,6 +145,8 @@ def one_or_several(function: str, argument: str, value: Any, kind: type) -> tupl
       TypeError: `value` is neither; bools do not count as ints.
     """
     items = (value,) if isinstance(value, kind) else tuple(_elements(value))
+    if kind is int:
+        items = tuple([int(item) if isinstance(item, np.integer) else item for item in items])
     for item in items:
         if not isinstance(item, kind) or isinstance(item, bool):
             raise TypeError(f"{function}: {argument} must be {kind.__name__} or a sequence of them, got {value!r}")

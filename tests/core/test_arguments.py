@@ -74,6 +74,7 @@ def test_sequences_are_what_can_be_iterated_over():
 def test_one_int_or_str_is_a_sequence_of_them():
     assert arguments.one_or_several("f", "n", 3, int) == arguments.one_or_several("f", "n", [3], int) == (3,)
     assert arguments.one_or_several("f", "names", "ab", str) == ("ab",)
+    assert [type(n) for n in arguments.one_or_several("f", "n", [np.int64(3), 4], int)] == [int, int]
     for value in (1.5, "ab", [1, "a"], [True], object()):
         with pytest.raises(TypeError, match=r"^f: n must be int or a sequence of them, got"):
             arguments.one_or_several("f", "n", value, int)
@@ -668,3 +669,31 @@ def test_functions_are_wrapped_whatever_their_attributes_are():
     assert px.vmap(Odd())(np.ones(2, np.float32)).tolist() == [2, 2]
     assert px.jit(Odd())(1.0) == 2
     assert px.vmap(Odd()).__name__ == "Odd"
+
+
+@pytest.mark.parametrize("transform", [px.jit, px.grad, px.vmap, px.checkpoint, px.jacfwd])
+def test_transformed_objects_and_partial_functions_have_the_names_of_what_is_inside(transform):
+    class Nameless:
+        def __call__(self, x):
+            return x
+
+    def inner(x, y):
+        return x * y
+
+    assert transform(functools.partial(functools.partial(inner), 2.0)).__name__ == "inner"
+    assert transform(Nameless()).__name__ == "Nameless"
+
+
+def test_a_program_is_named_after_the_function_in_a_partial_function():
+    program = px.make_jaxpr(px.jit(functools.partial(lambda x, y: x, 1.0)))(2.0)
+    assert program.eqns[0].params["name"] == "<lambda>"
+
+
+@pytest.mark.parametrize("transform", [px.grad, px.vmap, px.checkpoint, px.jacfwd, px.custom_jvp])
+def test_a_transformed_function_has_not_the_methods_of_the_jitted_one_inside(transform):
+    f = px.jit(lambda x: x)
+    f.mine = 3
+    for name in ("lower", "trace", "eval_shape", "clear_cache"):
+        assert hasattr(f, name)
+        assert not hasattr(transform(f), name)
+    assert transform(f).mine == 3
