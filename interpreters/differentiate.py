@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from primax.core import dtypes, tree
 from primax.core.arguments import check_function, name_of, wraps
 from primax.core.array import from_host
@@ -12,6 +14,7 @@ from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
 from primax.core.errors import TangentTypeError
 from primax.core.thread import thread
 from primax.core.trace import Tracer
+from primax.core.tree_partial import Partial
 from primax.core.variance import vary_like
 from primax.interpreters.derivative import Derivative, Pullback, Pushforward, pull_back
 from primax.interpreters.jvp import jvp_flat
@@ -51,7 +54,7 @@ class FlatFunction:
     def __call__(self, *leaves: Any) -> list[Any]:
         out = self.fun(*tree.unflatten(self.in_tree, leaves))
         if self.has_aux:
-            if not (isinstance(out, tuple) and len(out) == 2):
+            if not (isinstance(out, tuple | list) and len(out) == 2):
                 raise TypeError(
                     f"{self.what}: with has_aux=True, {name_of(self.fun)} must return a pair (result, aux), "
                     f"got {type(out).__name__}"
@@ -274,7 +277,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = 
                 )
         return tree.unflatten(in_tree, [from_host(instantiate_zeros(x)) for x in tape.transpose(leaves)])
 
-    return transposed
+    return Partial(transposed)
 
 
 def value_and_grad(
@@ -307,7 +310,7 @@ def _gradient(
         outs, tape = linearize_flat(flat_fun, flat)
         ct = _unit_cotangent(what, fun, flat_fun.out_tree, outs, holomorphic)
         grads = tree.unflatten(in_tree, pull_back(tape, [ct], avals))
-        gradient = grads[0] if isinstance(argnums, int) else grads
+        gradient = grads[0] if isinstance(argnums, int | np.integer) else grads
         value = from_host(outs[0])
         return ((value, without_tracers(flat_fun.aux)), gradient) if has_aux else (value, gradient)
 

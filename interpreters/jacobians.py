@@ -72,7 +72,7 @@ def jacfwd(
             return [instantiate_zeros(t) for t in out_tangents]
 
         columns = vmap(push, out_axes=-1)(*_basis(avals))
-        jac = _columns(columns, avals, in_tree, isinstance(argnums, int), flat_fun.out_tree)
+        jac = _columns(columns, avals, in_tree, isinstance(argnums, int | np.integer), flat_fun.out_tree)
         return (jac, without_tracers(flat_fun.aux)) if has_aux else jac
 
     return jacobian_fun
@@ -144,7 +144,7 @@ def jacrev(
             return pull_back(tape, cts, avals)
 
         rows = vmap(pull)(*_basis(out_avals)) if out_avals else []
-        jac = _rows(rows, avals, out_avals, in_tree, isinstance(argnums, int), flat_fun.out_tree)
+        jac = _rows(rows, avals, out_avals, in_tree, isinstance(argnums, int | np.integer), flat_fun.out_tree)
         return (jac, without_tracers(flat_fun.aux)) if has_aux else jac
 
     return jacobian_fun

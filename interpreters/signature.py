@@ -58,6 +58,7 @@ def positions_and_names(
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
     known = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    unnamed = {p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
     fun_name = name_of(fun, repr(fun))
     for i in numbers:
         if not variadic and not -len(positional) <= i < len(positional):
@@ -66,10 +67,10 @@ def positions_and_names(
                 f"which has {len(positional)}; got {i}"
             )
     for name in names:
-        if name not in known and not keywords:
+        if name not in known and (name in unnamed or not keywords):
             raise ValueError(
-                f"{function}: {what}_argnames must be names of arguments of {fun_name}, got {name!r}; "
-                f"it has {sorted(known)}"
+                f"{function}: {what}_argnames must be names of arguments that {fun_name} takes by keyword, "
+                f"got {name!r}; it has {sorted(known)}"
             )
     if not variadic:
         numbers = tuple(i % len(positional) for i in numbers)
@@ -331,6 +332,7 @@ def split_arguments(
 
     Raises:
       TypeError: there is no argument at one of the positions.
+      ValueError: two positions are the same.
     """
     for i in positions:
         if not -len(args) <= i < len(args):
@@ -339,6 +341,8 @@ def split_arguments(
                 f"{name_of(fun)} with {len(args)} positional arguments"
             )
     places = [i % len(args) for i in positions]
+    if len(set(places)) < len(places):
+        raise ValueError(f"{what}: argnums must be distinct, got {tuple(positions)} for {len(args)} arguments")
     if places == [0] and len(args) == 1 and not kwargs:
         return [args[0]], fun
 

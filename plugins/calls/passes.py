@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from primax.extend.api_util import argument_positions, check_function, split_arguments
 from primax.extend.transformations import vjp
 from primax.plugins.calls.jit import jit
@@ -49,6 +51,6 @@ def fwd_and_bwd(
     def bwd(residuals: Any, ct: Any) -> Any:
         """The cotangents of the arguments."""
         found = residuals(ct)
-        return found[0] if isinstance(argnums, int) else found
+        return found[0] if isinstance(argnums, int | np.integer) else found
 
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)

@@ -105,6 +105,29 @@ def test_argnums(argnums):
         assert float(found) == each[argnums]
 
 
+@pytest.mark.parametrize("transform", [px.grad, px.jacrev, px.jacfwd])
+def test_a_position_may_be_an_integer_of_numpy(transform):
+    def g(x, y):
+        return x * x * y
+
+    assert float(transform(g, np.int64(1))(3.0, 5.0)) == 9.0
+    (found,) = transform(g, [np.int64(1)])(3.0, 5.0)
+    assert float(found) == 9.0
+    with pytest.raises(ValueError, match="argnums must be distinct"):
+        transform(g, (1, -1))(3.0, 5.0)
+
+
+def test_auxiliary_output_may_come_in_a_list():
+    found, aux = px.grad(lambda x: [x * x, x], has_aux=True)(3.0)
+    assert (float(found), float(aux)) == (6.0, 3.0)
+
+
+def test_transposes_pass_in_and_out_of_jitted_functions():
+    transpose = px.jit(lambda x: px.linear_transpose(lambda y: 2.0 * y, x))(1.0)
+    (found,) = px.jit(lambda f, x: f(x))(transpose, 3.0)
+    assert float(found) == 6.0
+
+
 def test_has_aux_and_value_and_grad():
     def g(x):
         return x * x, {"doubled": 2.0 * x}

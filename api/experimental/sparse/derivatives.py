@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from primax import numpy as pnp
 from primax import tree_util
 from primax.experimental.sparse.coordinates import JAXSparse
@@ -49,7 +51,7 @@ def _transformed(
 ) -> Callable[..., Any]:
     check_function(name, "fun", fun)
     numbers = one_or_several(name, "argnums", argnums, int)
-    single = isinstance(argnums, int)
+    single = isinstance(argnums, int | np.integer)
 
     @wraps(fun)
     def transformed(*args: Any, **kwargs: Any) -> Any:
