@@ -280,7 +280,7 @@ def block_until_ready(x: Any) -> Array:
     """Wait until all arrays of a tree have been computed; returns the tree.
 
     Args:
-      x: arrays in any containers; other leaves are ignored.
+      x: arrays in any containers; of other leaves the method `block_until_ready` is called, if they have it.
 
     >>> import primax as px
     >>> px.block_until_ready(px.jit(lambda x: x + 1.0)(1.0))
@@ -290,7 +290,7 @@ def block_until_ready(x: Any) -> Array:
     for leaf in tree.tree_leaves(x):
         if type(leaf) is core.Array:
             arrays.append(leaf)
-        elif type(leaf) is core.ExtendedArray:
+        elif hasattr(leaf, "block_until_ready"):
             leaf.block_until_ready()
     core.Array._await_all(arrays)
     return x
@@ -299,7 +299,7 @@ def block_until_ready(x: Any) -> Array:
 def copy_to_host_async(x: Any) -> Any:
     """Start copying the arrays of a tree to the host, unless they are there already; returns the tree."""
     for leaf in tree.tree_leaves(x):
-        if type(leaf) is core.Array:
+        if hasattr(leaf, "copy_to_host_async"):
             leaf.copy_to_host_async()
     return x
 

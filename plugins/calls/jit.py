@@ -36,7 +36,7 @@ from primax.extend.programs import (
 from primax.extend.sharding import canonical_sharding, devices_of
 from primax.plugins.calls.primitive import check_results, jit_p
 from primax.plugins.calls.spread import Spread
-from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, struct_of
+from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, structs_of
 from primax.plugins.devices import constrain_all
 
 __all__ = ["Inline", "clear_caches", "eval_shape", "jit"]
@@ -375,8 +375,8 @@ def jit(
 
     def shapes(*args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the results for these arguments."""
-        program, _ = jitted.program(args, kwargs)
-        return tree.unflatten(program.out_tree, map(struct_of, program.closed.out_avals))
+        program, _ = jitted.program(args, kwargs, shaped_abstractify)
+        return structs_of(program)
 
     def clear_cache() -> None:
         """Drop the programs of this function."""
@@ -398,7 +398,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes of the results of a function, without computing them.
 
     Args:
-      fun: the function.
+      fun: the function; a jitted one may have static arguments.
       args: its arguments: arrays, or anything with a shape and a dtype.
       kwargs: its keyword arguments.
 
@@ -410,6 +410,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     check_function("eval_shape", "fun", fun)
+    if hasattr(fun, "_dispatch") and hasattr(fun, "eval_shape"):
+        return fun.eval_shape(*args, **kwargs)
     nothing = StaticArguments((), ())
     program, _ = Jitted(fun, nothing, nothing, False, False).program(args, kwargs, shaped_abstractify)
-    return tree.unflatten(program.out_tree, map(struct_of, program.closed.out_avals))
+    return structs_of(program)

@@ -12,10 +12,11 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import among, avals_of, one_or_several
 from primax.extend.core import tree
+from primax.extend.programs import Program
 from primax.extend.sharding import Format, Layout, NamedSharding, get_mesh
 from primax.plugins.calls.primitive import check_results
 
-__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped", "flat_arguments", "struct_of"]
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped", "flat_arguments", "structs_of"]
 
 CompilerOptions: TypeAlias = dict[str, Any]  # options of XLA by name
 
@@ -75,13 +76,19 @@ def read_options(function: str, options: Any) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(options.items()))
 
 
-def struct_of(aval: Any) -> core.ShapeDtypeStruct:
-    """A type for users, with a sharding if the type has one and the mesh in scope has devices."""
-    sharding = None
+def struct_of(aval: Any, sharding: Any = None) -> core.ShapeDtypeStruct:
+    """A type for users, with the given sharding, or that of the type if the mesh in scope has devices."""
     division = getattr(aval, "division", None)
-    if division is not None and get_mesh().abstract_mesh == division.mesh:
+    if sharding is None and division is not None and get_mesh().abstract_mesh == division.mesh:
         sharding = NamedSharding(get_mesh(), division.spec)
     return core.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
+
+
+def structs_of(program: Program) -> Any:
+    """The types of the results of a program, with the shardings that are prescribed for them."""
+    avals = program.closed.out_avals
+    structs = map(struct_of, avals, program.outs or [None] * len(avals))
+    return tree.unflatten(program.out_tree, structs)
 
 
 def flat_arguments(
@@ -169,7 +176,7 @@ class Stage:
     @property
     def out_info(self) -> Any:
         """The shapes and dtypes of the results, in their structure."""
-        return tree.unflatten(self.program.out_tree, map(struct_of, self.program.closed.out_avals))
+        return structs_of(self.program)
 
 
 def _platform_of(names: Any) -> str | None:

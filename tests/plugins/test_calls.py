@@ -195,6 +195,37 @@ def test_static_arguments_that_cannot_be() -> None:
         px.jit(lambda *xs: xs, static_argnums=-1)
 
 
+@pytest.mark.parametrize("option", ["static_argnames", "donate_argnames"])
+@pytest.mark.parametrize("name", ["first", "others"])
+def test_arguments_that_are_not_given_by_keyword_have_no_names(option: str, name: str) -> None:
+    def f(first: Any, /, second: Any, *others: Any, **rest: Any) -> Any:
+        return second
+
+    with pytest.raises(ValueError, match=f"{option} must be names of arguments that f takes by keyword, got '{name}'"):
+        px.jit(f, **{option: name})
+    px.jit(f, **{option: ("second", "any")})
+
+
+@pytest.mark.parametrize("wait", ["block_until_ready", "copy_to_host_async"])
+def test_values_that_know_how_to_wait_are_asked_to(wait: str) -> None:
+    class Foreign:
+        def wait(self) -> None:
+            raise AttributeError("asked")
+
+    setattr(Foreign, wait, Foreign.wait)
+    with pytest.raises(AttributeError, match="asked"):
+        getattr(px, wait)([1.0, pnp.ones(2), Foreign()])
+    given = [1.0, "text", pnp.ones(2), px.random.key(0)]
+    assert getattr(px, wait)(given) is given
+
+
+def test_positions_may_be_integers_of_numpy() -> None:
+    f = px.jit(lambda x, n: x * n, static_argnums=np.int64(1))
+    assert float(f(2.0, 3)) == 6.0
+    with pytest.raises(ValueError, match="hashable"):
+        f(2.0, [3])
+
+
 def test_variadic_functions_have_static_arguments() -> None:
     f = px.jit(lambda *xs, **kw: (xs[0] * xs[1], sorted(kw)), static_argnums=1)
     g = px.jit(lambda *xs, **kw: xs[0] * kw["n"], static_argnames="n")
@@ -1076,6 +1107,20 @@ def test_threads_have_effects_of_their_own(record: list[Any]) -> None:
     in_threads(3, work)
     for i in range(3):
         assert [x for tag, x in record if tag == f"thread {i}"] == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_shapes_of_a_jitted_function_with_static_arguments() -> None:
+    f = px.jit(lambda x, n: x[:n], static_argnums=1)
+    for x in (np.ones(3, np.float32), px.ShapeDtypeStruct((3,), np.float32)):
+        assert px.eval_shape(f, x, 2).shape == f.eval_shape(x, 2).shape == (2,)
+
+
+def test_shapes_come_with_the_prescribed_shardings() -> None:
+    place = px.sharding.SingleDeviceSharding(px.devices()[0])
+    f = px.jit(lambda x: (x * 2, x), out_shardings=(place, None))
+    for doubled, same in (px.eval_shape(f, 1.0), f.trace(1.0).out_info, f.lower(1.0).out_info):
+        assert doubled.sharding == place
+        assert same.sharding is None
 
 
 def test_eval_shape() -> None:
