@@ -114,7 +114,9 @@ def _jitted(
 def _spec(argument: str, axis: Any, name: Any) -> PartitionSpec:
     if axis is None:
         return PartitionSpec()
-    if not isinstance(axis, int) or not 0 <= axis < _MOST_AXES:
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        raise TypeError(f"pmap: {argument} must consist of None and of ints, got {axis!r}")
+    if not 0 <= axis < _MOST_AXES:
         raise ValueError(f"pmap: {argument} must consist of None and of axes from 0 to {_MOST_AXES - 1}, got {axis!r}")
     return PartitionSpec(*[None] * axis, name)
 

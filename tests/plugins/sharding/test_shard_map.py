@@ -581,3 +581,8 @@ def test_the_derivative_of_a_number_that_all_devices_have_is_summed_over_them(me
     assert float(px.grad(loss(wrap(parts)))(np.float32(0.5))) == pytest.approx(exact, rel=1e-5)
     forward = px.jvp(loss(wrap(parts)), (np.float32(0.5),), (np.float32(1.0),))[1]
     assert float(forward) == pytest.approx(exact, rel=1e-5)
+
+
+def test_axes_of_pmap_are_ints_and_no_bools():
+    with pytest.raises(TypeError, match="pmap: in_axes must consist of None and of ints, got False"):
+        px.pmap(lambda x: x, in_axes=False)(np.zeros((1, 2), np.float32))
