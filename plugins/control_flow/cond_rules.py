@@ -31,7 +31,7 @@ from primax.plugins.comparison import eq
 from primax.plugins.control_flow.elements import one_by_one
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n, stop_gradient
 
-__all__ = ["RULES", "cond_p"]
+__all__ = ["RULES", "cond_p", "shared_slots", "with_slots"]
 
 cond_p = core.Primitive("cond", multiple_results=True)
 
@@ -164,10 +164,10 @@ def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
     count = len(unknown_out) - sum(unknown_out)
     there = len(splits[0].known.in_avals) + count  # the number of known operands and outputs
     forwarded = sorted({i for split in splits for i in split.residuals if i < there})
-    slots, places = _shared_slots([[v.aval for v in split.known.jaxpr.outvars[count:]] for split in splits])
+    slots, places = shared_slots([[v.aval for v in split.known.jaxpr.outvars[count:]] for split in splits])
     known, rest = [], []
     for split, own in zip(splits, places, strict=True):
-        known.append(_filled(split.known, count, own, slots))
+        known.append(with_slots(split.known, count, own, slots))
         residual_vars = dict(zip(split.residuals, split.unknown.jaxpr.invars, strict=False))
         extra = [core.Var(aval) for aval in slots]
         for j, slot in enumerate(own):
@@ -179,7 +179,7 @@ def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
     return Split(tuple(known), tuple(rest), unknown_out, forwarded)
 
 
-def _shared_slots(avals: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
+def shared_slots(avals: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
     """The fewest types that can hold the residuals of each single branch, and the slots that each branch uses."""
     slots: list[Any] = []
     places = []
@@ -199,7 +199,7 @@ def _shared_slots(avals: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[
     return slots, places
 
 
-def _filled(known: core.ClosedJaxpr, count: int, own: Sequence[int], slots: Sequence[Any]) -> core.ClosedJaxpr:
+def with_slots(known: core.ClosedJaxpr, count: int, own: Sequence[int], slots: Sequence[Any]) -> core.ClosedJaxpr:
     """The known part of a branch, with zeros for the residuals of other branches."""
 
     def run(*args: Any) -> list[Any]:

@@ -10,7 +10,8 @@ from primax.extend import Interpreter, core, replay
 from primax.extend.held_programs import partition
 from primax.extend.interpreters import partial_eval as pe
 from primax.plugins.calls import jit_p
-from primax.plugins.control_flow import scan_p
+from primax.plugins.control_flow import cond_p, scan_p
+from primax.plugins.control_flow.cond_rules import shared_slots, with_slots
 from primax.plugins.remat.policies import Policy
 
 __all__ = ["Split", "checkpoint_p", "split"]
@@ -109,8 +110,8 @@ def _choose(jaxpr: core.Jaxpr, outvars: Sequence[Any], policy: Policy | None) ->
         now, again, saved = eqn, eqn, []
         if eqn.effects or (policy and policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)):
             saved, again = found, None
-        elif policy and found and eqn.primitive is scan_p:
-            now, again, saved = _split_scan(eqn, policy)
+        elif policy and found and eqn.primitive in _SPLITS:
+            now, again, saved = _SPLITS[eqn.primitive](eqn, policy)
         chosen.now.append(now)
         chosen.saved.extend(reversed(saved))
         if again and found:
@@ -137,6 +138,32 @@ def _split_scan(eqn: core.JaxprEqn, policy: Policy) -> tuple[core.JaxprEqn, core
         eqn.replace(invars=[*eqn.invars, *stacked], params=again),
         stacked,
     )
+
+
+def _split_cond(eqn: core.JaxprEqn, policy: Policy) -> tuple[core.JaxprEqn, core.JaxprEqn, list[Any]]:
+    """A cond that returns values that a policy saves in its branches, one that computes the rest, and these values."""
+    branches = [_flat(branch) for branch in eqn.params["branches"]]
+    inner = [_choose(branch.jaxpr, branch.jaxpr.outvars, policy) for branch in branches]
+    if not any(one.saved for one in inner):
+        return eqn, eqn, []
+    slots, places = shared_slots([[v.aval for v in one.saved] for one in inner])
+    now, again = [], []
+    for branch, one, own in zip(branches, inner, places, strict=True):
+        jaxpr, extra = branch.jaxpr, [core.Var(aval) for aval in slots]
+        for slot, v in zip(own, one.saved, strict=True):
+            extra[slot] = v
+        first = core.ClosedJaxpr(jaxpr.replace(outvars=[*jaxpr.outvars, *one.saved], eqns=one.now), branch.consts)
+        now.append(with_slots(first, len(jaxpr.outvars), own, slots))
+        again.append(core.ClosedJaxpr(jaxpr.replace(invars=[*jaxpr.invars, *extra], eqns=one.again), branch.consts))
+    saved = [core.Var(aval) for aval in slots]
+    return (
+        eqn.replace(outvars=[*eqn.outvars, *saved], params={**eqn.params, "branches": tuple(now)}),
+        eqn.replace(invars=[*eqn.invars, *saved], params={**eqn.params, "branches": tuple(again)}),
+        saved,
+    )
+
+
+_SPLITS = {scan_p: _split_scan, cond_p: _split_cond}
 
 
 class _Inlining(Interpreter):

@@ -49,6 +49,10 @@ def scanned(m, body):
     return lambda x: m.lib.lax.scan(lambda c, _: (body(c), None), x, None, length=4)[0]
 
 
+def chosen(m, *branches):
+    return lambda x: m.lib.lax.cond(x[0] > 0, *branches, x)
+
+
 def with_rule(m):
     @m.lib.custom_jvp
     def f(x):
@@ -77,6 +81,16 @@ PROGRAMS = {
     "inside scan, products saved": lambda m: scanned(m, m.lib.checkpoint(layer(m), policy=dots(m))),
     "inside cond": lambda m: lambda x: m.lib.lax.cond(x[0] > 0, m.lib.checkpoint(twice(m)), lambda x: x, x),
     "cond inside": lambda m: m.lib.checkpoint(lambda x: m.lib.lax.cond(x[0] > 0, twice(m), lambda x: x, x)),
+    "products in cond saved": lambda m: m.lib.checkpoint(chosen(m, layer(m), lambda x: x), policy=dots(m)),
+    "products in two branches saved": lambda m: m.lib.checkpoint(
+        chosen(m, layer(m), lambda x: m.np.dot(layer(m)(x), W)), policy=dots(m)
+    ),
+    "products in scan in cond saved": lambda m: m.lib.checkpoint(
+        chosen(m, scanned(m, layer(m)), twice(m)), policy=dots(m)
+    ),
+    "products in cond in scan saved": lambda m: m.lib.checkpoint(
+        scanned(m, chosen(m, layer(m), twice(m))), policy=dots(m)
+    ),
     "of jit": lambda m: m.lib.checkpoint(m.lib.jit(twice(m))),
     "of a closure": lambda m: lambda x: m.lib.checkpoint(lambda y: m.np.sin(m.np.sin(x * y)))(x),
     "of vmap": lambda m: m.lib.checkpoint(m.lib.vmap(twice(m))),
