@@ -321,6 +321,10 @@ def argument_positions(what: str, argnums: Any) -> tuple[int, ...]:
         raise TypeError(f"{what}: argnums must be an int or a sequence of ints, got {argnums!r}") from None
 
 
+class PositionError(TypeError, ValueError):
+    """There is no argument at a position; in JAX this is a TypeError for `grad`, and mostly a ValueError elsewhere."""
+
+
 def split_arguments(
     what: str,
     fun: Callable[..., Any],
@@ -331,12 +335,12 @@ def split_arguments(
     """The arguments at some positions, and `fun` as a function of only those.
 
     Raises:
-      TypeError: there is no argument at one of the positions.
+      PositionError: there is no argument at one of the positions.
       ValueError: two positions are the same.
     """
     for i in positions:
         if not -len(args) <= i < len(args):
-            raise TypeError(
+            raise PositionError(
                 f"{what}: argnums must be positions of the arguments, got {i} for a call of "
                 f"{name_of(fun)} with {len(args)} positional arguments"
             )

@@ -213,7 +213,8 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any, device: Any 
             if dtypes.is_complex(aval.dtype):
                 warn_if_real(dtype)
             return convert_element_type_p.bind(a, new_dtype=dtype, weak_type=False)
-        if copy and type(a) is Array:
+        of_number = isinstance(a, Tracer) and a.is_concrete and not isinstance(a.concrete(), Array)
+        if of_number or (copy and type(a) is Array):
             return copy_p.bind(a)
         return a
     if isinstance(a, list | tuple):

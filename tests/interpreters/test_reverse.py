@@ -115,6 +115,9 @@ def test_a_position_may_be_an_integer_of_numpy(transform):
     assert float(found) == 9.0
     with pytest.raises(ValueError, match="argnums must be distinct"):
         transform(g, (1, -1))(3.0, 5.0)
+    for error in (TypeError, ValueError):
+        with pytest.raises(error, match="argnums must be positions of the arguments, got 2"):
+            transform(g, 2)(3.0, 5.0)
 
 
 def test_auxiliary_output_may_come_in_a_list():

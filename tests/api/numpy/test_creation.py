@@ -414,3 +414,11 @@ def test_arrays_that_were_pickled_with_64_bits_are_read_with_32() -> None:
         assert [str(x.dtype) for x in pickle.loads(pickled)] == ["float64", "int64"]
     with px.enable_x64(False):
         assert [str(x.dtype) for x in pickle.loads(pickled)] == ["float32", "int32"]
+
+
+@pytest.mark.parametrize("make", ["asarray", "array"])
+def test_a_number_that_is_differentiated_becomes_an_array(make: str) -> None:
+    for found in px.jvp(getattr(pnp, make), (1.0,), (2.0,)):
+        assert isinstance(found, px.Array)
+        assert found.weak_type
+    assert [float(x) for x in px.jvp(getattr(pnp, make), (1.0,), (2.0,))] == [1.0, 2.0]
