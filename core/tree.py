@@ -324,8 +324,8 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
         A tree of structure `inner_treedef` with trees of `outer_treedef` as leaves.
 
     Raises:
-        TypeError: a structure is not a PyTreeDef.
-        ValueError: `pytree_to_transpose` does not have these structures.
+        TypeError: a structure is not a PyTreeDef, or `pytree_to_transpose` does not have these structures.
+        ValueError: `outer_treedef` has no leaves that would show the inner structure.
 
     >>> from primax import tree
     >>> pairs = [(1, 2), (3, 4), (5, 6)]
@@ -336,7 +336,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     check_treedef(who, "outer_treedef", outer_treedef)
     found = prefix_errors(outer_treedef, tree_structure(pytree_to_transpose), name="pytree_to_transpose")
     if found:
-        raise ValueError(f"{who}: outer_treedef must be a prefix of pytree_to_transpose; {found[0]}")
+        raise TypeError(f"{who}: outer_treedef must be a prefix of pytree_to_transpose; {found[0]}")
     inner_trees = outer_treedef.flatten_up_to(pytree_to_transpose)
     if inner_treedef is None:
         if not inner_trees:
@@ -347,7 +347,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     for inner in inner_trees:
         found = prefix_errors(inner_treedef, inner, name="inner tree")
         if found:
-            raise ValueError(f"{who}: every inner tree must have the structure inner_treedef; {found[0]}")
+            raise TypeError(f"{who}: every inner tree must have the structure inner_treedef; {found[0]}")
         rows.append(inner_treedef.flatten_up_to(inner))
     columns = [[row[i] for row in rows] for i in range(inner_treedef.num_leaves)]
     return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])

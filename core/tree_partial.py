@@ -22,10 +22,10 @@ class _Opaque:
         return self.func(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Opaque) and self.func == other.func
+        return bool(self.func == (other.func if isinstance(other, _Opaque) else other))
 
     def __hash__(self) -> int:
-        return hash((_Opaque, self.func))
+        return hash(self.func)
 
     def __repr__(self) -> str:
         return repr(self.func)

@@ -342,13 +342,13 @@ def register_static(cls: Class) -> Class:
     """Class decorator: instances are pytrees without leaves. They are static data, compared by `==`.
 
     Args:
-        cls: a class whose instances are hashable.
+        cls: a class.
 
     Returns:
         `cls` itself.
 
     Raises:
-        TypeError: `cls` is not a class, or its instances cannot be hashed.
+        TypeError: `cls` is not a class.
         ValueError: the class is a pytree node already, or a class of leaves, such as `float`.
 
     >>> from primax import tree, tree_util
@@ -360,8 +360,6 @@ def register_static(cls: Class) -> Class:
     """
     who = "register_static"
     _check_new(who, cls, "cls")
-    if cls.__hash__ is None:
-        raise TypeError(f"{who}: {cls!r} must be hashable, since static data is a key of caches; define __hash__")
     _register(who, cls, lambda node: ((), node), lambda node, _: node, None)
     return cls
 
