@@ -44,7 +44,7 @@ def fori_loop(
 
     Raises:
       TypeError: a bound is not a real number of rank 0, the bounds differ in dtype, or the value changes its type.
-      ValueError: a bound is not whole, or `unroll` is given for traced bounds.
+      ValueError: a bound is not whole, or several steps are asked for in one iteration for traced bounds.
 
     >>> import primax as px
     >>> px.lax.fori_loop(0, 5, lambda i, x: x + i, 0)
@@ -61,7 +61,7 @@ def fori_loop(
     if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
         first, last = _whole("lower", lower), _whole("upper", upper)
         return _counted(first, last, body_fun, init_val, 1 if unroll is None else unroll)
-    if unroll is not None:
+    if unroll is not None and unroll != 1 and unroll is not False:
         raise ValueError("fori_loop: unroll needs lower and upper whose values are known, but one of them is a tracer")
     start, end, one = lower, upper, 1 if integral else 1.0
     if not all(weak):

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import integer
+from primax.extend.api_util import integer, name_of
 from primax.extend.core import tree
 from primax.extend.sharding import ShardingTypeError, axes_of_dims
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.scan_rules import scan_p
-from primax.plugins.control_flow.staging import flatten_operands, require_function
+from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function
 from primax.plugins.control_flow.variance import hoisted
 
 __all__ = ["scan"]
@@ -27,14 +27,15 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Any, Any]:
+) -> Any:
     """Apply `f` to the elements of arrays in turn, with a carry from step to step.
 
     It is compiled as one loop of any number of steps. In reverse mode, the residuals of every step are kept for the
     backward pass; residuals that are the same in all steps are computed and kept once.
 
     Args:
-      f: `(carry, x) -> (carry, y)`; the carry keeps its structure, shapes and dtypes.
+      f: `(carry, x) -> (carry, y)`; the carry keeps its structure, shapes and dtypes. The pair may be of any class that
+        is a pytree with two children, such as a named tuple.
       init: the first carry, arrays in any containers.
       xs: arrays in any containers, of one length along axis 0; `f` gets their elements. None if there are none.
       length: the number of steps; needed if there are no `xs`.
@@ -43,7 +44,7 @@ def scan(
       _split_transpose: has no effect; packages for JAX pass it.
 
     Returns:
-      The last carry, and the outputs `y`, stacked along axis 0.
+      The last carry, and the outputs `y`, stacked along axis 0, in a pair of the class that `f` returns.
 
     Raises:
       TypeError: `f` does not return a pair, or changes the type of the carry; an argument is not an array.
@@ -60,7 +61,7 @@ def scan(
     count = _length(xs, x_avals, length)
     turns = _unroll(unroll, count)
     if core.config.disable_jit.value and not core.thread.trace.tracing:
-        return _in_python(f, init, xs_tree, x_leaves, count, reverse)
+        return _in_python(f, tree.tree_map(as_result, init), xs_tree, [*map(as_result, x_leaves)], count, reverse)
     elements = [aval.mapped(count, 0) for aval in x_avals]
     body, leaves, avals = stage_carrying(
         "scan", f, tree.treedef_tuple((in_tree, xs_tree)), leaves, avals, ("init", "the carry that f returns"), elements
@@ -116,16 +117,24 @@ def _unroll(unroll: Any, length: int) -> int:
     return max(turns, 1)
 
 
-def _in_python(
-    f: Callable[..., Any], carry: Any, xs_tree: Any, leaves: list[Any], length: int, reverse: bool
-) -> tuple[Any, Any]:
+def _in_python(f: Callable[..., Any], carry: Any, xs_tree: Any, leaves: list[Any], length: int, reverse: bool) -> Any:
     """The scan as a loop in Python, for debugging with `disable_jit`."""
     if length == 0:
         raise ValueError("scan: with disable_jit, at least one step must be taken, got length 0")
     ys = []
     for i in reversed(range(length)) if reverse else range(length):
-        carry, y = f(carry, tree.unflatten(xs_tree, [x[i] for x in leaves]))
+        pair = f(carry, tree.unflatten(xs_tree, [x[i] for x in leaves]))
+        carry, y = _level_of_pair(f, pair).flatten_up_to(pair)
         ys.append(y)
     if reverse:
         ys.reverse()
-    return carry, tree.tree_map(lambda *parts: core.protocol_of(core.get_aval(parts[0])).stack(parts, 0), *ys)
+    stacked = tree.tree_map(lambda *parts: core.protocol_of(core.get_aval(parts[0])).stack(parts, 0), *ys)
+    return tree.unflatten(_level_of_pair(f, pair), (carry, stacked))
+
+
+def _level_of_pair(f: Callable[..., Any], pair: Any) -> Any:
+    """The structure of a pair, whose two children are leaves."""
+    level = tree.tree_structure(pair, is_leaf=lambda x: x is not pair)
+    if len(tree.treedef_children(level)) != 2:
+        raise TypeError(f"scan: {name_of(f)} must return a pair (carry, y), but returns {pair!r}")
+    return level

@@ -47,9 +47,9 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     require_function("while_loop", "cond_fun", cond_fun)
     require_function("while_loop", "body_fun", body_fun)
     if core.config.disable_jit.value and not core.thread.trace.tracing:
-        value = init_val
+        value = tree.tree_map(as_result, init_val)
         while cond_fun(value):
-            value = body_fun(value)
+            value = tree.tree_map(as_result, body_fun(value))
         return value
     leaves, in_tree, avals = flatten_operands("while_loop", "init_val", (init_val,))
     body, leaves, avals = stage_carrying(

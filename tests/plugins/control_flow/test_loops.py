@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 
 import hypothesis
@@ -263,6 +264,29 @@ def test_with_disable_jit_loops_are_python():
     assert (int(last), ys.tolist(), seen) == (3, [3, 2, 0], [2, 1, 0])
 
 
+def test_with_disable_jit_loops_get_arrays_too():
+    with px.disable_jit():
+        last, ys = lax.scan(lambda c, x: (c.at[0].add(x), x), np.zeros(2), np.arange(3.0))
+        assert lax.while_loop(lambda x: x < 3, lambda x: x.at[()].add(1), 0) == 3
+        assert lax.while_loop(lambda x: x < 3, lambda x: 7, 0).astype(np.float32) == 7
+        with pytest.raises(TypeError, match="must return a pair"):
+            lax.scan(lambda c, x: c, 0, np.arange(3))
+    assert last.tolist() == [3, 0]
+    assert last.dtype == ys.dtype == pnp.zeros(0).dtype
+
+
+@pytest.mark.parametrize("disabled", [False, True])
+def test_the_pair_of_a_step_is_of_any_class(disabled):
+    Step = collections.namedtuple("Step", "carry y")
+    with px.disable_jit(disabled):
+        found = lax.scan(lambda c, x: Step(c + x, c), 0, np.arange(3))
+        listed = lax.scan(lambda c, x: [c + x, c], 0, np.arange(3))
+    assert isinstance(found, Step)
+    assert (int(found.carry), found.y.tolist()) == (3, [0, 0, 1])
+    assert isinstance(listed, list)
+    assert (int(listed[0]), listed[1].tolist()) == (3, [0, 0, 1])
+
+
 @pytest.mark.parametrize(
     "call, error, phrases",
     [
@@ -321,6 +345,13 @@ def test_known_bounds_are_whole_numbers_of_any_real_dtype(lower, upper):
 def test_traced_bounds_are_of_any_real_dtype(upper):
     lower = upper - upper
     assert px.jit(lambda a, b: lax.fori_loop(a, b, lambda i, x: x + i, 0.0 * b))(lower, upper) == 3
+
+
+@pytest.mark.parametrize("unroll", [None, 1, False])
+def test_a_loop_of_traced_bounds_takes_one_step_at_a_time(unroll):
+    assert px.jit(lambda n: lax.fori_loop(0, n, lambda i, x: x + i, 0, unroll=unroll))(4) == 6
+    with pytest.raises(ValueError, match="unroll needs lower and upper"):
+        px.jit(lambda n: lax.fori_loop(0, n, lambda i, x: x + i, 0, unroll=2))(4)
 
 
 def test_no_unrolling_and_no_batches_are_asked_for_by_zero():
