@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from primax.core import tree
-from primax.core.arguments import check_function, name_of, wraps
+from primax.core.arguments import check_function, integer, name_of, wraps
 from primax.core.avals import NO_VALUE, get_aval
 from primax.core.divided import axes_of_dims
 from primax.core.division import Division
@@ -47,8 +47,9 @@ def vmap(
       A function of the same arguments, each with one more axis where mapped.
 
     Raises:
-      TypeError: `in_axes` or `out_axes` are not ints, None or containers of them, or `axis_name` is not hashable.
-      ValueError: mapped sizes disagree (the message names each), or an axis is out of range.
+      TypeError: `in_axes` or `out_axes` are not ints, None or containers of them, `axis_size` is not an int, or
+        `axis_name` is not hashable.
+      ValueError: mapped sizes disagree (the message names each), `axis_size` is negative, or an axis is out of range.
 
     >>> import primax as px
     >>> px.vmap(lambda x, y: x * y, in_axes=(0, None))(px.numpy.arange(3.0), 2.0).tolist()
@@ -69,6 +70,11 @@ def vmap(
         for leaf in tree.tree_leaves(axes):
             if isinstance(leaf, bool) or not isinstance(leaf, int):
                 raise TypeError(f"vmap: {what} must consist of ints and None, got {leaf!r} in {axes!r}")
+
+    if axis_size is not None:
+        axis_size = integer("vmap", "axis_size", axis_size)
+        if axis_size < 0:
+            raise ValueError(f"vmap: axis_size must not be negative, got {axis_size}")
 
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from enum import IntEnum
 
 import numpy as np
@@ -94,6 +95,21 @@ def test_axes_of_wrong_type_are_refused_at_once(axes):
 
 def test_axis_size_alone_is_enough():
     assert px.vmap(lambda: pnp.float32(1.0), axis_size=3)().tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("size, error, said", [("a", TypeError, "an integer, got 'a'"), (-1, ValueError, "negative")])
+def test_axis_size_is_a_size(size, error, said):
+    with pytest.raises(error, match=f"vmap: axis_size must .*{said}"):
+        px.vmap(lambda: 1.0, axis_size=size)
+
+
+def test_a_partial_has_the_name_of_its_function():
+    def scaled(a, x):
+        return a * x
+
+    double = functools.partial(scaled, 2.0)
+    assert px.vmap(double).__name__ == px.jit(double).__name__ == "scaled"
+    assert "name=scaled" in str(px.make_jaxpr(px.jit(double))(1.0))
 
 
 def test_python_control_flow_is_refused_with_the_type_and_the_way_out():
