@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core
+from primax.extend.api_util import wraps
 from primax.extend.core import tree
 from primax.extend.held_programs import merge, partition
 from primax.extend.interpreters import ad
@@ -49,8 +50,9 @@ def custom_linear_solve(
       The solution, or a pair of it and the further results.
 
     Raises:
-      TypeError: an argument is not a function, or the solution does not have the type of `b`; in reverse mode, there is
-        no `transpose_solve`.
+      TypeError: an argument is not a function, or one returns another structure than that of `b`; in reverse mode,
+        there is no `transpose_solve`.
+      ValueError: a function returns other shapes than those of `b`, or no pair if `has_aux`.
 
     >>> import primax as px
     >>> def half(b):
@@ -60,6 +62,8 @@ def custom_linear_solve(
     """
     for name, given in (("matvec", matvec), ("solve", solve)):
         _require_function("custom_linear_solve", name, given)
+    matvec = _like_argument("custom_linear_solve", "matvec", matvec, 0, "its argument")
+    solve = _like_argument("custom_linear_solve", "solve", solve, 1, "b", has_aux)
     matvec_of, consts = convert(matvec, (b,), lambda aval: True)
     b_like = tree.tree_map(_struct, b)
 
@@ -81,6 +85,7 @@ def custom_linear_solve(
     if symmetric:
         transposed = lambda params, ct: solution(params, ct)  # noqa: E731
     elif transpose_solve is not None:
+        transpose_solve = _like_argument("custom_linear_solve", "transpose_solve", transpose_solve, 1, "b", has_aux)
         backward, backward_consts = solver_of(transpose_solve, transposed_apply, 2)
         transposed = _solution_of(transposed_apply, backward, lambda params, ct: solution(params, ct), has_aux)
     solution = _solution_of(apply, forward, transposed, has_aux)
@@ -173,7 +178,8 @@ def custom_root(
       The root, or a pair of it and the further results.
 
     Raises:
-      TypeError: an argument is not a function.
+      TypeError: an argument is not a function, or one returns another structure than that of `initial_guess`.
+      ValueError: `solve` does not return a pair if `has_aux`.
 
     >>> import primax as px
     >>> def newton(f, x):
@@ -186,6 +192,9 @@ def custom_root(
     """
     for name, given in (("f", f), ("solve", solve), ("tangent_solve", tangent_solve)):
         _require_function("custom_root", name, given)
+    f = _like_argument("custom_root", "f", f, 0, "its argument", shapes=False)
+    solve = _like_argument("custom_root", "solve", solve, 1, "initial_guess", has_aux, shapes=False)
+    tangent_solve = _like_argument("custom_root", "tangent_solve", tangent_solve, 1, "its argument", shapes=False)
     converted, consts = convert(f, (initial_guess,), lambda aval: True)
     solver, further = closed(lambda consts, guess: solve(lambda x: converted(x, *consts), guess), consts, initial_guess)
 
@@ -211,6 +220,43 @@ def custom_root(
 def _require_function(what: str, name: str, given: Any) -> None:
     if not callable(given):
         raise TypeError(f"{what}: {name} must be a function, got {given!r}")
+
+
+def _like_argument(
+    what: str, name: str, fun: Function, place: int, like: str, has_aux: bool = False, shapes: bool = True
+) -> Function:
+    """A function that must return what has the structure of one of its arguments.
+
+    Args:
+      what: the name of the calling function, for messages.
+      name: the name of `fun`.
+      fun: the function.
+      place: the position of the argument.
+      like: the name of the argument in messages.
+      has_aux: whether `fun` returns a pair, of which the first is compared.
+      shapes: whether shapes must be equal too.
+    """
+
+    @wraps(fun)
+    def checked(*args: Any) -> Any:
+        out = fun(*args)
+        if has_aux and not (isinstance(out, tuple | list) and len(out) == 2):
+            raise ValueError(f"{what}: {name} must return a pair (x, aux), since has_aux is True, got {out!r}")
+        found, wanted = out[0] if has_aux else out, args[place]
+        names = (f"the result of {name}", like)
+        rule = f"{what}: {name} must return the structure of {like}"
+        tree.require_same_structure(rule, tree.tree_structure(found), tree.tree_structure(wanted), *names)
+        if shapes:
+            for (path, x), y in zip(tree.tree_leaves_with_path(found), tree.tree_leaves(wanted), strict=True):
+                one, other = core.get_aval(x), core.get_aval(y)
+                if one.shape != other.shape:
+                    raise ValueError(
+                        f"{what}: {name} must return the shapes of {like}, got {one.str_short()} for "
+                        f"{other.str_short()}{f' at {tree.keystr(path)}' if path else ''}"
+                    )
+        return out
+
+    return checked
 
 
 def _no_tangents(out: Any) -> Any:

@@ -92,6 +92,50 @@ def test_arguments_that_are_no_functions_are_refused(name):
         lax.custom_linear_solve(given["matvec"], 1.0, given["solve"])
 
 
+def same(f, x):
+    return x
+
+
+@pytest.mark.parametrize(
+    "call, error, said",
+    [
+        (lambda: lax.custom_linear_solve(lambda x: [x], 1.0, same), TypeError, "matvec must .* structure of its arg"),
+        (
+            lambda: lax.custom_linear_solve(lambda x: A[:2] @ x, B, same),
+            ValueError,
+            r"matvec .* got f32\[2\] for f32\[3\]",
+        ),
+        (
+            lambda: lax.custom_linear_solve(lambda x: x, 1.0, lambda f, x: [x]),
+            TypeError,
+            "solve must .* structure of b",
+        ),
+        (
+            lambda: lax.custom_linear_solve(lambda x: x, 1.0, lambda f, x: B),
+            ValueError,
+            r"solve .* f32\[3\] for f32\[\]",
+        ),
+        (lambda: lax.custom_linear_solve(lambda x: x, 1.0, same, has_aux=True), ValueError, "must return a pair"),
+        (
+            lambda: px.grad(lambda b: lax.custom_linear_solve(lambda x: x, b, same, lambda f, x: [x]))(1.0),
+            TypeError,
+            "transpose_solve must return the structure of b",
+        ),
+        (lambda: lax.custom_root(lambda x: (x, x), 0.0, same, same), TypeError, "f must .* structure of its argument"),
+        (lambda: lax.custom_root(lambda x: x, 0.0, lambda f, x: [x], same), TypeError, "solve .* of initial_guess"),
+        (lambda: lax.custom_root(lambda x: x, 0.0, same, same, has_aux=True), ValueError, "solve must return a pair"),
+        (
+            lambda: px.grad(lambda a: lax.custom_root(lambda x: x - a, a, same, lambda g, y: [y]))(1.0),
+            TypeError,
+            "tangent_solve must return the structure of its argument",
+        ),
+    ],
+)
+def test_functions_of_a_solve_return_what_is_like_their_arguments(call, error, said):
+    with pytest.raises(error, match=said):
+        call()
+
+
 TIMES = np.linspace(0, 2, 5).astype(np.float32)
 
 
