@@ -56,9 +56,9 @@ class JaxModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return [each for each in table().names_of(self.__name__) if _is_there(f"{self.__name__}.{each}")]
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         path = f"{self.__name__}.{name}"
+        if name.startswith("__") and name.endswith("__") and not table().has_stand_in(path):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if is_module(path):
             return importlib.import_module(path)
         try:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import sys
 from typing import Any
 
+from primax.core.operand import Operand
 from primax.extend.backend import TypedAsDispatched
 from primax.extend.core import Array, ExtendedArray, Tracer
 from primax.extend.interpreters import ad, batching, partial_eval
@@ -33,6 +36,7 @@ def install() -> None:
         TypedAsDispatched.wanted = True
         _give_parts()
         _name_arrays()
+        _name_namespace()
 
 
 def _give_parts() -> None:
@@ -53,3 +57,15 @@ def _name_arrays() -> None:
     Array.__module__ = ExtendedArray.__module__ = "jax"
     for kind in (Tracer, ad.JVPTracer, ad.LinearTracer, batching.BatchTracer, partial_eval.StagingTracer):
         kind.__module__ = "jax.core"
+
+
+def _name_namespace() -> None:
+    """Make `jax.numpy` the namespace of arrays: packages compare it with the module, or read its name."""
+    plain = Operand.__array_namespace__
+
+    @functools.wraps(plain)
+    def __array_namespace__(self: Any, /, *, api_version: str | None = None) -> Any:
+        plain(self, api_version=api_version)  # refuses other versions
+        return importlib.import_module("jax.numpy")
+
+    Operand.__array_namespace__ = __array_namespace__  # type: ignore[method-assign]

@@ -142,6 +142,11 @@ class Table:
         row = self.modules.get(module)
         return row is not None and (last in row.names or last in row.stand_ins or row.as_jax is not None)
 
+    def has_stand_in(self, name: str) -> bool:
+        """Whether a name has an object of its own in the stand-in for JAX."""
+        module, _, last = name.rpartition(".")
+        return module in self.modules and last in self.modules[module].stand_ins
+
     def names_of(self, module: str) -> tuple[str, ...]:
         """The public names of a module of JAX; empty if there is no such module."""
         return public_names().get(module, ())

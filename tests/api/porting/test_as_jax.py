@@ -619,6 +619,32 @@ def test_the_module_of_the_type_of_an_array_or_tracer_says_jax() -> None:
     run("-c", LIBRARY_BY_MODULE)
 
 
+NAMESPACE = """
+import primax.as_jax
+import jax
+import jax.numpy as jnp
+import primax.numpy as pnp
+
+assert jnp.__array_api_version__ == pnp.__array_api_version__
+assert jnp.__array_namespace_info__().default_dtypes()["integral"] == jnp.int32
+assert not hasattr(jnp, "__array_interface__") and not hasattr(jax.lax, "__array_api_version__")
+spaces = [jnp.ones(1).__array_namespace__(), jnp.ones(1).__array_namespace__(api_version=pnp.__array_api_version__)]
+jax.jit(lambda x: spaces.append(x.__array_namespace__()))(1.0)
+assert all(space is jnp for space in spaces) and spaces[0].__name__ == "jax.numpy"
+try:
+    jnp.ones(1).__array_namespace__(api_version="1900.01")
+except ValueError as error:
+    assert "api_version must be" in str(error)
+else:
+    raise AssertionError("an unknown version was accepted")
+"""
+
+
+def test_the_namespace_of_an_array_is_the_module_of_jax() -> None:
+    """As array-api-compat reads it for SciPy, scikit-learn and tjax."""
+    run("-c", NAMESPACE)
+
+
 def test_packages_enter_types_of_values_and_read_signatures(tmp_path: Path) -> None:
     """As TensorFlow Probability, MuJoCo XLA and e3nn-jax do when they are imported."""
     (tmp_path / "program.py").write_text(VALUE_TYPES)
