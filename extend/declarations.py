@@ -401,7 +401,7 @@ def _transpose_of_jvp(primitive: Any, jvp: Rule) -> Rule:
             return list(out) if primitive.multiple_results else [out]
 
         tape = linear_tape(tangents_of, [args[i].aval for i in unknown])
-        if any(eqn.primitive is primitive for eqn in tape.trace.eqns):
+        if any(eqn.primitive is primitive for eqn in tape.eqns):
             raise RuleError(
                 f"the transpose rule of {primitive} cannot be derived from its jvp rule, which binds {primitive} on a "
                 "tangent; give a transpose rule, or transpose=derive.from_impl"

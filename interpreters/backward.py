@@ -26,11 +26,19 @@ _transpose_rules = rules.transpose_rules
 _transpose_functions = _transpose_rules.functions
 
 
-def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+def backward(
+    trace: LinearTrace,
+    eqns: Sequence[TapeEqn],
+    inputs: Sequence[LinearTracer],
+    outs: Sequence[Any],
+    cotangents: Sequence[Any],
+) -> list[Any]:
     """Pull cotangents back along a tape.
 
     Args:
-      trace: the tape.
+      trace: the trace that recorded the tape.
+      eqns: the operations on the tape.
+      inputs: the inputs of the tape.
       outs: the outputs of the tape.
       cotangents: one for each output, possibly `Zero`.
 
@@ -43,7 +51,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
     """
     if trace.x64 is not config.enable_x64.value:
         with config.enable_x64(trace.x64):
-            return backward(trace, outs, cotangents)
+            return backward(trace, eqns, inputs, outs, cotangents)
     cts: list[Any] = [None] * trace.count
     ct: Any
     for out, ct in zip(outs, cotangents, strict=True):
@@ -57,7 +65,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
     checking = config.check_rules.value
     several_devices = meshes_exist()
     try:
-        for eqn in reversed(trace.eqns):
+        for eqn in reversed(eqns):
             primitive = eqn.primitive
             eqn_outs = eqn.outs
             if primitive.multiple_results:
@@ -123,7 +131,7 @@ def backward(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any])
     finally:
         here.source = before
     results = []
-    for tracer in trace.inputs:
+    for tracer in inputs:
         ct = cts[tracer.index]
         results.append(Zero(cotangent_aval(tracer.aval)) if ct is None else ct)
     return results

@@ -37,20 +37,27 @@ class _Place:
 class Tape:
     """A recorded linear function.
 
+    It takes the operations from their trace, to which their tracers refer. So there is no cycle, and the residuals are
+    freed with the tape, not by the garbage collector.
+
     Attributes:
       in_avals: the types of its inputs, without float0 inputs.
+      inputs: their tracers.
+      eqns: the operations.
       outs: for each output a value on the tape or a `Zero`.
     """
 
-    __slots__ = ("outs", "trace")
+    __slots__ = ("eqns", "inputs", "outs", "trace")
 
     def __init__(self, trace: LinearTrace, outs: Sequence[Any]) -> None:
         self.trace = trace
+        self.eqns, self.inputs = trace.eqns, trace.inputs
+        trace.eqns, trace.inputs = [], []
         self.outs = list(outs)
 
     @property
     def in_avals(self) -> list[Any]:
-        return [tracer.aval for tracer in self.trace.inputs]
+        return [tracer.aval for tracer in self.inputs]
 
     def replay(self, *args: Any) -> list[Any]:
         """Apply the linear function, under the current trace; zeros stay symbolic."""
@@ -59,13 +66,13 @@ class Tape:
             with config.enable_x64(trace.x64):
                 return self.replay(*args)
         env: list[Any] = [None] * trace.count
-        for tracer, x in zip(trace.inputs, args, strict=True):
+        for tracer, x in zip(self.inputs, args, strict=True):
             env[tracer.index] = x
         process = thread.trace.process
         here = thread.here
         before = here.source
         try:
-            for eqn in trace.eqns:
+            for eqn in self.eqns:
                 values = [env[x.index] if type(x) is LinearTracer and x._trace is trace else x for x in eqn.args]
                 if eqn.source_info is not None:
                     here.source = eqn.source_info
@@ -78,7 +85,7 @@ class Tape:
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """Apply the transposed function, under the current trace: one cotangent or `Zero` per input."""
-        return backward(self.trace, self.outs, cotangents)
+        return backward(self.trace, self.eqns, self.inputs, self.outs, cotangents)
 
     def residuals(self) -> tuple[list[Any], Tape]:
         """The distinct residuals of the tape, and the tape with placeholders for them."""
@@ -113,7 +120,7 @@ class Tape:
                 linear[x.index] = LinearTracer(new, x.aval, x.index)
             return linear[x.index]
 
-        new.inputs = [renewed(x) for x in old.inputs]
+        new.inputs = [renewed(x) for x in self.inputs]
         new.eqns = [
             TapeEqn(
                 eqn.primitive,
@@ -122,7 +129,7 @@ class Tape:
                 eqn.params,
                 eqn.source_info,
             )
-            for eqn in old.eqns
+            for eqn in self.eqns
         ]
         return Tape(new, [renewed(x) for x in self.outs])
 
@@ -174,11 +181,11 @@ def drop_unused(tape: Tape) -> None:
     trace = tape.trace
     needed = {x.index for x in tape.outs if trace.is_linear(x)}
     kept: list[TapeEqn] = []
-    for eqn in reversed(trace.eqns):
+    for eqn in reversed(tape.eqns):
         if any(x.index in needed for x in eqn.outs) or eqn.effects():
             needed.update(x.index for x in eqn.args if type(x) is LinearTracer and x._trace is trace)
             kept.append(eqn)
-    trace.eqns = kept[::-1]
+    tape.eqns = kept[::-1]
 
 
 def linear_tape(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any]) -> Tape:

@@ -242,7 +242,7 @@ def _kinds_of_transpose(setting: Setting) -> tuple[str, ...]:
 
         def run(*values: Any) -> list[Any]:
             _, tape = linearize_flat(setting.bind, values, [i in setting.active for i in range(len(values))])
-            found.extend(eqn.primitive for eqn in tape.trace.eqns)
+            found.extend(eqn.primitive for eqn in tape.eqns)
             return []
 
         trace_to_jaxpr(run, setting.avals)

@@ -36,7 +36,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
 
     def residuals(*xs: Any) -> list[Any]:
         _, tape = ad.linearize_flat(flat, xs)
-        return [x for eqn in tape.trace.eqns for x in eqn.args if not tape.trace.is_linear(x)]
+        return [x for eqn in tape.eqns for x in eqn.args if not tape.trace.is_linear(x)]
 
     jaxpr = core.trace_to_jaxpr(
         residuals, avals_of(leaves, (args, kwargs), "saved_residuals", call=True), "saved_residuals"

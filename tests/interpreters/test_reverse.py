@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -123,6 +125,32 @@ def test_a_position_may_be_an_integer_of_numpy(transform):
 def test_auxiliary_output_may_come_in_a_list():
     found, aux = px.grad(lambda x: [x * x, x], has_aux=True)(3.0)
     assert (float(found), float(aux)) == (6.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    "derive",
+    [
+        lambda f, x: px.grad(f)(x),
+        lambda f, x: px.vjp(f, x)[1](1.0),
+        lambda f, x: px.linearize(f, x)[1](x),
+        lambda f, x: px.jacrev(f)(x),
+        lambda f, x: px.linear_transpose(lambda y: 2.0 * y, x)(x),
+    ],
+    ids=["grad", "vjp", "linearize", "jacrev", "linear_transpose"],
+)
+def test_derivatives_leave_nothing_for_the_garbage_collector(derive):
+    def f(x):
+        return (lax.sin(x) * x).sum()
+
+    x = px.numpy.ones(3)
+    derive(f, x)  # compiles
+    gc.collect()
+    gc.disable()
+    try:
+        derive(f, x)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_transposes_pass_in_and_out_of_jitted_functions():
