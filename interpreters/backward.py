@@ -26,19 +26,11 @@ _transpose_rules = rules.transpose_rules
 _transpose_functions = _transpose_rules.functions
 
 
-def backward(
-    trace: LinearTrace,
-    eqns: Sequence[TapeEqn],
-    inputs: Sequence[LinearTracer],
-    outs: Sequence[Any],
-    cotangents: Sequence[Any],
-) -> list[Any]:
+def backward(trace: Any, outs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
     """Pull cotangents back along a tape.
 
     Args:
-      trace: the trace that recorded the tape.
-      eqns: the operations on the tape.
-      inputs: the inputs of the tape.
+      trace: the tape, or a `LinearTrace` of which none was made.
       outs: the outputs of the tape.
       cotangents: one for each output, possibly `Zero`.
 
@@ -49,9 +41,21 @@ def backward(
       MissingRuleError: an operation on the tape has no transpose rule.
       RuleError: a rule returned cotangents of the wrong number, shape or dtype.
     """
+    eqns, inputs = trace.eqns, trace.inputs
+    trace = trace if type(trace) is LinearTrace else trace.trace
     if trace.x64 is not config.enable_x64.value:
         with config.enable_x64(trace.x64):
-            return backward(trace, eqns, inputs, outs, cotangents)
+            return _backward(trace, eqns, inputs, outs, cotangents)
+    return _backward(trace, eqns, inputs, outs, cotangents)
+
+
+def _backward(
+    trace: LinearTrace,
+    eqns: Sequence[TapeEqn],
+    inputs: Sequence[LinearTracer],
+    outs: Sequence[Any],
+    cotangents: Sequence[Any],
+) -> list[Any]:
     cts: list[Any] = [None] * trace.count
     ct: Any
     for out, ct in zip(outs, cotangents, strict=True):

@@ -85,7 +85,7 @@ class Tape:
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """Apply the transposed function, under the current trace: one cotangent or `Zero` per input."""
-        return backward(self.trace, self.eqns, self.inputs, self.outs, cotangents)
+        return backward(self, self.outs, cotangents)
 
     def residuals(self) -> tuple[list[Any], Tape]:
         """The distinct residuals of the tape, and the tape with placeholders for them."""
