@@ -260,7 +260,8 @@ def test_with_disable_jit_loops_are_python():
     seen = []
     with px.disable_jit():
         last, ys = lax.scan(lambda c, x: (seen.append(int(x)), (c + x, c))[1], 0, np.arange(3), reverse=True)
-        assert lax.while_loop(lambda x: x < 5, lambda x: x + 2, 0) == 6
+        count = lax.while_loop(lambda x: x < 5, lambda x: x + 2, 0)
+    assert (count, type(count), count.weak_type) == (6, px.Array, True)
     assert (int(last), ys.tolist(), seen) == (3, [3, 2, 0], [2, 1, 0])
 
 
