@@ -22,9 +22,11 @@ from primax.core.errors import XlaError
 from primax.core.extended import ExtendedArray
 from primax.core.mesh import PartitionSpec
 from primax.core.option import Guard
+from primax.core.thread import tracing
 from primax.core.trace import Tracer, escaped
 from primax.interpreters.platforms import default_device, joined
 from primax.interpreters.shardings import devices_of, on_one_device, placed, sharding_of
+from primax.interpreters.staging import remember_memory
 
 __all__ = ["compile_options", "move", "of_parts", "parts_of", "put_value", "to_buffer"]
 
@@ -378,7 +380,15 @@ def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
         aval = ShapedArray(aval.shape, aval.dtype, bool(weak_type))
     if sharding is not None:
         sharding.check_shape(aval.shape, "device_put")
-    return Array(put_host(on_host(x), aval, sharding, sharding is not None))
+    return _made(put_host(on_host(x), aval, sharding, sharding is not None), aval)
+
+
+def _made(buffer: Any, aval: ShapedArray) -> Array:
+    """An array of a value on the host, which the program that is being traced may hold as a literal."""
+    array = Array(buffer)
+    if tracing and not aval.shape:
+        remember_memory(array, None)
+    return array
 
 
 def _require_own(sharding: Any) -> None:
@@ -411,7 +421,8 @@ def _put_each(x: np.ndarray[Any, Any], aval: ShapedArray) -> list[Array]:
 
 def _put_as_is(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
     """A host value as an array of exactly its dtype, independent of `enable_x64`."""
-    return Array(put_host(x, ShapedArray(x.shape, x.dtype, weak_type)))
+    aval = ShapedArray(x.shape, x.dtype, weak_type)
+    return _made(put_host(x, aval), aval)
 
 
 def copy_of(x: Array) -> Array:

@@ -42,22 +42,34 @@ class StagingTracer(Tracer):
         self._var = var
 
 
-def remember_memory(array: Array, memory: np.ndarray[Any, Any]) -> None:
+def remember_memory(array: Array, memory: np.ndarray[Any, Any] | None) -> None:
     """Record the NumPy array from which an array was made, if a program is being staged.
 
-    The program then holds the NumPy array itself, so that each call reads its current contents.
+    The program then holds the NumPy array itself, so that each call reads its current contents. An array of rank 0
+    that was made from a number has no such memory, and is a literal of the program.
     """
-    trace = thread.trace
-    while trace is not None and not trace.stages:
-        trace = trace.parent
-    if isinstance(trace, StagingTrace):
+    trace = _staging(thread.trace)
+    if trace is not None and (trace.hoists or memory is not None):
         trace.memory[id(array)] = array, memory
 
 
-class StagingTrace(Trace):
-    """Records every bind as an equation, even if its arguments are concrete."""
+def _staging(trace: Any) -> StagingTrace | None:
+    """The innermost trace that stages a program."""
+    while trace is not None and not trace.stages:
+        trace = trace.parent
+    return trace if isinstance(trace, StagingTrace) else None
 
-    __slots__ = ("constants", "effects", "eqns", "here", "invars", "memory", "name", "sources", "what", "x64")
+
+class StagingTrace(Trace):
+    """Records every bind as an equation, even if its arguments are concrete.
+
+    Attributes:
+      hoists: whether arrays of rank 0 that the function closes over are constants of the program, as those of other
+        ranks are; else they are literals. Under `make_jaxpr` they are, so that a function has as many constants with
+        arrays as with tracers.
+    """
+
+    __slots__ = ("constants", "effects", "eqns", "here", "hoists", "invars", "memory", "name", "sources", "what", "x64")
 
     stages = True
 
@@ -65,6 +77,8 @@ class StagingTrace(Trace):
         super().__init__(parent)
         self.name = name
         self.what = what
+        outer = _staging(parent)
+        self.hoists = what == "make_jaxpr" or (what != "jit" and outer is not None and outer.hoists)
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
         self.constants: dict[int, tuple[Var, Any]] = {}
@@ -173,7 +187,7 @@ class StagingTrace(Trace):
             if not x._trace.alive:
                 raise escaped(x)
         else:
-            literal = _literal(x)
+            literal = _literal(x, self)
             if literal is not None:
                 if self.x64 is config.enable_x64.value:
                     return literal
@@ -200,7 +214,7 @@ class StagingTrace(Trace):
         if id(x) not in self.memory:
             return x
         array, memory = self.memory[id(x)]
-        return memory if array._host().tobytes() == memory.tobytes() else x
+        return x if memory is None or array._host().tobytes() != memory.tobytes() else memory
 
     def close(self, outs: Sequence[Any]) -> ClosedJaxpr:
         """The program from the arguments to `outs`."""
@@ -225,7 +239,7 @@ def _of_type(x: Any, aval: Any) -> Any:
     return x if get_aval(x) == aval else array_of(x, aval)
 
 
-def _literal(x: Any) -> Literal | None:
+def _literal(x: Any, trace: StagingTrace) -> Literal | None:
     kind = type(x)
     if kind is float or kind is int or kind is bool or kind is complex:
         return Literal(x, get_aval(x))
@@ -234,6 +248,8 @@ def _literal(x: Any) -> Literal | None:
         same = kind is not np.ndarray and x.dtype == aval.dtype
         return Literal(x if same else np.asarray(x, aval.dtype)[()], aval)
     if kind is Array and not x.aval.shape and isinstance(x.aval.dtype, np.dtype) and x.aval.division is None:
+        if trace.hoists and not _is_made_in(trace, x):
+            return None
         value = x._host()[()]
         if x.aval.weak_type:
             value = value.item()
@@ -241,6 +257,15 @@ def _literal(x: Any) -> Literal | None:
             return None  # no scalar of Python or NumPy has this type, or `enable_x64` differs
         return Literal(value, x.aval)
     return None
+
+
+def _is_made_in(trace: Any, x: Array) -> bool:
+    """Whether an array was made from a number while a program or one around it was traced."""
+    while trace is not None:
+        if type(trace) is StagingTrace and id(x) in trace.memory:
+            return True
+        trace = trace.parent
+    return False
 
 
 @leakless

@@ -94,13 +94,33 @@ def test_scalars_are_literals(scalar):
     core.check_jaxpr(closed)
 
 
-def test_an_array_of_rank_zero_is_a_literal_too():
-    closed = px.make_jaxpr(lambda x: x * pnp_scalar)(1.0)
+def test_an_array_of_rank_zero_that_a_function_closes_over_is_a_constant_as_a_tracer_is():
+    def parts(c, i):
+        return lambda x: (
+            lax.cond(x > 0, lambda x: x * c, lambda x: x + i % 2, x) + lax.fori_loop(0, 3, lambda _, y: y * c, x)
+        )
+
+    def count(c, i):
+        counts.append(len(px.make_jaxpr(parts(c, i))(1.0).consts))
+        return c
+
+    counts: list[int] = []
+    count(pnp.float32(2.0), pnp.int32(3))
+    px.jit(count)(2.0, 3)
+    assert counts == [2, 2]
+
+
+def test_an_array_that_a_traced_function_makes_of_a_number_is_a_literal():
+    closed = px.make_jaxpr(lambda x: lax.cond(x > 0, lambda x: x * pnp.asarray(2.0), lambda x: x + pnp.zeros(()), x))(
+        1.0
+    )
     assert closed.consts == []
-    assert "2.0:f32[]" in str(closed)
 
 
-pnp_scalar = pnp.float32(2.0)
+def test_jit_inlines_an_array_of_rank_zero():
+    c = pnp.float32(2.0)
+    assert px.make_jaxpr(px.jit(lambda x: x * c))(1.0).consts == []
+    assert "dense<2.0" in px.jit(lambda x: x * c).lower(1.0).as_text()
 
 
 REPLAYS = {
