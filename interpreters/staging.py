@@ -78,7 +78,7 @@ class StagingTrace(Trace):
         self.name = name
         self.what = what
         outer = _staging(parent)
-        self.hoists = what == "make_jaxpr" or (what != "jit" and outer is not None and outer.hoists)
+        self.hoists: bool = what == "make_jaxpr" or (what != "jit" and outer is not None and outer.hoists)
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
         self.constants: dict[int, tuple[Var, Any]] = {}
