@@ -175,6 +175,11 @@ def expanded(shape: tuple[int, ...], entries: list[Any]) -> list[Any]:
     return entries
 
 
+def _fits(size: int, of_axis: int) -> bool:
+    """Whether an axis of a mask fits an axis of an array; an empty one fits any, as in NumPy."""
+    return size in (of_axis, 0)
+
+
 def _without_masks(shape: tuple[int, ...], entries: list[Any]) -> list[Any]:
     out: list[Any] = []
     axis = 0
@@ -187,7 +192,7 @@ def _without_masks(shape: tuple[int, ...], entries: list[Any]) -> list[Any]:
                     f"a mask must have a known value, got {mask.describe()}: the number of elements that it selects "
                     f"determines a shape. To choose between values use where(mask, x, y), or nonzero(mask, size=...)"
                 )
-            if entry.shape != covered:
+            if len(entry.shape) != len(covered) or not all(map(_fits, entry.shape, covered)):
                 raise IndexError(f"a mask must have the shape of the axes it is for, {covered}, got {entry.shape}")
             out += np.nonzero(np.asarray(entry))
             axis += len(entry.shape)

@@ -236,3 +236,13 @@ def test_values_that_replace_all_elements_keep_the_weak_type_of_the_array() -> N
             },
             x,
         )
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0,), (0, 0)])
+def test_an_empty_axis_of_a_mask_fits_any_axis_as_in_numpy(shape) -> None:
+    mask = np.zeros(shape, bool)
+    x = np.ones((2, 3), np.float32)
+    assert pnp.asarray(x)[mask].shape == px.jit(lambda x: x[mask])(x).shape == x[mask].shape
+    np.testing.assert_array_equal(pnp.asarray(x).at[mask].set(2.0), x)
+    with pytest.raises(IndexError, match=r"a mask must have the shape of the axes it is for, \(2, 3\), got \(0, 2\)"):
+        pnp.asarray(x)[np.zeros((0, 2), bool)]
