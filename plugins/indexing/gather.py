@@ -51,8 +51,9 @@ def gather(
       slice_sizes: the lengths of windows along all axes of `operand`.
       unique_indices: a promise that no two index vectors are equal.
       indices_are_sorted: a promise that they are sorted.
-      mode: the behavior for windows that are not wholly inside: 'clip' (the default) moves them, 'fill' reads
-        `fill_value`; 'promise_in_bounds' is a promise that there are none.
+      mode: the behavior for windows that are not wholly inside: 'clip' moves them, 'fill' reads `fill_value`, and
+        'promise_in_bounds' (the default) is a promise that there are none: values are those of 'clip', and derivatives
+        leave such windows out.
       fill_value: a number; by default NaN, or the smallest signed or greatest unsigned integer, or True.
 
     Returns:
@@ -74,7 +75,7 @@ def gather(
         slice_sizes=canonical_shape(slice_sizes, "gather", "slice_sizes"),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),
-        mode=GatherScatterMode.CLIP if mode is None else GatherScatterMode.from_any(mode),
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode),
         fill_value=fill_value,
     )
 
