@@ -53,8 +53,12 @@ def _like(init: Any, aval: ShapedArray) -> Any:
     return np.asarray(init).astype(aval.dtype)[()]
 
 
-def stage(function: str, computation: Any, operands: Sequence[Any], inits: Sequence[Any], tree: Any) -> Any:
-    """The program of a computation on scalars; one for each function and type, so that it compiles once.
+def stage(
+    function: str, computation: Any, operands: Sequence[Any], inits: Sequence[Any], tree: Any
+) -> tuple[Any, Any]:
+    """The program of a computation on scalars, and the structure of what it returns.
+
+    There is one program for each function and type, so that it compiles once.
 
     Args:
       function: the public function, for messages.
@@ -76,8 +80,8 @@ def stage(function: str, computation: Any, operands: Sequence[Any], inits: Seque
     element = core.tree.tree_unflatten(tree, range(len(scalars)))
     _, in_tree = core.tree.tree_flatten((element, element))
     program = programs.stage(computation, in_tree, [*scalars, *scalars], f"the computation of {function}", function)
-    if program.out_tree != tree:
-        raise TypeError(f"{function}: computation must return a tree like operands, {tree}, got {program.out_tree}")
+    if program.out_tree.num_leaves != tree.num_leaves:
+        raise TypeError(f"{function}: computation must return a value for each operand, {tree}, got {program.out_tree}")
     for aval, wanted in zip(program.closed.out_avals, scalars, strict=True):
         if aval.shape or aval.dtype != wanted.dtype:
             raise TypeError(
@@ -87,7 +91,7 @@ def stage(function: str, computation: Any, operands: Sequence[Any], inits: Seque
     require_pure(function, program.closed)
     if program.tracers:
         raise TypeError(f"{function}: computation must not close over traced values; pass them as operands")
-    return program.closed
+    return program.closed, program.out_tree
 
 
 def require_pure(function: str, program: core.ClosedJaxpr) -> None:

@@ -180,12 +180,13 @@ def reduce(
       operands: an array, or a tree of arrays of one shape, reduced together.
       init_values: for each array a scalar of its dtype, the identity of `computation`.
       computation: `(x, y) -> z` on scalars, or on trees of scalars like `operands`. It must be associative.
+        It returns a scalar for each array, in any structure.
       dimensions: the axes.
       out_sharding: the divisions of the results along explicit axes of the mesh in scope; by default as types
         determine.
 
     Returns:
-      A tree like `operands` of arrays without these axes.
+      The arrays without these axes, in the structure that `computation` returns.
 
     Raises:
       TypeError: the trees, shapes or dtypes do not match, or `computation` closes over traced values.
@@ -203,7 +204,7 @@ def reduce(
         special = _special(computation, inits[0], get_aval(leaves[0]).dtype)
         if special is not None:
             return core.tree.tree_unflatten(tree, [special.bind(leaves[0], axes=axes)])
-    jaxpr = stage("reduce", computation, leaves, inits, tree)
+    jaxpr, tree = stage("reduce", computation, leaves, inits, tree)
     outs = reduce_p.bind(*leaves, *inits, computation=jaxpr, dimensions=axes)
     return core.tree.tree_unflatten(tree, outs)
 

@@ -97,12 +97,14 @@ def reduce_window(
         "reduce_window", aval.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
     )
     known = _BY_FUNCTION.get(computation) if len(leaves) == 1 and isinstance(computation, Hashable) else None
+    jaxpr = None
     if known is None:
-        jaxpr = stage("reduce_window", computation, leaves, inits, tree)
+        jaxpr, tree = stage("reduce_window", computation, leaves, inits, tree)
         known = _only_primitive(jaxpr.jaxpr)
     if known is not None and _is_identity(known, inits[0], aval.dtype):
         return core.tree.tree_unflatten(tree, [known.bind(leaves[0], **params)])
-    jaxpr = stage("reduce_window", computation, leaves, inits, tree)
+    if jaxpr is None:
+        jaxpr, tree = stage("reduce_window", computation, leaves, inits, tree)
     return core.tree.tree_unflatten(tree, reduce_window_p.bind(*leaves, *inits, jaxpr=jaxpr, **params))
 
 

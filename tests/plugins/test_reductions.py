@@ -304,7 +304,7 @@ ONES = np.ones(3, np.float32)
         ((), (), blend, (0,), "operands must hold an array"),
         (ONES, ZERO, blend, (1,), r"dimensions must be in \[-1, 1\), got 1"),
         (ONES, ZERO, blend, (0, 0), "dimensions must be distinct"),
-        (ONES, ZERO, lambda x, y: (x, y), (0,), "computation must return a tree like operands"),
+        (ONES, ZERO, lambda x, y: (x, y), (0,), "computation must return a value for each operand"),
         (ONES, ZERO, lax.gt, (0,), r"the types it is given, got bool\[\] for f32\[\]"),
     ],
 )
@@ -313,6 +313,15 @@ def test_what_reduce_cannot_fold_is_named(
 ) -> None:
     with pytest.raises((TypeError, ValueError), match=f"reduce: .*{message}"):
         R.reduce(operands, inits, function, dimensions)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_results_of_reduce_have_the_structure_that_the_computation_returns(kind: Any) -> None:
+    given = (R.reduce, lambda *args: lax.reduce_window(*args, window_strides=(1,), padding="VALID"))
+    for reduce, last in zip(given, ((0,), (3,)), strict=True):
+        out = reduce((ONES, 2 * ONES), (ZERO, ZERO), lambda a, b: kind(x + y for x, y in zip(a, b, strict=True)), last)
+        assert type(out) is kind
+        assert [x.item() for x in out] == [3.0, 6.0]
 
 
 def test_reduce_refuses_computations_that_close_over_traced_values() -> None:
