@@ -53,9 +53,7 @@ def _like(init: Any, aval: ShapedArray) -> Any:
     return np.asarray(init).astype(aval.dtype)[()]
 
 
-def stage(
-    function: str, computation: Any, operands: Sequence[Any], inits: Sequence[Any], tree: Any
-) -> tuple[Any, Any]:
+def stage(function: str, computation: Any, operands: Sequence[Any], inits: Sequence[Any], tree: Any) -> tuple[Any, Any]:
     """The program of a computation on scalars, and the structure of what it returns.
 
     There is one program for each function and type, so that it compiles once.
