@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import repeat
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,9 +28,10 @@ from primax.core.errors import XlaError
 from primax.core.events import COMPILE, LOWER, record_event, timed
 from primax.core.extended import has_extended_dtype, logical, physical, physical_aval
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
+from primax.core.mesh import PartitionSpec
 from primax.interpreters import backend
 from primax.interpreters.modules import Lowered, lower_to_module
-from primax.interpreters.partitioning import Spread
+from primax.interpreters.partitioning import Explicit, Spread
 from primax.interpreters.platforms import client, joined
 from primax.interpreters.shardings import devices_of, named_from_hlo, placed, sharding_of
 from primax.interpreters.sites import Site, one_device, site_of
@@ -333,6 +335,16 @@ def lower(
         return _lower(closed, name, site_of(site), donated, keep_unused, embed, platform)
 
 
+def _told(sharding: Any, aval: Any, mesh: Any) -> Any:
+    """The sharding of a result; if there is none, what the type tells of it on a mesh with axes of both kinds."""
+    if sharding is not None or not mesh.explicit_axes or mesh.are_all_axes_explicit:
+        return sharding
+    division = getattr(aval, "division", None)
+    if division is not None and division.mesh.shape_tuple != mesh.shape_tuple:
+        return None
+    return Explicit(mesh, PartitionSpec() if division is None else division.spec)
+
+
 def _lower(
     closed: ClosedJaxpr,
     name: str,
@@ -350,7 +362,7 @@ def _lower(
     spread = None
     if site.mesh is not None:
         ins = site.ins or (site.replicated,) * len(kept)
-        outs = site.outs or (None,) * len(trimmed.out_avals)
+        outs = list(map(_told, site.outs or (None,) * len(trimmed.out_avals), trimmed.out_avals, repeat(site.mesh)))
         spread = Spread(site.mesh, () if embed else const_shardings(trimmed, site), ins, outs)
     return trimmed, lower_to_module(trimmed, name, platform or site.platform, donated, kept, embed, spread=spread)
 

@@ -26,6 +26,18 @@ __all__ = [
 ]
 
 
+class Explicit(NamedTuple):
+    """The sharding of a result along the explicit axes of a mesh, which its type tells; XLA chooses along the others.
+
+    Attributes:
+      mesh: a mesh with axes of both kinds.
+      spec: for each axis the explicit axes that divide it.
+    """
+
+    mesh: Mesh
+    spec: PartitionSpec
+
+
 class Spread(NamedTuple):
     """The distribution of a program's arguments and results over the devices of a mesh.
 
@@ -33,7 +45,7 @@ class Spread(NamedTuple):
       mesh: the mesh.
       consts: the shardings of its constants.
       ins: the shardings of its inputs.
-      outs: the shardings of its results, None for XLA's choice.
+      outs: the shardings of its results, None for XLA's choice, an `Explicit` for its choice along other axes.
     """
 
     mesh: Mesh
@@ -57,7 +69,9 @@ def mesh_symbol(module: Any, mesh: Any) -> str:
     return found
 
 
-def sharding_attribute(module: Any, mesh: Any, spec: PartitionSpec, ndim: int, open_axes: bool = False) -> Any:
+def sharding_attribute(
+    module: Any, mesh: Any, spec: PartitionSpec, ndim: int, open_axes: bool = False, whole: Sequence[Any] = ()
+) -> Any:
     """The Shardy attribute for the sharding of a value with a given number of axes.
 
     The value is whole along axes of pending sums: since jaxlib 0.12, Shardy passes no summands to per-device programs.
@@ -68,6 +82,7 @@ def sharding_attribute(module: Any, mesh: Any, spec: PartitionSpec, ndim: int, o
       spec: for each axis the mesh axes that divide it; `UNCONSTRAINED` leaves it to Shardy.
       ndim: the number of axes.
       open_axes: whether Shardy may divide all axes further.
+      whole: mesh axes along which it may not.
     """
     sdy = _jaxlib.sdy
     dims = []
@@ -75,7 +90,8 @@ def sharding_attribute(module: Any, mesh: Any, spec: PartitionSpec, ndim: int, o
         free = open_axes or (i < len(spec) and spec[i] is PartitionSpec.UNCONSTRAINED)
         refs = [sdy.AxisRefAttr.get(str(name)) for name in spec.along(i)]
         dims.append(sdy.DimensionShardingAttr.get(refs, is_closed=not free))
-    return sdy.TensorShardingAttr.get(mesh_symbol(module, mesh), dims)
+    kept = [sdy.AxisRefAttr.get(str(name)) for name in whole]
+    return sdy.TensorShardingAttr.get(mesh_symbol(module, mesh), dims, kept)
 
 
 def sharding_attributes(module: Any, shardings: Sequence[Any], ranks: Sequence[int]) -> list[dict[str, Any]]:
@@ -84,6 +100,10 @@ def sharding_attributes(module: Any, shardings: Sequence[Any], ranks: Sequence[i
     for sharding, ndim in zip(shardings, ranks, strict=True):
         if sharding is None:
             found.append({})
+        elif isinstance(sharding, Explicit):
+            mesh, spec = sharding
+            whole = [name for name in mesh.explicit_axes if name not in spec.axes]
+            found.append({"sdy.sharding": sharding_attribute(module, mesh, spec, ndim, open_axes=True, whole=whole)})
         else:
             found.append({"sdy.sharding": sharding_attribute(module, sharding.mesh, sharding.spec, ndim)})
     return found

@@ -739,3 +739,30 @@ def test_updates_have_the_sharding_that_is_asked_for(mesh):
                 for out in (update(x, spec), px.jit(update, static_argnums=1)(x, spec)):
                     assert out.sharding.is_equivalent_to(px.NamedSharding(mesh, spec), 2)
                     np.testing.assert_allclose(out, update(pnp.asarray(values), None), rtol=1e-6)
+
+
+def test_meshes_with_axes_of_both_kinds_keep_what_types_tell():
+    """XLA divides results along `Auto` axes only, also where types leave the division to it."""
+    mesh = px.make_mesh((2, 2), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+    a, b = np.arange(32, dtype=np.float32).reshape(8, 4), np.ones((4, 8), np.float32)
+    with px.set_mesh(mesh):
+        x, y = px.device_put(a, px.P("x", "y")), px.device_put(b, px.P("y"))
+        gradients = px.grad(lambda x, y: ((x @ y) ** 2).sum(), (0, 1))
+        for found in (gradients(x, y), px.jit(gradients)(x, y)):
+            for got, expected in zip(found, gradients(a, b), strict=True):
+                np.testing.assert_allclose(got, expected)
+        assert px.typeof(found[0]).str_short() == "f32[8@x,4]"
+        squares = functools.partial(pnp.einsum, "xy,xz->yz", out_sharding=px.P())
+        for out in (squares(x, x), px.jit(squares)(x, x)):
+            assert px.typeof(out).str_short() == "f32[4,4]"
+            np.testing.assert_array_equal(out, a.T @ a)
+
+
+def test_functions_with_some_axes_left_to_xla_run_outside_of_programs():
+    mesh = px.make_mesh((2, 2), ("x", "y"), (AxisType.Explicit,) * 2)
+    a = np.arange(32, dtype=np.float32).reshape(8, 4)
+    with px.set_mesh(mesh):
+        f = auto_axes(lambda y: pnp.matmul(y, y.T, out_sharding=px.P()), axes="x", out_sharding=px.P("x"))
+        out = f(px.device_put(a, px.P("x", "y")))
+        assert px.typeof(out).str_short() == "f32[8@x,8]"
+        np.testing.assert_array_equal(out, a @ a.T)
