@@ -43,15 +43,24 @@ def left_open(told: Any, avals: Sequence[Any], names: Names) -> Names:
       told: the result of the sharding rule.
       avals: the types of the operands.
       names: the axes along which the sum stays pending.
+
+    Raises:
+      ShardingTypeError: an axis divides a dimension of the sum only in some of the operands that have it.
     """
     if not isinstance(told, Factors):
         return _NONE
-    found: set[Any] = set()
+    found: dict[int, Names] = {}
     for dims, aval in zip(told.operands, avals, strict=True):
-        for factor, axes in zip(dims, _axes(aval), strict=False):
+        for factor, axes in zip(dims, _axes(aval) or ((),) * len(dims), strict=False):
             if told.mark(factor) == "sum" and not any(factor in result for result in told.results):
-                found |= names & set(axes)
-    return frozenset(found)
+                along = names & set(axes)
+                if found.setdefault(factor, along) != along:
+                    raise ShardingTypeError(
+                        "unreduced must name axes of the mesh that divide the dimensions of the sum in all operands, "
+                        f"got {sorted(names, key=str)} for operands of types "
+                        f"{' and '.join(each.str_short() for each in avals)}; change one with primax.reshard"
+                    )
+    return _NONE.union(*found.values())
 
 
 def pending_results(

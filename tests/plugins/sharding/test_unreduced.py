@@ -670,3 +670,8 @@ def test_an_artifact_holds_no_sums_still_to_be_taken(mesh):
             px.export.export(function)(*args)
     exported = px.export.export(px.jit(lambda a, b: reshard(product(a, b), P())))(a, b)
     np.testing.assert_allclose(px.export.deserialize(exported.serialize()).call(a, b), A @ B, rtol=1e-5)
+
+
+def test_a_sum_stays_pending_only_if_all_factors_are_divided(mesh):
+    with pytest.raises(ShardingTypeError, match="divide the dimensions of the sum in all operands"):
+        pnp.einsum("ij,jk->ik", reshard(A, P(None, "x")), B, out_sharding=U)
