@@ -11,6 +11,7 @@ from primax.extend.api_util import avals_of, check_function, name_of, wraps
 from primax.extend.core import tree
 from primax.extend.programs import Program, check_outputs, new_programs, programs_of, remember, surroundings
 from primax.extend.sharding import (
+    AbstractMesh,
     Mesh,
     NamedSharding,
     PartitionSpec,
@@ -88,9 +89,9 @@ def shard_map(
 
     @wraps(f)
     def mapped(*args: Any) -> Any:
-        where = _mesh(mesh)
-        axes = _axes(where, axis_names)
         leaves, in_tree = tree.flatten(args)
+        where = _mesh(mesh, leaves)
+        axes = _axes(where, axis_names)
         avals = avals_of(leaves, (args, {}), f"shard_map of {name}", call=True)
         told = _told(name, in_tree, avals, where, axes) if ins is _MISSING else PartitionSpec() if ins is None else ins
         flat_ins = tuple(_specs(f"shard_map of {name}", "in_specs", in_tree, told, where, axes))
@@ -194,7 +195,8 @@ def _check_specs(name: str, specs: Any) -> None:
             raise TypeError(f"shard_map: {name} must hold PartitionSpecs such as primax.P('x', None), got {leaf!r}")
 
 
-def _mesh(given: Any) -> Mesh:
+def _mesh(given: Any, args: Sequence[Any]) -> Mesh:
+    """The mesh of a shard_map; for a mesh without devices the mesh in scope or that of the arguments."""
     scope = current_scope()
     if given is None:
         if scope is None or scope.mesh is None:
@@ -205,7 +207,16 @@ def _mesh(given: Any) -> Mesh:
     if not isinstance(given, Mesh):
         if scope is not None and scope.mesh is not None and scope.mesh.abstract_mesh.shape_tuple == given.shape_tuple:
             return scope.mesh
-        raise TypeError(f"shard_map: mesh must be a Mesh, or the axes of the mesh in scope, got {given!r}")
+        if not isinstance(given, AbstractMesh):
+            raise TypeError(f"shard_map: mesh must be a Mesh, or the axes of the mesh in scope, got {given!r}")
+        meshes = [x.sharding.mesh for x in args if type(x) is core.Array and isinstance(x.sharding, NamedSharding)]
+        found = next(iter(meshes), None)
+        if found is None or any(each.shape_tuple != given.shape_tuple for each in meshes):
+            raise ValueError(
+                f"shard_map: mesh must be a Mesh with devices, or the axes of the mesh in scope or of the arguments, "
+                f"got {given!r}"
+            )
+        return found
     return given
 
 

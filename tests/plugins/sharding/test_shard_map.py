@@ -586,3 +586,17 @@ def test_the_derivative_of_a_number_that_all_devices_have_is_summed_over_them(me
 def test_axes_of_pmap_are_ints_and_no_bools():
     with pytest.raises(TypeError, match="pmap: in_axes must consist of None and of ints, got False"):
         px.pmap(lambda x: x, in_axes=False)(np.zeros((1, 2), np.float32))
+
+
+def test_a_mesh_without_devices_stands_for_that_of_the_arguments(mesh):
+    x = px.device_put(H, px.NamedSharding(mesh, P("x", "y")))
+    f = px.shard_map(lambda x, y: x + y.sum(), mesh=mesh.abstract_mesh, in_specs=(P("x"), P()), out_specs=P("x"))
+    assert f(x, W).sharding.is_equivalent_to(px.NamedSharding(mesh, P("x")), 2)
+    np.testing.assert_allclose(f(x, W), H + W.sum(), rtol=1e-5, atol=1e-6)
+    with pytest.raises(
+        ValueError, match="shard_map: mesh must be a Mesh with devices, or the axes of the mesh in scope"
+    ):
+        f(H, W)
+    other = px.device_put(W, px.NamedSharding(px.make_mesh((8,), ("z",)), P()))
+    with pytest.raises(ValueError, match="shard_map: mesh must be a Mesh with devices"):
+        f(x, other)
