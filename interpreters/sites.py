@@ -243,7 +243,7 @@ def _meshes_in(value: Any) -> list[Mesh]:
     if isinstance(value, Mesh):
         return [value]
     if isinstance(value, NamedSharding):
-        return [value.mesh]
+        return [value.mesh] if isinstance(value.mesh, Mesh) else []
     if isinstance(value, tuple):
         return [mesh for part in value for mesh in _meshes_in(part)]
     return []

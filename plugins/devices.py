@@ -13,6 +13,7 @@ from primax.extend.core import Array, tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import (
+    AbstractMesh,
     Layout,
     Mesh,
     NamedSharding,
@@ -78,6 +79,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         given = tree.flatten_axes("device_put device", structure, device)
         targets = [canonical_sharding("device_put", "device", each) for each in given]
 
+    for target in targets:
+        require_determined("device_put: device", target)
     donated = _of_leaves("donate", donate, structure)
     aliased = _of_leaves("may_alias", may_alias, structure)
     if any(alias and gone for alias, gone in zip(aliased, donated, strict=True)):
@@ -97,6 +100,20 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         return out
 
     return tree.unflatten(structure, map(put, leaves, targets, donated, aliased))
+
+
+def require_determined(what: str, sharding: Any) -> None:
+    """Raise an error if a sharding leaves axes to XLA, where it must say how an array is divided.
+
+    Raises:
+      ValueError: it does.
+    """
+    spec = getattr(sharding, "spec", None)
+    if spec is not None and PartitionSpec.UNCONSTRAINED in spec.partitions:
+        raise ValueError(
+            f"{what} must say how each axis is divided, got {spec} with UNCONSTRAINED; only with_sharding_constraint "
+            "takes that"
+        )
 
 
 def _of_leaves(argument: str, given: Any, structure: Any) -> list[Any]:
@@ -153,13 +170,42 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """
     leaves, structure = tree.flatten(x)
     given = tree.flatten_axes("with_sharding_constraint shardings", structure, shardings)
-    found = [canonical_sharding("with_sharding_constraint", "shardings", each) for each in given]
+    found = list(map(_constraint_of, leaves, given))
     for leaf, sharding in zip(leaves, found, strict=True):
         if sharding is not None:
             sharding.check_shape(core.get_aval(leaf).shape, "with_sharding_constraint")
             if getattr(sharding, "explicit", False) and isinstance(leaf, core.Tracer):
                 _constrained_axes(core.get_aval(leaf), sharding=sharding)
     return tree.unflatten(structure, constrain_all(leaves, found))
+
+
+def _constraint_of(x: Any, given: Any) -> Any:
+    """The sharding that is prescribed for a value; one without devices is over the mesh in scope or of the value.
+
+    In a program it stays without devices: arguments determine the devices of the program.
+    """
+    function = "with_sharding_constraint"
+    if not isinstance(getattr(given, "mesh", None), AbstractMesh) or given.mesh.empty:
+        return canonical_sharding(function, "shardings", given)
+    scope = current_scope()
+    if scope is not None and scope.mesh is not None and scope.mesh.shape_tuple == given.mesh.shape_tuple:
+        return canonical_sharding(function, "shardings", given)
+    if isinstance(x, core.Tracer):
+        return given
+    return _on_mesh_of(x, given)
+
+
+def _on_mesh_of(x: Any, sharding: Any) -> Any:
+    """A sharding, over the mesh of an array if it is without devices."""
+    if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
+        return sharding
+    mesh = getattr(getattr(x, "sharding", None), "mesh", None)
+    if mesh is None or mesh.shape_tuple != sharding.mesh.shape_tuple:
+        raise ValueError(
+            "with_sharding_constraint: a sharding over a mesh without devices needs x to be an array over a mesh of "
+            f"the same axes, or such a mesh in scope, got {sharding.mesh!r}; set one with primax.set_mesh"
+        )
+    return NamedSharding(mesh, sharding.spec)
 
 
 def constrain_all(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
@@ -173,9 +219,22 @@ def constrain_all(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
     return found
 
 
+def _constraint_impl(x: Any, *, sharding: Any) -> Any:
+    if isinstance(sharding.mesh if isinstance(sharding, NamedSharding) else None, AbstractMesh):
+        if not isinstance(getattr(x, "sharding", None), NamedSharding):
+            return x  # a cotangent, say, which is on one device, as in a program for one device
+        sharding = _on_mesh_of(x, sharding)
+    return backend.put_value(x, core.get_aval(x).weak_type, sharding)
+
+
 def _constraint_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, sharding: Any) -> list[Any]:
     if not isinstance(sharding, NamedSharding) or ctx.module_context.partitions == 1:
         return [x]
+    if sharding.mesh.size != ctx.module_context.partitions:
+        raise ValueError(
+            f"with_sharding_constraint: the mesh of a sharding must have as many devices as the program, "
+            f"{ctx.module_context.partitions}, got {sharding.mesh!r}"
+        )
     return [mlir.constrained(ctx.module_context, x, sharding.mesh, sharding.spec, len(ctx.avals_in[0].shape))]
 
 
@@ -362,7 +421,7 @@ RULES: Table = {
         "lowering": _layout_lowering,
     },
     sharding_constraint_p: {
-        "impl": lambda x, *, sharding: backend.put_value(x, core.get_aval(x).weak_type, sharding),
+        "impl": _constraint_impl,
         "abstract_eval": lambda x, *, sharding: x,
         "jvp": ad.linear_jvp(sharding_constraint_p),
         "transpose": ad.linear_transpose(

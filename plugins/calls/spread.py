@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import tree
 from primax.extend.sharding import PartitionSpec, canonical_sharding
+from primax.plugins.devices import require_determined
 
 __all__ = ["Spread"]
 
@@ -41,8 +42,12 @@ class Spread:
         """For each flat argument its sharding, or None.
 
         Raises:
-          ValueError: the structures differ, or a sharding cannot divide an argument.
+          ValueError: the structures differ, an argument is passed by keyword, or a sharding cannot divide an argument.
         """
+        if self.ins is not None and in_tree.children()[1].num_leaves:
+            raise ValueError(
+                f"{name}: arguments must be positional where in_shardings is given, which has no entries for keywords"
+            )
         given = tuple(self.ins) if isinstance(self.ins, list) else self.ins
         found = tree.flatten_axes(f"{name} in_shardings", in_tree, (given, None))
         return _fitting(found, avals, name, "in_shardings", "argument")
@@ -62,5 +67,6 @@ def _fitting(given: Sequence[Any], avals: Sequence[Any], name: str, argument: st
     for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
         if sharding is not None:
             who = f"{name}: {argument} of {what} {i}, of type {aval.str_short()}"
+            require_determined(who, sharding)
             sharding.check_shape(core.physical_aval(aval).shape, who)
     return shardings
