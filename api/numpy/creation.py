@@ -13,8 +13,9 @@ from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, num
 from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
 from primax.extend.interpreters import partial_eval
-from primax.extend.sharding import Sharding, vary_like
+from primax.extend.sharding import AbstractMesh, Sharding, canonical_sharding, get_mesh, vary_like
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
+from primax.plugins.devices import device_put
 from primax.plugins.resharding import filled, from_host, place_of, resharded
 from primax.plugins.structural import (
     broadcast_in_dim_p,
@@ -198,9 +199,7 @@ def _array(function: str, a: Any, dtype: Any, order: Any, copy: Any, device: Any
     if dtype is not None:
         dtype = read_dtype(dtype, function)
     out = _convert_to_array(function, a, dtype, copy, device)
-    if device is not None and type(out) is Array:
-        return backend.put_value(out, out.weak_type, device)
-    return out
+    return out if device is None else place(out, device)
 
 
 def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any, device: Any = None) -> Any:
@@ -385,11 +384,24 @@ def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any
     weak = dtype is None and getattr(aval, "weak_type", False)
     dtype = aval.dtype if dtype is None else dtype
     sizes = aval.shape if shape is None else read_shape(shape, function)
-    sharding = place_of(a, sizes) if device is None else None
+    sharding = _place_like(function, a, sizes) if device is None else None
     if sharding is not None and not np.shape(value):
         return filled(sharding, sizes, lambda part: _full(function, part, value, dtype, None, weak))
     device = device if sharding is None else sharding
     return vary_like(_full(function, sizes, value, dtype, device, weak), aval)
+
+
+def _place_like(function: str, a: Any, shape: Sequence[int]) -> Any:
+    """The sharding of an array that is made like another, or like a `ShapeDtypeStruct`; None leaves it open."""
+    if not isinstance(a, ShapeDtypeStruct):
+        return place_of(a, shape)
+    if a.sharding is None or a.shape != tuple(shape) or core.current_trace().tracing:
+        return None
+    scope = get_mesh()
+    mesh = getattr(a.sharding, "mesh", scope)
+    if isinstance(mesh, AbstractMesh) and (scope.empty or scope.shape_tuple != mesh.shape_tuple):
+        return None  # it names no devices
+    return canonical_sharding(function, "a", a.sharding)
 
 
 def _is_duck(a: Any) -> bool:
@@ -556,4 +568,6 @@ def _constant_on(
 
 def place(out: Any, device: Any) -> Array:
     """Put an array on a device, if one is given."""
-    return backend.put_value(out, out.weak_type, device) if device is not None and type(out) is Array else out
+    if device is None:
+        return out
+    return backend.put_value(out, out.weak_type, device) if type(out) is Array else device_put(out, device)
