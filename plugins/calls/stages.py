@@ -84,6 +84,10 @@ def struct_of(aval: Any, sharding: Any = None) -> core.ShapeDtypeStruct:
     return core.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 
+def _placed_struct(aval: Any, sharding: Any) -> core.ShapeDtypeStruct:
+    return struct_of(aval, None if len(sharding.device_set) == 1 else sharding)
+
+
 def structs_of(program: Program) -> Any:
     """The types of the results of a program, with the shardings that are prescribed for them."""
     avals = program.closed.out_avals
@@ -364,6 +368,12 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """The shardings of the results, in their structure."""
         return tree.unflatten(self.out_tree, self._executable.out_shardings)
+
+    @property
+    def out_info(self) -> Any:
+        """The shapes, dtypes and shardings of the results, in their structure."""
+        avals, lying = self.program.closed.out_avals, self._executable.out_shardings
+        return tree.unflatten(self.out_tree, map(_placed_struct, avals, lying))
 
     @property
     def input_formats(self) -> Any:

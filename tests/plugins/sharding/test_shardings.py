@@ -814,3 +814,9 @@ def test_what_is_made_like_a_struct_has_its_sharding(mesh):
     assert pnp.zeros_like(without).devices() == {px.devices()[0]}
     with px.set_mesh(mesh):
         assert pnp.zeros_like(without).sharding is NamedSharding(mesh, P("x"))
+
+
+def test_compiled_programs_tell_the_shardings_of_results(mesh):
+    compiled = px.jit(lambda x: (x * 2, x.sum())).lower(put(mesh, "x", "y")).compile()
+    assert [info.sharding for info in compiled.out_info] == list(compiled.output_shardings)
+    assert px.jit(pnp.sin).lower(H).compile().out_info.sharding is None
