@@ -6,7 +6,7 @@ import enum
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import cache
+from functools import cache, wraps
 from math import prod
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -443,6 +443,16 @@ class Mesh(_Axes):
         entered.pop().__exit__(kind, error, traceback)
         if not entered:
             del self._entered[me]
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that runs with this mesh in scope, so that a mesh is a decorator too."""
+
+        @wraps(f)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return f(*args, **kwargs)
+
+        return inside
 
     def __repr__(self) -> str:
         return f"Mesh({self._described()})"

@@ -820,3 +820,12 @@ def test_compiled_programs_tell_the_shardings_of_results(mesh):
     compiled = px.jit(lambda x: (x * 2, x.sum())).lower(put(mesh, "x", "y")).compile()
     assert [info.sharding for info in compiled.out_info] == list(compiled.output_shardings)
     assert px.jit(pnp.sin).lower(H).compile().out_info.sharding is None
+
+
+def test_a_mesh_is_a_decorator(mesh):
+    @mesh
+    def f(x):
+        return px.lax.with_sharding_constraint(x, P("x"))
+
+    assert f(H).sharding is NamedSharding(mesh, P("x"))
+    assert px.sharding.get_mesh().empty
