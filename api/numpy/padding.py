@@ -24,7 +24,7 @@ from primax.numpy.rounding import rint
 from primax.numpy.shaping import broadcast_to, reshaped
 from primax.numpy.statistics import mean
 from primax.numpy.ufuncs import add, multiply, subtract
-from primax.plugins.structural import concatenate_p, pad_p, rev_p
+from primax.plugins.structural import concatenate_p, convert_element_type_p, pad_p, rev_p
 
 __all__ = ["pad"]
 
@@ -110,7 +110,7 @@ def _constant(array: Any, widths: list[tuple[int, int]], values: Any) -> Array:
             width = widths[axis][side]
             config[axis] = (width, 0, 0) if side == 0 else (0, width, 0)
             if width:
-                out = pad_p.bind(out, cast(values[axis, side], aval.dtype), padding_config=tuple(config))
+                out = pad_p.bind(out, _as(array, values[axis, side]), padding_config=tuple(config))
     return out
 
 
@@ -127,6 +127,12 @@ def _by_function(array: Any, widths: list[tuple[int, int]], function: Callable[.
     for axis, pair in enumerate(widths):
         out = apply_along_axis(function, axis, out, pair, axis, kwargs)
     return out
+
+
+def _as(x: Any, value: Any) -> Any:
+    """A value in the dtype of an array, of weak type if the array is."""
+    aval, value = get_aval(x), cast(value, get_aval(x).dtype)
+    return convert_element_type_p.bind(value, new_dtype=aval.dtype, weak_type=True) if aval.weak_type else value
 
 
 def _joined(parts: list[Any], axis: int) -> Array:
@@ -195,10 +201,11 @@ def _linear_ramp(x: Any, axis: int, before: int, after: int, end_values: Any = 0
     parts = [x]
     if before:
         edge = take_slice(x, 0, 1, axis)
-        parts.insert(0, _ramp(cast(ends[0], x.dtype), edge, before, axis))
+        parts.insert(0, _as(x, _ramp(cast(ends[0], x.dtype), edge, before, axis)))
     if after:
         edge = take_slice(x, size - 1, size, axis)
-        parts.append(rev_p.bind(_ramp(cast(ends[1], x.dtype), edge, after, axis), dimensions=(axis,)))
+        ramp = _as(x, _ramp(cast(ends[1], x.dtype), edge, after, axis))
+        parts.append(rev_p.bind(ramp, dimensions=(axis,)))
     return _joined(parts, axis)
 
 
@@ -230,7 +237,7 @@ def _statistic(reduce: Callable[..., Any]) -> Callable[..., Any]:
             value = reduce(side, axis, keepdims=True)
             if dtypes.is_integer(x.dtype) and not dtypes.is_integer(value.dtype):
                 value = rint(value)
-            values.append(cast(value, x.dtype))
+            values.append(_as(x, value))
         return _joined([*_repeated(values[0], axis, before), x, *_repeated(values[1], axis, after)], axis)
 
     return extend

@@ -69,6 +69,14 @@ def test_constants_may_be_traced() -> None:
     assert float(px.grad(lambda v: around(X.astype(np.float32), v).sum())(1.0)) == 7.0
 
 
+@pytest.mark.parametrize("mode", ["constant", "linear_ramp", "maximum", "mean", "median", "minimum", "edge", "wrap"])
+def test_weak_types_stay(mode: str) -> None:
+    for value in (1, 1.0):
+        assert pnp.pad(pnp.full(3, value), 1, mode).weak_type
+        assert not pnp.pad(pnp.full(3, value, "int8"), 1, mode).weak_type
+    assert pnp.pad(pnp.full(3, 1.0), 1, constant_values=(1, 2)).weak_type
+
+
 def test_bad_arguments_are_named() -> None:
     with pytest.raises(ValueError, match=r"pad: mode must be one of .* got 'spiral'"):
         pnp.pad(X, 1, "spiral")
