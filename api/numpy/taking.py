@@ -163,7 +163,8 @@ def take_along_axis(
       arr: an array.
       indices: the positions, an array of integers of the rank of `arr`; axes other than `axis` broadcast.
       axis: the axis; None to ravel the array first, and `indices` then has rank 1.
-      mode: the treatment of positions out of range, as for `x.at[...].get`; 'fill' by default.
+      mode: the treatment of positions out of range, as for `x.at[...].get`, 'fill' by default; or 'one_hot', which
+        fills with zeros.
       fill_value: the value for 'fill'; by default NaN, the smallest signed integer, the greatest unsigned integer, or
         True.
       wrap_negative_indices: whether negative positions count from the end; if False they are out of range.
@@ -184,6 +185,8 @@ def take_along_axis(
     shape, own = get_aval(arr).shape, get_aval(position).shape
     axis = _common_axis("take_along_axis", "arr", shape, own, axis)
     how = GatherScatterMode.from_any(mode)
+    if how is GatherScatterMode.ONE_HOT:  # a product with a one-hot array, which is zero for positions out of range
+        how, fill_value = _FILL, 0
     if wrap_negative_indices:
         position = from_the_end(position, shape[axis])
     if how is _FILL and _is_inside(position, 0, shape[axis]):

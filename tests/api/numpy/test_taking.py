@@ -360,3 +360,13 @@ def test_delete_takes_a_boolean_for_each_position():
 
 def test_booleans_are_positions_of_take():
     compare({"one": lambda m, x: m.take(x, True), "array": lambda m, x: m.take(x, np.array([True, False]))}, X)
+
+
+def test_positions_out_of_range_take_zeros_from_a_product_with_a_one_hot_array() -> None:
+    x = np.array([[1, 2, 3], [4, 5, 6]])
+    positions = np.array([[0, -1, 3, -4], [2, 1, 9, 0]])
+    for dtype in ("bool", "int8", "float32", "complex64"):
+        got = pnp.take_along_axis(pnp.asarray(x, dtype), positions, 1, "one_hot")
+        np.testing.assert_array_equal(got, np.array([[1, 3, 0, 0], [6, 5, 0, 4]]).astype(dtype))
+    slopes = px.grad(lambda x: pnp.take_along_axis(x, positions, 1, mode="one_hot").sum())(x.astype(np.float32))
+    np.testing.assert_array_equal(slopes, [[1, 0, 1], [1, 1, 1]])
