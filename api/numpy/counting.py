@@ -286,6 +286,8 @@ def histogramdd(
         )
     if weights is not None and aval_of("histogramdd", weights, "weights").shape != (count,):
         raise ValueError(f"histogramdd: weights must have length {count}, got shape {get_aval(weights).shape}")
+    if weights is not None:
+        _, weights = promote("histogramdd", columns[0], weights, to=dtypes.to_inexact_dtype)
     edges = []
     for x, b, r in zip(columns, bins, range, strict=True):
         _check_bins("histogramdd", b, r)

@@ -11,17 +11,17 @@ from primax.extend.api_util import integer, naming
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.creation import asarray
-from primax.numpy.division import power, remainder
+from primax.numpy.division import floor_divide, power, remainder
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import aval_of, broadcast_to_shape, joint_shape, promote
+from primax.numpy.promotion import aval_of, broadcast_to_shape, joint_shape, promote, strong
 from primax.numpy.ranges import counted
 from primax.numpy.rows import concrete
 from primax.numpy.scans import cumsum, diff
 from primax.numpy.selection import where
 from primax.numpy.shaping import reshaped
-from primax.numpy.ufuncs import absolute, add, divide, multiply, negative, subtract, to_inexact
+from primax.numpy.ufuncs import absolute, add, divide, multiply, negative, require_real, subtract, to_inexact
 from primax.plugins import arithmetic
 from primax.plugins.structural import pad_p, reduce_sum_p, rev_p
 
@@ -55,7 +55,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     if not get_aval(p).shape:
         raise ValueError("polyval: p must be of rank 1 or more, got a number")
     parts = list(asarray(p))
-    out = multiply(x, 0)
+    out = strong(multiply(x, False))  # not 0, with which booleans become integers
     for i, coefficient in enumerate(parts):
         out = add(multiply(out, x), coefficient) if i else add(out, coefficient)
     return out
@@ -238,18 +238,22 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
       period: the period.
 
     Raises:
+      TypeError: `p` is complex.
       ValueError: `axis` is out of range, or `discont` or `period` does not broadcast to the differences.
+
+    Integers stay integers if `discont` and `period` are integers.
     """
-    (p,) = promote("unwrap", p, to=lambda dtype: dtypes.to_inexact_dtype(dtype))
-    shape = get_aval(p).shape
+    p, period = promote("unwrap", p, period)
+    require_real("unwrap", p)
+    shape, dtype = get_aval(p).shape, get_aval(p).dtype
     axis = canonical_axis(axis, len(shape), "unwrap")
     steps = diff(p, axis=axis)
     _fit_to("unwrap", get_aval(steps).shape, period=period, discont=0 if discont is None else discont)
-    half = divide(period, 2)
+    half = floor_divide(period, 2) if dtypes.is_integer(dtype) else divide(period, 2)
     wrapped = subtract(remainder(add(steps, half), period), half)
     edge = where((wrapped == negative(half)) & (steps > 0), half, wrapped)
     correction = subtract(edge, steps)
-    correction = where(absolute(steps) < (half if discont is None else discont), 0.0, correction)
+    correction = where(absolute(steps) < (divide(period, 2) if discont is None else discont), 0, correction)
     config = tuple([(int(i == axis), 0, 0) for i in range(len(shape))])
     turns = pad_p.bind(cumsum(correction, axis), get_aval(correction).dtype.type(0), padding_config=config)
     return add(p, turns)

@@ -12,7 +12,7 @@ from primax.extend.elementwise import like
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import aval_of, cast, convert, operands, promote
+from primax.numpy.promotion import aval_of, cast, convert, operands, promote, strong
 from primax.numpy.reductions import refuse_out
 from primax.numpy.selection import choose, where
 from primax.numpy.ufuncs import document, imag, real, require_real, to_inexact
@@ -101,6 +101,8 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
         return arithmetic.complex(round(real(a), decimals), round(imag(a), decimals))
     if decimals == 0:
         return _round_even(a)
+    if decimals > math.log10(float(dtypes.finfo(aval.dtype).max)):
+        return asarray(a)  # the factor would overflow, and no float has so many decimals
     wide = dtypes.itemsize_bits(aval.dtype) < 32
     x = convert(a, aval, dtypes.dtype("float32")) if wide else a
     with naming("round"):
@@ -114,7 +116,7 @@ def round_(x: Any, decimals: Any = None) -> Array:
     if decimals is not None:
         return round(x, decimals)
     out = round(x)
-    return convert(out, get_aval(out), dtypes.default_int_dtype())
+    return strong(convert(out, get_aval(out), dtypes.default_int_dtype()))
 
 
 @one_program("out")

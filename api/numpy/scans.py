@@ -265,7 +265,10 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
       ValueError: the axis is out of range.
     """
     rank = len(aval_of("trapezoid", y, "y").shape)
-    (y,) = promote("trapezoid", y, to=to_inexact)
+    if x is None:
+        (y,) = promote("trapezoid", y, to=to_inexact)
+    else:
+        y, x = promote("trapezoid", y, x, to=to_inexact)  # differences of unsigned integers would wrap around
     axis = canonical_axis(axis, rank, "trapezoid")
     size = get_aval(y).shape[axis]
     pairs = add(take_slice(y, min(1, size), size, axis), take_slice(y, 0, max(size - 1, 0), axis))

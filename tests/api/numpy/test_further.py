@@ -72,6 +72,32 @@ def test_unwrap_takes_one_jump_and_one_turn_for_each_difference():
         px.numpy.unwrap(p, period=np.ones((1, 3, 1), np.float32))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "float16"])
+def test_values_of_polynomials_integrals_and_unwrapped_numbers_have_the_dtypes_of_jax(dtype: str) -> None:
+    calls = {
+        "polyval": lambda m, x, y: (m.polyval(x, x), m.polyval(x, 2.5), m.polyval(x, m.full(2, 2))),
+        "trapezoid": lambda m, x, y: (m.trapezoid(x, x), m.trapezoid(x, y), m.trapezoid(y, x), m.trapezoid(x, dx=y[0])),
+        "unwrap": lambda m, x, y: (m.unwrap(x, period=4), m.unwrap(x, period=5), m.unwrap(x, 3, period=3), m.unwrap(x)),
+        "unwrap stacked": lambda m, x, y: m.unwrap(m.stack([x, y.astype(x.dtype)]), axis=0, period=3),
+        "histogramdd": lambda m, x, y: m.histogramdd(m.stack([x, x], 1), 2, weights=m.arange(5))[0],
+    }
+    compare(calls, np.array([3, 1, 0, 2, 5], dtype), np.array([1, 5, 2, 7, 3], "float16"))
+
+
+def test_rounding_to_more_decimals_than_a_float_has_changes_nothing() -> None:
+    x = np.array([1.2345, 60000.0, np.inf])
+    for dtype in ("float16", "bfloat16", "float32", "complex64"):
+        for decimals in (39, 100, 1000):
+            y = pnp.asarray(x, dtype)
+            np.testing.assert_array_equal(pnp.round(y, decimals), y)
+            np.testing.assert_array_equal(px.jit(lambda y, d=decimals: pnp.round(y, d))(y), y)
+
+
+def test_rounding_to_whole_numbers_gives_strong_types() -> None:
+    assert not round(pnp.array(7)).weak_type
+    assert not round(pnp.array(7.5)).weak_type
+
+
 def test_windows_agree_with_jax() -> None:
     sizes = (0, 1, 2, 7)
     calls: dict[str, Any] = {
