@@ -42,6 +42,8 @@ class _Grid:
         if not isinstance(key, tuple):
             return _points(key)
         points = [_points(part) for part in key]
+        if not points:
+            return [] if self._sparse else asarray(np.zeros(0, dtypes.default_int_dtype()))
         dtype = dtypes.result_type(*points)
         found = meshgrid(*[x.astype(dtype) for x in points], sparse=self._sparse, indexing="ij")
         return list(found) if self._sparse else stack(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Callable
@@ -186,7 +187,7 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Array:
     if not dtypes.is_canonical(dtype) and (kind in _PYTHON_SCALARS or isinstance(x, np.ndarray | np.generic)):
         return array_of(x, ShapedArray(aval.shape, dtype, weak))  # conversion would narrow a host value
     if kind in _PYTHON_SCALARS and dtypes.is_numeric(dtype):
-        if weak:
+        if weak and not (kind is float and dtypes.is_integer(dtype) and not math.isfinite(x)):
             return dtypes.scalar_type_of(dtype)(x)
         if kind is int and dtypes.is_integer(dtype):
             return _wrapped(x, dtype)
@@ -194,7 +195,7 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Array:
             try:
                 return dtype.type(x)
             except (OverflowError, ValueError):  # a float that is no integer's value; XLA takes the nearest
-                return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
+                return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
     on_host = not weak and isinstance(x, np.ndarray | np.generic)
     if on_host and isinstance(dtype, np.dtype) and _as_numpy_does(aval.dtype, dtype):
         if aval.dtype == dtypes.float0:

@@ -199,7 +199,7 @@ def linspace(
         return out
     steps = count - bool(endpoint)
     width = subtract(*promote("linspace", stop, start, to=dtypes.to_inexact_dtype))
-    return out, strong(divide(width, steps) if steps else full_like(width, math.nan))
+    return out, strong(divide(width, steps) if steps > 0 else full_like(width, math.nan))
 
 
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Array:

@@ -400,15 +400,12 @@ def resize(a: Any, new_shape: Any) -> Array:
       a: an array or a number.
       new_shape: a sequence of sizes, or one size.
 
-    Raises:
-      ValueError: `a` is empty and `new_shape` is not.
+    If `a` is empty, the new elements are zeros.
     """
     shape = read_shape(new_shape, "resize")
     size, total = aval_of("resize", a, "a").size, math.prod(shape)
-    if total == 0:
+    if total == 0 or size == 0:
         return broadcast_to(asarray(a).dtype.type(0), shape)
-    if size == 0:
-        raise ValueError(f"resize: a must not be empty for new_shape {shape}")
     flat = ravel(a)
     copies = -(-total // size)
     if copies > 1:

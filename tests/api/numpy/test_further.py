@@ -98,6 +98,24 @@ def test_rounding_to_whole_numbers_gives_strong_types() -> None:
     assert not round(pnp.array(7.5)).weak_type
 
 
+def test_an_empty_array_is_resized_with_zeros() -> None:
+    compare({"resize": lambda m, x: (m.resize(x, (2, 2)), m.resize(x, ()))}, np.zeros((0, 3), np.int8))
+
+
+def test_no_points_have_a_grid_and_no_step() -> None:
+    calls = {
+        "mgrid": lambda m: m.mgrid[()],
+        "linspace": lambda m: (m.linspace(0, 1, 0, retstep=True), m.linspace(0, 1, 0, endpoint=False, retstep=True)),
+    }
+    compare(calls)
+    assert pnp.ogrid[()] == []
+
+
+def test_weak_integers_take_infinities_as_strong_ones_do() -> None:
+    for a in (1, pnp.array(1), pnp.int32(1)):
+        assert [int(pnp.full_like(a, value)) for value in (np.inf, -np.inf)] == [2**31 - 1, -(2**31)]
+
+
 def test_windows_agree_with_jax() -> None:
     sizes = (0, 1, 2, 7)
     calls: dict[str, Any] = {
