@@ -23,7 +23,7 @@ from primax.plugins.resharding import divided_call
 from primax.plugins.sorting import sort_p, top_k_p
 from primax.plugins.structural import expand_dims, iota_p, reshape_p, slice_p
 from primax.random.integers import integers_between
-from primax.random.inversion import gumbel_numbers, is_precise
+from primax.random.inversion import gumbel_numbers, read_mode
 from primax.random.parameters import broadcast_to, parameter_shape
 
 __all__ = ["categorical", "choice", "permutation"]
@@ -104,9 +104,9 @@ def _positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 @sampler
-def _different_positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Array:
+def _different_positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Array:
     """Draw different positions with probabilities: those of the largest sums of log(p) and Gumbel numbers."""
-    scores = gumbel_numbers(key, p.shape, p.dtype, precise) + log_p.bind(p)
+    scores = gumbel_numbers(key, p.shape, p.dtype, mode) + log_p.bind(p)
     _, found = top_k_p.bind(scores, k=prod(shape), axis=0)
     return cast(reshape_p.bind(found, new_sizes=shape, dimensions=None), dtype)
 
@@ -159,7 +159,7 @@ def choice(
         raise ValueError(
             f"choice: p must be of shape {(count,)}, one number per element, got {get_aval(p).str_short()}"
         )
-    found = _chosen(key, shape, dtypes.default_int_dtype(), count, replace, p, is_precise("choice", mode))
+    found = _chosen(key, shape, dtypes.default_int_dtype(), count, replace, p, read_mode("choice", mode))
     return _taken(a, found, aval.shape, axis) if aval.shape else found
 
 
@@ -168,7 +168,7 @@ def _taken(a: Any, positions: Any, shape: tuple[int, ...], axis: int) -> Array:
     return _at(a, positions, axis)
 
 
-def _chosen(key: Any, shape: tuple[int, ...], dtype: Any, count: int, replace: bool, p: Any, precise: bool) -> Array:
+def _chosen(key: Any, shape: tuple[int, ...], dtype: Any, count: int, replace: bool, p: Any, mode: str) -> Array:
     """The positions of the chosen elements."""
     if p is None:
         if replace:
@@ -177,22 +177,22 @@ def _chosen(key: Any, shape: tuple[int, ...], dtype: Any, count: int, replace: b
     p = p if dtypes.is_floating(get_aval(p).dtype) else cast(p, dtypes.default_float_dtype())
     if replace:
         return _positions(key, p, shape, dtype)
-    return _different_positions(key, p, shape, dtype, precise)
+    return _different_positions(key, p, shape, dtype, mode)
 
 
 @sampler
-def _categorical(key: Any, logits: Any, shape: tuple[int, ...], axis: int, precise: bool) -> Array:
+def _categorical(key: Any, logits: Any, shape: tuple[int, ...], axis: int, mode: str) -> Array:
     """The position of the largest sum of logits and Gumbel numbers; `axis` counts from the end."""
     prefix = shape[: len(shape) - (logits.ndim - 1)]
     rest = list(shape[len(prefix) :])
     rest.insert(axis + logits.ndim, logits.shape[axis])
-    scores = gumbel_numbers(key, (*prefix, *rest), logits.dtype, precise) + expand_dims(logits, range(len(prefix)))
+    scores = gumbel_numbers(key, (*prefix, *rest), logits.dtype, mode) + expand_dims(logits, range(len(prefix)))
     return argmax(scores, axis)
 
 
 @sampler
-def _different_categories(key: Any, logits: Any, shape: tuple[int, ...], axis: int, precise: bool) -> Array:
-    scores = moveaxis(logits + gumbel_numbers(key, logits.shape, logits.dtype, precise), axis, -1)
+def _different_categories(key: Any, logits: Any, shape: tuple[int, ...], axis: int, mode: str) -> Array:
+    scores = moveaxis(logits + gumbel_numbers(key, logits.shape, logits.dtype, mode), axis, -1)
     count = prod(shape[: len(shape) - (logits.ndim - 1)])
     _, found = top_k_p.bind(scores, k=count, axis=logits.ndim - 1)
     return moveaxis(found, -1, 0).reshape(shape)
@@ -244,9 +244,9 @@ def categorical(
     batch = (*aval.shape[:axis], *aval.shape[axis + 1 :])
     wanted = None if shape is None else read_shape(shape, "categorical")
     shape = broadcast_to("categorical", wanted, {"logits without the axis of categories": batch})
-    precise = is_precise("categorical", mode)
+    mode = read_mode("categorical", mode)
     if replace:
-        return _categorical(key, logits, shape, axis - len(aval.shape), precise)
+        return _categorical(key, logits, shape, axis - len(aval.shape), mode)
     drawn = prod(shape[: len(shape) - len(batch)])
     if drawn > count:
         raise ValueError(
@@ -254,4 +254,4 @@ def categorical(
         )
     if shape[len(shape) - len(batch) :] != batch:
         raise ValueError(f"categorical: without replacement shape must end with {batch}, got {shape}")
-    return _different_categories(key, logits, shape, axis, precise)
+    return _different_categories(key, logits, shape, axis, mode)

@@ -11,12 +11,15 @@ from primax.extend.api_util import among
 from primax.extend.core import Array, dtypes, get_aval
 from primax.numpy.promotion import broadcast, cast
 from primax.numpy.selection import where
-from primax.plugins.arithmetic import abs_p, neg_p, sign_p
+from primax.plugins.arithmetic import abs_p, max_p, neg_p, sign_p
+from primax.plugins.bitwise import bitwise_or, clz_p, shift_left, shift_right_logical
 from primax.plugins.exponential import exp_p, log1p_p, log_p, pow_p, sqrt_p
 from primax.plugins.random.arguments import check_key
+from primax.plugins.random.keys import random_bits
 from primax.plugins.random.numbers import exponential_numbers, sampler, unit
 from primax.plugins.resharding import divided_call
 from primax.plugins.rounding import floor_p
+from primax.plugins.structural import bitcast_convert_type_p, convert_element_type_p
 from primax.plugins.trigonometry import tan_p
 from primax.random.interval import between
 from primax.random.parameters import common_shape, drawn, float_dtype, integer_dtype
@@ -94,16 +97,48 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 
 
 @sampler
-def gumbel_numbers(key: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Array:
+def gumbel_numbers(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Array:
     """-log(-log(u)) for uniform numbers u, with the bits of one draw or of two."""
+    if mode == "highest" and dtype == np.float32:
+        return _gumbel_of_64_bits(key, shape)
     info = dtypes.finfo(dtype)
-    if not precise:
+    if mode == "low":
         u = between(key, info.tiny, dtype.type(1), shape, dtype)
         return neg_p.bind(log_p.bind(neg_p.bind(log_p.bind(u))))
     # Use 1 - u instead of u: its bits resolve the large results.
     upper, lower = unit(key, (2, *shape), dtype)
     u = where(upper >= 0.5, upper, upper + lower * 2.0**-info.nmant + max(info.tiny, info.eps**2 / 2))
     return neg_p.bind(log_p.bind(neg_p.bind(log1p_p.bind(neg_p.bind(u)))))
+
+
+def _gumbel_of_64_bits(key: Any, shape: tuple[int, ...]) -> Array:
+    """Of u, a fraction of 64 bits, or of 1 - u, the one below a half becomes a float: no bit that counts is lost."""
+    bits = random_bits(key, 32, (2, *shape))
+    upper, lower = bits[0], bits[1]
+    small = upper < np.uint32(1 << 31)
+    negated = neg_p.bind(lower)
+    borrow = convert_element_type_p.bind(lower != np.uint32(0), new_dtype=np.dtype(np.uint32), weak_type=False)
+    u = _fraction(where(small, upper, neg_p.bind(upper) - borrow), where(small, lower, negated))
+    minus_log = where(small, neg_p.bind(log1p_p.bind(neg_p.bind(u))), neg_p.bind(log_p.bind(u)))
+    return neg_p.bind(log_p.bind(minus_log))
+
+
+def _fraction(upper: Any, lower: Any) -> Array:
+    """The fraction with these 64 bits as a float32, without the bits that it has no room for; 0 is half a bit."""
+    empty = upper == np.uint32(0)
+    zeros = where(empty, np.uint32(32) + clz_p.bind(lower), clz_p.bind(upper))
+    # Shifts by 32 or more give 0.
+    leading = where(
+        empty,
+        shift_left(lower, clz_p.bind(lower)),
+        bitwise_or(shift_left(upper, zeros), shift_right_logical(lower, np.uint32(32) - zeros)),
+    )
+    digits = shift_right_logical(leading, np.uint32(8))
+    unit_of_digits = bitcast_convert_type_p.bind(
+        shift_left(np.uint32(127 - 24) - zeros, np.uint32(23)), new_dtype=np.dtype(np.float32)
+    )
+    number = convert_element_type_p.bind(digits, new_dtype=np.dtype(np.float32), weak_type=False) * unit_of_digits
+    return max_p.bind(*broadcast("gumbel", [number, np.float32(2.0**-65)]))
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, out_sharding: Any = None) -> Array:
@@ -113,7 +148,8 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, ou
       key: a random key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if None.
-      mode: "low", the default, or "high" to draw twice as many bits, so that large numbers are precise.
+      mode: "low", the default, or "high" to draw twice as many bits, so that large numbers are precise; "highest" to
+        use all these bits for small numbers too, in float32, and otherwise the same as "high".
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
     Raises:
@@ -123,18 +159,18 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, ou
     if out_sharding is not None:
         return divided_call(gumbel, (key, shape, dtype, mode), {}, out_sharding)
     key, shape, dtype = drawn("gumbel", key, shape, dtype)
-    return gumbel_numbers(key, shape, dtype, is_precise("gumbel", mode))
+    return gumbel_numbers(key, shape, dtype, read_mode("gumbel", mode))
 
 
-def is_precise(function: str, mode: Any) -> bool:
-    """Whether to draw twice as many bits.
+def read_mode(function: str, mode: Any) -> str:
+    """How many bits to draw.
 
     Raises:
       ValueError: the mode is unknown.
     """
-    if not among(mode, (None, "high", "low")):
-        raise ValueError(f"{function}: mode must be 'high', 'low' or None, got {mode!r}")
-    return bool(mode == "high")
+    if not among(mode, (None, "highest", "high", "low")):
+        raise ValueError(f"{function}: mode must be 'highest', 'high', 'low' or None, got {mode!r}")
+    return "low" if mode is None else str(mode)
 
 
 @sampler

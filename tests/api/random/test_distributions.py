@@ -115,6 +115,19 @@ def test_integers_between_arrays_of_other_dtypes():
     )
 
 
+def test_gumbel_numbers_in_the_highest_mode():
+    compare(
+        lambda random, key: [
+            random.gumbel(key, SHAPE, mode="highest"),
+            random.gumbel(key, SHAPE, "float16", "highest"),
+            random.categorical(key, MATRIX / 10, mode="highest"),
+            random.categorical(key, MATRIX / 10, shape=(2, len(MATRIX)), replace=False, mode="highest"),
+            random.choice(key, 5, (3,), False, WEIGHTS, mode="highest"),
+        ],
+        exact=False,
+    )
+
+
 @pytest.mark.parametrize("mode", ["low", "high"])
 def test_truths_and_what_else_has_modes(mode):
     away = jax_does("gumbel in mode high stays away from zero by half a step squared")

@@ -181,7 +181,7 @@ REFUSED = [
     ("randint", ((3,), 0, 1j), TypeError, "randint: maxval must be real"),
     ("bernoulli", (1,), TypeError, "bernoulli: p must be of a float dtype, got i32"),
     ("bernoulli", (0.5, None, "x"), ValueError, "bernoulli: mode must be 'high' or 'low', got 'x'"),
-    ("gumbel", ((), None, "x"), ValueError, "gumbel: mode must be 'high', 'low' or None, got 'x'"),
+    ("gumbel", ((), None, "x"), ValueError, "gumbel: mode must be 'highest', 'high', 'low' or None, got 'x'"),
     ("rademacher", ((), "uint8"), TypeError, "rademacher: dtype must be one of signed numbers, got uint8"),
     ("truncated_normal", (0.0, np.ones(3), (2,)), ValueError, r"upper of shape \(3,\)"),
     ("gamma", ([1.0],), TypeError, "gamma: a must be an array or a number, got list"),

@@ -113,7 +113,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         r"random\.choice",
         "primax raises",
         "The mode is checked; jax looks at it only where it makes a difference.",
-        message=r"mode must be 'high', 'low' or None",
+        message=r"mode must be 'highest', 'high', 'low' or None",
     ),
     Meant(
         r"lax\.full",
