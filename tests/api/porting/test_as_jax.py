@@ -666,7 +666,7 @@ from jax._src.scipy.sparse.linalg import _gmres_solve
 
 assert sys.modules["jax.version"].__version_info__ == jax.__version_info__
 assert svd_p is jax.lax.linalg.svd_p
-from jax._src import mesh_utils, monitoring, profiler, stages
+from jax._src import compilation_cache, mesh_utils, monitoring, profiler, stages
 from jax._src.basearray import Array
 from jax._src.custom_batching import custom_vmap
 from jax._src.lax.control_flow.loops import scan, while_p
@@ -677,6 +677,8 @@ from jax._src.partition_spec import PartitionSpec
 assert Array is jax.Array and stages.Lowered is jax.stages.Lowered and custom_vmap is jax.custom_batching.custom_vmap
 assert scan is jax.lax.scan and einsum.einsum is jnp.einsum and functions.relu is jax.nn.relu
 assert segment_sum is jax.ops.segment_sum and PartitionSpec is jax.sharding.PartitionSpec
+from jax.experimental.compilation_cache.compilation_cache import reset_cache
+assert compilation_cache.reset_cache is reset_cache and not hasattr(compilation_cache, "_cache")
 
 z = jnp.array([[[1 + 2j, 3.0]]])
 assert _T(z).tolist() == [[[1 + 2j], [3.0]]] and _H(z).tolist() == [[[1 - 2j], [3.0]]]
@@ -720,7 +722,7 @@ for dtype in ("float32", "complex64"):
 
 
 def test_private_helpers_of_arrays_and_lowerings_are_there(tmp_path: Path) -> None:
-    """As PySCFAD, quaxed, unxt and LAB import them."""
+    """As PySCFAD, quaxed, unxt, LAB and SpectraX import them."""
     (tmp_path / "program.py").write_text(HELPERS)
     run("program.py", folder=tmp_path)
 
