@@ -37,6 +37,7 @@ __all__ = [
     "device_put",
     "device_put_p",
     "layout_constraint_p",
+    "require_determined",
     "require_free",
     "sharding_constraint_p",
     "with_layout_constraint",

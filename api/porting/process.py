@@ -16,6 +16,8 @@ from primax.porting.modules import JaxFinder, JaxModule
 
 __all__ = ["install"]
 
+_NAMESPACE = "jax.numpy"  # the stand-in of that name
+
 
 def install() -> None:
     """Make `import jax` import primax from now on. A second call has no effect.
@@ -66,6 +68,6 @@ def _name_namespace() -> None:
     @functools.wraps(plain)
     def __array_namespace__(self: Any, /, *, api_version: str | None = None) -> Any:
         plain(self, api_version=api_version)  # refuses other versions
-        return importlib.import_module("jax.numpy")
+        return importlib.import_module(_NAMESPACE)
 
     Operand.__array_namespace__ = __array_namespace__  # type: ignore[method-assign]

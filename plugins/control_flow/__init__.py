@@ -7,7 +7,7 @@ from primax.extend.rule_types import Table
 from primax.plugins.control_flow import cond_rules, platforms, scan_rules, while_rules
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.cond import cond, switch
-from primax.plugins.control_flow.cond_rules import cond_p
+from primax.plugins.control_flow.cond_rules import cond_p, shared_slots, with_slots
 from primax.plugins.control_flow.interpretation import interpret_cond, interpret_scan, interpret_while
 from primax.plugins.control_flow.loops import associative_scan, fori_loop, map
 from primax.plugins.control_flow.platforms import platform_dependent, platform_index_p
@@ -29,9 +29,11 @@ __all__ = [
     "run_compiled",
     "scan",
     "scan_p",
+    "shared_slots",
     "switch",
     "while_loop",
     "while_p",
+    "with_slots",
 ]
 
 

@@ -10,8 +10,7 @@ from primax.extend import Interpreter, core, replay
 from primax.extend.held_programs import partition
 from primax.extend.interpreters import partial_eval as pe
 from primax.plugins.calls import jit_p
-from primax.plugins.control_flow import cond_p, scan_p
-from primax.plugins.control_flow.cond_rules import shared_slots, with_slots
+from primax.plugins.control_flow import cond_p, scan_p, shared_slots, with_slots
 from primax.plugins.remat.policies import Policy
 
 __all__ = ["Split", "checkpoint_p", "split"]
