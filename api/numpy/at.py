@@ -300,7 +300,7 @@ def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[
         if inside is not None and primitive is scatter_p and _is_contiguous(index):
             return _replaced(x, index, inside, values, shape)
     windows = windows_of(index, wrap)
-    values = _fitted(values, shape, windows.shape)
+    values = _fitted(values, shape, windows.shape, aval.weak_type)
     if not windows.numbers.start_index_map and windows.shape == aval.shape:
         out = _of_type(values, aval) if primitive is scatter_p else _ELEMENTWISE[primitive].bind(x, values)
     else:
@@ -337,12 +337,12 @@ def _of_type(values: Any, aval: ShapedArray) -> Array:
     return convert_element_type_p.bind(values, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
-def _fitted(values: Any, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Array:
-    """Broadcast values to a shape, then reshape them to another one."""
+def _fitted(values: Any, shape: tuple[int, ...], wanted: tuple[int, ...], weak: bool) -> Array:
+    """Broadcast values to a shape, then reshape them to another one; a number gets the weak type that is wanted."""
     aval = get_aval(values)
     if aval.shape:
         return _in_shape(broadcast_to_shape(values, shape), wanted)
-    return constant(values, wanted, aval.dtype, aval.weak_type)
+    return constant(values, wanted, aval.dtype, weak)
 
 
 def _has_int(index: Index) -> bool:
@@ -370,7 +370,7 @@ def _within(index: Index, mode: GatherScatterMode, wrap: bool) -> list[int] | No
 def _replaced(x: Any, index: Index, starts: list[int], values: Any, shape: tuple[int, ...]) -> Array:
     """The array with one contiguous block replaced, at a known position in range."""
     sizes = tuple([1 if type(entry) is int else entry[1] for entry in index.axes])
-    values = _fitted(values, shape, sizes)
+    values = _fitted(values, shape, sizes, get_aval(x).weak_type)
     if sizes == index.shape:
         return _of_type(values, get_aval(x))
     positions = [index_dtype(max(index.shape)).type(start) for start in starts]

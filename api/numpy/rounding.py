@@ -101,7 +101,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
         return arithmetic.complex(round(real(a), decimals), round(imag(a), decimals))
     if decimals == 0:
         return _round_even(a)
-    if decimals > math.log10(float(dtypes.finfo(aval.dtype).max)):
+    if dtypes.is_inexact(aval.dtype) and decimals > math.log10(float(dtypes.finfo(aval.dtype).max)):
         return asarray(a)  # the factor would overflow, and no float has so many decimals
     wide = dtypes.itemsize_bits(aval.dtype) < 32
     x = convert(a, aval, dtypes.dtype("float32")) if wide else a

@@ -43,13 +43,17 @@ def test_none_stands_for_zeros_of_all_of_a_container(returned):
         lambda g: ({"a": g, "c": None},),
         lambda g: ({"a": g},),
         lambda g: ({"a": g, "b": [None, None]},),
-        lambda g: (g,),
         lambda g: ({"a": (g,), "b": None},),
     ],
 )
 def test_a_cotangent_of_another_structure_is_refused(returned):
     with pytest.raises(TypeError, match="for argument 0, a cotangent of its structure"):
         pulled_back({"a": 2.0, "b": (3.0, pnp.ones(2))}, returned)
+
+
+def test_one_cotangent_for_a_container_must_have_the_type_of_each_leaf():
+    with pytest.raises(TypeError, match=r"leaf 2 of the arguments is f32\[2\], and its cotangent is f32\[\]"):
+        pulled_back({"a": 2.0, "b": (3.0, pnp.ones(2))}, lambda g: (g,))
 
 
 def test_a_function_with_a_derivative_forwards_the_rule_for_mapping():
