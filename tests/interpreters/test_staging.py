@@ -101,7 +101,7 @@ def test_an_array_of_rank_zero_that_a_function_closes_over_is_a_constant_as_a_tr
         )
 
     def count(c, i):
-        counts.append(len(px.make_jaxpr(parts(c, i))(1.0).consts))
+        counts.append(len(px.make_jaxpr(parts(c, i))(ONE).consts))
         return c
 
     counts: list[int] = []

@@ -52,7 +52,7 @@ def test_a_cotangent_of_another_structure_is_refused(returned):
 
 
 def test_one_cotangent_for_a_container_must_have_the_type_of_each_leaf():
-    with pytest.raises(TypeError, match=r"leaf 2 of the arguments is f32\[2\], and its cotangent is f32\[\]"):
+    with pytest.raises(TypeError, match=r"leaf 2 of the arguments is f..\[2\], and its cotangent is f..\[\]"):
         pulled_back({"a": 2.0, "b": (3.0, pnp.ones(2))}, lambda g: (g,))
 
 
