@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
-__all__ = ["SetOnce", "set_once"]
+__all__ = ["SetOnce", "refuse_assignment"]
+
+_assign = object.__setattr__
 
 
-def set_once(x: Any, name: str, value: Any, is_set: bool) -> None:
-    """Assign an attribute of an object.
+def refuse_assignment(x: Any, name: str) -> NoReturn:
+    """Raise the error for a second value of an attribute.
 
     Raises:
-      AttributeError: the attribute is public and has a value.
+      AttributeError: always.
     """
-    if is_set and not name.startswith("_"):
-        kind = type(x).__name__
-        raise AttributeError(f"{kind}.{name} cannot be assigned; make another {kind} instead")
-    object.__setattr__(x, name, value)
+    kind = type(x).__name__
+    raise AttributeError(f"{kind}.{name} cannot be assigned; make another {kind} instead")
 
 
 class SetOnce:
@@ -25,4 +25,6 @@ class SetOnce:
     __slots__ = ()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        set_once(self, name, value, hasattr(self, name))
+        if name[0] != "_" and hasattr(self, name):
+            refuse_assignment(self, name)
+        _assign(self, name, value)

@@ -21,7 +21,7 @@ from primax.core.diagnostics import of_call
 from primax.core.divided import divide, explicit_part
 from primax.core.division import shardings as division_hooks
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
-from primax.core.set_once import set_once
+from primax.core.set_once import refuse_assignment
 from primax.interpreters.platforms import devices, platform_of
 
 __all__ = [
@@ -50,15 +50,18 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
     _ordered_devices: tuple[Any, ...]
     device_set: frozenset[Any]
     platform: str
+    _own_parts: dict[tuple[int, ...], Mapping[Any, Index]]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        set_once(self, name, value, name in self.__dict__)
+        if name[0] != "_" and name in self.__dict__:
+            refuse_assignment(self, name)
+        object.__setattr__(self, name, value)
 
     def _set_devices(self, ordered: Sequence[Any]) -> None:
-        self._ordered_devices = tuple(ordered)
-        self.device_set = frozenset(self._ordered_devices)
-        self.platform = platform_of(self._ordered_devices[0])
-        self._own_parts: dict[tuple[int, ...], Mapping[Any, Index]] = {}
+        devices = tuple(ordered)
+        self.__dict__.update(
+            _ordered_devices=devices, device_set=frozenset(devices), platform=platform_of(devices[0]), _own_parts={}
+        )
 
     @property
     def memory_kind(self) -> Any:
@@ -280,6 +283,7 @@ class NamedSharding(_Placement):
     mesh: Mesh
     spec: PartitionSpec
     explicit: bool  # whether types record the division of arrays
+    _hlo: dict[int, Any]
 
     def __new__(cls, mesh: Any, spec: Any, *, memory_kind: Any = None) -> NamedSharding:
         if not isinstance(mesh, Mesh | AbstractMesh):
@@ -302,10 +306,7 @@ class NamedSharding(_Placement):
         pass
 
     def _begin(self, mesh: Mesh, spec: PartitionSpec) -> None:
-        self.mesh = mesh
-        self.spec = spec
-        self.explicit = bool(mesh.explicit_axes)
-        self._hlo: dict[int, Any] = {}
+        self.__dict__.update(mesh=mesh, spec=spec, explicit=bool(mesh.explicit_axes), _hlo={})
         super().__init__(mesh.device_list, to_hlo(mesh, spec, len(spec)))
         self._set_devices(tuple(mesh.devices.flat))
 
