@@ -16,7 +16,7 @@ from primax.porting.absent import AbsentModuleError, AbsentNameError, placeholde
 from primax.porting.lookup import is_module, resolve
 from primax.porting.table import table
 
-__all__ = ["JaxFinder", "JaxModule"]
+__all__ = ["JaxFinder", "JaxModule", "stand_in"]
 
 _RELEASE = table().release
 
@@ -83,6 +83,18 @@ class JaxModule(ModuleType):
 
     def __repr__(self) -> str:
         return f"<module {self.__name__!r} of primax {primax.__version__}>"
+
+
+def stand_in(name: str) -> JaxModule:
+    """The stand-in for a module of JAX.
+
+    Raises:
+      ImportError: the module of that name is another one.
+    """
+    module = importlib.import_module(name)
+    if not isinstance(module, JaxModule):
+        raise ImportError(f"primax.as_jax: {name} must be the stand-in of primax, got {module!r}", name=name)
+    return module
 
 
 def _is_import(code: CodeType) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import sys
 from typing import Any
 
@@ -12,11 +11,9 @@ from primax.extend.backend import TypedAsDispatched
 from primax.extend.core import Array, ExtendedArray, Tracer
 from primax.extend.interpreters import ad, batching, partial_eval
 from primax.extend.source_info_util import current
-from primax.porting.modules import JaxFinder, JaxModule
+from primax.porting.modules import JaxFinder, JaxModule, stand_in
 
 __all__ = ["install"]
-
-_NAMESPACE = "jax.numpy"  # the stand-in of that name
 
 
 def install() -> None:
@@ -68,6 +65,6 @@ def _name_namespace() -> None:
     @functools.wraps(plain)
     def __array_namespace__(self: Any, /, *, api_version: str | None = None) -> Any:
         plain(self, api_version=api_version)  # refuses other versions
-        return importlib.import_module(_NAMESPACE)
+        return stand_in("jax.numpy")
 
     Operand.__array_namespace__ = __array_namespace__  # type: ignore[method-assign]
