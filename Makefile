@@ -8,7 +8,7 @@ JOBS ?= auto
 SECONDS ?= 120
 SEED ?= 0
 
-.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 test-slow test-processors test-matrix test-oldest canary fuzz mutants doctest lint format surface ecosystem golden bench clean
+.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 test-slow test-processors test-gpu test-matrix test-oldest canary fuzz mutants doctest lint format surface ecosystem golden bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make test             run the tests and doctests, then the tests in 64 bits"
 	@echo "make test-slow        run the tests that need a package index or more than 20 seconds"
 	@echo "make test-processors  run the tests as on an older processor"
+	@echo "make test-gpu         run the tests of the families and the API on a GPU; needs a plugin, see docs/devices.md"
 	@echo "make test-matrix      run the tests in fresh environments: the oldest, a middle and the newest release of jaxlib"
 	@echo "make fuzz             compare random calls with jax; options: SECONDS=120 SEED=0 ONLY=name, see tests/fuzz/README.md"
 	@echo "make mutants          break rules one by one and count what the tests find; options: SECONDS=3600 SEED=0 ONLY=name"
@@ -64,6 +65,13 @@ test-x64: $(VENV)/.dev without-demo
 
 test-slow: $(VENV)/.dev without-demo
 	XLA_FLAGS= $(BIN)/python -m pytest -n $(JOBS) -m slow
+
+# Matrix products in full precision, and without a search for the fastest kernel.
+test-gpu: $(VENV)/.dev without-demo
+	XLA_PYTHON_CLIENT_PREALLOCATE=false XLA_FLAGS=--xla_gpu_autotune_level=0 PRIMAX_DEFAULT_MATMUL_PRECISION=highest \
+	  $(BIN)/python -m pytest -n $(JOBS) -m "not slow" tests/interpreters/test_on_gpu.py tests/plugins tests/api/lax \
+	  tests/api/nn tests/api/numpy tests/api/random tests/api/scipy \
+	  --ignore tests/plugins/sharding --ignore tests/plugins/test_third_party.py
 
 # No fused products and sums, vectors of 128 bits, other kernels of BLAS, one thread: what rounding decides on comes out
 # otherwise. (AVX is the least: jaxlib cannot compile float16 for older processors.)

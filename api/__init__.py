@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
     from primax.interpreters.make_jaxpr import make_jaxpr
     from primax.interpreters.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh, use_abstract_mesh
-    from primax.interpreters.platforms import default_platform as default_backend
     from primax.interpreters.platforms import (
+        default_backend,
         device_count,
         devices,
         local_device_count,
@@ -266,8 +266,6 @@ _FUNCTIONS = {
     for name in names
 }
 
-_CALLED_THERE = {"default_backend": "default_platform"}
-
 host.take_own(__version__)
 
 
@@ -276,7 +274,7 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"primax.{name}")
     if name in _FUNCTIONS:
-        function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), _CALLED_THERE.get(name, name))
+        function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), name)
         return function
     raise AttributeError(f"module 'primax' has no attribute {name!r}")
 

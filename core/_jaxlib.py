@@ -115,6 +115,7 @@ batched_block_until_ready = _jax.batched_block_until_ready
 batched_device_put = _jax.batched_device_put
 buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor
 dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer
+cuda_array_interface_to_buffer = _jax.cuda_array_interface_to_buffer
 collect_garbage = _jax.collect_garbage
 guard_lib = _jax.guard_lib
 jax_jit = _jax.jax_jit
@@ -166,6 +167,11 @@ def portable_artifact(module: Any, version: str, mixed: bool = False) -> bytes:
     """A module as an artifact of a version of StableHLO; if `mixed`, operations of other dialects stay unchanged."""
     given = str(module) if release < (0, 10, 1) else module
     return bytes(mlir.serialize_portable_artifact(given, version, use_mixed_serialization=mixed))
+
+
+def platform_of(client: Any) -> str:
+    """The name of a client's platform, such as `cuda`; its attribute `platform` is `gpu` for all manufacturers."""
+    return str(client._raw_platform)
 
 
 def get_pjrt_plugin(name: str) -> Any:

@@ -11,7 +11,7 @@ from weakref import ref
 
 import numpy as np
 
-from primax.core import dtypes, fork, tree
+from primax.core import _jaxlib, dtypes, fork, tree
 from primax.core._jaxlib import ArrayImpl, buffer_to_dlpack_managed_tensor
 from primax.core.arguments import among, integer, numpy_dtype, sequence
 from primax.core.avals import ShapedArray, get_aval, register_aval
@@ -238,6 +238,8 @@ class Array(Operand, metaclass=_ArrayType):
         b = self._b
         try:
             if not hasattr(b, "is_computed"):
+                if platform_of(b) != "cpu" and len(b._sharding._internal_device_list) == 1:
+                    b._copy_single_device_array_to_host_async()
                 fork.await_buffer(b)  # jaxlib aborts the process if it reads memory that was never computed
                 b.is_computed = True
             return np.asarray(memoryview(b))
@@ -279,11 +281,21 @@ class Array(Operand, metaclass=_ArrayType):
         if len(self.devices()) > 1:
             raise BufferError("dlpack is for arrays on one device; use the addressable_shards of this one")
         device = self.device
-        kinds = {"cpu": 1, "cuda": 2, "gpu": 2, "rocm": 10}
-        kind = kinds.get(device.platform)
+        platform = _jaxlib.platform_of(device.client)
+        kind = {"cpu": 1, "cuda": 2, "rocm": 10}.get(platform)
         if kind is None:
-            raise BufferError(f"dlpack does not know the platform {device.platform!r}")
+            raise BufferError(f"dlpack does not know the platform {platform!r}")
         return kind, 0 if kind == 1 else device.local_hardware_id
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The address and the type of the array for other libraries, if it is on one GPU of NVIDIA's."""
+        (device, *others) = self._b._sharding._internal_device_list
+        if others or _jaxlib.platform_of(device.client) != "cuda":
+            raise AttributeError("__cuda_array_interface__: the array must be on one GPU of NVIDIA's")
+        self._alive()
+        fork.await_buffer(self._b)
+        return self._b.__cuda_array_interface__  # type: ignore[no-any-return]
 
     def __bool__(self) -> bool:
         if self.size != 1:

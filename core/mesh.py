@@ -461,7 +461,7 @@ class Mesh(_Axes):
 
     def __reduce__(self) -> Any:
         first = self.devices.flat[0]
-        return _mesh_of_ids, (str(first.client.platform), self.device_ids, self.axis_names, self.axis_types)
+        return _mesh_of_ids, (_jaxlib.platform_of(first.client), self.device_ids, self.axis_names, self.axis_types)
 
 
 @cache

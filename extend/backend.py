@@ -50,7 +50,7 @@ from primax.interpreters.donation import (
 )
 from primax.interpreters.evaluate import clear_caches as clear_in_memory_compilation_cache
 from primax.interpreters.evaluate import first_call, leaves_tree
-from primax.interpreters.from_dlpack import from_dlpack
+from primax.interpreters.from_dlpack import from_cuda_array_interface, from_dlpack
 from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.platforms import (
@@ -100,6 +100,7 @@ __all__ = [
     "fast_function",
     "fast_path",
     "first_call",
+    "from_cuda_array_interface",
     "from_dlpack",
     "get_backend",
     "get_compile_options",

@@ -24,7 +24,7 @@ from primax.core.mesh import PartitionSpec
 from primax.core.option import Guard
 from primax.core.thread import tracing
 from primax.core.trace import Tracer, escaped
-from primax.interpreters.platforms import default_device, joined
+from primax.interpreters.platforms import default_device, joined, platform_of
 from primax.interpreters.shardings import devices_of, on_one_device, placed, sharding_of
 from primax.interpreters.staging import remember_memory
 
@@ -60,7 +60,7 @@ def compile_options(devices: Sequence[Any], overrides: Sequence[tuple[str, Any]]
     build = options.executable_build_options
     build.use_spmd_partitioning = True
     build.use_shardy_partitioner = True
-    if devices[0].client.platform == "cuda":
+    if platform_of(devices[0]) == "cuda":
         folder = import_module("primax.interpreters.gpus").cuda_folder()
         if folder is not None:
             build.debug_options.xla_gpu_cuda_data_dir = folder

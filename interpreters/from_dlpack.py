@@ -1,4 +1,4 @@
-"""Import of other libraries' arrays through DLPack."""
+"""Import of other libraries' arrays through DLPack and the CUDA array interface."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from primax.core.arguments import naming
 from primax.core.array import Array, constructor
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.dlpack import capsule_dtype, capsule_view
+from primax.core.errors import XlaError
 from primax.interpreters.backend import move, put_host
-from primax.interpreters.platforms import client, local_devices, platforms
+from primax.interpreters.platforms import client, local_devices, platforms, plugins
 from primax.interpreters.shardings import canonical_sharding, sharding_of
 
-__all__ = ["from_dlpack"]
+__all__ = ["from_cuda_array_interface", "from_dlpack"]
 
 _ALIGNMENT = 64  # of host memory that XLA can use without a copy
 _DLPACK_HOST = 1
@@ -93,7 +94,36 @@ def _from_accelerator(x: Any, kind: int, number: int) -> Array:
             f"from_dlpack: x must be on one of the platforms {sorted(platforms)}, got a device of DLPack's type {kind}"
         )
     device = next(d for d in local_devices(backend=platform) if d.local_hardware_id == number)
-    capsule = x.__dlpack__()
+    try:
+        stream = device.get_stream_for_external_ready_events()
+    except XlaError as error:
+        if "UNIMPLEMENTED" not in str(error):
+            raise
+        stream = None
+    capsule = x.__dlpack__(stream=stream)  # the other library lets this stream wait for the value
     aval = ShapedArray(tuple(x.shape), capsule_dtype(capsule))
-    b = _jaxlib.dlpack_managed_tensor_to_buffer(capsule, device, None)
+    return _of_buffer(_jaxlib.dlpack_managed_tensor_to_buffer(capsule, device, stream), aval, device)
+
+
+def from_cuda_array_interface(x: Any) -> Array:
+    """An array that shares the memory of an array on a GPU, by DLPack or else by the CUDA array interface.
+
+    Args:
+      x: an array of another library with `__cuda_array_interface__`.
+
+    Raises:
+      XlaError: there is no platform for it.
+    """
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        return from_dlpack(x)
+    interface = x.__cuda_array_interface__
+    of_cuda = client("cuda")
+    family = next(each.gpus for each in plugins() if each.name == "cuda" and each.gpus is not None)
+    number = family.extension().get_device_ordinal(interface["data"][0])
+    device = next(d for d in of_cuda.local_devices() if d.local_hardware_id == number)
+    b = _jaxlib.cuda_array_interface_to_buffer(interface, of_cuda, device.id)
+    return _of_buffer(b, ShapedArray(tuple(interface["shape"]), np.dtype(interface["typestr"])), device)
+
+
+def _of_buffer(b: Any, aval: ShapedArray, device: Any) -> Array:
     return Array(ArrayImpl(aval, sharding_of(device), [b], committed=False, _skip_checks=True))

@@ -154,7 +154,7 @@ class Family(NamedTuple):
     def register(self, c_api: Any) -> None:
         """Register types and kernels that are not part of the plugin."""
         client, platform = _jaxlib.xla_client, self.platform.upper()
-        extension = importlib.import_module(f"{self.kernels}.{self.platform}_plugin_extension")
+        extension = self.extension()
         client.register_custom_type_handler(platform, functools.partial(extension.register_custom_type, c_api))
         client.register_custom_call_handler(platform, functools.partial(extension.register_custom_call_target, c_api))
         for name, kind in extension.ffi_types().items():
@@ -162,9 +162,13 @@ class Family(NamedTuple):
         for name, handler in self.targets().items():
             client.register_custom_call_target(name, handler, platform=platform, api_version=1)
 
+    def extension(self) -> Any:
+        """The module of the kernels that asks the driver and registers."""
+        return importlib.import_module(f"{self.kernels}.{self.platform}_plugin_extension")
+
     def targets(self) -> dict[str, Any]:
         """The kernels by their names in programs."""
-        extension = importlib.import_module(f"{self.kernels}.{self.platform}_plugin_extension")
+        extension = self.extension()
         found = dict(extension.ffi_handlers())
         for name in _KERNELS:
             try:

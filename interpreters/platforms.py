@@ -1,7 +1,7 @@
 """Platforms: the available XLA clients, their devices, and the default device of computations.
 
-The name of a platform is that of its client: `cpu`, `cuda`, `rocm`. The platform names of devices are used only for
-printing. `gpu` stands for both `cuda` and `rocm`.
+The name of a platform is the one that its PJRT plugin gives to its client: `cpu`, `cuda`, `rocm`. `gpu` stands for both
+`cuda` and `rocm`, and is what devices and clients of both show as their `platform`, as in jax.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "client",
+    "default_backend",
     "default_device",
     "default_platform",
     "device_count",
@@ -120,7 +121,7 @@ def names_of(platform: str) -> list[str]:
 @cache
 def platform_of(device: Any) -> str:
     """The platform of a device."""
-    return str(device.client.platform)
+    return _jaxlib.platform_of(device.client)
 
 
 @cache
@@ -170,6 +171,11 @@ def default_platform() -> str:
         found = os.environ.get("PRIMAX_PLATFORM") or (listed or "").partition(",")[0].strip() or _first_that_works()
         _settled[listed] = found
     return found
+
+
+def default_backend() -> str:
+    """The kind of hardware that computations run on by default: `cpu`, `gpu` for all GPUs, or another platform."""
+    return str(client().platform)
 
 
 def _first_that_works() -> str:

@@ -60,7 +60,7 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
     def _set_devices(self, ordered: Sequence[Any]) -> None:
         devices = tuple(ordered)
         self.__dict__.update(
-            _ordered_devices=devices, device_set=frozenset(devices), platform=platform_of(devices[0]), _own_parts={}
+            _ordered_devices=devices, device_set=frozenset(devices), platform=devices[0].platform, _own_parts={}
         )
 
     @property

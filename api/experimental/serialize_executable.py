@@ -70,7 +70,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         "out_avals": closed.out_avals,
         "consts": list(map(np.asarray, executable.consts)),
         "kept": executable.kept,
-        "platform": site.devices[0].platform,
+        "platform": site.platform,
         "executable": site.devices[0].client.serialize_executable(executable.xla),
     }
     return pickle.dumps(parts), compiled.in_tree, compiled.out_tree

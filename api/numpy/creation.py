@@ -254,7 +254,7 @@ def _of_foreign(function: str, a: Any, dtype: Any, copy: Any, device: Any = None
         get_aval(a)
     except TypeError:
         if _is_convertible(a):
-            return _convert_to_array(function, np.asarray(a), dtype, copy, device)
+            return _convert_to_array(function, _converted(a), dtype, copy, device)
         aval_of(function, a, "a")
     return a
 
@@ -294,7 +294,7 @@ def _with_arrays(a: Any) -> Any:
         get_aval(a)
     except TypeError:
         if _is_convertible(a):
-            return np.asarray(a)
+            return _converted(a)
     except OverflowError:  # the requested dtype may hold it
         return a
     return a
@@ -307,7 +307,15 @@ def _is_convertible(a: Any) -> bool:
     return isinstance(a, memoryview | bytearray | Sequence) or any(hasattr(a, name) for name in _PROTOCOLS)
 
 
-_PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__")
+_ON_GPU = "__cuda_array_interface__"
+_PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", _ON_GPU)
+
+
+def _converted(a: Any) -> np.ndarray | Array:
+    """The value of another library's object as an array, which shares memory with an object on a GPU."""
+    return backend.from_cuda_array_interface(a) if hasattr(a, _ON_GPU) else np.asarray(a)
+
+
 _ARRAYS = (Array, Tracer, np.ndarray, np.generic)
 _PLAIN = (Array, np.ndarray, bool, int, float, complex)
 

@@ -227,7 +227,7 @@ class DisabledSafetyCheck:
 
 def default_export_platform() -> str:
     """The platform for exported functions, unless others are named."""
-    return str(backend.default_device().platform)
+    return backend.platform_of(backend.default_device())
 
 
 def export(

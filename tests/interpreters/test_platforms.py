@@ -21,19 +21,19 @@ from primax.interpreters.compile import lower
 
 
 class Device:
-    """A device that calls itself otherwise than its platform."""
-
-    platform = "gpu"
+    """A device that shows the platform of its client."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
+        self.platform = client.platform
 
 
 class Client:
-    """A client with one device."""
+    """A client with one device, which shows its platform as jaxlib does."""
 
     def __init__(self, platform: str) -> None:
-        self.platform = platform
+        self._raw_platform = platform
+        self.platform = "gpu" if platform in ("cuda", "rocm") else platform
         self.device = Device(self)
 
     def devices(self) -> list[Any]:
@@ -61,7 +61,8 @@ def test_the_platform_of_the_highest_priority_is_the_default() -> None:
     platforms.register_platform("cuda", lambda: Client("cuda"), priority=20)
     platforms.register_platform("slow", lambda: Client("slow"), priority=-5)
     assert platforms.default_platform() == "cuda"
-    assert platforms.default_device().client.platform == "cuda"
+    assert platforms.platform_of(platforms.default_device()) == "cuda"
+    assert platforms.default_backend() == "gpu"
 
 
 @pytest.mark.usefixtures("registered")
@@ -90,9 +91,15 @@ def test_gpu_stands_for_cuda_and_rocm() -> None:
     platforms.register_platform("rocm", lambda: Client("rocm"))
     assert platforms.devices("gpu") == platforms.devices("rocm")
     platforms.register_platform("cuda", lambda: Client("cuda"), priority=1)
-    assert platforms.devices("gpu")[0].client.platform in ("cuda", "rocm")
+    assert platforms.platform_of(platforms.devices("gpu")[0]) in ("cuda", "rocm")
     with pytest.raises(ValueError, match="'gpu' stands for"):
         platforms.register_platform("gpu", lambda: Client("gpu"))
+
+
+@pytest.mark.usefixtures("registered")
+def test_functions_are_exported_for_the_platform_and_not_for_the_name_that_all_gpus_share() -> None:
+    platforms.register_platform("rocm", lambda: Client("rocm"), priority=10)
+    assert (px.default_backend(), px.export.default_export_platform()) == ("gpu", "rocm")
 
 
 @pytest.mark.usefixtures("registered")
