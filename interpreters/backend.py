@@ -28,9 +28,10 @@ from primax.interpreters.platforms import default_device, joined, platform_of
 from primax.interpreters.shardings import devices_of, on_one_device, placed, sharding_of
 from primax.interpreters.staging import remember_memory
 
-__all__ = ["compile_options", "move", "of_parts", "parts_of", "put_value", "to_buffer"]
+__all__ = ["ALIGNMENT", "compile_options", "full_on_host", "move", "of_parts", "parts_of", "put_value", "to_buffer"]
 
 _HostBuffer = _jaxlib.HostBufferSemantics
+ALIGNMENT = 64  # of host memory that XLA can use without a copy
 
 
 def _collect_garbage(phase: str, info: Any) -> None:
@@ -164,14 +165,12 @@ def put_host(
     if x.dtype != aval.dtype:
         with np.errstate(over="ignore"):
             x = x.astype(aval.dtype)
-    semantics = _HostBuffer.ZERO_COPY if lent else _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
     if on_one_device(sharding):
         pieces, targets = [x], list(devices_of(sharding))
     else:
-        pieces, targets, copied = _pieces(x, sharding)
-        if copied:
-            semantics = _HostBuffer.ZERO_COPY
+        pieces, targets, lent = _pieces(x, sharding)
         committed = True
+    semantics = _HostBuffer.ZERO_COPY if lent else _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
     b = _jaxlib.batched_device_put(
         placed(aval, sharding), sharding, pieces, targets, committed, host_buffer_semantics=semantics, enable_x64=True
     )
@@ -361,8 +360,23 @@ class _Resharding:
 resharding = _Resharding()
 
 
-def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
-    """A host value as an array; it is committed if `device` is a device or a sharding."""
+def full_on_host(shape: tuple[int, ...], value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A NumPy array of equal elements, in memory that XLA can use without a copy."""
+    count = prod(shape)
+    zero = not any(value.tobytes())  # minus zero is not
+    memory = (np.zeros if zero else np.empty)(count * dtype.itemsize + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    found = memory[start : start + count * dtype.itemsize].view(dtype)
+    if not zero:
+        found.fill(value)
+    return found.reshape(shape)
+
+
+def put_value(x: Any, weak_type: bool = False, device: Any = None, lent: bool = False) -> Any:
+    """A host value as an array; it is committed if `device` is a device or a sharding.
+
+    If a NumPy array is `lent`, the array may share its memory, which nobody may write to any more.
+    """
     sharding = device if device is None or isinstance(device, _jaxlib.Sharding) else sharding_of(device)
     if joined.runtime is not None and sharding is not None:
         _require_own(sharding)
@@ -380,7 +394,7 @@ def put_value(x: Any, weak_type: bool = False, device: Any = None) -> Any:
         aval = ShapedArray(aval.shape, aval.dtype, bool(weak_type))
     if sharding is not None:
         sharding.check_shape(aval.shape, "device_put")
-    return _made(put_host(on_host(x), aval, sharding, sharding is not None), aval)
+    return _made(put_host(on_host(x), aval, sharding, sharding is not None, lent), aval)
 
 
 def _made(buffer: Any, aval: ShapedArray) -> Array:

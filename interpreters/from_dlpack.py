@@ -13,13 +13,12 @@ from primax.core.array import Array, constructor
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.dlpack import capsule_dtype, capsule_view
 from primax.core.errors import XlaError
-from primax.interpreters.backend import move, put_host
+from primax.interpreters.backend import ALIGNMENT, move, put_host
 from primax.interpreters.platforms import client, local_devices, platforms, plugins
 from primax.interpreters.shardings import canonical_sharding, sharding_of
 
 __all__ = ["from_cuda_array_interface", "from_dlpack"]
 
-_ALIGNMENT = 64  # of host memory that XLA can use without a copy
 _DLPACK_HOST = 1
 
 
@@ -76,13 +75,13 @@ def _from_host(x: Any, copy: bool | None) -> Array:
     shared = (
         host.flags.c_contiguous
         and host.size > 0
-        and host.ctypes.data % _ALIGNMENT == 0
+        and host.ctypes.data % ALIGNMENT == 0
         and host.dtype == aval.dtype  # different if enable_x64 is off and the elements have 64 bits
     )
     if copy is False and not shared:
         raise ValueError(
             "from_dlpack: copy is False, but memory can be shared only if it is contiguous, aligned to "
-            f"{_ALIGNMENT} bytes and of an enabled dtype, got {host.dtype} with strides {host.strides}"
+            f"{ALIGNMENT} bytes and of an enabled dtype, got {host.dtype} with strides {host.strides}"
         )
     return Array(put_host(host, aval, sharding_of(client("cpu").local_devices()[0]), lent=shared and not copy))
 

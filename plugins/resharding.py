@@ -255,16 +255,17 @@ def filled(sharding: Any, shape: Sequence[int], make: Callable[[tuple[int, ...]]
     return parts[0] if len(sharding.device_set) == 1 else backend.of_parts(aval, sharding, parts)
 
 
-def from_host(x: Any, weak_type: bool = False, device: Any = None) -> Any:
+def from_host(x: Any, weak_type: bool = False, device: Any = None, lent: bool = False) -> Any:
     """A host value as an array on a device or over a sharding.
 
-    If `device` is None, it is on each device of the mesh of `set_mesh`, or else uncommitted on the default device.
+    If `device` is None, it is on each device of the mesh of `set_mesh`, or else uncommitted on the default device. The
+    array may share the memory of a NumPy array that is `lent`.
     """
     if device is None and not core.thread.trace.tracing:
         scope = current_scope()
         if scope is not None and scope.places is not None:
             device = NamedSharding(scope.places, PartitionSpec())
-    return backend.put_value(x, weak_type, device)
+    return backend.put_value(x, weak_type, device, lent)
 
 
 def divided_call(

@@ -82,10 +82,12 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False,
     if is_host and _on_host() and _is_cheap(shape) and not isinstance(dtype, dtypes.ExtendedDType):
         try:
             with np.errstate(all="ignore"):
-                host = np.full(shape, np.asarray(value).astype(dtype), dtype)
+                element = np.asarray(value).astype(dtype)
+                lent = dtype.isbuiltin == 1 and math.prod(shape) > _MOST_COPIED
+                host = backend.full_on_host(shape, element, dtype) if lent else np.full(shape, element, dtype)
         except (ValueError, OverflowError) as error:
             raise ValueError(f"no array can be of dtype {dtype} and shape {shape}{of_call()}: {error}") from None
-        return from_host(host, weak, device)
+        return from_host(host, weak, device, lent)
     if is_host and isinstance(dtype, dtypes.ExtendedDType) and value == 0:
         value = zero_of(dtype)
     elif not weak and is_host and isinstance(dtype, np.dtype):

@@ -422,3 +422,17 @@ def test_a_number_that_is_differentiated_becomes_an_array(make: str) -> None:
         assert isinstance(found, px.Array)
         assert found.weak_type
     assert [float(x) for x in px.jvp(getattr(pnp, make), (1.0,), (2.0,))] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int4", "uint32", "float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("value", [0, 1, -0.0])
+def test_large_arrays_of_one_value_have_memory_of_their_own(dtype: str, value: float) -> None:
+    shape = (257, 513)
+    expected = np.full(shape, np.asarray(value).astype(dtype))
+    x = pnp.full(shape, value, dtype)
+    assert np.asarray(x).tobytes() == expected.tobytes()
+    assert np.asarray(pnp.full(shape, value, dtype, device=px.devices()[-1])).tobytes() == expected.tobytes()
+    again = px.jit(lambda x: x, donate_argnums=0)(pnp.full(shape, value, dtype))
+    assert np.asarray(again).tobytes() == expected.tobytes()
+    assert np.asarray(px.jit(lambda x: ~x if dtype == "bool" else x + x, donate_argnums=0)(x)).shape == shape
+    assert np.asarray(pnp.full(shape, value, dtype)).tobytes() == expected.tobytes()

@@ -447,9 +447,9 @@ def test_an_array_with_a_place_is_put_nowhere_else(mesh, name, monkeypatch):
     rows, devices = NamedSharding(mesh, P("y")), px.devices()
     put, seen = backend.put_value, []
 
-    def watched(x, weak_type=False, device=None):
+    def watched(x, weak_type=False, device=None, lent=False):
         seen.append(device)
-        return put(x, weak_type, device)
+        return put(x, weak_type, device, lent)
 
     monkeypatch.setattr(backend, "put_value", watched)
     with px.set_mesh(mesh):
