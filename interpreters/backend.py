@@ -32,6 +32,7 @@ __all__ = ["ALIGNMENT", "compile_options", "full_on_host", "move", "of_parts", "
 
 _HostBuffer = _jaxlib.HostBufferSemantics
 ALIGNMENT = 64  # of host memory that XLA can use without a copy
+_MUCH = 1 << 20  # bytes: less is copied on the host, so that the caller need not wait
 
 
 def _collect_garbage(phase: str, info: Any) -> None:
@@ -171,11 +172,32 @@ def put_host(
         pieces, targets, lent = _pieces(x, sharding)
         committed = True
     semantics = _HostBuffer.ZERO_COPY if lent else _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
+    directly = x.nbytes >= _MUCH and sharding.platform != "cpu"
+    if directly:  # XLA would copy it on the host first, with no end for an array that repeats its elements
+        _require_room(pieces, targets)
+        semantics = _HostBuffer.IMMUTABLE_UNTIL_TRANSFER_COMPLETES
     b = _jaxlib.batched_device_put(
         placed(aval, sharding), sharding, pieces, targets, committed, host_buffer_semantics=semantics, enable_x64=True
     )
+    if directly:
+        fork.await_buffer(b)
     b.is_computed = True
     return b
+
+
+def _require_room(pieces: Sequence[Any], devices: Sequence[Any]) -> None:
+    """Raise an error if a host array is larger than the memory of its device.
+
+    Raises:
+      XlaError: it is.
+    """
+    for x, device in zip(pieces, devices, strict=True):
+        limit = (device.memory_stats() or {}).get("bytes_limit", x.nbytes)
+        if x.nbytes > limit:
+            raise XlaError(
+                f"RESOURCE_EXHAUSTED: an array of {x.nbytes:,} bytes does not fit into the memory of {device}, which "
+                f"has {limit:,} bytes for arrays"
+            )
 
 
 def _pieces(x: np.ndarray[Any, Any], sharding: Any) -> tuple[list[Any], list[Any], bool]:

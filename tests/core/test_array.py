@@ -19,8 +19,10 @@ import primax as px
 from primax.core.avals import ShapedArray
 from primax.core.dlpack import capsule_view
 from primax.errors import DeletedArrayError
+from primax.interpreters import backend
 from primax.interpreters.from_dlpack import from_dlpack
 from primax.plugins.arithmetic import add, mul
+from primax.sharding import SingleDeviceSharding
 
 WIDE = ("float64", "complex128", "int64", "uint64")
 NUMPY = [
@@ -591,3 +593,29 @@ def test_the_flags_of_a_buffer_are_an_integer() -> None:
     assert memoryview(x.__buffer__(0)).tolist() == [0.0, 1.0, 2.0]
     with pytest.raises(TypeError, match=r"__buffer__: flags must be an integer, got 0\.5"):
         x.__buffer__(0.5)  # type: ignore[arg-type]
+
+
+def test_a_large_array_goes_to_an_accelerator_before_the_call_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = px.devices()[-1]
+    sharding = SingleDeviceSharding(device)
+    monkeypatch.setitem(sharding.__dict__, "platform", "gpu")
+    for value in (np.arange(2.0**19, dtype=np.float32), np.broadcast_to(np.float32(3), (2**10, 2**9))):
+        expected = value.copy()
+        x = px.device_put(value, sharding)
+        if value.flags.writeable:
+            value[:] = 0
+        assert x.devices() == {device}
+        np.testing.assert_array_equal(x, expected)
+
+
+def test_an_array_larger_than_the_memory_of_a_device_is_refused() -> None:
+    class Small:
+        def memory_stats(self) -> dict[str, int]:
+            return {"bytes_limit": 1000}
+
+        def __str__(self) -> str:
+            return "cuda:0"
+
+    backend._require_room([np.zeros(250, np.float32)], [Small()])
+    with pytest.raises(px.XlaError, match="an array of 1,004 bytes does not fit into the memory of cuda:0, .* 1,000"):
+        backend._require_room([np.zeros(251, np.float32)], [Small()])
