@@ -617,5 +617,5 @@ def test_an_array_larger_than_the_memory_of_a_device_is_refused() -> None:
             return "cuda:0"
 
     backend._require_room([np.zeros(250, np.float32)], [Small()])
-    with pytest.raises(px.XlaError, match="an array of 1,004 bytes does not fit into the memory of cuda:0, .* 1,000"):
+    with pytest.raises(px.XlaError, match=r"an array of 1,004 bytes does not fit into the memory of cuda:0, .* 1,000"):
         backend._require_room([np.zeros(251, np.float32)], [Small()])
