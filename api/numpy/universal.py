@@ -303,7 +303,9 @@ class ufunc(partial):  # type: ignore[type-arg]
         parts = []
         for start, stop in zip(starts, (*starts[1:], shape[axis]), strict=True):
             part = take_slice(asarray(a), start, max(stop, start + 1), axis)
-            parts.append(self.reduce(part, axis, dtype, keepdims=True))
+            reduced = self.reduce(part, axis, dtype, keepdims=True)
+            # One element stays as it is, even where a step from the identity would change it.
+            parts.append(reduced if stop > start + 1 else cast(part, get_aval(reduced).dtype))
         return concatenate(parts, axis)
 
     def outer(self, A: Any, B: Any, /) -> Array:

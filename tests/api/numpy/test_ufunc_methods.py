@@ -172,3 +172,10 @@ def test_options_of_numpy_may_be_given_as_none_alone(name):
         f(*args, where=False)
     with pytest.raises(NotImplementedError, match=rf"{name}: out must be None"):
         f(*args, out=np.zeros(2))
+
+
+def test_reduceat_keeps_an_element_that_is_alone_as_it_is() -> None:
+    x = np.array([complex(-3, 1), complex(-1e-30, np.inf), complex(0.5, 2)], np.complex64)
+    np.testing.assert_array_equal(pnp.logaddexp.reduceat(x, [0, 1, 2]), x)
+    assert pnp.add.reduceat(np.array([True, True]), [0, 1]).dtype == np.int32
+    assert pnp.logical_and.reduceat(np.array([2.0, 0.0]), [0, 1]).tolist() == [True, False]

@@ -26,6 +26,18 @@ def refused_by_numpy(text: str) -> bool:
     return False
 
 
+def eigenvalues_cancel(text: str) -> bool:
+    """Whether an eigenvalue of A and one of B in `solve_sylvester(A, B, C)` have the sum zero, but for rounding."""
+
+    def cancel(a: np.ndarray, b: np.ndarray, *_: object, **__: object) -> bool:
+        sums = np.abs(np.linalg.eigvals(np.asarray(a, complex))[:, None] + np.linalg.eigvals(np.asarray(b, complex)))
+        return bool(sums.min() <= 1e-5 * max(1.0, sums.max()))
+
+    linalg = SimpleNamespace(solve_sylvester=cancel)
+    scope = {"m": SimpleNamespace(scipy=SimpleNamespace(linalg=linalg)), "A": np.array, "np": np, "array": np.array}
+    return bool(eval(text, scope | {"nan": np.nan, "inf": np.inf}))
+
+
 def apart(message: str) -> float:
     """How far the two values are apart that the message of a difference names."""
     mine, other = (complex(text) for text in re.findall(r"(?:primax|jax): np\.\w+\(([^()]+)\)", message))

@@ -63,6 +63,12 @@ VALUES: tuple[Meant, ...] = (
         text=r"size=",
     ),
     Meant(
+        r"scipy\.linalg\.solve_sylvester",
+        "nan",
+        "An equation is singular if a sum of eigenvalues is below the tolerance, which rounding decides for a sum of zero.",
+        when=eigenvalues_cancel,
+    ),
+    Meant(
         r"lax\.clamp",
         "value",
         "Complex numbers are compared by their imaginary parts where the real ones are equal, as in max and min.",
