@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz.differences.entry import Meant, refused_by_numpy
+from fuzz.differences.entry import Meant, eigenvalues_cancel, refused_by_numpy
 
 VALUES: tuple[Meant, ...] = (
     Meant(
@@ -65,8 +65,14 @@ VALUES: tuple[Meant, ...] = (
     Meant(
         r"scipy\.linalg\.solve_sylvester",
         "nan",
-        "An equation is singular if a sum of eigenvalues is below the tolerance, which rounding decides for a sum of zero.",
+        "An equation is singular if a sum of eigenvalues is below the tolerance; rounding decides that for a sum of 0.",
         when=eigenvalues_cancel,
+    ),
+    Meant(
+        r"numpy\.arange",
+        "shape",
+        "The length is exact; NumPy and jax find it from a difference of unsigned numbers, which wraps around.",
+        text=r"uint",
     ),
     Meant(
         r"lax\.clamp",
