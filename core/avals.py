@@ -508,7 +508,8 @@ class ShapeDtypeStruct(SetOnce):
         aval = get_aval(x)
         if not isinstance(aval, ShapedArray):
             raise TypeError(f"ShapeDtypeStruct.like: x must be an array or a number, got {shorten(x)}")
-        sharding = x.sharding if getattr(x, "committed", False) is True else None
+        placed = not hasattr(x, "_trace") and getattr(x, "committed", False) is True  # a tracer has no place
+        sharding = x.sharding if placed else None
         return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:

@@ -192,6 +192,21 @@ def set_current_trace(trace: Any) -> Iterator[Any]:
         enter(before)
 
 
+def _only_of_arrays(name: str) -> Callable[..., Any]:
+    """A method for an attribute that arrays have and tracers lack: it raises an error that says so."""
+
+    def refuse(self: Tracer, *args: Any, **kwargs: Any) -> Any:
+        raise self._refusal(
+            ConcretizationTypeError,
+            f"Python asked for {name} of a tracer",
+            f"Only arrays have {name}: ask for it outside of transformed functions.",
+        )
+
+    refuse.__name__ = name
+    refuse.__doc__ = f"Raise an error, since only arrays have `{name}`."
+    return refuse
+
+
 class Tracer(Operand):
     """A stand-in for a value inside a transformation. Subclasses supply `aval`, or pass it to `__init__`.
 
@@ -316,6 +331,18 @@ class Tracer(Operand):
     def tobytes(self, order: Any = "C") -> bytes:
         """The bytes of the value, if this tracer has one."""
         return self._host("the bytes").tobytes(order)
+
+    addressable_data = _only_of_arrays("addressable_data")
+    delete = _only_of_arrays("delete")
+    devices = _only_of_arrays("devices")
+    is_deleted = _only_of_arrays("is_deleted")
+    on_device_size_in_bytes = _only_of_arrays("on_device_size_in_bytes")
+    unsafe_buffer_pointer = _only_of_arrays("unsafe_buffer_pointer")
+    addressable_shards = property(_only_of_arrays("addressable_shards"))
+    committed = property(_only_of_arrays("committed"))
+    global_shards = property(_only_of_arrays("global_shards"))
+    is_fully_addressable = property(_only_of_arrays("is_fully_addressable"))
+    is_fully_replicated = property(_only_of_arrays("is_fully_replicated"))
 
     def _refusal(self, kind: type[TypeError], asked: str, remedy: str) -> TypeError:
         """The error for a conversion to a Python or NumPy value; if the tracer has escaped, it reports that."""

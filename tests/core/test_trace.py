@@ -206,6 +206,24 @@ def test_a_tracer_is_a_list_or_bytes_if_it_has_a_value():
         px.jit(lambda x: x.tolist())(1.0)
 
 
+@pytest.mark.parametrize(
+    "name", ["addressable_shards", "committed", "global_shards", "is_fully_addressable", "is_fully_replicated"]
+)
+def test_a_tracer_refuses_attributes_that_only_arrays_have(name: str) -> None:
+    for transform in (px.jit, px.vmap, px.grad):
+        with pytest.raises(px.errors.ConcretizationTypeError, match=f"Only arrays have {name}: ask for it outside"):
+            transform(lambda x: (getattr(x, name), x.sum())[1])(np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["addressable_data", "delete", "devices", "is_deleted", "on_device_size_in_bytes", "unsafe_buffer_pointer"],
+)
+def test_a_tracer_refuses_methods_that_only_arrays_have(name: str) -> None:
+    with pytest.raises(px.errors.ConcretizationTypeError, match=f"Python asked for {name} of a tracer"):
+        px.jit(lambda x: (getattr(x, name)(), x)[1])(1.0)
+
+
 @pytest.mark.parametrize("shape", [(3,), (0,), (1, 2)])
 def test_arrays_without_one_truth_value_are_refused_alike_where_they_are_traced(shape):
     x = px.numpy.ones(shape)
