@@ -151,10 +151,11 @@ def polyder(p: Any, m: int = 1) -> Array:
     m = integer("polyder", "m", m)
     if m < 0:
         raise ValueError(f"polyder: m must not be negative, got {m}")
+    number = not aval_of("polyder", p, "p").shape
     (p,) = promote("polyder", *_coefficients("polyder", p), to=to_inexact)
-    count = get_aval(p).shape[0]
     if m == 0:
-        return asarray(p)
+        return reshaped(p, ()) if number else asarray(p)
+    count = get_aval(p).shape[0]
     factors = [math.perm(power_, m) for power_ in range(count - 1, m - 1, -1)]
     kept = take_slice(p, 0, max(count - m, 0), 0)
     return arithmetic.mul_p.bind(kept, np.asarray(factors, get_aval(p).dtype))
@@ -175,7 +176,10 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     m = integer("polyint", "m", m)
     if m < 0:
         raise ValueError(f"polyint: m must not be negative, got {m}")
+    number = not aval_of("polyint", p, "p").shape
     p, k = promote("polyint", *_coefficients("polyint", p, 0 if k is None else k), to=to_inexact)
+    if m == 0 and number:
+        return reshaped(p, ())
     if get_aval(k).shape[0] not in (1, m):
         raise ValueError(f"polyint: k must have {m} elements, got {get_aval(k).shape[0]}")
     with naming("polyint"):

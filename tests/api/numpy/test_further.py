@@ -501,3 +501,8 @@ def test_results_of_two_numbers_are_weakly_typed_as_in_jax(name: str) -> None:
         ours, other = mine(pnp.asarray(x) if np.ndim(x) else x, y), theirs(jnp.asarray(x) if np.ndim(x) else x, y)
         assert (ours.dtype, ours.weak_type) == (other.dtype, other.weak_type), (x, y)
         np.testing.assert_allclose(ours, other, rtol=1e-6)
+
+
+def test_no_derivative_and_no_integral_of_a_number_is_the_number() -> None:
+    calls = {name: lambda m, x, name=name: getattr(m, name)(x[0], 0) for name in ("polyder", "polyint")}
+    compare(calls, np.float32([2.5]))
