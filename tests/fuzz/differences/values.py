@@ -75,6 +75,13 @@ VALUES: tuple[Meant, ...] = (
         text=r"uint",
     ),
     Meant(
+        r"numpy\.polydiv",
+        "value",
+        "A remainder that is zero but for rounding is compared with itself.",
+        message=r"primax: \S*\((0j|0\.0)\)",
+        within=1e-5,
+    ),
+    Meant(
         r"lax\.clamp",
         "value",
         "Complex numbers are compared by their imaginary parts where the real ones are equal, as in max and min.",
