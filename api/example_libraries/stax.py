@@ -54,6 +54,11 @@ __all__ = [
 
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
+# Older names, which programs for JAX take from here.
+glorot, randn, logsoftmax = glorot_normal, normal, nn.log_softmax
+elu, gelu, leaky_relu, log_softmax, relu = nn.elu, nn.gelu, nn.leaky_relu, nn.log_softmax, nn.relu
+selu, sigmoid, softmax, softplus, standardize = nn.selu, nn.sigmoid, nn.softmax, nn.softplus, nn.standardize
+
 
 def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:  # noqa: B008
     """A dense layer: inputs @ W + b.

@@ -93,3 +93,13 @@ def test_the_largest_take_no_more_than_there_are():
 def test_tracers_stay_what_they_are_where_values_are_fetched():
     for run in (px.jit(px.device_get), px.vmap(px.device_get), lambda x: px.jvp(px.device_get, (x,), (x,))[1]):
         assert run(np.float32([1, 2])).tolist() == [1, 2]
+
+
+def test_stax_has_the_functions_that_its_layers_apply() -> None:
+    from primax.example_libraries import stax
+
+    assert stax.glorot is px.nn.initializers.glorot_normal
+    assert stax.randn is px.nn.initializers.normal
+    for name in ("elu", "gelu", "leaky_relu", "log_softmax", "relu", "selu", "sigmoid", "softmax", "standardize"):
+        assert getattr(stax, name) is getattr(px.nn, name)
+    assert stax.logsoftmax is px.nn.log_softmax
