@@ -166,7 +166,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     """
     N, k = real("comb", N, k)
     if repetition:
-        N = N + k - 1
+        N = where((N == 0) & (k == 0), 0.0, N + k - 1)  # nothing is chosen of nothing in one way
     valid = (k >= 0) & (N >= 0) & (k <= N)
     total, chosen = where(valid & (np.inf > N), N, 1.0), where(valid & (np.inf > N), k, 1.0)
     ways = exp(-log1p(total) - _betaln(total - chosen + 1, chosen + 1))

@@ -60,6 +60,8 @@ def test_values_of_integers_and_of_numbers_are_floating():
     assert special.bernoulli(263)[258:].tolist() == [np.inf, 0, -np.inf, 0, np.inf, 0]
     np.testing.assert_allclose(special.zeta(2.0), np.pi**2 / 6, rtol=1e-5)
     np.testing.assert_allclose(special.comb(np.int32([4]), 2, repetition=True), [10.0])
+    of_nothing = special.comb(np.int32([0, 0, 1]), np.int32([0, 1, 0]), repetition=True)
+    np.testing.assert_array_equal(of_nothing, [1.0, 0.0, 1.0])
 
 
 def test_the_normal_distribution_is_precise_in_its_tails():

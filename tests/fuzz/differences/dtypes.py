@@ -46,8 +46,8 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"lax\.(stop_gradient|optimization_barrier|p?copy)|ad_checkpoint\.checkpoint_name|experimental\.sparse\.todense",
         "type",
-        "NumPy arrays come back as arrays of the library.",
-        message=r"primax: Array (.|\n)*jax: (Typed\w+|ndarray)",
+        "NumPy arrays come back as arrays of the library, and numbers as they are.",
+        message=r"primax: (Array|int|float|complex) (.|\n)*jax: (Typed\w+|ndarray)",
     ),
     Meant(
         r"sharding\.get_mesh",

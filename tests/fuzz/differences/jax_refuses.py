@@ -24,6 +24,13 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message=r"data type <class 'numpy\.u?int\d+'> not inexact",
     ),
     Meant(
+        r"lax\.conv",
+        "jax raises",
+        "Without spatial dimensions there are no strides, and an empty array has none.",
+        text=r"np\.zeros\(\(0, [^,]*, '(SAME|VALID|SAME_LOWER)'\)",
+        message=r"floor_divide' not supported",
+    ),
+    Meant(
         r"no_execution",
         "jax raises",
         "Constants are placed without a program that is executed.",

@@ -198,7 +198,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"(nin|nout|nargs) must not be negative",
     ),
     Meant(
-        r"nn\.standardize",
+        r"nn\.standardize|lax\.linalg\.(svd|eigh)",
         "primax raises",
         "The algorithm is one of those that there are, whether it is used or not.",
         message=r"algorithm must be",
