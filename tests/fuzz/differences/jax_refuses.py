@@ -27,7 +27,7 @@ JAX_REFUSES: tuple[Meant, ...] = (
         r"lax\.conv",
         "jax raises",
         "Without spatial dimensions there are no strides, and an empty array has none.",
-        text=r"np\.zeros\(\(0, [^,]*, '(SAME|VALID|SAME_LOWER)'\)",
+        text=r"np\.zeros\(\(0, \d+\)\), '\w+'\), '(SAME|VALID|SAME_LOWER)'",
         message=r"floor_divide' not supported",
     ),
     Meant(

@@ -82,6 +82,13 @@ VALUES: tuple[Meant, ...] = (
         within=1e-5,
     ),
     Meant(
+        r"ops\.segment_(max|min)",
+        "nan",
+        "Floats of 8 bits without infinities begin with the least or largest number; in jax all become NaN.",
+        text=r"float8_e4m3",
+        message=r"jax: \S*\(nan\)",
+    ),
+    Meant(
         r"lax\.clamp",
         "value",
         "Complex numbers are compared by their imaginary parts where the real ones are equal, as in max and min.",
