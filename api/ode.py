@@ -227,7 +227,7 @@ def _integrate(
         _, _, t, _, before, quartics = carry
         part = (target - before) / where(t == before, 1.0, t - before)
         values = [functools.reduce(lambda total, c: _moved(total, part) + c, quartic) for quartic in quartics]
-        arrived = t >= target
+        arrived = (t >= target) & (target >= before)  # times must not decrease
         return carry, [where(arrived, y, np.nan) for y in values]
 
     _, later = scan(until, (ys, fs, start, dt, start, constant), times[1:])

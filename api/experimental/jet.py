@@ -205,7 +205,11 @@ def _read_terms(i: int, primal: Any, terms: Any) -> tuple[list[Any], Any, list[l
                     f"got {get_aval(x).shape}"
                 )
         rows.append(flat)
-    return leaves, structure, [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in leaves]
+    columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in leaves]
+    moving = [
+        type(leaf) is int and any(map(_is_floating, column)) for leaf, column in zip(leaves, columns, strict=True)
+    ]
+    return [float(leaf) if m else leaf for leaf, m in zip(leaves, moving, strict=True)], structure, columns
 
 
 def jet(
@@ -215,7 +219,8 @@ def jet(
 
     Args:
       fun: a function of pytrees of arrays that returns one, and that calls primitives with JVP rules.
-      primals: the arguments x(0), a tuple or a list.
+      primals: the arguments x(0), a tuple or a list. Python integers with floating terms are read as floats; other
+        integers are constant.
       series: for each argument the list of its derivatives of order 1 to K, each of the structure and shapes of the
         argument. All lists have one length.
       factorial_scaled: whether the series hold derivatives; if False they hold Taylor coefficients, which are

@@ -31,7 +31,7 @@ class RegularGridInterpolator:
     """Interpolation of values on a rectangular grid, which may be unevenly spaced.
 
     Args:
-      points: for each axis, two or more strictly increasing coordinates.
+      points: for each axis, two or more coordinates, strictly increasing; or strictly decreasing outside of traces.
       values: an array whose first axes are those of the grid.
       method: "linear" or "nearest".
       bounds_error: False; compiled functions cannot raise an error for points outside of the grid.
@@ -79,8 +79,14 @@ class RegularGridInterpolator:
                     f"{_NAME}: points[{i}] must be of rank 1 and have the length of axis {i} of values, "
                     f"{self.values.shape[i]}, and 2 at least, got shape {line.shape}"
                 )
-            if not isinstance(line, Tracer) and not np.all(np.diff(host_values(line)) > 0):
-                raise ValueError(f"{_NAME}: points[{i}] must be strictly increasing, got {line}")
+            if isinstance(line, Tracer):
+                continue
+            steps = np.diff(host_values(line))
+            if np.all(steps < 0):  # as in SciPy
+                self.grid = (*self.grid[:i], line[::-1], *self.grid[i + 1 :])
+                self.values = pnp.flip(self.values, i)
+            elif not np.all(steps > 0):
+                raise ValueError(f"{_NAME}: points[{i}] must be strictly increasing or decreasing, got {line}")
 
     def __call__(self, xi: Any, method: str | None = None) -> Array:
         """Interpolate the values at points.

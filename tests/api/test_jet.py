@@ -144,6 +144,14 @@ def test_rules_may_be_added():
         del jet_rules[primitive]
 
 
+def test_python_integers_with_floating_terms_are_read_as_floats():
+    for (found, terms), (value, derivatives) in (
+        (jet(pnp.sin, (1,), ([1.0, 0.0],)), (np.sin(1.0), [np.cos(1.0), -np.sin(1.0)])),
+        (jet(lambda x: x * 2, (3,), ([1, 0],)), (6, [0, 0])),
+    ):
+        np.testing.assert_allclose([found, *terms], [value, *derivatives], rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     "call, error, message",
     [

@@ -153,6 +153,11 @@ def test_a_decay_is_an_exponential_with_its_derivatives():
     np.testing.assert_allclose(times[1:-1], 0, atol=1e-5)
 
 
+def test_times_that_decrease_have_no_solution() -> None:
+    ys = px.ode.odeint(lambda y, t: -y, 1.0, pnp.array([0.0, 1.0, 1.0, 2.0, 0.5]))
+    np.testing.assert_allclose(ys, [1.0, np.exp(-1), np.exp(-1), np.exp(-2), np.nan], rtol=1e-5)
+
+
 def test_a_system_depends_on_time_on_trees_and_on_what_is_closed_over():
     def swing(force):
         def slope(y, t):

@@ -96,10 +96,11 @@ def csd(
 ) -> tuple[Any, Any]:
     """The cross power spectrum of two signals, as complex numbers; the arguments are those of `welch`.
 
-    The shorter signal is padded with zeros. The other axes broadcast.
+    The shorter signal is padded with zeros. The other axes broadcast. If `y` is None, the result is the power spectrum
+    of x, as real numbers.
     """
     options = (fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
-    return _power("csd", x, x if y is None else y, *options)
+    return _power("csd", x, y, *options)
 
 
 def stft(

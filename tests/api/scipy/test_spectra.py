@@ -156,6 +156,13 @@ def test_what_does_not_fit_is_named(case: str) -> None:
         call(SIGNALS)
 
 
+def test_the_cross_spectrum_of_one_signal_is_its_power_spectrum() -> None:
+    x = np.arange(32, dtype=np.float32) ** 2
+    for found, expected in zip(signal.csd(x, None, nperseg=8), signal.welch(x, nperseg=8), strict=True):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_spectra_of_nothing_are_empty() -> None:
     x, y = np.zeros((0, 4), np.float32), np.zeros((3, 0), np.float32)
     frequencies, power = signal.welch(x, nperseg=4)
