@@ -53,6 +53,14 @@ def test_covariances_of_nothing_are_those_of_jax(name, shape, dtype):
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("shapes", [((1, 3),), ((3,),), ((3, 1), (1, 3)), ((3, 1), (3,)), ((4, 1), (4, 2)), ((1, 1),)])
+def test_columns_are_variables_of_one_row_too(shapes):
+    arrays = [np.arange(1.0, 1 + np.prod(s), dtype=np.float32).reshape(s) ** 2 for s in shapes]
+    got, want = pnp.cov(*arrays, rowvar=False), jax.numpy.cov(*arrays, rowvar=False)
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
 def test_covariances_of_too_few_observations_are_those_of_numpy():
     x = np.float32([[1.0, 2.0, 4.0], [3.0, 1.0, 1.0]])
     with np.errstate(all="ignore"), pytest.warns(RuntimeWarning):

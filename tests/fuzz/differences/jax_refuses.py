@@ -31,6 +31,13 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message=r"floor_divide' not supported",
     ),
     Meant(
+        r"experimental\.sparse\.(csr|coo)_fromdense",
+        "jax raises",
+        "Matrices of truth values have sparse forms too; jax builds a program that XLA refuses.",
+        text=r"'bool'",
+        message="verifier errors",
+    ),
+    Meant(
         r"no_execution",
         "jax raises",
         "Constants are placed without a program that is executed.",
