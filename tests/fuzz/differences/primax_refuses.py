@@ -198,6 +198,12 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"(nin|nout|nargs) must not be negative",
     ),
     Meant(
+        r"experimental\.sparse\.(CSC|CSR|COO)",
+        "primax raises",
+        "A matrix has vectors of data and indices; three numbers are none.",
+        message="must have one dimension",
+    ),
+    Meant(
         r"nn\.standardize|lax\.linalg\.(svd|eigh)",
         "primax raises",
         "The algorithm is one of those that there are, whether it is used or not.",
