@@ -371,7 +371,7 @@ class Array(Operand, metaclass=_ArrayType):
             text = f"shape={self.shape}, sharding={self.sharding}"
         else:
             text = np.array2string(self._host(), separator=", ", prefix="Array(", suffix=",")
-        room = np.get_printoptions()["linewidth"] - len(text.rsplit("\n", 1)[-1]) - 2
+        room = np.get_printoptions()["linewidth"] - len(text.rsplit("\n", 1)[-1]) - 3
         return f"Array({text},{' ' if len(tail) <= room else ' ' * 6}{tail}"
 
     def __copy__(self) -> Array:

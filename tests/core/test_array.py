@@ -296,6 +296,13 @@ def test_text_is_that_of_jax(case: str) -> None:
     assert (repr(ours), str(ours), format(ours)) == expected
 
 
+def test_the_type_is_far_from_a_value_that_fills_the_line(jax: Any) -> None:
+    for value in (np.arange(20), np.arange(14.0).reshape(2, 7), 2.5):
+        for width in range(30, 100):
+            with np.printoptions(linewidth=width):
+                assert repr(px.numpy.asarray(value)) == repr(jax.numpy.asarray(value))
+
+
 def test_text_follows_numpys_print_options() -> None:
     with np.printoptions(precision=2):
         assert repr(put(np.float32(1) / 3)) == "Array(0.33, dtype=float32)"

@@ -38,6 +38,12 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message="verifier errors",
     ),
     Meant(
+        r"numpy\.(arg)?partition",
+        "jax raises",
+        "Without an axis the array is flattened, as in NumPy; the order of each part is open.",
+        text="axis=None",
+    ),
+    Meant(
         r"no_execution",
         "jax raises",
         "Constants are placed without a program that is executed.",
