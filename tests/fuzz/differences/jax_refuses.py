@@ -44,6 +44,13 @@ JAX_REFUSES: tuple[Meant, ...] = (
         text="axis=None",
     ),
     Meant(
+        r"scipy\.special\.(log_)?ndtr",
+        "jax raises",
+        "Floats of 16 and 8 bits are floats too.",
+        text=r"float16|float8",
+        message="is not supported",
+    ),
+    Meant(
         r"no_execution",
         "jax raises",
         "Constants are placed without a program that is executed.",
