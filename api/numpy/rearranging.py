@@ -104,7 +104,7 @@ def repeat(
     size = shape[axis]
     if total_repeat_length is not None:
         total_repeat_length = read_size("repeat", "total_repeat_length", total_repeat_length)
-    if total_repeat_length == 0:
+    if total_repeat_length == 0 and np.shape(repeats) in ((), (1,), (size,)):
         return take_slice(a, 0, 0, axis)
     if total_repeat_length is not None and known(repeats) is None:
         return take(a, _traced_places(repeats, size, total_repeat_length), axis, mode="clip")

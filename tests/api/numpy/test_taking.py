@@ -370,3 +370,9 @@ def test_positions_out_of_range_take_zeros_from_a_product_with_a_one_hot_array()
         np.testing.assert_array_equal(got, np.array([[1, 3, 0, 0], [6, 5, 0, 4]]).astype(dtype))
     slopes = px.grad(lambda x: pnp.take_along_axis(x, positions, 1, mode="one_hot").sum())(x.astype(np.float32))
     np.testing.assert_array_equal(slopes, [[1, 0, 1], [1, 1, 1]])
+
+
+@pytest.mark.parametrize("total", [None, 0, 2])
+def test_repeats_fit_the_array_whatever_the_length_of_the_result(total: int | None) -> None:
+    with pytest.raises(ValueError, match="repeat: repeats must be one number or 2, one for each element, got 3"):
+        pnp.repeat(np.array([1, 2]), np.array([3, 1, 0]), total_repeat_length=total)

@@ -50,6 +50,12 @@ DTYPES: tuple[Meant, ...] = (
         message=r"primax: (Array|int|float|complex) (.|\n)*jax: (Typed\w+|ndarray)",
     ),
     Meant(
+        r"P|sharding\.(P|PartitionSpec)",
+        "type",
+        "The class has one name, PartitionSpec, and a short one in modules.",
+        message=r"primax: PartitionSpec P\(.*, jax: P P\(",
+    ),
+    Meant(
         r"sharding\.get_mesh",
         "type",
         "Meshes are for `with` blocks and set_mesh, and decorate nothing; in jax they can be called.",

@@ -51,6 +51,12 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message="is not supported",
     ),
     Meant(
+        r"Array\.(var|std)",
+        "jax raises",
+        "The method has the arguments of the function.",
+        message="unexpected keyword argument 'mean'",
+    ),
+    Meant(
         r"no_execution",
         "jax raises",
         "Constants are placed without a program that is executed.",
