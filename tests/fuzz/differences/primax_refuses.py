@@ -204,6 +204,13 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message="must have one dimension",
     ),
     Meant(
+        r"lax\.linalg\.\w+",
+        "primax raises",
+        "LAPACK has no matrices of narrow floats; jax notices that only if there are elements.",
+        text=r"zeros\(.*float16|zeros\(.*float8",
+        message=r"must be float32, float64 or complex",
+    ),
+    Meant(
         r"nn\.standardize|lax\.linalg\.(svd|eigh)",
         "primax raises",
         "The algorithm is one of those that there are, whether it is used or not.",

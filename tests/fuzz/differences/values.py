@@ -95,6 +95,13 @@ VALUES: tuple[Meant, ...] = (
         text=r"1e\+30",
     ),
     Meant(
+        r"scipy\.special\.poch",
+        "nan",
+        "At negative integers the product of m factors is finite, as in SciPy; jax divides two infinite numbers.",
+        text=r"-\d",
+        message=r"primax: \S*\(-?[\d.e+]+\), jax: \S*\(nan\)",
+    ),
+    Meant(
         r"lax\.clamp",
         "value",
         "Complex numbers are compared by their imaginary parts where the real ones are equal, as in max and min.",
