@@ -57,6 +57,12 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message="unexpected keyword argument 'mean'",
     ),
     Meant(
+        r"no_tracing",
+        "jax raises",
+        "Constants are made without a trace.",
+        message="'no_tracing' is set",
+    ),
+    Meant(
         r"no_execution",
         "jax raises",
         "Constants are placed without a program that is executed.",

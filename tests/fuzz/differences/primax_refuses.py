@@ -204,7 +204,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message="must have one dimension",
     ),
     Meant(
-        r"lax\.linalg\.\w+",
+        r"(lax|scipy|numpy)\.linalg\.\w+",
         "primax raises",
         "LAPACK has no matrices of narrow floats; jax notices that only if there are elements.",
         text=r"zeros\(.*float16|zeros\(.*float8",
