@@ -68,8 +68,8 @@ test-slow: $(VENV)/.dev without-demo
 
 # Matrix products in full precision, and without a search for the fastest kernel.
 test-gpu: $(VENV)/.dev without-demo
-	XLA_PYTHON_CLIENT_PREALLOCATE=false XLA_FLAGS=--xla_gpu_autotune_level=0 PRIMAX_DEFAULT_MATMUL_PRECISION=highest \
-	  $(BIN)/python -m pytest -n $(JOBS) -m "not slow" tests/interpreters/test_on_gpu.py tests/plugins tests/api/lax \
+	PRIMAX_PLATFORMS=cuda,cpu XLA_PYTHON_CLIENT_PREALLOCATE=false XLA_FLAGS=--xla_gpu_autotune_level=0 \
+	  PRIMAX_DEFAULT_MATMUL_PRECISION=highest $(BIN)/python -m pytest -n $(JOBS) -m "not slow" tests/interpreters/test_on_gpu.py tests/plugins tests/api/lax \
 	  tests/api/nn tests/api/numpy tests/api/random tests/api/scipy \
 	  --ignore tests/plugins/sharding --ignore tests/plugins/test_third_party.py
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from importlib import import_module
 from math import prod
 from typing import Any
@@ -33,6 +36,7 @@ __all__ = ["ALIGNMENT", "compile_options", "full_on_host", "move", "of_parts", "
 _HostBuffer = _jaxlib.HostBufferSemantics
 ALIGNMENT = 64  # of host memory that XLA can use without a copy
 _MUCH = 1 << 20  # bytes: less is copied on the host, so that the caller need not wait
+_VAST = 1 << 30  # bytes: more may be too much
 
 
 def _collect_garbage(phase: str, info: Any) -> None:
@@ -173,8 +177,9 @@ def put_host(
         committed = True
     semantics = _HostBuffer.ZERO_COPY if lent else _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
     directly = x.nbytes >= _MUCH and sharding.platform != "cpu"
-    if directly:  # XLA would copy it on the host first, with no end for an array that repeats its elements
+    if x.nbytes >= _VAST:
         _require_room(pieces, targets)
+    if directly:  # XLA would copy it on the host first
         semantics = _HostBuffer.IMMUTABLE_UNTIL_TRANSFER_COMPLETES
     b = _jaxlib.batched_device_put(
         placed(aval, sharding), sharding, pieces, targets, committed, host_buffer_semantics=semantics, enable_x64=True
@@ -188,16 +193,28 @@ def put_host(
 def _require_room(pieces: Sequence[Any], devices: Sequence[Any]) -> None:
     """Raise an error if a host array is larger than the memory of its device.
 
+    A host array that repeats its elements needs less memory than a copy. A host that grants more memory than it has
+    would end the process during the copy.
+
     Raises:
       XlaError: it is.
     """
     for x, device in zip(pieces, devices, strict=True):
-        limit = (device.memory_stats() or {}).get("bytes_limit", x.nbytes)
+        limit = (device.memory_stats() or {}).get("bytes_limit", 0) or _memory_of_host()
         if x.nbytes > limit:
             raise XlaError(
                 f"RESOURCE_EXHAUSTED: an array of {x.nbytes:,} bytes does not fit into the memory of {device}, which "
                 f"has {limit:,} bytes for arrays"
             )
+
+
+@cache
+def _memory_of_host() -> int:
+    """The bytes of memory of this machine; no limit if the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return sys.maxsize
 
 
 def _pieces(x: np.ndarray[Any, Any], sharding: Any) -> tuple[list[Any], list[Any], bool]:

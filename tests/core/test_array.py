@@ -626,3 +626,12 @@ def test_an_array_larger_than_the_memory_of_a_device_is_refused() -> None:
     backend._require_room([np.zeros(250, np.float32)], [Small()])
     with pytest.raises(px.XlaError, match=r"an array of 1,004 bytes does not fit into the memory of cuda:0, .* 1,000"):
         backend._require_room([np.zeros(251, np.float32)], [Small()])
+
+
+def test_an_array_larger_than_the_memory_of_the_host_is_refused() -> None:
+    terabytes = np.broadcast_to(np.float32(1), (2**14, 2**30))
+    for put in (px.numpy.asarray, px.device_put, px.jit(lambda x: x)):
+        with pytest.raises(
+            px.XlaError, match=r"RESOURCE_EXHAUSTED: an array of .* does not fit into the memory of cpu:0"
+        ):
+            put(terabytes)
