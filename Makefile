@@ -68,9 +68,10 @@ test-slow: $(VENV)/.dev without-demo
 
 # Matrix products in full precision, and without a search for the fastest kernel.
 test-gpu: $(VENV)/.dev without-demo
+	$(BIN)/primax devices cuda
 	PRIMAX_PLATFORMS=cuda,cpu XLA_PYTHON_CLIENT_PREALLOCATE=false XLA_FLAGS=--xla_gpu_autotune_level=0 \
-	  PRIMAX_DEFAULT_MATMUL_PRECISION=highest $(BIN)/python -m pytest -n $(JOBS) -m "not slow" tests/interpreters/test_on_gpu.py tests/plugins tests/api/lax \
-	  tests/api/nn tests/api/numpy tests/api/random tests/api/scipy \
+	  PRIMAX_DEFAULT_MATMUL_PRECISION=highest $(BIN)/python -m pytest -n $(JOBS) -m "not slow" \
+	  tests/interpreters/test_on_gpu.py tests/plugins tests/api/lax tests/api/nn tests/api/numpy tests/api/random tests/api/scipy \
 	  --ignore tests/plugins/sharding --ignore tests/plugins/test_third_party.py
 
 # No fused products and sums, vectors of 128 bits, other kernels of BLAS, one thread: what rounding decides on comes out

@@ -201,11 +201,15 @@ def _require_room(pieces: Sequence[Any], devices: Sequence[Any]) -> None:
     """
     for x, device in zip(pieces, devices, strict=True):
         limit = (device.memory_stats() or {}).get("bytes_limit", 0) or _memory_of_host()
-        if x.nbytes > limit:
-            raise XlaError(
-                f"RESOURCE_EXHAUSTED: an array of {x.nbytes:,} bytes does not fit into the memory of {device}, which "
-                f"has {limit:,} bytes for arrays"
-            )
+        _require_bytes(x.nbytes, limit, str(device))
+
+
+def _require_bytes(wanted: int, limit: int, where: str) -> None:
+    if wanted > limit:
+        raise XlaError(
+            f"RESOURCE_EXHAUSTED: an array of {wanted:,} bytes does not fit into the memory of {where}, which has "
+            f"{limit:,} bytes for arrays"
+        )
 
 
 @cache
@@ -400,12 +404,19 @@ resharding = _Resharding()
 
 
 def full_on_host(shape: tuple[int, ...], value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A NumPy array of equal elements, in memory that XLA can use without a copy."""
-    count = prod(shape)
+    """A NumPy array of equal elements, in memory that XLA can use without a copy.
+
+    Raises:
+      XlaError: the memory of the host is too small.
+      ValueError: so many bytes cannot be counted.
+    """
+    size = prod(shape) * dtype.itemsize
+    if size <= sys.maxsize - ALIGNMENT:  # else NumPy refuses it
+        _require_bytes(size, _memory_of_host(), "the host")
     zero = not any(value.tobytes())  # minus zero is not
-    memory = (np.zeros if zero else np.empty)(count * dtype.itemsize + ALIGNMENT, np.uint8)
+    memory = (np.zeros if zero else np.empty)(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
-    found = memory[start : start + count * dtype.itemsize].view(dtype)
+    found = memory[start : start + size].view(dtype)
     if not zero:
         found.fill(value)
     return found.reshape(shape)

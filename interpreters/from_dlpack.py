@@ -11,10 +11,11 @@ from primax.core._jaxlib import ArrayImpl
 from primax.core.arguments import naming
 from primax.core.array import Array, constructor
 from primax.core.avals import ShapedArray, get_aval
+from primax.core.diagnostics import shorten
 from primax.core.dlpack import capsule_dtype, capsule_view
 from primax.core.errors import XlaError
 from primax.interpreters.backend import ALIGNMENT, move, put_host
-from primax.interpreters.platforms import client, local_devices, platforms, plugins
+from primax.interpreters.platforms import client, known, local_devices, platforms, plugins
 from primax.interpreters.shardings import canonical_sharding, sharding_of
 
 __all__ = ["from_cuda_array_interface", "from_dlpack"]
@@ -104,24 +105,36 @@ def _from_accelerator(x: Any, kind: int, number: int) -> Array:
     return _of_buffer(_jaxlib.dlpack_managed_tensor_to_buffer(capsule, device, stream), aval, device)
 
 
-def from_cuda_array_interface(x: Any) -> Array:
+def from_cuda_array_interface(x: Any) -> Array | np.ndarray[Any, Any]:
     """An array that shares the memory of an array on a GPU, by DLPack or else by the CUDA array interface.
+
+    Without a platform for GPUs of NVIDIA's, this is the NumPy array that `x.__array__` copies from the GPU.
 
     Args:
       x: an array of another library with `__cuda_array_interface__`.
 
     Raises:
-      XlaError: there is no platform for it.
+      TypeError: its interface is not a mapping with a shape, a type and an address.
+      XlaError: there is no platform for it, and it has no `__array__`.
     """
+    if "cuda" not in known() and hasattr(x, "__array__"):
+        return np.asarray(x)
     if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
         return from_dlpack(x)
     interface = x.__cuda_array_interface__
+    try:
+        aval = ShapedArray(tuple(interface["shape"]), np.dtype(interface["typestr"]))
+        address, _ = interface["data"]
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise TypeError(
+            "__cuda_array_interface__ must be a mapping with 'shape', 'typestr' and 'data', an address and a flag, got "
+            f"{shorten(interface)} ({type(error).__name__}: {error})"
+        ) from None
     of_cuda = client("cuda")
     family = next(each.gpus for each in plugins() if each.name == "cuda" and each.gpus is not None)
-    number = family.extension().get_device_ordinal(interface["data"][0])
+    number = family.extension().get_device_ordinal(address)
     device = next(d for d in of_cuda.local_devices() if d.local_hardware_id == number)
-    b = _jaxlib.cuda_array_interface_to_buffer(interface, of_cuda, device.id)
-    return _of_buffer(b, ShapedArray(tuple(interface["shape"]), np.dtype(interface["typestr"])), device)
+    return _of_buffer(_jaxlib.cuda_array_interface_to_buffer(interface, of_cuda, device.id), aval, device)
 
 
 def _of_buffer(b: Any, aval: ShapedArray, device: Any) -> Array:

@@ -49,9 +49,9 @@ def cov(
     Raises:
       ValueError: an array is of rank 3 or more, or `dtype` is neither floating nor complex.
     """
-    parts = [_variables("cov", m, rowvar, 1)]
-    if y is not None:
-        parts.append(_variables("cov", y, rowvar, 2))
+    parts = [_variables("cov", m, rowvar)]
+    if y is not None:  # one row of y is a variable in any case, as in NumPy
+        parts.append(_variables("cov", y, rowvar or np.shape(y)[:1] == (1,)))
     parts = promote("cov", *parts, to=to_inexact)
     if dtype is not None:
         wanted = read_dtype(dtype, "cov")
@@ -85,14 +85,13 @@ def cov(
     return squeeze(divide(dot(weighted, conjugate(permuted(centered, (1, 0)))), divisor))
 
 
-def _variables(function: str, x: Any, rowvar: bool, fewest: int) -> Array:
-    """The variables as rows. Columns are variables only of arrays with `fewest` rows or more, as in NumPy."""
+def _variables(function: str, x: Any, rowvar: bool) -> Array:
+    """The variables as rows."""
     shape = aval_of(function, x).shape
     if len(shape) > 2:
         raise ValueError(f"{function}: m and y must be of rank 2 or less, got shape {shape}")
     x = atleast_2d(x)
-    rows = get_aval(x).shape[0]
-    return permuted(x, (1, 0)) if not rowvar and len(shape) == 2 and not rows == 1 < fewest else x
+    return permuted(x, (1, 0)) if not rowvar and len(shape) == 2 else x
 
 
 @one_program("rowvar dtype", named="corrcoef")

@@ -54,9 +54,9 @@ def _on_host() -> bool:
 _MOST_COPIED = 1 << 16
 
 
-def _is_cheap(shape: tuple[int, ...]) -> bool:
+def _is_cheap(count: int) -> bool:
     """Whether it is cheaper to copy this many elements to the device than to compile a program that creates them."""
-    return math.prod(shape) <= _MOST_COPIED or backend.platform_of(backend.default_device()) == "cpu"
+    return count <= _MOST_COPIED or backend.platform_of(backend.default_device()) == "cpu"
 
 
 def read_dtype(dtype: Any, function: str) -> Any:
@@ -79,11 +79,12 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False,
     if is_host and isinstance(value, float | np.floating) and dtypes.is_integer(dtype):
         limits = dtypes.iinfo(dtype)
         is_host = limits.min <= value <= limits.max  # NumPy wraps or refuses values out of range
-    if is_host and _on_host() and _is_cheap(shape) and not isinstance(dtype, dtypes.ExtendedDType):
+    count = math.prod(shape)
+    if is_host and _on_host() and _is_cheap(count) and not isinstance(dtype, dtypes.ExtendedDType):
         try:
             with np.errstate(all="ignore"):
                 element = np.asarray(value).astype(dtype)
-                lent = dtype.isbuiltin == 1 and math.prod(shape) > _MOST_COPIED
+                lent = count > _MOST_COPIED and dtype.isbuiltin == 1
                 host = backend.full_on_host(shape, element, dtype) if lent else np.full(shape, element, dtype)
         except (ValueError, OverflowError) as error:
             raise ValueError(f"no array can be of dtype {dtype} and shape {shape}{of_call()}: {error}") from None
@@ -309,15 +310,16 @@ def _is_convertible(a: Any) -> bool:
     return isinstance(a, memoryview | bytearray | Sequence) or any(hasattr(a, name) for name in _PROTOCOLS)
 
 
+def _converted(a: Any) -> np.ndarray | Array:
+    """The value of another library's object as an array, which may share memory with an object on a GPU."""
+    if not hasattr(a, _ON_GPU):
+        return np.asarray(a)
+    found = backend.from_cuda_array_interface(a)
+    return convert(found, get_aval(found), dtypes.canonicalize_dtype(found.dtype))  # of 32 bits if enable_x64 is off
+
+
 _ON_GPU = "__cuda_array_interface__"
 _PROTOCOLS = ("__array__", "__array_interface__", "__array_struct__", _ON_GPU)
-
-
-def _converted(a: Any) -> np.ndarray | Array:
-    """The value of another library's object as an array, which shares memory with an object on a GPU."""
-    return backend.from_cuda_array_interface(a) if hasattr(a, _ON_GPU) else np.asarray(a)
-
-
 _ARRAYS = (Array, Tracer, np.ndarray, np.generic)
 _PLAIN = (Array, np.ndarray, bool, int, float, complex)
 

@@ -328,7 +328,8 @@ def test_the_command_fails_for_a_platform_that_is_not_there(site):
 def test_programs_run_on_the_devices_of_a_plugin(site):
     program = """
     import sys, numpy as np, primax as px, primax.numpy as pnp
-    assert px.default_backend() == "mine" and "jax" not in sys.modules
+    from primax.interpreters import platforms
+    assert platforms.default_platform() == "mine" and "jax" not in sys.modules
     f = px.jit(lambda x, w: pnp.tanh(x @ w).sum())
     x, w = np.ones((4, 3), np.float32), np.ones((3, 2), np.float32)
     for _ in range(3):

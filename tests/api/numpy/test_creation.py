@@ -14,6 +14,8 @@ from numpycheck import agree, compare, refuses, with_tuples
 
 import primax as px
 import primax.numpy as pnp
+from primax.extend import backend
+from primax.interpreters import platforms
 
 SCALARS: list[Any] = [True, 3, 2.5, 1j, np.int8(3), np.float64(2.5), np.float16(1), np.bool_(True), np.uint64(7)]
 SEQUENCES: list[Any] = [
@@ -436,3 +438,52 @@ def test_large_arrays_of_one_value_have_memory_of_their_own(dtype: str, value: f
     assert np.asarray(again).tobytes() == expected.tobytes()
     assert np.asarray(px.jit(lambda x: ~x if dtype == "bool" else x + x, donate_argnums=0)(x)).shape == shape
     assert np.asarray(pnp.full(shape, value, dtype)).tobytes() == expected.tobytes()
+
+
+class OnGpu:
+    """An array of another library on a GPU, as far as its interface shows."""
+
+    def __init__(self, interface: Any) -> None:
+        self.__cuda_array_interface__ = interface
+
+
+class Copied(OnGpu):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.float32([1, 2])
+
+
+INTERFACE = {"shape": (2,), "typestr": "<f4", "data": (4096, False), "version": 3}
+without_cuda = pytest.mark.skipif("cuda" in platforms.known(), reason="there is a platform for GPUs")
+
+
+@without_cuda
+def test_an_array_on_a_gpu_is_copied_if_only_its_own_library_can_read_it() -> None:
+    for make in (pnp.asarray, pnp.array, lambda x: pnp.asarray([x, x])[0]):
+        np.testing.assert_array_equal(make(Copied(INTERFACE)), [1, 2])
+    with pytest.raises(px.XlaError, match=r"there is no platform 'cuda'; .*pip install"):
+        pnp.asarray(OnGpu(INTERFACE))
+
+
+@pytest.mark.parametrize("interface", [3, {}, INTERFACE | {"shape": 2}, INTERFACE | {"typestr": "?!"}, {"data": 0}])
+def test_a_wrong_interface_of_cuda_is_refused(interface: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"__cuda_array_interface__ must be a mapping with 'shape', 'typestr' and 'data'"
+    ):
+        pnp.asarray(OnGpu(interface))
+
+
+def test_an_array_on_a_gpu_has_the_word_size_of_other_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    with px.enable_x64(True):
+        wide = pnp.arange(3)
+    monkeypatch.setattr(backend, "from_cuda_array_interface", lambda x: wide)
+    for x64, dtype in ((False, "int32"), (True, "int64")):
+        with px.enable_x64(x64):
+            found = pnp.asarray(OnGpu(INTERFACE))
+            assert found.dtype == dtype
+            assert found.tolist() == [0, 1, 2]
+
+
+def test_more_equal_elements_than_the_host_can_hold_are_refused_before_one_is_written() -> None:
+    for make in (pnp.zeros, pnp.ones):
+        with pytest.raises(px.XlaError, match=r"RESOURCE_EXHAUSTED: an array of .* bytes does not fit into the memory"):
+            make((2**14, 2**30))
