@@ -6,12 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from operator import index
 from typing import Any, TypeVar
 
 import numpy as np
 
 from primax.core.errors import ConcretizationTypeError
+from primax.core.symbolic_dims import as_size
 
 __all__ = [
     "among",
@@ -102,7 +102,7 @@ def integer(function: str, argument: str, value: Any) -> int:
       TypeError: `value` is not an integer.
     """
     try:
-        return index(value)
+        return as_size(value)  # type: ignore[no-any-return]
     except ConcretizationTypeError:
         raise
     except TypeError:
@@ -119,7 +119,7 @@ def read_size(function: str, argument: str, value: Any, most: int = 2**59 - 1) -
     found = integer(function, argument, value)
     if found < 0:
         raise ValueError(f"{function}: {argument} must not be negative, got {found}")
-    if found > most:
+    if type(found) is int and found > most:
         raise ValueError(f"{function}: {argument} must be at most {most}, got {found}")
     return found
 

@@ -17,6 +17,7 @@ from primax.core.diagnostics import of_call, shorten
 from primax.core.division import Division, division_in, explicit_part, shardings, shown_names, whole
 from primax.core.layout import Space
 from primax.core.set_once import SetOnce
+from primax.core.symbolic_dims import SymbolicDim
 from primax.core.withheld import Withheld
 
 __all__ = [
@@ -283,6 +284,8 @@ def _rebuild(
 
 
 def _dimension(size: Any, shape: tuple[Any, ...]) -> int:
+    if isinstance(size, SymbolicDim):
+        return size  # type: ignore[return-value]
     try:
         return size.__index__()  # type: ignore[no-any-return]
     except (AttributeError, TypeError):

@@ -260,7 +260,7 @@ class Tracer(Operand):
 
     @property
     def size(self) -> int:
-        return int(self.aval.size)
+        return self.aval.size  # type: ignore[no-any-return]
 
     @property
     def weak_type(self) -> bool:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from primax.extend import core
+from primax.extend.core import dtypes
+from primax.extend.dimensions import as_size, is_symbolic_dim
 
 __all__ = [
     "canonical_axes",
@@ -35,6 +37,8 @@ def is_value(x: Any) -> bool:
 
 def index_dtype(size: int) -> np.dtype[Any]:
     """The dtype of indices along an axis of a given length."""
+    if is_symbolic_dim(size):
+        return dtypes.canonicalize_dtype(_INT64)  # type: ignore[no-any-return]
     return _INT32 if size < 2**31 else _INT64
 
 
@@ -48,7 +52,7 @@ def integers(values: Iterable[Any], function: str, argument: str) -> tuple[int, 
         found = tuple(values)
         for value in found:
             if type(value) is not int:
-                return tuple(map(index, found))
+                return tuple(map(as_size, found))
     except core.ConcretizationTypeError:
         raise
     except TypeError:

@@ -67,7 +67,7 @@ from primax.interpreters.platforms import (
     register_platform,
 )
 from primax.interpreters.platforms import default_device as get_default_device
-from primax.interpreters.portable import artifact_text, artifact_version, newest_version, to_artifact
+from primax.interpreters.portable import artifact_text, artifact_version, newest_version, refined, to_artifact
 from primax.interpreters.shardings import sharding_of
 from primax.interpreters.sites import Site, choose_device, choose_site, one_device
 
@@ -138,6 +138,7 @@ __all__ = [
     "sharding_of",
     "shared",
     "spare",
+    "refined",
     "to_artifact",
     "wait_for_effect",
 ]

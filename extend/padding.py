@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 from primax.extend.api_util import among
 from primax.extend.arguments import integers
 from primax.extend.core import ConcretizationTypeError
+from primax.extend.dimensions import as_size, max_dim
 
 __all__ = ["dilated", "explicit_padding", "named_padding", "padtype_to_pads", "result_size", "transposed_padding"]
 
@@ -22,7 +22,7 @@ def dilated(size: int, dilation: int) -> int:
 
 def result_size(size: int, window: int, stride: int) -> int:
     """The number of positions of a window along an axis; sizes include padding and dilation."""
-    return (size - window) // stride + 1 if size >= window else 0
+    return max_dim((size - window) // stride + 1, 0)  # type: ignore[no-any-return]
 
 
 def padtype_to_pads(
@@ -69,8 +69,8 @@ def named_padding(
         raise ValueError(f"{function}: padding must be 'SAME', 'SAME_LOWER', 'VALID' or pairs, got {padding!r}")
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        size, window, stride = int(size), int(window), int(stride)
-        total = max((-(-size // stride) - 1) * stride + window - size, 0)
+        size, window, stride = map(as_size, (size, window, stride))
+        total = max_dim((-(-size // stride) - 1) * stride + window - size, 0)
         less, more = total // 2, total - total // 2
         pads.append((less, more) if kind == "SAME" else (more, less))
     return pads
@@ -83,7 +83,7 @@ def explicit_padding(padding: Any, function: str) -> Pads:
       TypeError: `padding` is not a sequence of pairs of ints.
     """
     try:
-        return tuple([(index(low), index(high)) for low, high in padding])
+        return tuple([(as_size(low), as_size(high)) for low, high in padding])
     except ConcretizationTypeError:
         raise
     except (TypeError, ValueError):

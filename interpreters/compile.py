@@ -24,11 +24,12 @@ from primax.core.collector import sparing
 from primax.core.dce import dce_jaxpr
 from primax.core.dtypes import float0
 from primax.core.effects import no_effects
-from primax.core.errors import XlaError
+from primax.core.errors import UnsupportedError, XlaError
 from primax.core.events import COMPILE, LOWER, record_event, timed
 from primax.core.extended import has_extended_dtype, logical, physical, physical_aval
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
 from primax.core.mesh import PartitionSpec
+from primax.core.symbolic_dims import has_symbolic
 from primax.interpreters import backend
 from primax.interpreters.modules import Lowered, lower_to_module
 from primax.interpreters.partitioning import Explicit, Spread
@@ -355,7 +356,7 @@ def _lower(
     platform: str | None,
 ) -> tuple[ClosedJaxpr, Lowered]:
     trimmed, kept = used_inputs(closed)
-    if keep_unused:
+    if keep_unused or has_symbolic(closed.in_avals):  # a size may be that of an argument that is not used otherwise
         kept = [True] * len(kept)
     if isinstance(site, str):
         return trimmed, lower_to_module(trimmed, name, site, donated, kept, embed)
@@ -374,7 +375,14 @@ def compile_lowered(
 
     Raises:
       TypeError: a token is among the arguments or the results.
+      UnsupportedError: an argument has a symbolic dimension.
     """
+    if has_symbolic(closed.in_avals):
+        types = ", ".join(aval.str_short() for aval in closed.in_avals)
+        raise UnsupportedError(
+            f"{name}: a program with symbolic dimensions cannot be compiled before they are known, got {types}; export "
+            "it with primax.export, and call the result with arrays"
+        )
     if abstract_token in closed.in_avals or abstract_token in closed.out_avals:
         raise TypeError(f"{name}: arguments and results of a compiled program must be arrays, got a token")
     site = site_of(site)

@@ -111,6 +111,7 @@ def custom_call(
     operand_layouts: Sequence[Layout] | None = None,
     result_layouts: Sequence[Layout] | None = None,
     extra_attributes: Mapping[str, Any] | None = None,
+    result_shapes: Sequence[Any] | None = None,
 ) -> Any:
     """Build a custom call at the current insertion point.
 
@@ -125,6 +126,7 @@ def custom_call(
       operand_layouts: for each operand its axes, the fastest first, None for row-major; by default XLA's choice.
       result_layouts: the same for the results.
       extra_attributes: further MLIR attributes of the operation.
+      result_shapes: IR values, the shapes of the results as vectors; required if a shape has a symbolic dimension.
 
     Returns:
       The operation; its `results` are the IR values.
@@ -156,6 +158,12 @@ def custom_call(
                 for operand, result in operand_output_aliases.items()
             ]
         )
+    if result_shapes is not None:
+        places = np.arange(len(operands), len(operands) + len(result_shapes))
+        attributes["indices_of_shape_operands"] = ir.DenseIntElementsAttr.get(places)
+        operands = [*operands, *result_shapes]
+        if operand_layouts is not None:
+            operand_layouts = [*operand_layouts, *[(0,)] * len(result_shapes)]
     if operand_layouts is not None or result_layouts is not None:  # XLA requires both or none
         attributes["operand_layouts"] = _layouts_attribute(operand_layouts, [x.type for x in operands])
         attributes["result_layouts"] = _layouts_attribute(result_layouts, result_types)

@@ -15,6 +15,7 @@ from primax.core.diagnostics import of_call
 from primax.core.division import Division
 from primax.core.dtypes import float0
 from primax.core.extended import physical, physical_aval
+from primax.core.symbolic_dims import is_symbolic
 from primax.interpreters.contexts import SharedContext
 
 __all__ = [
@@ -105,6 +106,10 @@ def aval_to_ir_type(aval: Any) -> Any:
     aval = array_in_module(aval)
     if len(aval.shape) > _MOST_AXES:
         raise ValueError(f"arrays must have at most {_MOST_AXES} axes, got {len(aval.shape)}{of_call()}")
+    if is_symbolic(aval.shape):
+        unknown = _jaxlib.ir.ShapedType.get_dynamic_size()
+        shape = [size if type(size) is int else unknown for size in aval.shape]
+        return _jaxlib.ir.RankedTensorType.get(shape, dtype_to_ir_type(aval.dtype))
     if max(aval.shape, default=0) >= _MOST_ELEMENTS or prod(aval.shape) >= _MOST_ELEMENTS:
         most = f"2**{_MOST_ELEMENTS.bit_length() - 1}"
         raise ValueError(f"arrays must have fewer than {most} elements, got {aval.str_short()}{of_call()}")

@@ -22,6 +22,7 @@ from primax.core.recursion import deeper
 from primax.core.source_info import attributes_of, is_internal, scope_of, summarize
 from primax.core.variance import unvaried
 from primax.interpreters.contexts import SharedContext
+from primax.interpreters.dynamic_shapes import broadcast_in_dim
 from primax.interpreters.element_lowering import holds_extended, over_elements
 from primax.interpreters.failures import Failures
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant, stack_axes
@@ -85,6 +86,7 @@ class ModuleContext:
       divide: `(ctx, rule, args, params) -> results` of an operation that a sharding rule divides among devices, or None
         if none does. The attribute is None for one device, and for modules for other processes.
       parts: the operations divided in this way.
+      symbolic: whether types have symbolic dimensions.
       typed: whether values may be divided among devices according to their types.
       source: the place of the equation that is being lowered.
       path: the prefix of the names of operations in profiles and dumps, such as `jit(f)/while/body/`.
@@ -116,6 +118,7 @@ class ModuleContext:
         self.calls_foreign = False
         self.functions: dict[Any, Any] = {}
         self.checked = False
+        self.symbolic = False
         self.source: Any = None
         self.path = ""
         self._uses: dict[Jaxpr, int] | None = None
@@ -484,6 +487,9 @@ _MOST_NESTED_CALLS = 64
 def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """Call a closed jaxpr as a function of the module, for rules of primitives with inner programs."""
     module = ctx.module_context
+    if module.symbolic:  # the sizes are values of the function that needs them
+        with deeper():
+            return inline_jaxpr(ctx, closed, args)
     if module.depth >= _MOST_NESTED_CALLS and closed not in module.functions and module.uses(closed.jaxpr) <= 1:
         with deeper():
             return inline_jaxpr(ctx, closed, args)
@@ -562,7 +568,7 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
         operands = list(args)
         for i, a in enumerate(ctx.avals_in):
             if a.shape != aval.shape:
-                operands[i] = _repeat(args[i], range(len(a.shape)), ShapedArray(aval.shape, a.dtype))
+                operands[i] = broadcast_in_dim(None, args[i], ShapedArray(aval.shape, a.dtype), range(len(a.shape)))
         made = {name: make() for name, make in attributes.items()} or None
         result = cached_ir_type(ctx.module_context.shared, aval)
         return _jaxlib.ir.Operation.create(op_name, [result], operands, made).results
@@ -573,11 +579,4 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
 
 def broadcast_scalar(x: Any, aval: Any) -> Any:
     """A rank-0 IR value, broadcast to a shape."""
-    return _repeat(x, (), aval)
-
-
-def _repeat(x: Any, axes: Sequence[int], aval: Any) -> Any:
-    """An IR value, broadcast to a type; `axes` are the positions of its own axes."""
-    create = _jaxlib.ir.Operation.create
-    dims = {"broadcast_dimensions": _jaxlib.ir.DenseI64ArrayAttr.get(list(axes))}
-    return create("stablehlo.broadcast_in_dim", [aval_to_ir_type(aval)], [x], dims).results[0]
+    return broadcast_in_dim(None, x, aval, ())

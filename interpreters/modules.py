@@ -15,7 +15,9 @@ from primax.core.errors import XlaError
 from primax.core.extended import physical_aval
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.mesh import meshes_exist
+from primax.core.symbolic_dims import has_symbolic
 from primax.interpreters.contexts import shared_context
+from primax.interpreters.dynamic_shapes import known_sizes, sizes_of_arguments
 from primax.interpreters.ir_types import cached_ir_type, ir_constant, stack_axes
 from primax.interpreters.lowering import ModuleContext, jaxpr_subcomp
 from primax.interpreters.partitioning import Spread, sharding_attributes
@@ -132,7 +134,10 @@ def lower_to_module(
             if embed:
                 consts = [ir_constant(x, v.aval) for v, x in zip(jaxpr.constvars, closed.consts, strict=True)]
             args = [next(given) if k else None for k in kept]
-            outs, tokens = jaxpr_subcomp(module, jaxpr, tokens, consts, args)
+            module.symbolic = has_symbolic(in_avals)
+            sizes = sizes_of_arguments(in_avals, arguments[len(ordered) :]) if module.symbolic else {}
+            with known_sizes(sizes):
+                outs, tokens = jaxpr_subcomp(module, jaxpr, tokens, consts, args)
             if summing:
                 outs = _crossing(
                     module, outs, out_avals, (None,) * len(outs) if spread is None else spread.outs, "left"

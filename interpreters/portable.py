@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from primax.core import _jaxlib
 from primax.interpreters.contexts import shared_context
 from primax.interpreters.custom_calls import load_lapack
+from primax.interpreters.ir_types import aval_to_ir_type
 from primax.interpreters.lowering import ModuleContext
 from primax.interpreters.modules import Lowered
 
-__all__ = ["artifact_text", "artifact_version", "call_artifact", "newest_version", "to_artifact"]
+__all__ = ["artifact_text", "artifact_version", "call_artifact", "newest_version", "refined", "to_artifact"]
 
 
 def newest_version() -> str:
@@ -68,6 +71,37 @@ def _read(data: bytes, context: Any, name: str) -> Any:
         raise ValueError(text) from None
     finally:
         handler.detach()
+
+
+def refined(data: bytes, in_avals: Sequence[Any], out_avals: Sequence[Any]) -> bytes:
+    """An artifact for arguments with symbolic dimensions, as one for arguments of given types.
+
+    Raises:
+      ValueError: the artifact is damaged, or a size in it does not follow from these types.
+    """
+    ir, func = _jaxlib.ir, _jaxlib.func
+    with shared_context() as shared, shared.unknown:
+        module = _read(data, shared.context, "refined")
+        symbols = ir.SymbolTable(module.operation)
+        inner = symbols["main"]
+        ir.SymbolTable.replace_all_symbol_uses("main", "inner", module.operation)
+        ir.SymbolTable.set_symbol_name(inner.operation, "inner")
+        ir.SymbolTable.set_visibility(inner.operation, "private")
+        types = list(inner.type.inputs), list(inner.type.results)
+        given = [aval_to_ir_type(aval) for aval in in_avals]
+        main = func.FuncOp("main", (given, types[1]), visibility="public", ip=ir.InsertionPoint(module.body))
+        with ir.InsertionPoint(main.add_entry_block()):
+            operands = [
+                x if x.type == kind else _jaxlib.hlo.convert(kind, x)
+                for x, kind in zip(main.arguments, types[0], strict=True)
+            ]
+            func.return_(func.CallOp(inner, operands).results)
+        stream = io.BytesIO()
+        module.operation.write_bytecode(stream)
+        out = _jaxlib.mlir.refine_polymorphic_shapes(
+            stream.getvalue(), enable_shape_assertions=False, validate_static_shapes=True, enable_shardy=True
+        )
+        return _jaxlib.portable_artifact(ir.Module.parse(out, shared.context), artifact_version())
 
 
 _NOT_IN_NAMES = re.compile(r"\W")

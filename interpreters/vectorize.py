@@ -12,6 +12,7 @@ from primax.core.avals import NO_VALUE, get_aval
 from primax.core.divided import axes_of_dims
 from primax.core.division import Division
 from primax.core.errors import ShardingTypeError
+from primax.core.symbolic_dims import as_size
 from primax.interpreters.batching import AxisData, batch_flat, stacked
 from primax.interpreters.signature import avals_of, check_outputs
 
@@ -140,7 +141,7 @@ def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | Non
     if axis_size is not None:
         sizes.add(axis_size)
     if len(sizes) == 1:
-        return int(sizes.pop())
+        return as_size(sizes.pop())  # type: ignore[no-any-return]
     if not sizes:
         raise ValueError("vmap: at least one argument must be mapped (in_axes not None), or axis_size must be given")
     lines = [

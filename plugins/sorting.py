@@ -12,6 +12,7 @@ from primax.extend import core, hookimpl
 from primax.extend.api_util import integer, real_number
 from primax.extend.arguments import canonical_axis, index_dtype
 from primax.extend.core import Array, ShapedArray, config, dtypes, get_aval
+from primax.extend.dimensions import is_symbolic
 from primax.extend.dividing import along_axis, whole_along
 from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
@@ -317,6 +318,7 @@ def _sort_cpu_lowering(ctx: mlir.LoweringRuleContext, *xs: Any, **params: Any) -
     integers = dtypes.is_integer(key.dtype) or dtypes.is_bool(key.dtype)
     if (
         params["num_keys"] > 1
+        or is_symbolic(key.shape)
         or key.size < _FEW
         or dtypes.is_complex(key.dtype)
         or dtypes.itemsize_bits(key.dtype) > 32

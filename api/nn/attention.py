@@ -15,6 +15,7 @@ from primax.nn.exponentials import logsumexp, softmax
 from primax.numpy.contractions import einsum
 from primax.numpy.creation import asarray
 from primax.numpy.promotion import boolean, cast
+from primax.numpy.ranges import arange
 from primax.numpy.selection import where
 from primax.numpy.shaping import reshape
 from primax.plugins.structural import stop_gradient
@@ -134,7 +135,7 @@ def _by_group(x: Any, groups: int) -> Array:
 
 def _visible(shape: Any, causal: bool, queries: Any, keys: Any, window: Any) -> Array | None:
     """A mask of the keys that each query uses; None if all queries use all keys."""
-    places = np.arange(shape[3])[:, None], np.arange(shape[4])[None, :]
+    places = arange(shape[3])[:, None], arange(shape[4])[None, :]
     conditions: list[Any] = []
     if causal:
         conditions.append(places[0] >= places[1])

@@ -32,7 +32,7 @@ from primax.plugins.indexing import (
 )
 from primax.plugins.indexing.dimensions import as_scatter
 from primax.plugins.resharding import forgotten, resharded
-from primax.plugins.structural import convert_element_type_p, reshape_p
+from primax.plugins.structural import as_scalar, convert_element_type_p, reshape_p
 
 __all__ = ["At", "Reference"]
 
@@ -373,5 +373,6 @@ def _replaced(x: Any, index: Index, starts: list[int], values: Any, shape: tuple
     values = _fitted(values, shape, sizes, get_aval(x).weak_type)
     if sizes == index.shape:
         return _of_type(values, get_aval(x))
-    positions = [index_dtype(max(index.shape)).type(start) for start in starts]
+    dtype = max([index_dtype(size) for size in index.shape], key=lambda dtype: dtype.itemsize)
+    positions = [as_scalar(start, dtype) for start in starts]
     return dynamic_update_slice_p.bind(x, values, *positions)

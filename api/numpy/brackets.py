@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.extend import backend
 from primax.extend.core import Array, NonConcreteBooleanIndexError, Tracer, dtypes, get_aval, unwrap
+from primax.extend.dimensions import InconclusiveDimensionOperation, sliced
 from primax.numpy.promotion import joint_shape
 
 __all__ = ["ADVANCED", "Index", "NEW", "expanded", "read_entries", "resolve"]
@@ -114,8 +115,7 @@ def resolve(shape: tuple[int, ...], entries: list[Any]) -> Index:
         kind = type(entry)
         if kind is slice:
             size = sizes[len(axes)]
-            start, stop, step = _bounds(entry, size)
-            count = len(range(start, stop, step))
+            start, count, step = _part(entry, size)
             places.append(len(axes))
             axes.append((start, count, step) if count else (0, 0, 1))
         elif entry is None:
@@ -202,12 +202,16 @@ def _without_masks(shape: tuple[int, ...], entries: list[Any]) -> list[Any]:
     return out
 
 
-def _bounds(entry: slice, size: int) -> tuple[int, int, int]:
+def _part(entry: slice, size: int) -> tuple[int, int, int]:
+    """The start, the number of elements and the step of a slice of an axis."""
     try:
-        return entry.indices(size)
+        start, stop, step = entry.indices(size)
     except TypeError:
         parts = [_bound(part) for part in (entry.start, entry.stop, entry.step)]
-        return slice(*parts).indices(size)
+        start, stop, step = slice(*parts).indices(size)
+    except InconclusiveDimensionOperation:
+        return sliced(entry, size)
+    return start, len(range(start, stop, step)), step
 
 
 def _bound(part: Any) -> int | None:

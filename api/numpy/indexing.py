@@ -11,6 +11,7 @@ from primax.extend import backend, core
 from primax.extend.api_util import of_call
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, ExtendedArray, ShapedArray, Tracer, config, get_aval
+from primax.extend.dimensions import max_dim, min_dim
 from primax.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
 from primax.numpy.dslice import cut, is_sliced
 from primax.numpy.vectors import common_dtype, windows_of
@@ -218,7 +219,7 @@ def _is_inside(index: Index, wrap: bool) -> bool:
 
 def nearest(position: int, size: int, wrap: bool = True) -> int:
     """Clamp a position to an axis of a given length."""
-    return min(max(position + size if wrap and position < 0 else position, 0), size - 1)
+    return min_dim(max_dim(position + size if wrap and position < 0 else position, 0), size - 1)
 
 
 def _sliced(x: Any, index: Index, wrap: bool = True) -> Array:
@@ -233,7 +234,7 @@ def _sliced(x: Any, index: Index, wrap: bool = True) -> Array:
                 start, last, step = last, start, -step
             starts.append(start)
             limits.append(last + 1 if count else start)
-            steps.append(step if count > 1 else 1)
+            steps.append(1 if count == 1 or count == 0 else step)
         else:
             position = 0 if type(entry) is not int else nearest(entry, size, wrap)
             starts.append(position)

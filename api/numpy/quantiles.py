@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.extend.api_util import among
 from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.dimensions import max_dim
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import stack
 from primax.numpy.predicates import isnan
@@ -28,7 +29,7 @@ from primax.plugins.cumulative import cumsum_p
 from primax.plugins.indexing.taking import take_along
 from primax.plugins.resharding import divided_call
 from primax.plugins.sorting import sort_p
-from primax.plugins.structural import iota_p, reduce_sum_p, squeeze_p
+from primax.plugins.structural import as_scalar, iota_p, reduce_sum_p, squeeze_p
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
@@ -224,10 +225,11 @@ def _quantile_of(
     size = math.prod([shape[i] for i in axes])
     a = reshaped(moveaxis(a, axes, range(len(rest), len(shape))), (*rest, size))
     wide = convert(a, get_aval(a), np.dtype(np.float32)) if dtypes.itemsize_bits(dtype) < 32 else a
-    if known is not None:
+    if known is not None and type(size) is int:
         found = _at_known_places(wide, size, known, parts, method)
     else:
-        found = _at_computed_places(wide, size, q, method, without_nan)
+        places = np.reshape(np.asarray(known), parts) if q is None else q
+        found = _at_computed_places(wide, size, places, method, without_nan)
     if not without_nan:
         bad = any_(isnan(wide), axis=-1)
         found = choose(broadcast_to_shape(bad, (*parts, *rest)), get_aval(found).dtype.type(math.nan), found)
@@ -338,7 +340,7 @@ def _at_computed_places(a: Any, size: int, q: Any, method: str, without_nan: boo
         last = arithmetic.max_p.bind(arithmetic.sub_p.bind(count, dtype.type(1)), dtype.type(0))
         last = broadcast_to_shape(last, shape)
     else:
-        last = dtype.type(max(size - 1, 0))
+        last = as_scalar(max_dim(size - 1, 0), dtype)
     spread = broadcast_to_shape(reshaped(q, (*parts, *[1] * len(rest))), shape)
     place = arithmetic.mul_p.bind(spread, last)
     place = arithmetic.max_p.bind(arithmetic.min_p.bind(place, last), dtype.type(0))

@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.api_util import among, of_call, read_size, sequence
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.dimensions import is_symbolic_dim, max_dim
 from primax.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
 from primax.numpy.division import power
 from primax.numpy.programs import one_program
@@ -20,13 +21,15 @@ from primax.numpy.ufuncs import add, divide, multiply, subtract
 from primax.plugins import arithmetic, rounding
 from primax.plugins.calls import jit
 from primax.plugins.resharding import from_host, resharded
-from primax.plugins.structural import broadcast_in_dim_p, concatenate, concatenate_p, iota_p, slice_in_dim
+from primax.plugins.structural import as_scalar, broadcast_in_dim_p, concatenate, concatenate_p, iota_p, slice_in_dim
 
 __all__ = ["arange", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
 
 
 def _known(function: str, argument: str, x: Any) -> Any:
     """The value of a number that determines a shape."""
+    if is_symbolic_dim(x):
+        return x
     aval = aval_of(function, x, argument)
     if aval.shape:
         raise TypeError(f"{function}: {argument} must be a number, got {aval.str_short()}")
@@ -37,9 +40,13 @@ def _known(function: str, argument: str, x: Any) -> Any:
     return x.item() if isinstance(x, Array | np.ndarray | np.generic) else x
 
 
+def _as_scalar(x: Any, dtype: Any) -> Any:
+    return as_scalar(x, dtype) if is_symbolic_dim(x) else np.asarray(x).astype(dtype)[()]
+
+
 def counted(count: int, start: Any, step: Any, dtype: Any, device: Any = None) -> Array:
     """start, start + step, ...: `count` numbers of one dtype; on a device, if it is given and nothing is traced."""
-    if not core.thread.trace.tracing:
+    if not core.thread.trace.tracing and not is_symbolic_dim(count):
         try:
             host = np.arange(count).astype(dtype)
         except (ValueError, OverflowError) as error:
@@ -52,9 +59,9 @@ def counted(count: int, start: Any, step: Any, dtype: Any, device: Any = None) -
         return from_host(host.astype(dtype), False, device)
     out = iota_p.bind(dtype=dtype, shape=(count,), dimension=0)
     if step != 1:
-        out = arithmetic.mul_p.bind(out, np.asarray(step).astype(dtype)[()])
+        out = arithmetic.mul_p.bind(out, _as_scalar(step, dtype))
     if start != 0:
-        out = arithmetic.add_p.bind(out, np.asarray(start).astype(dtype)[()])
+        out = arithmetic.add_p.bind(out, _as_scalar(start, dtype))
     return out
 
 
@@ -98,6 +105,8 @@ def arange(
         dtype = read_dtype(dtype, "arange")
     if all(isinstance(x, int) for x in (low, high, gap)):
         count = len(range(low, high, gap))
+    elif any(is_symbolic_dim(x) for x in (low, high, gap)):
+        count = _symbolic_count(low, high, gap)
     else:
         length = (high - low) / gap
         if not math.isfinite(length):
@@ -108,6 +117,13 @@ def arange(
             raise TypeError(f"arange: there must be at most 2 numbers of dtype bool, got {count}")
         return from_host(np.arange(low, high, gap, dtype=bool), False, device)
     return place(counted(count, low, gap, dtype, device), device)
+
+
+def _symbolic_count(low: Any, high: Any, gap: Any) -> Any:
+    for x in (low, high, gap):
+        if not (isinstance(x, int) or is_symbolic_dim(x)):
+            raise TypeError(f"arange: with a symbolic dimension, all arguments must be integers, got {x!r}")
+    return max_dim(-((low - high) // gap), 0)
 
 
 def _require_ends(function: str, start: Any, stop: Any) -> None:
@@ -130,8 +146,8 @@ def _interpolated(
     steps = num - 1 if endpoint else num
     real = dtypes.to_floating_dtype(computed)
     way = counted(num, 0, 1, real)
-    if steps > 1:
-        way = arithmetic.div_p.bind(way, real.type(steps))
+    if is_symbolic_dim(steps) or steps > 1:
+        way = arithmetic.div_p.bind(way, as_scalar(max_dim(steps, 1), real))
     axis = canonical_axis(axis, len(shape) + 1, function)
     return start, stop, convert(way, get_aval(way), computed), shape, wanted, axis
 
@@ -209,9 +225,9 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     computed = get_aval(way).dtype
     rest = arithmetic.sub_p.bind(computed.type(1), way)
     # The quotient comes first, as in JAX: so whole steps from 0, such as the edges of histograms, are rounded once.
-    steps = max(num - 1 if endpoint else num, 1)
+    steps = max_dim(num - 1 if endpoint else num, 1)
     places = _across(counted(num, 0, 1, dtypes.to_floating_dtype(computed)), shape, axis)
-    share = divide(high, computed.type(steps))
+    share = divide(high, as_scalar(steps, computed))
     out = add(multiply(low, rest), multiply(share, convert(places, get_aval(places), computed)))
     if endpoint and num > 1:
         out = _ending(out, high, axis)

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend.api_util import among, integer
 from primax.extend.arguments import canonical_axes, canonical_axis, integers, listed
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.dimensions import InconclusiveDimensionOperation, is_symbolic
 from primax.extend.sharding import with_out_sharding
 from primax.numpy.creation import asarray, place, read_copy, read_dtype, read_shape
 from primax.numpy.programs import one_program
@@ -104,15 +105,16 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
         if sizes.count(-1) > 1:
             raise ValueError(f"reshape: shape must have at most one -1, got {sizes}")
         known = -math.prod(sizes)
-        missing = total // known if known and not total % known else 0
+        missing = total // known if known and total % known == 0 else 0
         if missing * known != total or (known == 0 and total):
             raise TypeError(
                 f"reshape: the sizes but for -1 must divide {total}, the number of elements, got {known} for {sizes} "
                 f"and an array of shape {own}"
             )
         sizes = tuple([missing if size == -1 else size for size in sizes])
-    if math.prod(sizes) != total or min(sizes, default=0) < 0:
-        if min(sizes, default=0) < 0:
+    negative = any(size < 0 for size in sizes)
+    if negative or math.prod(sizes) != total:
+        if negative:
             raise TypeError(f"reshape: shape must consist of non-negative integers but for one -1, got {given}")
         raise TypeError(
             f"reshape: shape must have as many elements as a, got {math.prod(sizes)} in {sizes} and {total} in {own}"
@@ -270,6 +272,10 @@ def squeeze(a: Any, axis: Any = None) -> Array:
     """
     shape = aval_of("squeeze", a, "a").shape
     if axis is None:
+        if is_symbolic(shape) and not all(size == 1 or size >= 2 for size in shape):
+            raise InconclusiveDimensionOperation(
+                f"squeeze: axis must be given, since an axis of {shape} may have length 1"
+            )
         axes = tuple([i for i, size in enumerate(shape) if size == 1])
     else:
         axes = canonical_axes(listed(axis), len(shape), "squeeze", "axis")

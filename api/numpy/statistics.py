@@ -32,7 +32,7 @@ from primax.numpy.selection import choose
 from primax.numpy.shaping import permuted, reshaped
 from primax.numpy.ufuncs import divide, multiply, to_inexact
 from primax.plugins import arithmetic, comparison, exponential
-from primax.plugins.structural import broadcast_in_dim_p, reduce_sum_p
+from primax.plugins.structural import as_scalar, broadcast_in_dim_p, reduce_sum_p
 
 __all__ = ["average", "mean", "std", "var"]
 
@@ -92,7 +92,7 @@ def _mean(a: Any, where: Any, axis: Any, out_dtype: Any, computed: Any, keepdims
         shape = get_aval(x).shape
     axes = read_axes(axis, len(shape), "mean")
     if where is None:
-        count: Any = computed.type(_count(shape, axes))
+        count: Any = as_scalar(_count(shape, axes), computed)
     else:
         count = _sum_of(convert(broadcast_to_shape(keep, shape), get_aval(keep), computed), axes)
     total = _sum_of(x, axes)
@@ -177,7 +177,7 @@ def _variance_by(
     if center is not None:
         center = broadcast_to_shape(cast(center, computed), shape)
     else:
-        size = computed.type(whole) if keep is None else arithmetic.max_p.bind(whole, computed.type(1))
+        size = as_scalar(whole, computed) if keep is None else arithmetic.max_p.bind(whole, computed.type(1))
         center = arithmetic.div_p.bind(_sum_of(x, axes), size)
         if axes and len(axes) < len(shape):
             kept = tuple([i for i in range(len(shape)) if i not in axes])
@@ -271,7 +271,7 @@ def average(
     axes = read_axes(axis, len(aval.shape), "average")
     if weights is None:
         out = mean(a, axis, keepdims=keepdims)
-        total: Any = asarray(out.dtype.type(_count(aval.shape, axes)))
+        total: Any = asarray(as_scalar(_count(aval.shape, axes), out.dtype))
     else:
         shape = aval_of("average", weights, "weights").shape
         a, weights = promote("average", a, weights, to=to_inexact)

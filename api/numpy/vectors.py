@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from primax.extend.arguments import index_dtype
 from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.dimensions import is_symbolic_dim
 from primax.numpy.brackets import ADVANCED, NEW, Index
+from primax.plugins import arithmetic
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers
 from primax.plugins.indexing.positions import from_the_end
-from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, convert_element_type_p
+from primax.plugins.structural import as_scalar, broadcast_in_dim_p, concatenate_p, convert_element_type_p, iota_p
 
 __all__ = ["Windows", "common_dtype", "windows_of"]
 
@@ -68,7 +71,7 @@ def windows_of(index: Index, wrap: bool = True) -> Windows:
             if count != index.shape[place]:
                 columns.append((place, start, 0))
         else:
-            columns.append((place, np.arange(start, start + count * step, step), len(batch)))
+            columns.append((place, _spaced(start, count, step), len(batch)))
             batch.append(count)
             increasing = increasing and step > 0
         shape.append(count)
@@ -87,13 +90,22 @@ def windows_of(index: Index, wrap: bool = True) -> Windows:
     return Windows(indices, numbers, tuple(sizes), tuple(shape), index.advanced is None, increasing)
 
 
+def _spaced(start: Any, count: Any, step: int) -> Any:
+    """The positions of a slice."""
+    if is_symbolic_dim(start) or is_symbolic_dim(count):
+        dtype = index_dtype(count)
+        places = iota_p.bind(dtype=dtype, shape=(count,), dimension=0)
+        return arithmetic.add_p.bind(arithmetic.mul_p.bind(places, dtype.type(step)), as_scalar(start, dtype))
+    return np.arange(start, start + count * step, step)
+
+
 def _stacked(
     columns: Sequence[tuple[int, Any, int]], batch: tuple[int, ...], shape: Sequence[int]
 ) -> np.ndarray | Array:
     """Stack positions along each axis to index vectors."""
     known = [_known(position, shape[axis]) for axis, position, _ in columns]
     if not any(x is None for x in known):
-        dtype = _INT64 if any(shape[axis] >= 2**31 for axis, _, _ in columns) else _INT32
+        dtype = _INT64 if any(index_dtype(shape[axis]) == _INT64 for axis, _, _ in columns) else _INT32
         out = np.empty((*batch, len(columns)), dtype)
         for i, (x, (_, _, first)) in enumerate(zip(known, columns, strict=True)):
             out[..., i] = x.reshape(*x.shape, *[1] * (len(batch) - first - x.ndim)) if x.ndim else x
@@ -114,6 +126,8 @@ def _known(position: Any, size: int) -> Any:
     """Positions on the host, clipped to 32 bits, or to one beyond a longer axis; None for traced positions."""
     if isinstance(position, Tracer | Array):
         return None
+    if is_symbolic_dim(size):
+        size = 0
     most = max(size, 2**31 - 1)
     if isinstance(position, np.ndarray | np.generic) and position.dtype != np.int64:
         limit = dtypes.iinfo(position.dtype).max  # uint64 and narrow dtypes may not hold the bounds

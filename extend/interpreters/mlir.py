@@ -14,6 +14,17 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
 from primax.interpreters import ir_types
 from primax.interpreters.contexts import SharedContext
+from primax.interpreters.dynamic_shapes import (
+    broadcast_in_dim,
+    dynamic_slice,
+    iota,
+    pad,
+    padded,
+    reshape,
+    size_value,
+    sizes_value,
+    slice_of,
+)
 from primax.interpreters.ir_types import (
     array_in_module,
     cached_ir_type,
@@ -58,6 +69,7 @@ __all__ = [
     "array_in_module",
     "aval_to_ir_type",
     "aval_to_ir_types",
+    "broadcast_in_dim",
     "broadcast_scalar",
     "cached_ir_type",
     "call_artifact",
@@ -70,12 +82,14 @@ __all__ = [
     "dense_int_elements",
     "divided_stack",
     "dtype_to_ir_type",
+    "dynamic_slice",
     "emit_python_callback",
     "host_results",
     "i32_attr",
     "i64_attr",
     "inline_jaxpr",
     "inspect_sharding",
+    "iota",
     "ir_attribute",
     "ir_constant",
     "ir_constants",
@@ -89,11 +103,17 @@ __all__ = [
     "module_to_bytecode",
     "module_to_string",
     "nary",
+    "pad",
+    "padded",
     "partitioned_call",
     "physical_lowering",
     "register_lowering",
+    "reshape",
     "shape_tensor",
     "sharding_attribute",
+    "size_value",
+    "sizes_value",
+    "slice_of",
     "stack_axes",
     "token_type",
 ]

@@ -12,6 +12,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import among, avals_of, one_or_several
 from primax.extend.core import tree
+from primax.extend.dimensions import SymbolicDim, is_symbolic
 from primax.extend.programs import Program
 from primax.extend.sharding import Format, Layout, NamedSharding, get_mesh
 from primax.plugins.calls.primitive import check_results
@@ -116,12 +117,20 @@ def flat_arguments(
     problem = f"{name}: the arguments differ in structure from those it was {purpose}"
     tree.require_same_structure(problem, in_tree, given_tree, purpose, "called with")
     for i, (have, aval) in enumerate(zip(avals_of(leaves, (args, kwargs), name, call=True), in_avals, strict=True)):
-        if not core.same_type(have, aval, core.ALL_BUT_SHAPE_AND_DTYPE):
+        if not core.same_type(have, aval, core.ALL_BUT_SHAPE_AND_DTYPE) and not _fits(have, aval):
             path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0][1:])
             raise TypeError(
                 f"{name}: argument{path} must be {aval.str_short()}, which it was {purpose}, got {have.str_short()}"
             )
     return leaves
+
+
+def _fits(have: Any, aval: Any) -> bool:
+    """Whether a type is one of those that a type with symbolic dimensions represents, if these have fitting values."""
+    if not isinstance(have, core.ShapedArray) or not is_symbolic(aval.shape) or len(have.shape) != len(aval.shape):
+        return False
+    known = [got if type(size) is SymbolicDim else size for size, got in zip(aval.shape, have.shape, strict=True)]
+    return bool(core.same_type(have, aval.update(shape=known), core.ALL_BUT_SHAPE_AND_DTYPE))
 
 
 class Stage:

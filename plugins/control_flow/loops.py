@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import aval_of, integer
 from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval, tree
+from primax.extend.dimensions import as_size, is_symbolic_dim, max_dim
 from primax.extend.transformations import vmap
 from primax.plugins.arithmetic import add
 from primax.plugins.comparison import lt
@@ -87,7 +87,7 @@ def _bound(name: str, x: Any) -> ShapedArray:
 def _whole(name: str, x: Any) -> int:
     """A bound whose value is known."""
     try:
-        return operator.index(x)
+        return as_size(x)
     except TypeError:
         value = float(x)
     if not value.is_integer():
@@ -98,14 +98,21 @@ def _whole(name: str, x: Any) -> int:
 def _counted(first: int, last: int, body_fun: Callable[..., Any], init_val: Any, unroll: Any) -> Any:
     """The loop as a scan that counts in its carry, in weakly typed integers."""
 
-    if last <= first and core.config.disable_jit.value and not core.thread.trace.tracing:
+    if core.config.disable_jit.value and not core.thread.trace.tracing and last <= first:
         return init_val
 
     def step(state: Any, _: Any) -> tuple[Any, Any]:
         i, value = state
         return (add(i, 1), body_fun(i, value)), None
 
-    (_, value), _ = scan(step, (first, init_val), None, max(last - first, 0), unroll=unroll)
+    start: Any = first
+    (_, value), _ = scan(
+        step,
+        (start.__jax_array__() if is_symbolic_dim(start) else start, init_val),
+        None,
+        max_dim(last - first, 0),
+        unroll=unroll,
+    )
     return value
 
 
@@ -195,6 +202,11 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
         sizes.append(aval.shape[axis])
     if len(set(sizes)) > 1:
         raise ValueError(f"associative_scan: elems must be of one length along axis {axis}, got {sizes}")
+    if is_symbolic_dim(sizes[0]):
+        raise core.UnsupportedError(
+            f"associative_scan: elems must have a known length along axis {axis}, since it determines the number of "
+            f"operations; got {sizes[0]}"
+        )
     if sizes[0] == 0:
         return elems
     places = [axis % len(aval.shape) for aval in avals]

@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.api_util import integer, name_of
 from primax.extend.core import tree
+from primax.extend.dimensions import as_size
 from primax.extend.sharding import ShardingTypeError, axes_of_dims
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.scan_rules import scan_p
@@ -105,7 +106,7 @@ def _length(xs: Any, avals: list[Any], length: Any) -> int:
             )
     if found is None:
         raise ValueError("scan: length must be given where xs has no arrays")
-    return int(found)
+    return as_size(found)
 
 
 def _unroll(unroll: Any, length: int) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.arguments import index_dtype
 from primax.extend.core import ShapedArray
+from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.interpreters import mlir
 
 __all__ = ["lower_scan"]
@@ -29,6 +30,8 @@ def lower_scan(
     loop = _Scan(ctx, jaxpr, num_consts, num_carry, length, reverse)
     state = loop.begin(args)
     turns = length // unroll
+    if is_symbolic_dim(length):
+        return loop.end(loop.turns(state, length, 1))
     if turns > 1:
         state = loop.turns(state, turns, unroll)
     else:
@@ -64,7 +67,7 @@ class _Scan:
 
     def number(self, i: int) -> mlir.ir.Value:
         """A position as an IR value."""
-        return mlir.ir_constant(np.asarray(i, self.counter))
+        return mlir.size_value(i, self.counter)
 
     def begin(self, args: Sequence[Any]) -> list[Any]:
         """The state before the first step, with results that are still zero."""
@@ -124,16 +127,14 @@ class _Scan:
 
     def _slice(self, x: Any, aval: Any, at: Any) -> mlir.ir.Value:
         """Element `at` of an array along axis 0."""
-        hlo, ir = mlir.hlo, mlir.ir
-        sizes = ir.DenseI64ArrayAttr.get((1, *aval.shape[1:]))
-        part = hlo.dynamic_slice(x, self._where(at, len(aval.shape)), sizes)
-        return hlo.reshape(mlir.aval_to_ir_type(ShapedArray(aval.shape[1:], aval.dtype)), part)
+        where = self._where(at, len(aval.shape))
+        part = mlir.dynamic_slice(self.ctx, x, aval, where, (1, *aval.shape[1:]))
+        return mlir.reshape(self.ctx, part, ShapedArray(aval.shape[1:], aval.dtype))
 
     def _update(self, array: Any, y: Any, aval: Any, at: Any) -> mlir.ir.Value:
         """An array of results with `y` written at a position of axis 0."""
-        hlo = mlir.hlo
-        part = hlo.reshape(mlir.aval_to_ir_type(ShapedArray((1, *aval.shape), aval.dtype)), y)
-        return hlo.dynamic_update_slice(array, part, self._where(at, len(aval.shape) + 1))
+        part = mlir.reshape(self.ctx, y, ShapedArray((1, *aval.shape), aval.dtype))
+        return mlir.hlo.dynamic_update_slice(array, part, self._where(at, len(aval.shape) + 1))
 
 
 def _zeros(aval: Any) -> mlir.ir.Value:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import ShapedArray, dtypes
+from primax.extend.dimensions import is_symbolic
+from primax.extend.elementwise import ir_full
 from primax.extend.interpreters import mlir
 from primax.extend.precision import precision_attribute
 
@@ -18,12 +20,14 @@ _real = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): 
 
 def conv_general_dilated_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
     """One operation."""
+    lhs, params = _padded(ctx, lhs, params)
     return [_convolution(ctx, lhs, rhs, ctx.avals_out[0], _attributes(**params))]
 
 
 def conv_general_dilated_cpu_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
     """One operation, or three for complex numbers: CPUs have fast convolutions only for real numbers."""
     aval = ctx.avals_out[0]
+    lhs, params = _padded(ctx, lhs, params)
     attributes = _attributes(**params)
     if not dtypes.is_complex(ctx.avals_in[0].dtype):
         return [_convolution(ctx, lhs, rhs, aval, attributes)]
@@ -35,6 +39,18 @@ def conv_general_dilated_cpu_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, r
     less = _convolution(ctx, b, hlo.add(c, d), real, attributes)
     more = _convolution(ctx, a, hlo.subtract(d, c), real, attributes)
     return [hlo.complex(hlo.subtract(both, less), hlo.add(both, more))]
+
+
+def _padded(ctx: mlir.LoweringRuleContext, lhs: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The image and the parameters; if the padding is symbolic, the image is dilated and padded before."""
+    if not is_symbolic([size for pair in params["padding"] for size in pair]):
+        return lhs, params
+    config: list[tuple[Any, Any, Any]] = [(0, 0, 0)] * len(ctx.avals_in[0].shape)
+    spatial = params["dimension_numbers"][0][2:]
+    for axis, (low, high), step in zip(spatial, params["padding"], params["lhs_dilation"], strict=True):
+        config[axis] = (low, high, step - 1)
+    none = {"padding": ((0, 0),) * len(spatial), "lhs_dilation": (1,) * len(spatial)}
+    return mlir.padded(lhs, ir_full(0, ShapedArray((), ctx.avals_in[0].dtype)), ctx.avals_in[0], config), params | none
 
 
 def _convolution(

@@ -59,8 +59,7 @@ def lower_to_loop(
     ir, hlo = mlir.ir, mlir.hlo
     counter = index_dtype(count)
     zero, unit = (mlir.ir_constant(np.asarray(i, counter)) for i in (0, 1))
-    size, last = (mlir.ir_constant(np.asarray(i, counter)) for i in (count, count - 1))
-    sizes = ir.DenseI64ArrayAttr.get(one)
+    size, last = (mlir.size_value(i, counter) for i in (count, count - 1))
     nothing = np.zeros((), out_aval.dtype)
     state = [zero, _filled(start, carry), _filled(nothing, out_aval), *xs]
     types = [value.type for value in state]
@@ -73,7 +72,7 @@ def lower_to_loop(
         i, value, outs, *arrays = point.block.arguments
         at = hlo.subtract(last, i) if reverse else i
         where = [at if d == axis else zero for d in range(len(shape))]
-        parts = [hlo.dynamic_slice(x, where, sizes) for x in arrays]
+        parts = [mlir.dynamic_slice(ctx, x, aval, where, one) for x, aval in zip(arrays, ctx.avals_in, strict=True)]
         value, out = mlir.inline_jaxpr(ctx, program, [value, *parts])
         outs = hlo.dynamic_update_slice(outs, out, where)
         hlo.return_([hlo.add(i, unit), value, outs, *arrays])

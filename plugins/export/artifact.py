@@ -7,6 +7,7 @@ from itertools import compress
 from typing import Any, NamedTuple, cast
 
 from primax.extend import backend, core
+from primax.extend.dimensions import SymbolicDim, has_symbolic
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, Mesh, PartitionSpec
@@ -17,6 +18,15 @@ __all__ = ["Artifact", "RULES", "call_exported_p", "exported_tangents_p", "make_
 
 call_exported_p = core.Primitive("call_exported", multiple_results=True)
 exported_tangents_p = core.Primitive("exported_tangents", multiple_results=True)
+
+
+_MOST_SHAPES = 256  # an artifact keeps its programs for so many values of its named sizes
+
+
+def _at(aval: Any, values: Mapping[Any, int]) -> Any:
+    """A type with values for the named sizes in it."""
+    shape = [size.replaced(values) if type(size) is SymbolicDim else size for size in aval.shape]
+    return aval.update(shape=shape)
 
 
 class Spread(NamedTuple):
@@ -71,6 +81,7 @@ class Artifact:
         self.spread = spread
         self._make_vjp = make_vjp
         self._vjp = vjp
+        self._at: dict[Any, Artifact] = {}
         ins = [core.Var(aval) for aval in in_avals]
         outs = [core.Var(aval) for aval in out_avals]
         eqn = core.new_jaxpr_eqn(ins, outs, call_exported_p, {"artifact": self})
@@ -89,6 +100,33 @@ class Artifact:
             keep_unused=False,
             inline=False,
         )
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether the types of inputs or outputs have symbolic dimensions."""
+        return has_symbolic((*self.in_avals, *self.out_avals))
+
+    def at(self, values: Mapping[Any, int]) -> Artifact:
+        """The artifact for given values of the named sizes."""
+        key = tuple(sorted((str(size), value) for size, value in values.items()))
+        found = self._at.get(key)
+        if found is None:
+            ins, outs = ([_at(aval, values) for aval in avals] for avals in (self.in_avals, self.out_avals))
+            modules = {name: backend.refined(data, ins, outs) for name, data in self.modules.items()}
+            found = Artifact(
+                self.name,
+                ins,
+                outs,
+                modules,
+                (lambda: cast(Artifact, self.vjp).at(values)) if self.has_vjp else None,
+                primitives=self.primitives,
+                foreign=self.foreign,
+                anywhere=self.anywhere,
+            )
+            if len(self._at) >= _MOST_SHAPES:
+                del self._at[next(iter(self._at))]
+            self._at[key] = found
+        return found
 
     @property
     def count(self) -> int:

@@ -10,7 +10,8 @@ import numpy as np
 
 from primax.extend import backend
 from primax.extend.api_util import among, integer, sequence
-from primax.extend.core import Array, ShapeDtypeStruct, tree
+from primax.extend.core import Array, ShapeDtypeStruct, UnsupportedError, get_aval, tree
+from primax.extend.dimensions import is_symbolic, values_of
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, named_from_hlo, to_hlo
 from primax.plugins.calls import flat_arguments, jit
 from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
@@ -74,7 +75,25 @@ class Exported:
           TypeError: the arguments differ from these types in structure, shape or dtype.
         """
         leaves = flat_arguments(args, kwargs, self.in_tree, self.in_avals, self.fun_name, "exported for")
-        return tree.unflatten(self.out_tree, self._artifact(*leaves))
+        artifact = self._artifact
+        if artifact.is_symbolic:
+            artifact = artifact.at(self._sizes(args, kwargs, leaves))
+        return tree.unflatten(self.out_tree, artifact(*leaves))
+
+    def _sizes(self, args: Any, kwargs: Any, leaves: Sequence[Any]) -> dict[Any, int]:
+        """The values of the named sizes for a call."""
+        paths = [tree.keystr(path[1:]) for path, _ in tree.tree_leaves_with_path((args, kwargs))]
+        given = [get_aval(leaf).shape for leaf in leaves]
+        if any(map(is_symbolic, given)):
+            raise UnsupportedError(
+                f"{self.fun_name}: an exported function with symbolic dimensions must be called with known shapes, but "
+                "is called in a program with symbolic dimensions"
+            )
+        required = [(f"argument{path}", aval.shape) for path, aval in zip(paths, self.in_avals, strict=True)]
+        try:
+            return values_of(required, given)
+        except ValueError as error:
+            raise ValueError(f"{self.fun_name}: {error}") from None
 
     def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
         """For each argument, its sharding over a mesh of the same number of devices; None where XLA chooses."""

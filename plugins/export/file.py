@@ -8,6 +8,7 @@ from typing import Any
 
 from primax.extend import backend, core
 from primax.extend.core import Array, ShapedArray
+from primax.extend.dimensions import SymbolicDim, SymbolicScope, symbolic_shape
 from primax.extend.random import KeyDType, find_prng_impl
 from primax.extend.sharding import AbstractMesh, AxisType, PartitionSpec, check_spec, explicit_part
 from primax.plugins.export.artifact import Artifact, Spread
@@ -16,7 +17,7 @@ from primax.plugins.export.foreign import require
 __all__ = ["from_bytes", "to_bytes"]
 
 _MAGIC = b"\x93primax exported function\n"
-FORMAT = 2  # programs for one device are written as format 1, which earlier versions can read
+FORMAT = 3  # of programs with symbolic dimensions; 2 is for several devices; others have 1, which earlier versions read
 _CHECKSUM = 32
 _LONGEST = 2**59
 _DTYPES = {dtype.name: dtype for dtype in core.dtypes.array_dtypes}
@@ -31,7 +32,7 @@ def to_bytes(header: dict[str, Any], artifact: Artifact, vjp_order: int) -> byte
         "program": _describe(artifact, vjp_order, blobs),
     }
     text = json.dumps(described).encode()
-    form = 1 if artifact.spread is None else FORMAT
+    form = FORMAT if artifact.is_symbolic else 1 if artifact.spread is None else 2
     body = b"".join((_MAGIC, form.to_bytes(4, "little"), len(text).to_bytes(8, "little"), text, *blobs))
     return body + hashlib.sha256(body).digest()
 
@@ -51,7 +52,14 @@ def _describe(artifact: Artifact, vjp_order: int, blobs: list[bytes]) -> dict[st
         **({"primitives": list(artifact.primitives)} if artifact.primitives else {}),
         **({"foreign": artifact.foreign} if artifact.foreign else {}),
         **({"anywhere": True} if artifact.anywhere else {}),
+        **({"constraints": list(_scope_of(artifact).constraints)} if artifact.is_symbolic else {}),
     }
+
+
+def _scope_of(artifact: Artifact) -> SymbolicScope:
+    """The scope of the named sizes of an artifact that has some."""
+    sizes = [size for aval in (*artifact.in_avals, *artifact.out_avals) for size in aval.shape]
+    return next(size.scope for size in sizes if isinstance(size, SymbolicDim))
 
 
 def _spread_to_json(artifact: Artifact) -> dict[str, Any]:
@@ -94,7 +102,8 @@ def _spread_from_json(described: Any, counts: tuple[int, int]) -> Spread | None:
 
 
 def _aval_to_json(aval: Any) -> list[Any]:
-    return [list(aval.shape), _dtype_to_json(aval.dtype), aval.weak_type]
+    shape = [str(size) if isinstance(size, SymbolicDim) else size for size in aval.shape]
+    return [shape, _dtype_to_json(aval.dtype), aval.weak_type]
 
 
 def _dtype_to_json(dtype: Any) -> list[str] | Array:
@@ -106,11 +115,13 @@ def _dtype_to_json(dtype: Any) -> list[str] | Array:
     return dtype.name
 
 
-def _aval_from_json(described: Any) -> core.ShapedArray:
+def _aval_from_json(described: Any, scope: SymbolicScope | None) -> core.ShapedArray:
     if not isinstance(described, list) or len(described) != 3:
         raise _malformed(f"must have types of shape, dtype and weakness, but has {described!r}")
     shape, dtype, weak_type = described
-    sizes = isinstance(shape, list) and all(type(size) is int and 0 <= size < _LONGEST for size in shape)
+    if scope is not None and isinstance(shape, list):
+        shape = [_size_from_json(size, scope) for size in shape]
+    sizes = isinstance(shape, list) and all(map(_is_size, shape))
     if not sizes or type(weak_type) is not bool:
         raise _malformed(f"must have types of shape, dtype and weakness, but has {described!r}")
     if isinstance(dtype, list) and len(dtype) == 1 and isinstance(dtype[0], str):
@@ -118,6 +129,32 @@ def _aval_from_json(described: Any) -> core.ShapedArray:
     if not isinstance(dtype, str) or dtype not in _DTYPES:
         raise _malformed(f"must have dtypes of arrays, but has {dtype!r}")
     return core.ShapedArray(shape, _DTYPES[dtype], weak_type)
+
+
+def _is_size(size: Any) -> bool:
+    return isinstance(size, SymbolicDim) or (type(size) is int and 0 <= size < _LONGEST)
+
+
+def _size_from_json(size: Any, scope: SymbolicScope) -> Any:
+    if not isinstance(size, str):
+        return size
+    try:
+        (found,) = symbolic_shape(size, scope=scope)
+    except (ValueError, ZeroDivisionError) as error:
+        raise _malformed(f"must have symbolic dimensions, but has {size!r} ({error})") from None
+    return found
+
+
+def _scope_from_json(described: Any) -> SymbolicScope | None:
+    constraints = described.get("constraints")
+    if constraints is None:
+        return None
+    if not isinstance(constraints, list):
+        raise _malformed(f"must list the constraints of sizes, but has {constraints!r}")
+    try:
+        return SymbolicScope(constraints)
+    except (ValueError, ZeroDivisionError) as error:
+        raise _malformed(f"must list the constraints of sizes, but has {constraints!r} ({error})") from None
 
 
 def from_bytes(data: Any) -> tuple[dict[str, Any], Artifact]:
@@ -199,7 +236,7 @@ def _typed(mesh: AbstractMesh, aval: Any, spec: PartitionSpec | None) -> ShapedA
     return aval if spec is None else aval.update(division=explicit_part(mesh, spec, len(aval.shape)))
 
 
-def _artifact(described: dict[str, Any], blobs: _Blobs) -> Artifact:
+def _artifact(described: dict[str, Any], blobs: _Blobs, scope: SymbolicScope | None = None) -> Artifact:
     modules: dict[str, bytes] = {}
     for pair in _entry(described, "modules", list):
         if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str) or pair[0] in modules:
@@ -207,8 +244,9 @@ def _artifact(described: dict[str, Any], blobs: _Blobs) -> Artifact:
         modules[pair[0]] = blobs.take(pair[1])
     if not modules:
         raise _malformed("must name a platform")
-    types = [[_aval_from_json(one) for one in _entry(described, name, list)] for name in ("in", "out")]
-    vjp = None if described.get("vjp") is None else _artifact(_entry(described, "vjp", dict), blobs)
+    scope = _scope_from_json(described) if scope is None else scope
+    types = [[_aval_from_json(one, scope) for one in _entry(described, name, list)] for name in ("in", "out")]
+    vjp = None if described.get("vjp") is None else _artifact(_entry(described, "vjp", dict), blobs, scope)
     spread = _spread_from_json(described.get("spread"), (len(types[0]), len(types[1])))
     if spread is not None:
         pairs = zip(types, (spread.ins, spread.outs), strict=True)

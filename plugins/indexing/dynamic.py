@@ -327,8 +327,7 @@ def _index_vectors(
 
 
 def _slice_lowering(ctx: mlir.LoweringRuleContext, operand: Any, *starts: Any, slice_sizes: Any) -> list[Any]:
-    sizes = mlir.ir.DenseI64ArrayAttr.get(slice_sizes)
-    return [mlir.hlo.dynamic_slice(operand, _words(ctx.avals_in[1:], starts), sizes)]
+    return [mlir.dynamic_slice(ctx, operand, ctx.avals_in[0], _words(ctx.avals_in[1:], starts), slice_sizes)]
 
 
 def _words(avals: Sequence[ShapedArray], starts: Sequence[Any]) -> list[Any]:

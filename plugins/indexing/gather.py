@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.extend.arguments import canonical_shape, inserted
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend.dimensions import is_symbolic
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.bitwise import bitwise_and
@@ -186,6 +187,14 @@ def _gather_lowering(
     offset, collapsed, index_map, batch, indices_batch = map(list, dimension_numbers)
     last = len(ctx.avals_in[1].shape) - 1
     numbers = hlo.GatherDimensionNumbers.get(offset, collapsed, batch, indices_batch, index_map, last)
+    if is_symbolic(slice_sizes):
+        return hlo.DynamicGatherOp(
+            operand,
+            in_words(ctx.avals_in[1], indices),
+            mlir.sizes_value(slice_sizes),
+            numbers,
+            indices_are_sorted=ir.BoolAttr.get(indices_are_sorted),
+        ).results
     return hlo.GatherOp(
         operand,
         in_words(ctx.avals_in[1], indices),

@@ -10,10 +10,11 @@ import numpy as np
 from primax.extend.api_util import aval_of, of_call
 from primax.extend.arguments import index_dtype
 from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.interpreters import mlir
 from primax.plugins.arithmetic import add
 from primax.plugins.comparison import lt
-from primax.plugins.structural import convert_element_type_p, select_n_p
+from primax.plugins.structural import as_scalar, convert_element_type_p, select_n_p
 
 __all__ = ["bounds", "cast_indices", "clipped", "from_the_end", "in_words"]
 
@@ -43,6 +44,8 @@ def from_the_end(index: Any, size: int) -> Any:
     """Positions along an axis of a given length, from positions of which negative ones count from the end."""
     if type(index) is int:
         dtype = index_dtype(size)
+        if is_symbolic_dim(size):
+            return as_scalar(index + size if index < 0 else index, dtype)
         try:
             return dtype.type(index + size if index < 0 else index)
         except OverflowError:
@@ -50,14 +53,13 @@ def from_the_end(index: Any, size: int) -> Any:
     dtype = get_aval(index).dtype
     if dtypes.is_unsigned_integer(dtype):
         return index
-    if isinstance(index, np.ndarray | np.generic):
+    if isinstance(index, np.ndarray | np.generic) and not is_symbolic_dim(size):
         index = np.asarray(index, np.int64)
         return np.where(index < 0, index + size, index)
     if dtypes.itemsize_bits(dtype) < 32:
         dtype = _INT32
         index = convert_element_type_p.bind(index, new_dtype=dtype, weak_type=False)
-    scalar = dtype.type
-    return select_n_p.bind(lt(index, scalar(0)), index, add(index, scalar(size)))
+    return select_n_p.bind(lt(index, dtype.type(0)), index, add(index, as_scalar(size, dtype)))
 
 
 def bounds(shape: Sequence[int], sizes: Sequence[int], numbers: Any, dtype: Any) -> np.ndarray:

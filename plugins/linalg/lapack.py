@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import ShapedArray, dtypes
+from primax.extend.dimensions import is_symbolic
 from primax.extend.elementwise import ir_full
 from primax.extend.interpreters import mlir
 
@@ -105,6 +106,7 @@ def lapack_call(
             operand_layouts=[_layout(aval.ndim, count, by_rows) for _, aval in operands],
             result_layouts=[_layout(aval.ndim, count, by_rows) for aval in results],
             extra_attributes=mlir.divided_stack(ctx.module_context, target, count, *shapes),
+            result_shapes=[mlir.sizes_value(shape) for shape in shapes[1]] if is_symbolic(batch) else None,
         ).results
     )
 
@@ -120,16 +122,15 @@ def unless_failed(
       results: IR values with their types.
       direction: `"EQ"`, or `"GE"` if positive codes are not failures.
     """
-    hlo, ir = mlir.hlo, mlir.ir
+    hlo = mlir.hlo
     zero = ir_full(0, ShapedArray(tuple(batch), np.dtype(np.int32)))
     fine = hlo.compare(
         info, zero, hlo.ComparisonDirectionAttr.get(direction), compare_type=hlo.ComparisonTypeAttr.get("SIGNED")
     )
-    dims = ir.DenseI64ArrayAttr.get(list(range(len(batch))))
     found = []
     for x, aval in results:
-        truths = mlir.aval_to_ir_type(ShapedArray(aval.shape, np.dtype(np.bool_)))
-        found.append(hlo.select(hlo.broadcast_in_dim(truths, fine, dims), x, ir_full(np.nan, aval)))
+        truths = mlir.broadcast_in_dim(None, fine, ShapedArray(aval.shape, np.dtype(np.bool_)), range(len(batch)))
+        found.append(hlo.select(truths, x, ir_full(np.nan, aval)))
     return found
 
 
@@ -148,10 +149,9 @@ def ir_empty(avals: Sequence[ShapedArray]) -> list[Any]:
 
 def ir_tril(x: Any, aval: ShapedArray) -> mlir.ir.Value:
     """Matrices with zeros above the diagonal."""
-    hlo, ir = mlir.hlo, mlir.ir
-    kind = mlir.aval_to_ir_type(ShapedArray(aval.shape, np.dtype(np.int32)))
-    int64 = ir.IntegerType.get_signless(64)
-    rows, columns = (hlo.iota(kind, ir.IntegerAttr.get(int64, axis)) for axis in (aval.ndim - 2, aval.ndim - 1))
+    hlo = mlir.hlo
+    kind = ShapedArray(aval.shape, np.dtype(np.int32))
+    rows, columns = (mlir.iota(None, kind, axis) for axis in (aval.ndim - 2, aval.ndim - 1))
     below = hlo.compare(
         rows, columns, hlo.ComparisonDirectionAttr.get("GE"), compare_type=hlo.ComparisonTypeAttr.get("SIGNED")
     )

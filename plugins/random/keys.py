@@ -159,7 +159,7 @@ def _random_bits_abstract_eval(keys: ShapedArray, *, bit_width: int, shape: tupl
     _impl_of(keys, "random_bits")
     if bit_width not in (8, 16, 32, 64):
         raise TypeError(f"random_bits: bit_width must be 8, 16, 32 or 64, got {bit_width}")
-    if prod(shape) > 2**64:
+    if isinstance(count := prod(shape), int) and count > 2**64:
         raise ValueError(f"random_bits: shape must have at most 2**64 elements, got {shape}")
     return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
 

@@ -147,7 +147,7 @@ def iota_2x32(shape: tuple[int, ...]) -> tuple[Any, Any]:
     size = prod(shape)
     if not shape:
         return np.uint32(0), np.uint32(0)
-    if size <= 2**32:
+    if isinstance(size, int) and size <= 2**32:
         return np.uint32(0), _reshape(iota_p.bind(dtype=_UINT32, shape=(size,), dimension=0), shape)
     return wide_iota_2x32(shape)
 

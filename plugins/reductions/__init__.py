@@ -23,6 +23,7 @@ from primax.plugins.reductions.monoids import ADD, AND, MAX, MIN, MUL, OR, XOR, 
 from primax.plugins.reductions.trees import Combine, fold_along, scan_along
 from primax.plugins.resharding import divided_call
 from primax.plugins.structural import (
+    as_scalar,
     broadcast_in_dim_p,
     broadcasted_iota,
     convert_element_type_p,
@@ -330,7 +331,7 @@ def _arg_abstract_eval(name: str) -> Callable[..., ShapedArray]:
         size = operand.shape[axis]
         if size == 0:
             raise ValueError(f"{name}: axis must have length 1 or more, got axis {axis} of {operand.str_short()}")
-        if size - 1 > dtypes.iinfo(index_dtype).max:
+        if type(size) is int and size - 1 > dtypes.iinfo(index_dtype).max:
             raise ValueError(
                 f"{name}: index_dtype must hold positions up to {size - 1}, "
                 f"got {index_dtype} for axis {axis} of {operand.str_short()}"
@@ -358,7 +359,7 @@ def _arg_lowering(extremum: core.Primitive) -> Callable[..., Any]:
         if dtypes.is_floating(dtype):
             hit = bitwise_or(hit, ne(x, x))
         places = broadcasted_iota(index_dtype, shape, axes[0])
-        last = np.asarray(shape[axes[0]] - 1, index_dtype)[()]
+        last: Any = as_scalar(shape[axes[0]] - 1, index_dtype)
         nowhere = broadcast_in_dim_p.bind(last, shape=shape, broadcast_dimensions=())
         places = select_n_p.bind(hit, nowhere, places)
         return reduce_min_p.bind(places, axes=axes)

@@ -6,6 +6,7 @@ from primax.extend import core, hookimpl
 from primax.extend.rule_types import Table
 from primax.plugins.structural import conversion as _conversion
 from primax.plugins.structural import creation as _creation
+from primax.plugins.structural import dimensions as _dimensions
 from primax.plugins.structural import identity as _identity
 from primax.plugins.structural import selection as _selection
 from primax.plugins.structural import shapes as _shapes
@@ -33,6 +34,7 @@ from primax.plugins.structural.creation import (
     zeros_like,
     zeros_of,
 )
+from primax.plugins.structural.dimensions import as_scalar, dim_as_value_p
 from primax.plugins.structural.divisions import DIVISIONS
 from primax.plugins.structural.identity import (
     copy,
@@ -82,6 +84,7 @@ from primax.plugins.structural.slicing import (
 from primax.plugins.structural.stacking import stack, stack_p, unstack, unstack_p
 
 __all__ = [
+    "as_scalar",
     "bitcast_convert_type",
     "bitcast_convert_type_p",
     "broadcast",
@@ -99,6 +102,7 @@ __all__ = [
     "convert_element_type_p",
     "copy",
     "copy_p",
+    "dim_as_value_p",
     "dtype_of",
     "empty",
     "expand_dims",
@@ -151,6 +155,7 @@ RULES: Table = (
     _shapes.RULES
     | _conversion.RULES
     | _creation.RULES
+    | _dimensions.RULES
     | _selection.RULES
     | _slicing.RULES
     | _stacking.RULES

@@ -204,8 +204,7 @@ def _iota_abstract_eval(*, dtype: Any, shape: tuple[int, ...], dimension: int) -
 
 
 def _iota_lowering(ctx: Any, *, dtype: Any, shape: Any, dimension: int) -> Sequence[mlir.ir.Value]:
-    axis = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), dimension)
-    return mlir.hlo.IotaOp(mlir.aval_to_ir_type(ctx.avals_out[0]), axis).results
+    return [mlir.iota(ctx, ctx.avals_out[0], dimension)]
 
 
 RULES: Table = {

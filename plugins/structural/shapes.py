@@ -440,7 +440,7 @@ def _broadcast_in_dim_batch(args: Any, dims: Any, *, shape: Any, broadcast_dimen
 
 
 def _broadcast_in_dim_lowering(ctx: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) -> Sequence[mlir.ir.Value]:
-    return _operation(ctx, "stablehlo.broadcast_in_dim", x, broadcast_dimensions=broadcast_dimensions)
+    return [mlir.broadcast_in_dim(ctx, x, ctx.avals_out[0], broadcast_dimensions)]
 
 
 def _operation(ctx: Any, name: str, x: Any, **attributes: Sequence[int]) -> Sequence[mlir.ir.Value]:
@@ -472,7 +472,7 @@ def _reshape_batch(args: Any, dims: Any, *, new_sizes: Any, dimensions: None) ->
 
 
 def _reshape_lowering(ctx: Any, x: Any, **params: Any) -> Sequence[mlir.ir.Value]:
-    return _operation(ctx, "stablehlo.reshape", x)
+    return [mlir.reshape(ctx, x, ctx.avals_out[0])]
 
 
 def _transpose_abstract_eval(operand: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
@@ -522,7 +522,7 @@ def _squeeze_batch(args: Any, dims: Any, *, dimensions: Any) -> tuple[Any, Any]:
 
 
 def _squeeze_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Sequence[mlir.ir.Value]:
-    return _operation(ctx, "stablehlo.reshape", x)
+    return [mlir.reshape(ctx, x, ctx.avals_out[0])]
 
 
 def _reduce_sum_abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...], open_axes: Any = ()) -> ShapedArray:
@@ -581,9 +581,8 @@ def _tile_batch(args: Any, dims: Any, *, reps: Any) -> tuple[Any, Any]:
 def _tile_lowering(ctx: Any, x: Any, *, reps: Any) -> list[Any]:
     (aval,) = ctx.avals_in
     apart = ShapedArray(_interleaved(aval.shape, reps), aval.dtype)
-    axes = mlir.ir.DenseI64ArrayAttr.get(range(1, 2 * len(reps), 2))
-    repeated = mlir.hlo.broadcast_in_dim(mlir.aval_to_ir_type(apart), x, axes)
-    return [mlir.hlo.reshape(mlir.aval_to_ir_type(ctx.avals_out[0]), repeated)]
+    repeated = mlir.broadcast_in_dim(ctx, x, apart, range(1, 2 * len(reps), 2))
+    return [mlir.reshape(ctx, repeated, ctx.avals_out[0])]
 
 
 def _linear(primitive: core.Primitive, transpose_rule: Any) -> Rules:

@@ -293,14 +293,7 @@ def _slice_batch(args: Any, dims: Any, *, start_indices: Any, limit_indices: Any
 def _slice_lowering(
     ctx: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any
 ) -> Sequence[mlir.ir.Value]:
-    array = mlir.ir.DenseI64ArrayAttr.get
-    attributes = {
-        "start_indices": array(start_indices),
-        "limit_indices": array(limit_indices),
-        "strides": array(strides or [1] * len(start_indices)),
-    }
-    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
-    return mlir.ir.Operation.create("stablehlo.slice", [result], [x], attributes).results
+    return [mlir.slice_of(ctx, x, ctx.avals_out[0], start_indices, limit_indices, strides)]
 
 
 def _pad_abstract_eval(
@@ -399,12 +392,7 @@ def _pad_batch(args: Any, dims: Any, *, padding_config: Any) -> tuple[Any, Any]:
 
 
 def _pad_lowering(ctx: Any, x: Any, value: Any, *, padding_config: Any) -> Sequence[mlir.ir.Value]:
-    array = mlir.ir.DenseI64ArrayAttr.get
-    names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-    columns = list(zip(*padding_config, strict=True)) or [(), (), ()]
-    attributes = {name: array(column) for name, column in zip(names, columns, strict=True)}
-    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
-    return mlir.ir.Operation.create("stablehlo.pad", [result], [x, value], attributes).results
+    return [mlir.pad(ctx, x, value, ctx.avals_out[0], padding_config)]
 
 
 def _concatenate_abstract_eval(*operands: ShapedArray, dimension: int) -> ShapedArray:
@@ -492,12 +480,10 @@ def _split_batch(args: Any, dims: Any, *, sizes: Any, axis: int) -> tuple[Any, A
 def _split_lowering(ctx: Any, x: Any, *, sizes: Any, axis: int) -> list[Any]:
     shape = ctx.avals_in[0].shape
     starts, limits = [0] * len(shape), list(shape)
-    array = mlir.ir.DenseI64ArrayAttr.get
-    ones = array([1] * len(shape))
     parts = []
-    for size in sizes:
+    for size, aval in zip(sizes, ctx.avals_out, strict=True):
         limits[axis] = starts[axis] + size
-        parts.append(mlir.hlo.slice(x, array(starts), array(limits), ones))
+        parts.append(mlir.slice_of(ctx, x, aval, starts, limits))
         starts[axis] = limits[axis]
     return parts
 

@@ -100,8 +100,8 @@ def _stack_batch(args: Any, dims: Any, *, axis: int) -> tuple[Any, Any]:
 def _stack_lowering(ctx: Any, *xs: Any, axis: int) -> Sequence[mlir.ir.Value]:
     out = ctx.avals_out[0]
     shared = ctx.module_context.shared
-    part = mlir.cached_ir_type(shared, out.update(shape=(*out.shape[:axis], 1, *out.shape[axis + 1 :])))
-    parts = [mlir.hlo.reshape(part, x) for x in xs]
+    part = out.update(shape=(*out.shape[:axis], 1, *out.shape[axis + 1 :]))
+    parts = [mlir.reshape(ctx, x, part) for x in xs]
     dimension = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), axis)
     result = mlir.cached_ir_type(shared, out)
     return mlir.ir.Operation.create("stablehlo.concatenate", [result], parts, {"dimension": dimension}).results
@@ -128,13 +128,12 @@ def _unstack_batch(args: Any, dims: Any, *, axis: int) -> tuple[Any, Any]:
 
 def _unstack_lowering(ctx: Any, x: Any, *, axis: int) -> list[Any]:
     shape = ctx.avals_in[0].shape
-    array = mlir.ir.DenseI64ArrayAttr.get
-    starts, limits, ones = [0] * len(shape), list(shape), array([1] * len(shape))
+    one = ctx.avals_in[0].update(shape=(*shape[:axis], 1, *shape[axis + 1 :]))
+    starts, limits = [0] * len(shape), list(shape)
     outs = []
     for i, aval in enumerate(ctx.avals_out):
         starts[axis], limits[axis] = i, i + 1
-        part = mlir.hlo.slice(x, array(starts), array(limits), ones)
-        outs.append(mlir.hlo.reshape(mlir.cached_ir_type(ctx.module_context.shared, aval), part))
+        outs.append(mlir.reshape(ctx, mlir.slice_of(ctx, x, one, starts, limits), aval))
     return outs
 
 

@@ -153,8 +153,8 @@ def _lowering(primitive: core.Primitive, monoid: Monoid, by_axis: bool) -> Calla
         program = monoid.program(out.dtype)
         shape = ctx.avals_in[0].shape
         for part in _parts(params) if by_axis else [params]:
-            shape = shape_of_windows(shape, **part)
-            (x,) = window_region(ctx, [out.update(shape=shape)], [x], [start], program, part)
+            before, shape = shape, shape_of_windows(shape, **part)
+            (x,) = window_region(ctx, [out.update(shape=shape)], [x], [start], program, part, before)
         return [x]
 
     lowering.__name__ = f"lower({primitive})"
@@ -286,7 +286,7 @@ def _general_lowering(
     operands, inits = args[:count], args[count:]
     if empty(ctx):
         return [mlir.broadcast_scalar(init, aval) for init, aval in zip(inits, ctx.avals_out, strict=True)]
-    return window_region(ctx, ctx.avals_out, operands, inits, jaxpr, params)
+    return window_region(ctx, ctx.avals_out, operands, inits, jaxpr, params, ctx.avals_in[0].shape)
 
 
 def _rules(primitive: core.Primitive, derivatives: Rules) -> Rules:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
+from primax.extend.dimensions import is_symbolic
 from primax.extend.interpreters import mlir
 
 __all__ = ["empty", "window_region"]
@@ -25,8 +26,17 @@ def window_region(
     inits: Sequence[Any],
     program: core.ClosedJaxpr,
     params: dict[str, Any],
+    shape: Sequence[Any],
 ) -> Any:
-    """A `stablehlo.reduce_window` of arrays, with results of given types."""
+    """A `stablehlo.reduce_window` of arrays of a shape, with results of given types."""
+    if is_symbolic([size for pair in params["padding"] for size in pair]):
+        pads = zip(params["padding"], params["base_dilation"], strict=True)
+        config = [(low, high, step - 1) for (low, high), step in pads]
+        xs = [
+            mlir.padded(x, init, aval.update(shape=shape), config)
+            for x, init, aval in zip(xs, inits, avals, strict=True)
+        ]
+        params = params | {"padding": ((0, 0),) * len(config), "base_dilation": (1,) * len(config)}
     ir, hlo = mlir.ir, mlir.hlo
     array = ir.DenseI64ArrayAttr.get
     operation = hlo.ReduceWindowOp(

@@ -176,7 +176,7 @@ def _gather_add_lowering(
     inits = [_EXTREMA[select_prim].ir_start(key), ADD.ir_start(out.dtype)]
     program = _pair_program(select_prim, key, out.dtype)
     avals = [out.update(dtype=key), out]
-    return window_region(ctx, avals, [operand, tangents], inits, program, params)[1:]
+    return window_region(ctx, avals, [operand, tangents], inits, program, params, ctx.avals_in[0].shape)[1:]
 
 
 def _scatter_add_abstract_eval(

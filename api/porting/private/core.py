@@ -12,6 +12,7 @@ from primax.core.extended import physical_aval
 from primax.extend import core
 from primax.extend.arguments import integers
 from primax.extend.core.primitives import call_p, closed_call_p
+from primax.extend.dimensions import is_symbolic_dim, max_dim, min_dim
 
 __all__ = [
     "DimSize",
@@ -27,7 +28,10 @@ __all__ = [
     "full_lower",
     "is_concrete",
     "is_constant_dim",
+    "is_constant_shape",
     "is_symbolic_dim",
+    "max_dim",
+    "min_dim",
     "partial",
     "physical_aval",
     "safe_map",
@@ -94,13 +98,13 @@ trace_ctx = _TraceContext()
 
 
 def is_constant_dim(d: Any) -> bool:
-    """Whether the size of an axis is a number; all sizes are numbers here."""
+    """Whether the size of an axis is a number."""
     return isinstance(d, int | np.integer)
 
 
-def is_symbolic_dim(p: Any) -> bool:
-    """Whether the size of an axis is an expression; no size is one here."""
-    return False
+def is_constant_shape(s: Shape) -> bool:
+    """Whether the sizes of all axes are numbers."""
+    return all(map(is_constant_dim, s))
 
 
 def canonicalize_shape(shape: Any, context: str = "") -> tuple[int, ...]:

@@ -1,0 +1,243 @@
+"""Texts of symbolic shapes, constraints between their sizes, and the values of sizes for given shapes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from primax.core.symbolic_dims import CALLS, Atom, SymbolicDim, dim_of
+
+__all__ = ["SymbolicScope", "symbolic_shape", "values_of"]
+
+_SIGNS = (">=", "<=", "==")
+
+
+class SymbolicScope:
+    """The named sizes that may occur together, and the constraints between them.
+
+    Args:
+      constraints: a sequence of texts such as "a >= 2", "a <= 2*b" and "mod(a, 8) == 0".
+
+    Raises:
+      ValueError: a constraint is no such text, or can never hold.
+
+    >>> import primax as px
+    >>> scope = px.export.SymbolicScope(["b >= 2"])
+    >>> (b,) = px.export.symbolic_shape("b", scope=scope)
+    >>> b > 1
+    True
+    """
+
+    def __init__(self, constraints: Sequence[str] = ()) -> None:
+        if isinstance(constraints, str) or not hasattr(constraints, "__iter__"):
+            raise ValueError(f"SymbolicScope: constraints must be a sequence of texts, got {constraints!r}")
+        self.not_negative: list[SymbolicDim] = []  # known to be at least 0
+        self.equal: dict[Any, SymbolicDim | int] = {}  # for products that are equal to another dimension
+        self._checks: list[tuple[str, Any, str]] = []
+        self.constraints = tuple(constraints)
+        for text in self.constraints:
+            self._add(text)
+
+    def _add(self, text: Any) -> None:
+        sign = next((sign for sign in _SIGNS if isinstance(text, str) and sign in text), None)
+        if sign is None:
+            raise ValueError(f"SymbolicScope: a constraint must be a text with >=, <= or ==, got {text!r}")
+        a, b = (_parsed(side, self, text) for side in text.split(sign, 1))
+        difference = b - a if sign == "<=" else a - b
+        self._checks.append((text, difference, sign))
+        if isinstance(difference, int):
+            if difference < 0 or (sign == "==" and difference):
+                raise ValueError(f"SymbolicScope: the constraint {text!r} can never hold")
+        elif sign != "==":
+            self.not_negative.append(difference)
+        else:
+            product = next(iter(a.terms.items())) if isinstance(a, SymbolicDim) and len(a.terms) == 1 else (None, 0)
+            if product[1] != 1:
+                raise ValueError(f"SymbolicScope: the left side of == must be a size or one operation, got {text!r}")
+            self.equal[product[0]] = b
+
+    def check(self, values: Mapping[Atom, int]) -> None:
+        """Check the constraints.
+
+        Raises:
+          ValueError: one does not hold for these values of the named sizes.
+        """
+        for text, difference, sign in self._checks:
+            if isinstance(difference, SymbolicDim) and difference.sizes() <= values.keys():
+                found = difference.replaced(values)
+                if found < 0 or (sign == "==" and found):
+                    told = ", ".join(f"{size} = {values[size]}" for size in sorted(difference.sizes(), key=str))
+                    raise ValueError(f"the constraint {text!r} does not hold for {told}")
+
+    def __repr__(self) -> str:
+        return f"SymbolicScope({list(self.constraints)})"
+
+
+def values_of(required: Sequence[tuple[str, Sequence[Any]]], given: Sequence[Sequence[int]]) -> dict[Atom, int]:
+    """The values of named sizes for which shapes become given ones.
+
+    Args:
+      required: for each shape a text that says where it is from, and its dimensions.
+      given: the shapes, of the same ranks.
+
+    Raises:
+      ValueError: there are no such values, or the constraints exclude them.
+    """
+    values: dict[Atom, int] = {}
+    places = [
+        (size, got, where, axis)
+        for (where, shape), sizes in zip(required, given, strict=True)
+        for axis, (size, got) in enumerate(zip(shape, sizes, strict=True))
+        if isinstance(size, SymbolicDim)
+    ]
+    progress = True
+    while progress:
+        progress = False
+        for size, got, where, axis in sorted(places, key=lambda place: len(place[0].terms)):
+            unknown = size.sizes() - values.keys()
+            solved = size.solved_for(next(iter(unknown))) if len(unknown) == 1 else None
+            if solved is None:
+                continue
+            factor, rest = (x.replaced(values) if isinstance(x, SymbolicDim) else x for x in solved)
+            number, left = divmod(got - rest, factor) if factor else (0, 1)
+            if left or number < 1:
+                raise ValueError(
+                    f"axis {axis} of {where} must have the length {size} with {min(unknown)} of 1 or more, got {got}"
+                )
+            values[unknown.pop()] = number
+            progress = True
+    for size, got, where, axis in places:
+        missing = size.sizes() - values.keys()
+        if missing:
+            raise ValueError(f"the size {min(map(str, missing))} does not follow from the shapes of the arguments")
+        wanted = size.replaced(values)
+        if wanted != got:
+            told = ", ".join(f"{name} = {value}" for name, value in values.items() if name in size.sizes())
+            raise ValueError(
+                f"axis {axis} of {where} must have the length {size}, which is {wanted} for {told}, got {got}"
+            )
+    if places:
+        places[0][0].scope.check(values)
+    return values
+
+
+def symbolic_shape(
+    shape_spec: str | None,
+    *,
+    constraints: Sequence[str] = (),
+    scope: SymbolicScope | None = None,
+    like: Sequence[int | None] | None = None,
+) -> tuple[Any, ...]:
+    """The shape that a text describes, whose sizes may be names.
+
+    The sizes are integers, or symbolic dimensions: sums, differences and products of names of sizes and integers, and
+    `floordiv`, `mod`, `max` and `min` of two of these. A named size is 1 or more.
+
+    Args:
+      shape_spec: the sizes, separated by commas, such as "b, 2*n, 3"; parentheses around them are optional. "_" is a
+        size of `like`, and "..." at the end the rest of them; None is "...".
+      constraints: texts such as "b >= 2", "n <= 2*b" and "mod(n, 8) == 0".
+      scope: the scope that has the named sizes; by default a new one with the constraints. Dimensions of two scopes
+        cannot be combined.
+      like: a shape.
+
+    Raises:
+      ValueError: a text is wrong, `like` is missing or of another length, or there are both `constraints` and `scope`.
+
+    >>> import primax as px
+    >>> b, n = px.export.symbolic_shape("b, 2*n")
+    >>> b * n // 2
+    b*n
+    """
+    if scope is None:
+        scope = SymbolicScope(constraints)
+    elif constraints:
+        raise ValueError("symbolic_shape: constraints belong to the scope; give one of constraints and scope")
+    elif not isinstance(scope, SymbolicScope):
+        raise TypeError(f"symbolic_shape: scope must be a SymbolicScope or None, got {scope!r}")
+    if not (shape_spec is None or isinstance(shape_spec, str)):
+        raise TypeError(f"symbolic_shape: shape_spec must be a text or None, got {shape_spec!r}")
+    text = "..." if shape_spec is None else shape_spec.strip()
+    words = _split(text)
+    have = None if like is None else list(like)
+    out: list[Any] = []
+    for place, word in enumerate(words):
+        if word == "..." and place == len(words) - 1:
+            if have is None:
+                raise ValueError(f"symbolic_shape: like must be given for '...' in {text!r}")
+            rest = have[place:]
+        elif word == "_":
+            if have is None or place >= len(have):
+                raise ValueError(f"symbolic_shape: like must have a size for '_' in {text!r}, got {like!r}")
+            rest = [have[place]]
+        else:
+            rest = [_parsed(word, scope, text)]
+            known = have[place] if have is not None and place < len(have) else None
+            if type(rest[0]) is int and known is not None and rest[0] != known:
+                raise ValueError(f"symbolic_shape: size {place} in {text!r} must be {known}, as in like, got {rest[0]}")
+        if any(size is None for size in rest):
+            raise ValueError(f"symbolic_shape: like must have a size where {text!r} has '_' or '...', got {like!r}")
+        out += rest
+    if have is not None and len(out) != len(have):
+        raise ValueError(f"symbolic_shape: {text!r} must have as many sizes as like, got {len(out)} for {like!r}")
+    return tuple(out)
+
+
+def _split(text: str) -> list[str]:
+    """The parts of a text between the commas that are not in parentheses."""
+    words, depth = [""], 0
+    for i, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and not depth:
+            words.append("")
+        else:
+            words[-1] += letter
+        if depth == 0 and letter == ")" and text[0] == "(" and i == len(text) - 1 and len(words) == 1:
+            inner = text[1:-1]
+            if "(" not in inner or _is_balanced(inner):
+                return _split(inner.strip())
+    if not words[-1].strip():
+        words.pop()
+    return [word.strip() for word in words]
+
+
+def _is_balanced(text: str) -> bool:
+    depth = 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _parsed(text: str, scope: SymbolicScope, whole: str) -> Any:
+    """The dimension of a text."""
+    try:
+        return _value(ast.parse(text.strip().replace("^", "**"), mode="eval").body, scope)
+    except (SyntaxError, TypeError, RecursionError, MemoryError):
+        raise ValueError(
+            f"symbolic_shape: {whole!r} must consist of integers, names, +, -, *, ^, floordiv, mod, max and min, "
+            f"got {text.strip()!r}"
+        ) from None
+
+
+def _value(node: ast.AST, scope: SymbolicScope) -> Any:
+    match node:
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            return number
+        case ast.Name(id=name):
+            return dim_of(Atom("size", (name,)), scope)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, scope)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _value(left, scope) + _value(right, scope)
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return _value(left, scope) - _value(right, scope)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _value(left, scope) * _value(right, scope)
+        case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))) if 0 <= power <= 64:
+            return _value(left, scope) ** power
+        case ast.Call(func=ast.Name(id=name), args=[first, second], keywords=[]) if name in CALLS:
+            return CALLS[name](_value(first, scope), _value(second, scope))
+    raise TypeError("another kind of expression")
