@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from typing import Any, NamedTuple
 
-from primax.core.errors import InconclusiveDimensionOperation
+from primax.core.errors import InconclusiveDimensionOperation, UnsupportedError
 
 _INFINITE = float("inf")
+_MOST_TERMS = 200
 _DEPTH = 3  # how often bounds are improved by adding constraints
 
 
@@ -174,20 +175,26 @@ class SymbolicDim:
         return self._hash
 
     def __ge__(self, other: Any) -> Any:
+        if _terms(other) is None:
+            return _on_arrays(self, "__ge__", other)
         return self._at_least(other, 0, ">=")
 
     def __gt__(self, other: Any) -> Any:
+        if _terms(other) is None:
+            return _on_arrays(self, "__gt__", other)
         return self._at_least(other, 1, ">")
 
     def __le__(self, other: Any) -> Any:
+        if _terms(other) is None:
+            return _on_arrays(self, "__le__", other)
         return not self._at_least(other, 1, "<=")
 
     def __lt__(self, other: Any) -> Any:
+        if _terms(other) is None:
+            return _on_arrays(self, "__lt__", other)
         return not self._at_least(other, 0, "<")
 
     def _at_least(self, other: Any, more: int, sign: str) -> bool:
-        if _terms(other) is None:
-            raise TypeError(f"a symbolic dimension is compared with integers and dimensions, got {other!r}")
         difference = self - other - more
         if not isinstance(difference, SymbolicDim):
             return bool(difference >= 0)
@@ -196,9 +203,10 @@ class SymbolicDim:
             return True
         if most < 0:
             return False
+        example = {">": f"{self} >= {other + 1}", "<": f"{self} <= {other - 1}"}.get(sign, f"{self} {sign} {other}")
         raise InconclusiveDimensionOperation(
-            f"Symbolic dimension comparison '{self}' {sign} '{other}' is inconclusive. A constraint decides it, for "
-            f"example symbolic_shape(..., constraints=['{self} {sign} {other}'])."
+            f"Symbolic dimension comparison '{self}' {sign} '{other}' is inconclusive. A constraint may decide it: "
+            f"symbolic_shape(..., constraints=['{example}'])."
         )
 
     def __bool__(self) -> bool:
@@ -220,8 +228,8 @@ class SymbolicDim:
 
     def __str__(self) -> str:
         texts: list[str] = []
-        for monomial, count in sorted(self.terms.items(), key=lambda term: (-len(term[0]), str(term[0]))):
-            factors = "*".join(f"{atom}^{power}" if power > 1 else str(atom) for atom, power in monomial)
+        for monomial, count in sorted(self.terms.items(), key=lambda term: (-_degree(term[0]), _text(term[0]))):
+            factors = _text(monomial)
             sign = "-" if count < 0 else "+" if texts else ""
             size = "" if abs(count) == 1 and monomial else str(abs(count))
             texts.append(f" {sign} " * bool(texts) if texts else sign)
@@ -229,7 +237,10 @@ class SymbolicDim:
         return "".join(texts)
 
     def __jax_array__(self) -> Any:
-        return _to_array[0](self)
+        return hooks.as_array(self)
+
+    def __reduce__(self) -> Any:
+        return SymbolicDim, (self.terms, self.scope)
 
     def __copy__(self) -> SymbolicDim:
         return self
@@ -238,25 +249,43 @@ class SymbolicDim:
         return self
 
 
-_to_array: list[Callable[[SymbolicDim], Any]] = []
+def _degree(monomial: Monomial) -> int:
+    return sum([power for _, power in monomial])
 
 
-def on_arrays(to_array: Callable[[SymbolicDim], Any]) -> None:
-    """Set how a dimension becomes an array."""
-    _to_array[:] = [to_array]
+def _text(monomial: Monomial) -> str:
+    return "*".join([f"{atom}^{power}" if power > 1 else str(atom) for atom, power in monomial])
+
+
+def _has_no_arrays(dim: SymbolicDim) -> Any:
+    raise UnsupportedError(f"no active plugin makes an array of the symbolic dimension '{dim}'")
+
+
+class _Hooks:
+    """What the families provide for symbolic dimensions.
+
+    Attributes:
+      as_array: the array of rank 0 with the value of a dimension.
+    """
+
+    as_array: Callable[[SymbolicDim], Any] = staticmethod(_has_no_arrays)
+
+
+hooks = _Hooks()
 
 
 def _on_arrays(dim: SymbolicDim, method: str, other: Any) -> Any:
-    if not _to_array or isinstance(other, str | bytes | list | tuple | dict):
-        return NotImplemented
-    return getattr(_to_array[0](dim), method)(other)
+    """An operator with a number that is no integer, or with an array."""
+    if isinstance(other, int | float | complex) or hasattr(other, "dtype"):
+        return getattr(hooks.as_array(dim), method)(other)
+    return NotImplemented
 
 
 def _terms(value: Any) -> Terms | None:
     """The terms of a dimension or an integer; None for other values."""
     if isinstance(value, SymbolicDim):
         return value.terms
-    if isinstance(value, bool) or hasattr(value, "aval") or getattr(value, "shape", ()) != ():
+    if hasattr(value, "aval") or getattr(value, "shape", ()) != ():
         return None
     try:
         number = int(value.__index__())
@@ -285,6 +314,8 @@ def _made(terms: Terms, scope: Any) -> SymbolicDim | int:
             return found
     if not terms:
         return 0
+    if len(terms) > _MOST_TERMS:
+        raise OverflowError(f"a symbolic dimension must have at most {_MOST_TERMS} terms, got {len(terms)}")
     if len(terms) == 1 and () in terms:
         return terms[()]
     return SymbolicDim(terms, scope)
@@ -308,8 +339,9 @@ def _product(a: Terms, b: Terms) -> Terms:
     out: Terms = {}
     for first, m in a.items():
         for second, n in b.items():
-            out = _sum(out, {_joined(first, second): m * n})
-    return out
+            monomial = _joined(first, second)
+            out[monomial] = out.get(monomial, 0) + m * n
+    return {monomial: count for monomial, count in out.items() if count}
 
 
 def _joined(a: Monomial, b: Monomial) -> Monomial:
@@ -366,10 +398,15 @@ def _divided(a: Any, b: Any, which: int) -> Any:
 
 def _exact(numerator: Terms, denominator: Terms) -> Terms | None:
     """The quotient of two polynomials without a remainder; None if there is a remainder."""
-    order: Callable[[Monomial], Any] = lambda monomial: (sum(power for _, power in monomial), str(monomial))  # noqa: E731
+    atoms = sorted({atom for terms in (numerator, denominator) for monomial in terms for atom, _ in monomial}, key=str)
+
+    def order(monomial: Monomial) -> tuple[int, ...]:  # graded lexicographic, which products preserve
+        powers = dict(monomial)
+        return _degree(monomial), *[powers.get(atom, 0) for atom in atoms]
+
     lead = max(denominator, key=order)
     whole: Terms = {}
-    rest = dict(numerator)
+    rest = numerator
     while rest:
         top = max(rest, key=order)
         left = _quotient(top, lead)
@@ -450,6 +487,33 @@ def min_dim(a: Any, b: Any) -> Any:
     return min(a, b) if isinstance(a, int) and isinstance(b, int) else _extreme("min", a, b)
 
 
+class Solved(NamedTuple):
+    """How a named size follows from a dimension: dimension = factor * size + rest."""
+
+    place: int  # the position of the dimension
+    size: Atom
+    factor: Any
+    rest: Any
+
+
+def solutions(dims: Sequence[SymbolicDim]) -> list[Solved]:
+    """For each named size how it follows from one of the dimensions and the sizes before it, as far as they do."""
+    found: list[Solved] = []
+    known: set[Atom] = set()
+    order = sorted(range(len(dims)), key=lambda place: len(dims[place].terms))
+    count = -1
+    while count != len(found):
+        count = len(found)
+        for place in order:
+            unknown = dims[place].sizes() - known
+            solved = dims[place].solved_for(next(iter(unknown))) if len(unknown) == 1 else None
+            if solved is not None:
+                (size,) = unknown
+                found.append(Solved(place, size, *solved))
+                known.add(size)
+    return found
+
+
 # Bounds
 
 
@@ -464,7 +528,7 @@ def _bounds(dim: Any, depth: int = _DEPTH) -> tuple[float, float]:
     least: float = 0
     most: float = 0
     for monomial, count in dim.terms.items():
-        low, high = _of_monomial(monomial)
+        low, high = _of_monomial(monomial, dim.scope)
         ends = (_times(count, low), _times(count, high))
         least, most = least + min(ends), most + max(ends)
     if depth:
@@ -499,20 +563,20 @@ def _implied(dim: SymbolicDim) -> list[SymbolicDim]:
     return [known for known in found if isinstance(known, SymbolicDim)]
 
 
-def _of_monomial(monomial: Monomial) -> tuple[float, float]:
+def _of_monomial(monomial: Monomial, scope: Any) -> tuple[float, float]:
     least: float = 1
     most: float = 1
     for atom, power in monomial:
-        low, high = _of_atom(atom)
+        low, high = _of_atom(atom, scope)
         for _ in range(power):
             ends = [_times(x, y) for x in (least, most) for y in (low, high)]
             least, most = min(ends), max(ends)
     return least, most
 
 
-def _of_atom(atom: Atom) -> tuple[float, float]:
+def _of_atom(atom: Atom, scope: Any) -> tuple[float, float]:
     if atom.kind == "size":
-        return 1, _INFINITE
+        return scope.limits.get(atom, (1, _INFINITE))  # type: ignore[no-any-return]
     (low, high), (least, most) = map(_bounds, atom.operands)
     if atom.kind == "max":
         return max(low, least), max(high, most)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from primax.core.symbolic_dims import CALLS, Atom, SymbolicDim, dim_of
+from primax.core.symbolic_dims import CALLS, Atom, SymbolicDim, dim_of, solutions
 
 __all__ = ["SymbolicScope", "symbolic_shape", "values_of"]
 
+_LONGEST = 1000  # letters in the text of a size
 _SIGNS = (">=", "<=", "==")
 
 
@@ -34,6 +36,7 @@ class SymbolicScope:
             raise ValueError(f"SymbolicScope: constraints must be a sequence of texts, got {constraints!r}")
         self.not_negative: list[SymbolicDim] = []  # known to be at least 0
         self.equal: dict[Any, SymbolicDim | int] = {}  # for products that are equal to another dimension
+        self.limits: dict[Atom, tuple[float, float]] = {}  # the least and the largest value of a named size
         self._checks: list[tuple[str, Any, str]] = []
         self.constraints = tuple(constraints)
         for text in self.constraints:
@@ -46,16 +49,31 @@ class SymbolicScope:
         a, b = (_parsed(side, self, text) for side in text.split(sign, 1))
         difference = b - a if sign == "<=" else a - b
         self._checks.append((text, difference, sign))
-        if isinstance(difference, int):
+        if isinstance(difference, int):  # also where earlier constraints make it one
             if difference < 0 or (sign == "==" and difference):
                 raise ValueError(f"SymbolicScope: the constraint {text!r} can never hold")
         elif sign != "==":
             self.not_negative.append(difference)
+            self._limit(difference)
         else:
+            if isinstance(b, SymbolicDim) and isinstance(a, SymbolicDim) and a.sizes() & b.sizes():
+                raise ValueError(f"SymbolicScope: the sides of == must have no size in common, got {text!r}")
             product = next(iter(a.terms.items())) if isinstance(a, SymbolicDim) and len(a.terms) == 1 else (None, 0)
             if product[1] != 1:
                 raise ValueError(f"SymbolicScope: the left side of == must be a size or one operation, got {text!r}")
             self.equal[product[0]] = b
+
+    def _limit(self, least_zero: SymbolicDim) -> None:
+        """Take the limit of one named size from a dimension that is at least 0."""
+        size, *others = least_zero.sizes()
+        factor, rest = (None, None) if others else least_zero.solved_for(size) or (None, None)
+        if isinstance(factor, int) and isinstance(rest, int):
+            least, most = self.limits.get(size, (1, math.inf))
+            if factor > 0:
+                least = max(least, -(rest // factor))
+            else:
+                most = min(most, rest // -factor)
+            self.limits[size] = least, most
 
     def check(self, values: Mapping[Atom, int]) -> None:
         """Check the constraints.
@@ -69,6 +87,9 @@ class SymbolicScope:
                 if found < 0 or (sign == "==" and found):
                     told = ", ".join(f"{size} = {values[size]}" for size in sorted(difference.sizes(), key=str))
                     raise ValueError(f"the constraint {text!r} does not hold for {told}")
+
+    def __reduce__(self) -> Any:
+        return SymbolicScope, (self.constraints,)
 
     def __repr__(self) -> str:
         return f"SymbolicScope({list(self.constraints)})"
@@ -91,22 +112,13 @@ def values_of(required: Sequence[tuple[str, Sequence[Any]]], given: Sequence[Seq
         for axis, (size, got) in enumerate(zip(shape, sizes, strict=True))
         if isinstance(size, SymbolicDim)
     ]
-    progress = True
-    while progress:
-        progress = False
-        for size, got, where, axis in sorted(places, key=lambda place: len(place[0].terms)):
-            unknown = size.sizes() - values.keys()
-            solved = size.solved_for(next(iter(unknown))) if len(unknown) == 1 else None
-            if solved is None:
-                continue
-            factor, rest = (x.replaced(values) if isinstance(x, SymbolicDim) else x for x in solved)
-            number, left = divmod(got - rest, factor) if factor else (0, 1)
-            if left or number < 1:
-                raise ValueError(
-                    f"axis {axis} of {where} must have the length {size} with {min(unknown)} of 1 or more, got {got}"
-                )
-            values[unknown.pop()] = number
-            progress = True
+    for place, name, *parts in solutions([place[0] for place in places]):
+        size, got, where, axis = places[place]
+        factor, rest = (x.replaced(values) if isinstance(x, SymbolicDim) else x for x in parts)
+        number, left = divmod(got - rest, factor) if factor else (0, 1)
+        if left or number < 1:
+            raise ValueError(f"axis {axis} of {where} must have the length {size} with {name} of 1 or more, got {got}")
+        values[name] = number
     for size, got, where, axis in places:
         missing = size.sizes() - values.keys()
         if missing:
@@ -214,8 +226,10 @@ def _is_balanced(text: str) -> bool:
 def _parsed(text: str, scope: SymbolicScope, whole: str) -> Any:
     """The dimension of a text."""
     try:
+        if len(text) > _LONGEST:
+            raise ValueError("it is too long")
         return _value(ast.parse(text.strip().replace("^", "**"), mode="eval").body, scope)
-    except (SyntaxError, TypeError, RecursionError, MemoryError):
+    except (SyntaxError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError):
         raise ValueError(
             f"symbolic_shape: {whole!r} must consist of integers, names, +, -, *, ^, floordiv, mod, max and min, "
             f"got {text.strip()!r}"

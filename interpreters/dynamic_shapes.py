@@ -8,7 +8,7 @@ whose arguments have known shapes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core.avals import ShapedArray
 from primax.core.errors import UnsupportedError
-from primax.core.symbolic_dims import Atom, SymbolicDim, is_symbolic
+from primax.core.symbolic_dims import Atom, SymbolicDim, is_symbolic, solutions
 from primax.interpreters.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "size_value",
     "sizes_of_arguments",
     "sizes_value",
-    "slice_of",
+    "slice_op",
 ]
 
 _building = threading.local()
@@ -78,8 +78,8 @@ def _atom_value(atom: Atom) -> Any:
             return _building.values[atom]
         except (AttributeError, KeyError, TypeError):
             raise UnsupportedError(
-                f"the size '{atom}' cannot be found from the shapes of the arguments; each named size must be that of "
-                "an axis of an argument, or occur in one of the form 2*b + 1"
+                f"the size '{atom}' has no value here; it has one in a program with an argument that has an axis of "
+                f"this length, or of a length like 2*{atom} + 1"
             ) from None
     a, b = map(size_value, atom.operands)
     if atom.kind == "max":
@@ -113,25 +113,22 @@ def sizes_of_arguments(avals: Sequence[Any], arguments: Sequence[Any]) -> dict[A
     """The IR values of the named sizes in the types of a module's arguments."""
     hlo = _jaxlib.hlo
     scalar = aval_to_ir_type(ShapedArray((), _INT64))
+    places = [
+        (size, argument, axis)
+        for aval, argument in zip(avals, arguments, strict=True)
+        for axis, size in enumerate(getattr(aval, "shape", ()))
+        if isinstance(size, SymbolicDim)
+    ]
     found: dict[Atom, Any] = {}
-    pending = []
-    for aval, argument in zip(avals, arguments, strict=True):
-        for axis, size in enumerate(getattr(aval, "shape", ())):
-            if isinstance(size, SymbolicDim):
-                pending.append((size, argument, axis))
-    for size, argument, axis in sorted(pending, key=lambda entry: len(entry[0].terms)):
-        unknown = size.sizes() - found.keys()
-        solved = size.solved_for(next(iter(unknown))) if len(unknown) == 1 else None
-        if solved is None:
-            continue
-        factor, rest = solved
+    for place, name, factor, rest in solutions([size for size, _, _ in places]):
+        _, argument, axis = places[place]
+        value = hlo.convert(scalar, hlo.get_dimension_size(argument, _number(axis)))
         with known_sizes(found):
-            value = hlo.convert(scalar, hlo.get_dimension_size(argument, _number(axis)))
             if rest != 0:
                 value = hlo.subtract(value, size_value(rest))
             if factor != 1:
                 value = hlo.divide(value, size_value(factor))
-        found[next(iter(unknown))] = value
+        found[name] = value
     return found
 
 
@@ -155,70 +152,86 @@ def _made(name: str, kind: Any, operands: Sequence[Any], attributes: dict[str, A
     return _jaxlib.ir.Operation.create(f"stablehlo.{name}", [kind], operands, attributes).results[0]
 
 
-def broadcast_in_dim(ctx: Any, x: Any, aval: Any, dimensions: Sequence[int]) -> Any:
-    """`x` broadcast to a type; `dimensions` are the axes of the result that are axes of `x`."""
-    kind, attributes = _type(ctx, aval), {"broadcast_dimensions": _array(dimensions)}
-    if is_symbolic(aval.shape):
-        return _made("dynamic_broadcast_in_dim", kind, [x, sizes_value(aval.shape)], attributes)
-    return _made("broadcast_in_dim", kind, [x], attributes)
+def broadcast_in_dim(ctx: Any, op: Any, aval_out: Any, *, broadcast_dimensions: Sequence[int]) -> Any:
+    """`op` broadcast to a type; `broadcast_dimensions` are the axes of the result that are axes of `op`."""
+    kind, attributes = _type(ctx, aval_out), {"broadcast_dimensions": _array(broadcast_dimensions)}
+    if is_symbolic(aval_out.shape):
+        return _made("dynamic_broadcast_in_dim", kind, [op, sizes_value(aval_out.shape)], attributes)
+    return _made("broadcast_in_dim", kind, [op], attributes)
 
 
-def reshape(ctx: Any, x: Any, aval: Any) -> Any:
-    """`x` in the shape of a type."""
-    if is_symbolic(aval.shape):
-        return _made("dynamic_reshape", _type(ctx, aval), [x, sizes_value(aval.shape)])
-    return _made("reshape", _type(ctx, aval), [x])
+def reshape(ctx: Any, op: Any, aval_out: Any) -> Any:
+    """`op` in the shape of a type."""
+    if is_symbolic(aval_out.shape):
+        return _made("dynamic_reshape", _type(ctx, aval_out), [op, sizes_value(aval_out.shape)])
+    return _made("reshape", _type(ctx, aval_out), [op])
 
 
-def iota(ctx: Any, aval: Any, dimension: int) -> Any:
+def iota(ctx: Any, aval_out: Any, *, dimension: int) -> Any:
     """The positions along an axis."""
     attributes = {"iota_dimension": _number(dimension)}
-    if is_symbolic(aval.shape):
-        return _made("dynamic_iota", _type(ctx, aval), [sizes_value(aval.shape)], attributes)
-    return _made("iota", _type(ctx, aval), [], attributes)
+    if is_symbolic(aval_out.shape):
+        return _made("dynamic_iota", _type(ctx, aval_out), [sizes_value(aval_out.shape)], attributes)
+    return _made("iota", _type(ctx, aval_out), [], attributes)
 
 
-def slice_of(
-    ctx: Any, x: Any, aval: Any, starts: Sequence[Any], limits: Sequence[Any], strides: Sequence[Any] | None = None
+def slice_op(
+    ctx: Any,
+    x: Any,
+    aval_out: Any,
+    *,
+    start_indices: Sequence[Any],
+    limit_indices: Sequence[Any],
+    strides: Sequence[int] | None = None,
 ) -> Any:
-    """A part of `x`, of a type."""
-    steps = [1] * len(starts) if strides is None else strides
-    if is_symbolic((*starts, *limits)):
-        return _made("real_dynamic_slice", _type(ctx, aval), [x, *map(sizes_value, (starts, limits, steps))])
+    """The part of `x` from `start_indices` to `limit_indices`, of a type."""
+    bounds = (start_indices, limit_indices, [1] * len(start_indices) if strides is None else strides)
+    if is_symbolic((*start_indices, *limit_indices)):
+        return _made("real_dynamic_slice", _type(ctx, aval_out), [x, *map(sizes_value, bounds)])
     names = ("start_indices", "limit_indices", "strides")
-    attributes = {name: _array(value) for name, value in zip(names, (starts, limits, steps), strict=True)}
-    return _made("slice", _type(ctx, aval), [x], attributes)
+    attributes = {name: _array(values) for name, values in zip(names, bounds, strict=True)}
+    return _made("slice", _type(ctx, aval_out), [x], attributes)
 
 
-def pad(ctx: Any, x: Any, value: Any, aval: Any, config: Sequence[tuple[Any, Any, Any]]) -> Any:
-    """`x` with elements of `value` before, after and between its elements, of a type."""
-    columns = list(zip(*config, strict=True)) or [(), (), ()]
+def dynamic_slice(ctx: Any, aval_out: Any, x: Any, *, start_indices: Sequence[Any]) -> Any:
+    """The part of `x`, of a type, that begins at computed positions, moved inside of `x`."""
+    sizes = aval_out.shape
+    if not is_symbolic(sizes):
+        return _made("dynamic_slice", _type(ctx, aval_out), [x, *start_indices], {"slice_sizes": _array(sizes)})
+    hlo = _jaxlib.hlo
+    vector = aval_to_ir_type(ShapedArray((1,), _INT64))
+
+    def joined(values: Iterable[Any]) -> Any:
+        scalar = aval_to_ir_type(ShapedArray((), _INT64))
+        return hlo.concatenate([hlo.reshape(vector, hlo.convert(scalar, value)) for value in values], _number(0))
+
+    whole = joined(hlo.get_dimension_size(x, _number(axis)) for axis in range(len(sizes)))
+    extent, none, one = sizes_value(sizes), sizes_value([0] * len(sizes)), sizes_value([1] * len(sizes))
+    first = hlo.minimum(hlo.maximum(joined(start_indices), none), hlo.subtract(whole, extent))
+    return _made("real_dynamic_slice", _type(ctx, aval_out), [x, first, hlo.add(first, extent), one])
+
+
+def pad(
+    ctx: Any,
+    aval_out: Any,
+    x: Any,
+    padding_value: Any,
+    padding_low: Sequence[Any],
+    padding_high: Sequence[Any],
+    padding_interior: Sequence[Any],
+) -> Any:
+    """`x` with a value before, after and between its elements, of a type."""
+    columns = (padding_low, padding_high, padding_interior)
     if is_symbolic([size for column in columns for size in column]):
-        return _made("dynamic_pad", _type(ctx, aval), [x, value, *map(sizes_value, columns)])
+        return _made("dynamic_pad", _type(ctx, aval_out), [x, padding_value, *map(sizes_value, columns)])
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
     attributes = {name: _array(column) for name, column in zip(names, columns, strict=True)}
-    return _made("pad", _type(ctx, aval), [x, value], attributes)
+    return _made("pad", _type(ctx, aval_out), [x, padding_value], attributes)
 
 
-def padded(x: Any, value: Any, aval: Any, config: Sequence[tuple[Any, Any, Any]]) -> Any:
-    """`pad`, from the type of `x`, which has elements, instead of that of the result."""
-    shape = [
-        low + size + (size - 1) * inner + high for size, (low, high, inner) in zip(aval.shape, config, strict=True)
-    ]
-    return pad(None, x, value, ShapedArray(shape, aval.dtype), config)
-
-
-def dynamic_slice(ctx: Any, x: Any, aval: Any, starts: Sequence[Any], sizes: Sequence[Any]) -> Any:
-    """The part of `x`, of a type, that begins at computed positions, moved inside of `x`."""
-    result = ShapedArray(sizes, aval.dtype)
-    if not is_symbolic(sizes):
-        return _made("dynamic_slice", _type(ctx, result), [x, *starts], {"slice_sizes": _array(sizes)})
-    hlo = _jaxlib.hlo
-    vector, scalar = (aval_to_ir_type(ShapedArray(shape, _INT64)) for shape in ((1,), ()))
-    first = hlo.concatenate([hlo.reshape(vector, hlo.convert(scalar, start)) for start in starts], _number(0))
-    extent = sizes_value(sizes)
-    first = hlo.minimum(
-        hlo.maximum(first, sizes_value([0] * len(sizes))), hlo.subtract(sizes_value(aval.shape), extent)
-    )
-    bounds = [first, hlo.add(first, extent), sizes_value([1] * len(sizes))]
-    return _made("real_dynamic_slice", _type(ctx, result), [x, *bounds])
+def padded(ctx: Any, x: Any, padding_value: Any, aval: Any, config: Sequence[tuple[Any, Any, Any]]) -> Any:
+    """`pad`, from the type of `x`, which has elements, and the padding of each axis."""
+    pairs = zip(aval.shape, config, strict=True)
+    shape = [low + size + (size - 1) * inner + high for size, (low, high, inner) in pairs]
+    columns = list(zip(*config, strict=True))
+    return pad(ctx, ShapedArray(shape, aval.dtype), x, padding_value, *columns)

@@ -568,7 +568,9 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
         operands = list(args)
         for i, a in enumerate(ctx.avals_in):
             if a.shape != aval.shape:
-                operands[i] = broadcast_in_dim(None, args[i], ShapedArray(aval.shape, a.dtype), range(len(a.shape)))
+                operands[i] = broadcast_in_dim(
+                    ctx, args[i], ShapedArray(aval.shape, a.dtype), broadcast_dimensions=range(len(a.shape))
+                )
         made = {name: make() for name, make in attributes.items()} or None
         result = cached_ir_type(ctx.module_context.shared, aval)
         return _jaxlib.ir.Operation.create(op_name, [result], operands, made).results
@@ -579,4 +581,4 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
 
 def broadcast_scalar(x: Any, aval: Any) -> Any:
     """A rank-0 IR value, broadcast to a shape."""
-    return broadcast_in_dim(None, x, aval, ())
+    return broadcast_in_dim(None, x, aval, broadcast_dimensions=())

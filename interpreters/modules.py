@@ -148,9 +148,13 @@ def lower_to_module(
         except ir.MLIRError as error:
             if not checked:  # build it again, with checks of the results of each rule
                 lower_to_module(closed, name, platform, donated, kept, embed, checked=True, spread=spread)
-            raise XlaError(
-                f"the module of {name} is not valid StableHLO; a lowering rule is wrong:\n{error}"
-            ) from error
+            wrong = "a lowering rule is wrong"
+            if module.symbolic:
+                wrong += (
+                    ", or does not support symbolic dimensions (see broadcast_in_dim, reshape, iota, slice_op, pad and "
+                    "dynamic_slice in primax.extend.interpreters.mlir)"
+                )
+            raise XlaError(f"the module of {name} is not valid StableHLO; {wrong}:\n{error}") from error
     return Lowered(module, ordered, kept)
 
 

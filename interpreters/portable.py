@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.core import _jaxlib
+from primax.core.errors import UnsupportedError, XlaError
 from primax.interpreters.contexts import shared_context
 from primax.interpreters.custom_calls import load_lapack
 from primax.interpreters.ir_types import aval_to_ir_type
@@ -73,15 +74,21 @@ def _read(data: bytes, context: Any, name: str) -> Any:
         handler.detach()
 
 
-def refined(data: bytes, in_avals: Sequence[Any], out_avals: Sequence[Any]) -> bytes:
+def refined(name: str, data: bytes, in_avals: Sequence[Any]) -> bytes:
     """An artifact for arguments with symbolic dimensions, as one for arguments of given types.
 
+    Args:
+      name: its name in error messages.
+      data: the artifact.
+      in_avals: the types of the arguments.
+
     Raises:
-      ValueError: the artifact is damaged, or a size in it does not follow from these types.
+      ValueError: the artifact is damaged.
+      UnsupportedError: a size in it does not follow from these types.
     """
     ir, func = _jaxlib.ir, _jaxlib.func
     with shared_context() as shared, shared.unknown:
-        module = _read(data, shared.context, "refined")
+        module = _read(data, shared.context, name)
         symbols = ir.SymbolTable(module.operation)
         inner = symbols["main"]
         ir.SymbolTable.replace_all_symbol_uses("main", "inner", module.operation)
@@ -98,9 +105,15 @@ def refined(data: bytes, in_avals: Sequence[Any], out_avals: Sequence[Any]) -> b
             func.return_(func.CallOp(inner, operands).results)
         stream = io.BytesIO()
         module.operation.write_bytecode(stream)
-        out = _jaxlib.mlir.refine_polymorphic_shapes(
-            stream.getvalue(), enable_shape_assertions=False, validate_static_shapes=True, enable_shardy=True
-        )
+        try:
+            out = _jaxlib.mlir.refine_polymorphic_shapes(
+                stream.getvalue(), enable_shape_assertions=False, validate_static_shapes=True, enable_shardy=True
+            )
+        except XlaError as error:
+            types_given = ", ".join(aval.str_short() for aval in in_avals)
+            raise UnsupportedError(
+                f"{name}: XLA cannot find all sizes of its program from the arguments ({types_given}): {error}"
+            ) from None
         return _jaxlib.portable_artifact(ir.Module.parse(out, shared.context), artifact_version())
 
 

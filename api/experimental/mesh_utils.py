@@ -42,7 +42,7 @@ def create_device_mesh(
     (1, 1)
     """
     shape = _shape("create_device_mesh", "mesh_shape", mesh_shape)
-    found = list(all_devices() if devices is None else devices)
+    found = all_devices() if devices is None else sequence("create_device_mesh", "devices", devices)
     if math.prod(shape) != len(found):
         raise ValueError(
             f"create_device_mesh: mesh_shape must have as many elements as there are devices, {len(found)}, got {shape}"

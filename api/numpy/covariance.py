@@ -52,6 +52,8 @@ def cov(
     parts = [_variables("cov", m, rowvar)]
     if y is not None:  # one row of y is a variable in any case, as in NumPy
         parts.append(_variables("cov", y, rowvar or np.shape(y)[:1] == (1,)))
+    if not get_aval(parts[0]).shape[0]:  # as in NumPy, the result is empty even if y has variables, and of floats
+        return zeros((0, 0))
     parts = promote("cov", *parts, to=to_inexact)
     if dtype is not None:
         wanted = read_dtype(dtype, "cov")
@@ -60,8 +62,6 @@ def cov(
         parts = [cast(x, wanted) for x in parts]
     x = parts[0] if len(parts) == 1 else concatenate(parts, 0)
     observations = get_aval(x).shape[1]
-    if not get_aval(parts[0]).shape[0]:  # as in NumPy, the result is empty even if y has variables, and of floats
-        return zeros((0, 0))
     weights = None
     for given in (fweights, aweights):
         if given is not None:

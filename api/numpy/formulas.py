@@ -134,6 +134,7 @@ _compiled_hypot = jit(_hypot)
 def _principal(x: Any, period: float) -> Array:
     """A complex number whose imaginary part is shifted by multiples of the period to within half a period of zero."""
     imaginary = arithmetic.imag_p.bind(x)
+    imaginary = arithmetic.rem_p.bind(imaginary, like(imaginary, period))  # exact, for large numbers too
     turns = arithmetic.div_p.bind(imaginary, like(imaginary, period))
     turns = rounding.round_p.bind(turns, rounding_method=rounding.RoundingMethod.TO_NEAREST_EVEN)
     imaginary = arithmetic.sub_p.bind(imaginary, arithmetic.mul_p.bind(turns, like(imaginary, period)))

@@ -10,7 +10,6 @@ import numpy as np
 from primax.extend.api_util import among, integer
 from primax.extend.arguments import canonical_axes, canonical_axis, integers, listed
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.dimensions import InconclusiveDimensionOperation, is_symbolic
 from primax.extend.sharding import with_out_sharding
 from primax.numpy.creation import asarray, place, read_copy, read_dtype, read_shape
 from primax.numpy.programs import one_program
@@ -272,11 +271,8 @@ def squeeze(a: Any, axis: Any = None) -> Array:
     """
     shape = aval_of("squeeze", a, "a").shape
     if axis is None:
-        if is_symbolic(shape) and not all(size == 1 or size >= 2 for size in shape):
-            raise InconclusiveDimensionOperation(
-                f"squeeze: axis must be given, since an axis of {shape} may have length 1"
-            )
-        axes = tuple([i for i, size in enumerate(shape) if size == 1])
+        # The first comparison raises an error for a symbolic size that may be 1.
+        axes = tuple([i for i, size in enumerate(shape) if not size > 1 and size == 1])
     else:
         axes = canonical_axes(listed(axis), len(shape), "squeeze", "axis")
         for i in axes:

@@ -12,6 +12,7 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
+from primax.core.symbolic_dims import is_symbolic
 from primax.interpreters import ir_types
 from primax.interpreters.contexts import SharedContext
 from primax.interpreters.dynamic_shapes import (
@@ -23,7 +24,7 @@ from primax.interpreters.dynamic_shapes import (
     reshape,
     size_value,
     sizes_value,
-    slice_of,
+    slice_op,
 )
 from primax.interpreters.ir_types import (
     array_in_module,
@@ -112,8 +113,7 @@ __all__ = [
     "shape_tensor",
     "sharding_attribute",
     "size_value",
-    "sizes_value",
-    "slice_of",
+    "slice_op",
     "stack_axes",
     "token_type",
 ]
@@ -187,11 +187,13 @@ def i64_attr(i: int) -> Any:
 
 
 def shape_tensor(*context_and_sizes: Any) -> Any:
-    """A shape as an IR value, a vector of 32-bit integers.
+    """A shape as an IR value: a vector of integers, of 32 bits, or of 64 bits if a size is symbolic.
 
     Args:
       context_and_sizes: the sizes; the module's context may precede them.
     """
+    if is_symbolic(context_and_sizes[-1]):
+        return sizes_value(context_and_sizes[-1])
     return ir_constant(np.asarray(context_and_sizes[-1], np.int32).reshape(-1))
 
 

@@ -128,7 +128,7 @@ class _Scan:
     def _slice(self, x: Any, aval: Any, at: Any) -> mlir.ir.Value:
         """Element `at` of an array along axis 0."""
         where = self._where(at, len(aval.shape))
-        part = mlir.dynamic_slice(self.ctx, x, aval, where, (1, *aval.shape[1:]))
+        part = mlir.dynamic_slice(self.ctx, ShapedArray((1, *aval.shape[1:]), aval.dtype), x, start_indices=where)
         return mlir.reshape(self.ctx, part, ShapedArray(aval.shape[1:], aval.dtype))
 
     def _update(self, array: Any, y: Any, aval: Any, at: Any) -> mlir.ir.Value:

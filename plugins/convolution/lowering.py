@@ -50,7 +50,8 @@ def _padded(ctx: mlir.LoweringRuleContext, lhs: Any, params: dict[str, Any]) -> 
     for axis, (low, high), step in zip(spatial, params["padding"], params["lhs_dilation"], strict=True):
         config[axis] = (low, high, step - 1)
     none = {"padding": ((0, 0),) * len(spatial), "lhs_dilation": (1,) * len(spatial)}
-    return mlir.padded(lhs, ir_full(0, ShapedArray((), ctx.avals_in[0].dtype)), ctx.avals_in[0], config), params | none
+    zero = ir_full(0, ShapedArray((), ctx.avals_in[0].dtype))
+    return mlir.padded(ctx, lhs, zero, ctx.avals_in[0], config), params | none
 
 
 def _convolution(

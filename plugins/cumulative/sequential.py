@@ -72,7 +72,10 @@ def lower_to_loop(
         i, value, outs, *arrays = point.block.arguments
         at = hlo.subtract(last, i) if reverse else i
         where = [at if d == axis else zero for d in range(len(shape))]
-        parts = [mlir.dynamic_slice(ctx, x, aval, where, one) for x, aval in zip(arrays, ctx.avals_in, strict=True)]
+        parts = [
+            mlir.dynamic_slice(ctx, element, x, start_indices=where)
+            for x, element in zip(arrays, elements, strict=True)
+        ]
         value, out = mlir.inline_jaxpr(ctx, program, [value, *parts])
         outs = hlo.dynamic_update_slice(outs, out, where)
         hlo.return_([hlo.add(i, unit), value, outs, *arrays])

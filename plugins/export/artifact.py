@@ -112,7 +112,7 @@ class Artifact:
         found = self._at.get(key)
         if found is None:
             ins, outs = ([_at(aval, values) for aval in avals] for avals in (self.in_avals, self.out_avals))
-            modules = {name: backend.refined(data, ins, outs) for name, data in self.modules.items()}
+            modules = {name: backend.refined(self.name, data, ins) for name, data in self.modules.items()}
             found = Artifact(
                 self.name,
                 ins,
@@ -169,8 +169,12 @@ def make_artifact(
                 f"export: {name} takes or returns a value of type {aval.str_short()}, which is unreduced; artifacts "
                 f"do not support such types: sum inside the function, with primax.reshard(x, primax.P())"
             )
-    modules = {}
+    modules: dict[str, bytes] = {}
     several = site if site is not None and site.mesh is not None and site.mesh.size > 1 else None
+    if several and has_symbolic((*closed.in_avals, *closed.out_avals)):
+        raise core.UnsupportedError(
+            f"export: {name} takes arrays with symbolic dimensions on several devices; export it for one"
+        )
     for platform in platforms:
         where = {"site": several, "platform": platform} if several else {"site": platform}
         _, lowered = backend.lower(closed, name, keep_unused=True, embed=True, **where)

@@ -135,6 +135,11 @@ def _is_size(size: Any) -> bool:
     return isinstance(size, SymbolicDim) or (type(size) is int and 0 <= size < _LONGEST)
 
 
+def _named_sizes(avals: list[ShapedArray]) -> set[str]:
+    sizes: list[Any] = [size for aval in avals for size in aval.shape]
+    return {str(name) for size in sizes if isinstance(size, SymbolicDim) for name in size.sizes()}
+
+
 def _size_from_json(size: Any, scope: SymbolicScope) -> Any:
     if not isinstance(size, str):
         return size
@@ -251,6 +256,9 @@ def _artifact(described: dict[str, Any], blobs: _Blobs, scope: SymbolicScope | N
     if spread is not None:
         pairs = zip(types, (spread.ins, spread.outs), strict=True)
         types = [[_typed(spread.mesh, *each) for each in zip(avals, specs, strict=True)] for avals, specs in pairs]
+    known, needed = (_named_sizes(avals) for avals in types)
+    if not needed <= known:
+        raise _malformed(f"must have the sizes of results among those of arguments, but has {min(needed - known)}")
     name = _entry(described, "name", str)
     primitives, foreign = _needs_of_plugins(described)
     in_avals, out_avals = types

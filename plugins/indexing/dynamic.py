@@ -327,7 +327,7 @@ def _index_vectors(
 
 
 def _slice_lowering(ctx: mlir.LoweringRuleContext, operand: Any, *starts: Any, slice_sizes: Any) -> list[Any]:
-    return [mlir.dynamic_slice(ctx, operand, ctx.avals_in[0], _words(ctx.avals_in[1:], starts), slice_sizes)]
+    return [mlir.dynamic_slice(ctx, ctx.avals_out[0], operand, start_indices=_words(ctx.avals_in[1:], starts))]
 
 
 def _words(avals: Sequence[ShapedArray], starts: Sequence[Any]) -> list[Any]:

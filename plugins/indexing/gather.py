@@ -191,7 +191,7 @@ def _gather_lowering(
         return hlo.DynamicGatherOp(
             operand,
             in_words(ctx.avals_in[1], indices),
-            mlir.sizes_value(slice_sizes),
+            mlir.shape_tensor(slice_sizes),
             numbers,
             indices_are_sorted=ir.BoolAttr.get(indices_are_sorted),
         ).results

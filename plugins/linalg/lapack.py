@@ -106,7 +106,7 @@ def lapack_call(
             operand_layouts=[_layout(aval.ndim, count, by_rows) for _, aval in operands],
             result_layouts=[_layout(aval.ndim, count, by_rows) for aval in results],
             extra_attributes=mlir.divided_stack(ctx.module_context, target, count, *shapes),
-            result_shapes=[mlir.sizes_value(shape) for shape in shapes[1]] if is_symbolic(batch) else None,
+            result_shapes=[mlir.shape_tensor(shape) for shape in shapes[1]] if is_symbolic(batch) else None,
         ).results
     )
 
@@ -129,7 +129,9 @@ def unless_failed(
     )
     found = []
     for x, aval in results:
-        truths = mlir.broadcast_in_dim(None, fine, ShapedArray(aval.shape, np.dtype(np.bool_)), range(len(batch)))
+        truths = mlir.broadcast_in_dim(
+            None, fine, ShapedArray(aval.shape, np.dtype(np.bool_)), broadcast_dimensions=range(len(batch))
+        )
         found.append(hlo.select(truths, x, ir_full(np.nan, aval)))
     return found
 
@@ -151,7 +153,7 @@ def ir_tril(x: Any, aval: ShapedArray) -> mlir.ir.Value:
     """Matrices with zeros above the diagonal."""
     hlo = mlir.hlo
     kind = ShapedArray(aval.shape, np.dtype(np.int32))
-    rows, columns = (mlir.iota(None, kind, axis) for axis in (aval.ndim - 2, aval.ndim - 1))
+    rows, columns = (mlir.iota(None, kind, dimension=axis) for axis in (aval.ndim - 2, aval.ndim - 1))
     below = hlo.compare(
         rows, columns, hlo.ComparisonDirectionAttr.get("GE"), compare_type=hlo.ComparisonTypeAttr.get("SIGNED")
     )

@@ -204,7 +204,7 @@ def _iota_abstract_eval(*, dtype: Any, shape: tuple[int, ...], dimension: int) -
 
 
 def _iota_lowering(ctx: Any, *, dtype: Any, shape: Any, dimension: int) -> Sequence[mlir.ir.Value]:
-    return [mlir.iota(ctx, ctx.avals_out[0], dimension)]
+    return [mlir.iota(ctx, ctx.avals_out[0], dimension=dimension)]
 
 
 RULES: Table = {

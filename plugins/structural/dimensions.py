@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import ShapedArray, dtypes
-from primax.extend.dimensions import is_symbolic_dim, on_arrays
+from primax.extend.dimensions import hooks, is_symbolic_dim
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.structural.conversion import convert_element_type_p
@@ -29,7 +29,7 @@ def _abstract_eval(*, dim: Any) -> ShapedArray:
     return ShapedArray((), dtypes.canonicalize_dtype(np.dtype(np.int64)), weak_type=True)
 
 
-on_arrays(lambda dim: dim_as_value_p.bind(dim=dim))
+hooks.as_array = lambda dim: dim_as_value_p.bind(dim=dim)
 
 
 def _lowering(ctx: mlir.LoweringRuleContext, *, dim: Any) -> list[Any]:

@@ -440,7 +440,7 @@ def _broadcast_in_dim_batch(args: Any, dims: Any, *, shape: Any, broadcast_dimen
 
 
 def _broadcast_in_dim_lowering(ctx: Any, x: Any, *, shape: Any, broadcast_dimensions: Any) -> Sequence[mlir.ir.Value]:
-    return [mlir.broadcast_in_dim(ctx, x, ctx.avals_out[0], broadcast_dimensions)]
+    return [mlir.broadcast_in_dim(ctx, x, ctx.avals_out[0], broadcast_dimensions=broadcast_dimensions)]
 
 
 def _operation(ctx: Any, name: str, x: Any, **attributes: Sequence[int]) -> Sequence[mlir.ir.Value]:
@@ -581,7 +581,7 @@ def _tile_batch(args: Any, dims: Any, *, reps: Any) -> tuple[Any, Any]:
 def _tile_lowering(ctx: Any, x: Any, *, reps: Any) -> list[Any]:
     (aval,) = ctx.avals_in
     apart = ShapedArray(_interleaved(aval.shape, reps), aval.dtype)
-    repeated = mlir.broadcast_in_dim(ctx, x, apart, range(1, 2 * len(reps), 2))
+    repeated = mlir.broadcast_in_dim(ctx, x, apart, broadcast_dimensions=range(1, 2 * len(reps), 2))
     return [mlir.reshape(ctx, repeated, ctx.avals_out[0])]
 
 

@@ -293,7 +293,8 @@ def _slice_batch(args: Any, dims: Any, *, start_indices: Any, limit_indices: Any
 def _slice_lowering(
     ctx: Any, x: Any, *, start_indices: Any, limit_indices: Any, strides: Any
 ) -> Sequence[mlir.ir.Value]:
-    return [mlir.slice_of(ctx, x, ctx.avals_out[0], start_indices, limit_indices, strides)]
+    bounds = {"start_indices": start_indices, "limit_indices": limit_indices, "strides": strides}
+    return [mlir.slice_op(ctx, x, ctx.avals_out[0], **bounds)]
 
 
 def _pad_abstract_eval(
@@ -392,7 +393,8 @@ def _pad_batch(args: Any, dims: Any, *, padding_config: Any) -> tuple[Any, Any]:
 
 
 def _pad_lowering(ctx: Any, x: Any, value: Any, *, padding_config: Any) -> Sequence[mlir.ir.Value]:
-    return [mlir.pad(ctx, x, value, ctx.avals_out[0], padding_config)]
+    columns = list(zip(*padding_config, strict=True)) or [(), (), ()]
+    return [mlir.pad(ctx, ctx.avals_out[0], x, value, *columns)]
 
 
 def _concatenate_abstract_eval(*operands: ShapedArray, dimension: int) -> ShapedArray:
@@ -483,7 +485,7 @@ def _split_lowering(ctx: Any, x: Any, *, sizes: Any, axis: int) -> list[Any]:
     parts = []
     for size, aval in zip(sizes, ctx.avals_out, strict=True):
         limits[axis] = starts[axis] + size
-        parts.append(mlir.slice_of(ctx, x, aval, starts, limits))
+        parts.append(mlir.slice_op(ctx, x, aval, start_indices=starts, limit_indices=limits))
         starts[axis] = limits[axis]
     return parts
 

@@ -133,7 +133,8 @@ def _unstack_lowering(ctx: Any, x: Any, *, axis: int) -> list[Any]:
     outs = []
     for i, aval in enumerate(ctx.avals_out):
         starts[axis], limits[axis] = i, i + 1
-        outs.append(mlir.reshape(ctx, mlir.slice_of(ctx, x, one, starts, limits), aval))
+        part = mlir.slice_op(ctx, x, one, start_indices=starts, limit_indices=limits)
+        outs.append(mlir.reshape(ctx, part, aval))
     return outs
 
 

@@ -33,7 +33,7 @@ def window_region(
         pads = zip(params["padding"], params["base_dilation"], strict=True)
         config = [(low, high, step - 1) for (low, high), step in pads]
         xs = [
-            mlir.padded(x, init, aval.update(shape=shape), config)
+            mlir.padded(ctx, x, init, aval.update(shape=shape), config)
             for x, init, aval in zip(xs, inits, avals, strict=True)
         ]
         params = params | {"padding": ((0, 0),) * len(config), "base_dilation": (1,) * len(config)}

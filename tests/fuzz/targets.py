@@ -403,6 +403,7 @@ def _target(path: str, value: Callable[..., Any]) -> Target | None:
     if name == "getitem":
         words.add("index")
     called = {p.name for p in parameters if re.search("Callable|IsLeaf", str(p.annotation))}
+    called |= {"A", "M"} if path.startswith("primax.scipy.sparse.linalg.") else set()  # matrices or functions
     return Target(
         path, path, tuple(required), tuple(optional), frozenset(keywords), frozenset(words), frozenset(called)
     )

@@ -227,4 +227,10 @@ DTYPES: tuple[Meant, ...] = (
         "Times and rotations are promoted together.",
         message=r"primax: float(32|64), of jax: b?float(16|32)",
     ),
+    Meant(
+        r"numpy\.polyfit",
+        "dtype",
+        "Integers are converted to floats before, as in other functions.",
+        text=r"'u?int\d+'",
+    ),
 )

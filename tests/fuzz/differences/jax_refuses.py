@@ -6,6 +6,33 @@ from fuzz.differences.entry import Meant
 
 JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
+        r"dlpack\.from_dlpack",
+        "jax raises",
+        "`copy` may be a truth value of NumPy.",
+        message=r"incompatible function arguments",
+    ),
+    Meant(
+        r"numpy\.permute_dims",
+        "jax raises",
+        "Axes may be counted from the end, as in NumPy.",
+        text=r"\(?-\d",
+        message=r"isn't a permutation",
+    ),
+    Meant(
+        r"Array\.__r?pow__|numpy\.pow(er)?|Array\.pow",
+        "jax raises",
+        "An array of NumPy is an array, whose values do not decide about errors; jax takes one of rank 0 as a number.",
+        message=r"Integers cannot be raised to negative powers",
+        text=r"array\(-\d",
+    ),
+    Meant(
+        r"numpy\.\w+",
+        "jax raises",
+        "A product may be computed in truth values.",
+        text=r"preferred_element_type=bool",
+        message=r"preferred_element_type` must not be narrower",
+    ),
+    Meant(
         r"lax\.scaled_dot",
         "jax raises",
         "Vectors have a product too.",

@@ -61,6 +61,18 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"as many rows as columns",
     ),
     Meant(
+        r"experimental\.compute_on\.compute_on",
+        "primax raises",
+        "Arguments are checked at once; jax checks them when the context is entered.",
+        message=r"compute_type must be one of",
+    ),
+    Meant(
+        r"nn\.\w+",
+        "primax raises",
+        "`where` has no more axes than the array.",
+        message=r"where must be of rank",
+    ),
+    Meant(
         r"experimental\.layout\.Layout",
         "primax raises",
         "The axes of a layout are integers.",

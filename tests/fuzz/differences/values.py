@@ -6,6 +6,24 @@ from fuzz.differences.entry import Meant, eigenvalues_cancel, refused_by_numpy
 
 VALUES: tuple[Meant, ...] = (
     Meant(
+        r"numpy\.logical_\w+\.\w+",
+        "value",
+        "Results are truth values, as numbers of the dtype; jax computes with the bits of integers.",
+        text=r"dtype='u?int",
+    ),
+    Meant(
+        r"numpy\.(stack|concatenate|hstack|vstack|dstack|column_stack|concat)",
+        "value",
+        "A complex number is true if one of its parts is not zero, as in NumPy; jax drops the imaginary part.",
+        text=r"(?=.*complex)(?=.*dtype=bool)",
+    ),
+    Meant(
+        r"nn\.softplus|numpy\.logaddexp2?(\.\w+)?",
+        "value",
+        "The angle of a number whose imaginary part has no digits behind the point is known to no digit.",
+        text=r"complex\([^)]*1e\+30",
+    ),
+    Meant(
         r"(nn|scipy\.special)\.(log_)?softmax|nn\.(log_sigmoid|hard_tanh|squareplus|log1mexp|soft_sign)",
         "nan|value",
         "Integers are converted to floats before one is added, subtracted or negated, which may overflow, not after.",
