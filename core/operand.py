@@ -24,7 +24,7 @@ _METHODS = (
     "cumprod cumsum diagonal dot flatten item max mean min nonzero prod ptp ravel repeat reshape round "
     "searchsorted sort squeeze std sum swapaxes take to_device trace transpose var view"
 ).split()
-_PROPERTIES = "T mT real imag at nbytes itemsize".split()
+_PROPERTIES = "T mT real imag at flat nbytes itemsize".split()
 _SPECIAL = [*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, *_OTHERS]
 
 operator_names = frozenset([*_SPECIAL, "builtin_round", *_METHODS, *_PROPERTIES])
@@ -232,6 +232,8 @@ class Operand:
         def imag(self) -> Array: ...
         @property
         def at(self) -> Any: ...
+        @property
+        def flat(self) -> Iterator[Array]: ...
         @property
         def nbytes(self) -> int: ...
         @property

@@ -38,7 +38,7 @@ from primax.interpreters.compile import (
     optimized_text,
     wait_for_effect,
 )
-from primax.interpreters.dispatch import TypedAsDispatched, fast_front, fast_function, fast_path
+from primax.interpreters.dispatch import SeemingPjitFunction, fast_front, fast_function, fast_path
 from primax.interpreters.donation import (
     Donation,
     claimed,
@@ -77,8 +77,8 @@ __all__ = [
     "Donation",
     "Executable",
     "Program",
+    "SeemingPjitFunction",
     "Site",
-    "TypedAsDispatched",
     "Unnamed",
     "artifact_text",
     "artifact_version",
@@ -130,6 +130,7 @@ __all__ = [
     "process_count",
     "process_index",
     "put_value",
+    "refined",
     "refuse_buffers",
     "refuses_nonfinite",
     "register_backend_factory",
@@ -138,7 +139,6 @@ __all__ = [
     "sharding_of",
     "shared",
     "spare",
-    "refined",
     "to_artifact",
     "wait_for_effect",
 ]

@@ -29,7 +29,7 @@ from primax.interpreters.direct import NO_PROGRAMS, direct_calls
 from primax.interpreters.donation import Donation, giving
 from primax.interpreters.signature import StaticArguments
 
-__all__ = ["TypedAsDispatched", "fast_front", "fast_function", "fast_path"]
+__all__ = ["SeemingPjitFunction", "fast_front", "fast_function", "fast_path"]
 
 # jaxlib's dispatcher requires these values. If jax is imported, it has set them already. For the dispatcher,
 # `disable_jit` is only part of the key: if on, it would call functions that it does not have.
@@ -192,7 +192,7 @@ def fast_function(
     return function
 
 
-class TypedAsDispatched:
+class SeemingPjitFunction:
     """A function that seems to be of the type of functions that jaxlib dispatches: `isinstance` says so.
 
     Args:
@@ -202,6 +202,8 @@ class TypedAsDispatched:
       wanted: whether `jit` returns such functions, because packages written for JAX run in this process.
     """
 
+    # In a slot, since `functools.wraps` copies the entries of `__dict__` from one function to another.
+    __slots__ = ("__dict__", "__weakref__", "_function")
     wanted = False
     __qualname__: str
     __class__ = property(lambda self: PjitFunction)

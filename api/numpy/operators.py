@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -218,6 +218,11 @@ def _astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Array
     return shaping.astype(x, dtype, copy=copy, device=device)
 
 
+def _flat(x: Any) -> Iterator[Any]:
+    """An iterator over the elements, the last axis fastest."""
+    return indexing.iterate(shaping.ravel(x))
+
+
 def _compress(x: Any, condition: Any, axis: int | None = None, **options: Any) -> Array:
     return taking.compress(condition, x, axis, **options)
 
@@ -281,6 +286,7 @@ OPERATORS: dict[str, Any] = {
     "mT": shaping.matrix_transpose,
     "real": ufuncs.real,
     "imag": ufuncs.imag,
+    "flat": _flat,
     "nbytes": _byte_count,
     "itemsize": _item_size,
 }

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from primax.core.operand import Operand
-from primax.extend.backend import TypedAsDispatched
+from primax.extend.backend import SeemingPjitFunction
 from primax.extend.core import Array, ExtendedArray, Tracer
 from primax.extend.interpreters import ad, batching, partial_eval
 from primax.extend.source_info_util import current
@@ -32,7 +32,7 @@ def install() -> None:
             )
     if not any(isinstance(finder, JaxFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, JaxFinder())
-        TypedAsDispatched.wanted = True
+        SeemingPjitFunction.wanted = True
         _give_parts()
         _name_arrays()
         _name_namespace()

@@ -391,7 +391,7 @@ def jit(
     function._cache_size = dispatch.held
     function._dispatch = dispatch
     # Packages written for JAX recognize jitted functions by the type of jaxlib's.
-    return runtime.TypedAsDispatched(function) if runtime.TypedAsDispatched.wanted else function
+    return runtime.SeemingPjitFunction(function) if runtime.SeemingPjitFunction.wanted else function
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

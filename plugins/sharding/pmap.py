@@ -135,10 +135,13 @@ def _size(leaves: list[Any], axes: list[Any], axis_size: int | None) -> int:
                 raise ValueError(f"pmap: in_axes has axis {axis} for leaf {i} of type {aval.str_short()}")
             sizes.add(aval.shape[axis])
     if len(sizes) != 1:
+        if not sizes:
+            raise ValueError("pmap: an argument must be mapped (in_axes not None), or axis_size given")
+        shapes = ", ".join(
+            [str(core.get_aval(x).shape) for x, axis in zip(leaves, axes, strict=True) if axis is not None]
+        )
         raise ValueError(
-            f"pmap: the mapped axes must have one size, got {sorted(sizes)}"
-            if sizes
-            else "pmap: an argument must be mapped (in_axes not None), or axis_size given"
+            f"pmap: the mapped axes must have one size, got {sorted(sizes)} for arguments of shapes {shapes}"
         )
     return sizes.pop()
 

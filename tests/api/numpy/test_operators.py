@@ -104,6 +104,15 @@ def test_unary_operators_methods_and_properties_agree_with_jax(dtype: str) -> No
     compare(calls, sample(dtype), weak=False)
 
 
+def test_flat_is_an_iterator_over_the_elements() -> None:
+    """jax refuses it, and so pytest.approx fails for arrays of rank 0 there."""
+    x = pnp.arange(6.0).reshape(2, 3)
+    assert [float(element) for element in x.flat] == list(range(6))
+    assert px.jit(lambda x: sum(element * 2 for element in x.flat))(x) == 30
+    assert pnp.array(1.5) == pytest.approx(pnp.array(1.50001), abs=1e-4)
+    assert list(pnp.zeros((0, 2)).flat) == []
+
+
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize("new", ["bool", "int8", "uint16", "float32", "int32", "complex64"])
 @pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "complex64"])

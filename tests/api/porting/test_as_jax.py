@@ -778,7 +778,19 @@ assert "from -3 to 2, got 3" in message(ValueError, canonicalize_axis, 3, 3)
 names = []
 jax.vmap(lambda x: names.append(jax.core.unsafe_get_axis_names_DO_NOT_USE()), axis_name="i")(jnp.ones(2))
 assert names == [["i"]] and jax.core.unsafe_get_axis_names_DO_NOT_USE() == []
-assert not jax.export.is_symbolic_dim(3)
+b, = jax.export.symbolic_shape("b")
+assert not jax.export.is_symbolic_dim(3) and jax.export.is_symbolic_dim(b) and jax.core.max_dim(b, 1) is b
+assert jax.eval_shape(jnp.sin, jax.ShapeDtypeStruct((b, 3), "float32")).shape == (b, 3)
+
+# Functions that take the name and the attributes of a jitted one.
+import functools
+plus = jax.jit(lambda x: x + 1)
+times = functools.wraps(plus)(jax.jit(lambda x: x * 10))
+assert times(3.0) == 30 and plus(3.0) == 4 and times.__wrapped__ is plus and "PjitFunction" in str(type(plus))
+assert "one size, got [1, 2] for arguments of shapes (1, 2), (2, 2)" in message(
+    ValueError, jax.pmap(jax.jit(jnp.add)), jnp.ones((1, 2)), jnp.ones((2, 2))
+)
+assert "in_axes has axis 0" in message(ValueError, jax.pmap(jax.jit(jnp.add), axis_size=1), jnp.ones((1, 2)), 1)
 
 # Dead equations.
 (sine,) = jax.make_jaxpr(jnp.sin)(1.0).eqns
