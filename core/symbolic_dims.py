@@ -203,7 +203,7 @@ class SymbolicDim:
             return True
         if most < 0:
             return False
-        example = {">": f"{self} >= {other + 1}", "<": f"{self} <= {other - 1}"}.get(sign, f"{self} {sign} {other}")
+        example = {">": f"{self} >= {other + 1}", "<": f"{self} >= {other}"}.get(sign, f"{self} {sign} {other}")
         raise InconclusiveDimensionOperation(
             f"Symbolic dimension comparison '{self}' {sign} '{other}' is inconclusive. A constraint may decide it: "
             f"symbolic_shape(..., constraints=['{example}'])."

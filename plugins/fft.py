@@ -12,6 +12,7 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend.dimensions import is_symbolic
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import axes_of_dims
@@ -143,6 +144,8 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, fft_type: FftType, fft_l
     aval = ctx.avals_out[0]
     if 0 in aval.shape:
         return [mlir.ir_constant(np.zeros(aval.shape, aval.dtype))]
+    if is_symbolic(fft_lengths):
+        raise core.UnsupportedError(f"fft: the transformed axes must have known lengths, got {fft_lengths}")
     kind = mlir.hlo.FftTypeAttr.get(fft_type.name)
     return [mlir.hlo.fft(x, kind, mlir.ir.DenseI64ArrayAttr.get(fft_lengths))]
 

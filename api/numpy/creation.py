@@ -562,7 +562,12 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
 def _filled(function: str, shape: Any, value: Any, dtype: Any, device: Any) -> Array:
     shape = read_shape(shape, function)
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
-    return _constant_on(function, value, shape, dtype, device)
+    out = _constant_on(function, value, shape, dtype, device)
+    if (
+        not shape and core.thread.trace.tracing
+    ):  # packages look at the type of ones(()) to know whether a trace is active
+        return broadcast_in_dim_p.bind(out, shape=(), broadcast_dimensions=())
+    return out
 
 
 def _constant_on(

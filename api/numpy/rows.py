@@ -13,7 +13,7 @@ from primax.plugins.comparison import lt_p
 from primax.plugins.cumulative import cumsum_p
 from primax.plugins.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from primax.plugins.indexing.primitives import gather_p, scatter_add_p, scatter_p
-from primax.plugins.structural import broadcast_in_dim_p, iota_p, select_n_p
+from primax.plugins.structural import as_scalar, broadcast_in_dim_p, iota_p, select_n_p
 
 __all__ = ["add_rows", "below", "concrete", "count_true", "put_rows", "take_rows", "true_places"]
 
@@ -82,11 +82,11 @@ def add_rows(x: Any, positions: Any, rows: Any) -> Array:
 def true_places(mask: Any, size: int, fill: int) -> Array:
     """The first `size` positions where a vector mask is true, padded with `fill`."""
     (count,) = get_aval(mask).shape
-    full = broadcast_in_dim_p.bind(np.int32(fill), shape=(size,), broadcast_dimensions=())
+    full = broadcast_in_dim_p.bind(as_scalar(fill, _INT32), shape=(size,), broadcast_dimensions=())
     if not count or not size:
         return full
     ranks = cumsum_p.bind(convert(mask, get_aval(mask), _INT32), axis=0, reverse=False) - 1
-    nowhere = broadcast_in_dim_p.bind(np.int32(size), shape=(count,), broadcast_dimensions=())
+    nowhere = broadcast_in_dim_p.bind(as_scalar(size, _INT32), shape=(count,), broadcast_dimensions=())
     ranks = select_n_p.bind(mask, nowhere, ranks)
     # Several rows may have the position out of range; all others have different positions.
     return _scatter(scatter_p, full, ranks, iota_p.bind(dtype=_INT32, shape=(count,), dimension=0), False)

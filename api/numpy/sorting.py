@@ -11,6 +11,7 @@ import numpy as np
 from primax.extend.api_util import among, integer, sequence
 from primax.extend.arguments import canonical_axis, index_dtype
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.dimensions import is_symbolic
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.joining import concatenate
 from primax.numpy.predicates import isnan
@@ -301,7 +302,7 @@ def _searched(a: Any, v: Any, side: str, method: str, dtype: Any) -> Array:
     a, v = promote("searchsorted", a, v)
     aval, wanted = get_aval(a), get_aval(v)
     flat = reshaped(v, (wanted.size,))
-    few = aval.size * wanted.size <= _MOST_COMPARISONS
+    few = not is_symbolic((*aval.shape, *wanted.shape)) and aval.size * wanted.size <= _MOST_COMPARISONS
     search = _by_comparing if few and method == "scan" else _SEARCHES[method]
     if dtypes.is_complex(aval.dtype):
         # Only sorting has an order of complex numbers.

@@ -19,7 +19,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
 def _count(function: str, M: Any) -> int:
-    if not isinstance(M, float | np.floating):
+    if not isinstance(M, float | np.floating | Array):
         return integer(function, "M", M)
     with naming(function):
         return int(M)

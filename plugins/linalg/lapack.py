@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import ShapedArray, dtypes
-from primax.extend.dimensions import is_symbolic
+from primax.extend.dimensions import has_symbolic
 from primax.extend.elementwise import ir_full
 from primax.extend.interpreters import mlir
 
@@ -95,6 +95,7 @@ def lapack_call(
     count = len(batch)
     target = _target(ctx.module_context.platform, routine, operands[0][1].dtype)
     shapes = [aval.shape for _, aval in operands], [aval.shape for aval in results]
+    symbolic = has_symbolic(results)
     return list(
         mlir.custom_call(
             target,
@@ -102,11 +103,11 @@ def lapack_call(
             result_types=[mlir.aval_to_ir_type(aval) for aval in results],
             backend_config=attributes or {},
             api_version=4,
-            operand_output_aliases=aliases,
+            operand_output_aliases=None if symbolic else aliases,
             operand_layouts=[_layout(aval.ndim, count, by_rows) for _, aval in operands],
             result_layouts=[_layout(aval.ndim, count, by_rows) for aval in results],
             extra_attributes=mlir.divided_stack(ctx.module_context, target, count, *shapes),
-            result_shapes=[mlir.shape_tensor(shape) for shape in shapes[1]] if is_symbolic(batch) else None,
+            result_shapes=[mlir.shape_tensor(shape) for shape in shapes[1]] if symbolic else None,
         ).results
     )
 

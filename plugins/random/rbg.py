@@ -16,6 +16,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend.dimensions import is_symbolic
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.random import define_prng_impl
 from primax.extend.rule_types import Table
@@ -124,6 +125,11 @@ def _rng_bit_generator_lowering(
 ) -> list[Any]:
     hlo = mlir.hlo
     state_aval, bits_aval = ctx.avals_out
+    if is_symbolic(bits_aval.shape):
+        raise core.UnsupportedError(
+            f"rng_bit_generator: the shape must be known, got {bits_aval.shape}; keys of threefry2x32 have random "
+            "numbers of symbolic shapes"
+        )
     wide = mlir.aval_to_ir_type(ShapedArray((2,), np.dtype(np.uint64)))
     words = state_aval.dtype == np.uint32
     if words:

@@ -155,7 +155,9 @@ def run_tests(at: Environments, name: str, which: str, seconds: int, seed: int, 
     options += ["-p", "sampling", "-p", "no:cacheprovider", "-p", "no:randomly"]
     skipped = [f"--ignore-glob={pattern}" for pattern in PACKAGES[name].get("ignore", ())]
     tests = PACKAGES[name]["tests"]
-    variables = settings(ECOSYSTEM_OUT=str(out), ECOSYSTEM_SECONDS=str(seconds), ECOSYSTEM_SEED=str(seed), **more)
+    variables = PACKAGES[name].get("environment", {}) | settings(
+        ECOSYSTEM_OUT=str(out), ECOSYSTEM_SECONDS=str(seconds), ECOSYSTEM_SEED=str(seed), **more
+    )
     with out.with_suffix(".log").open("w", encoding="utf-8") as file:
         process = subprocess.Popen(
             at.command(which, "-m", "pytest", *options, *skipped, *tests),

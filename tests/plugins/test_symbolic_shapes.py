@@ -27,7 +27,26 @@ def S(*shape: Any, d: str = "float32") -> px.ShapeDtypeStruct:
     return px.ShapeDtypeStruct(shape, d)
 
 
+def convolved(x: Any) -> Any:
+    """A convolution whose padding depends on the size."""
+    numbers = ("NHWC", "HWIO", "NHWC")
+    return lax.conv_general_dilated(x, pnp.ones((3, 3, 1, 2)), (2, 2), "SAME", dimension_numbers=numbers)
+
+
 PROGRAMS: dict[str, tuple[Any, ...]] = {
+    "eigenvalues": (lambda x: pnp.linalg.eigvalsh(x @ x.T), S(b, 2)),
+    "inv": (lambda x: pnp.linalg.inv(x @ x.T + pnp.eye(x.shape[0])), S(b, 2)),
+    "histogram": (lambda x: pnp.histogram(x, 5)[0], S(b)),
+    "unique": (lambda x: pnp.unique(x, size=2), S(b)),
+    "gamma": (lambda x: px.random.gamma(px.random.key(0), pnp.abs(x)), S(b)),
+    "categorical": (lambda x: px.random.categorical(px.random.key(0), x), S(b, 5)),
+    "avg_pool": (lambda x: nn.avg_pool(x, (2, 2), (2, 2), "SAME"), S(b, n, n, 1)),
+    "conv_transpose": (lambda x: lax.conv_transpose(x, pnp.ones((3, 3, 1, 2)), (2, 2), "SAME"), S(b, 4, 4, 1)),
+    "convgrad": (lambda x: px.grad(lambda x: (convolved(x) ** 2).sum())(x), S(b, n, n, 1)),
+    "scangrad": (lambda x: px.grad(lambda y: lax.scan(lambda c, z: (c * z.sum(), c), 1.0, y)[0])(x), S(b, 2)),
+    "jvp": (lambda x: px.jvp(lambda x: (x @ x.T).sum(), (x,), (x,)), S(b, 5)),
+    "max_dim": (lambda x: pnp.ones(px.extend.dimensions.max_dim(x.shape[0], 4)), S(b)),
+    "mod": (lambda x: pnp.ones((x.shape[0] % 3 + 1, (x.shape[0] - 9) // 4 + 3)) * x.sum(), S(b)),
     "add": (lambda x: x + 1, S(b, 3)),
     "add2": (lambda x, y: x + y, S(b, 3), S(3)),
     "add3": (lambda x, y: x + y, S(b, 3), S(b, 1)),
@@ -283,6 +302,10 @@ def test_what_needs_known_sizes_says_so():
         pnp.sin(b)
     with pytest.raises(UnsupportedError, match="the size 'n' has no value here"):
         export(px.jit(lambda x: pnp.ones(n)))(S(b))
+    with pytest.raises(UnsupportedError, match="fft: the transformed axes must have known lengths"):
+        export(px.jit(pnp.fft.fft))(S(b))
+    with pytest.raises(UnsupportedError, match="rng_bit_generator: the shape must be known"):
+        export(px.jit(lambda x: px.random.bits(px.random.key(0, impl="rbg"), x.shape)))(S(b))
     (k,) = symbolic_shape("k")
     with pytest.raises(InconclusiveDimensionOperation, match="'k' > '1' is inconclusive"):
         px.eval_shape(pnp.squeeze, S(k, 1))

@@ -161,7 +161,7 @@ def bcoo_sort_indices(mat: _T) -> _T:
 def bcoo_sum_duplicates(mat: _T, nse: int | None = None) -> _T:
     """The same array with sorted, unique indices; elements with the same indices are added.
 
-    Stored zeros and elements with an index out of range are dropped; a sum that is 0 is kept.
+    Elements with an index out of range are dropped; zeros are kept (`BCOO.sum_duplicates` drops stored zeros).
 
     Args:
       mat: a BCOO array.
@@ -172,7 +172,7 @@ def bcoo_sum_duplicates(mat: _T, nse: int | None = None) -> _T:
       TypeError: `mat` is not a BCOO array.
       ValueError: `nse` is negative, or `nse` is None and the array is traced.
     """
-    return without_duplicates("bcoo_sum_duplicates", mat, nse, True)
+    return without_duplicates("bcoo_sum_duplicates", mat, nse, False)
 
 
 def without_duplicates(function: str, mat: _T, nse: Any, remove_zeros: Any) -> _T:
