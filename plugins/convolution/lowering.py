@@ -27,7 +27,7 @@ def conv_general_dilated_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: 
 def conv_general_dilated_cpu_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
     """One operation, or three for complex numbers: CPUs have fast convolutions only for real numbers."""
     aval = ctx.avals_out[0]
-    lhs, params = _padded(ctx, lhs, params)
+    lhs, params = _cropped(ctx, *_padded(ctx, lhs, params))
     attributes = _attributes(**params)
     if not dtypes.is_complex(ctx.avals_in[0].dtype):
         return [_convolution(ctx, lhs, rhs, aval, attributes)]
@@ -45,13 +45,33 @@ def _padded(ctx: mlir.LoweringRuleContext, lhs: Any, params: dict[str, Any]) -> 
     """The image and the parameters; if the padding is symbolic, the image is dilated and padded before."""
     if not is_symbolic([size for pair in params["padding"] for size in pair]):
         return lhs, params
-    config: list[tuple[Any, Any, Any]] = [(0, 0, 0)] * len(ctx.avals_in[0].shape)
-    spatial = params["dimension_numbers"][0][2:]
-    for axis, (low, high), step in zip(spatial, params["padding"], params["lhs_dilation"], strict=True):
-        config[axis] = (low, high, step - 1)
-    none = {"padding": ((0, 0),) * len(spatial), "lhs_dilation": (1,) * len(spatial)}
-    zero = ir_full(0, ShapedArray((), ctx.avals_in[0].dtype))
-    return mlir.padded(ctx, lhs, zero, ctx.avals_in[0], config), params | none
+    config = [
+        (low, high, step - 1) for (low, high), step in zip(params["padding"], params["lhs_dilation"], strict=True)
+    ]
+    none = {"padding": ((0, 0),) * len(config), "lhs_dilation": (1,) * len(config)}
+    return _with_padding(ctx, lhs, params, config), params | none
+
+
+def _cropped(ctx: mlir.LoweringRuleContext, lhs: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The image and the parameters; the image is cropped before where padding at its beginning is negative.
+
+    On CPUs XLA reads other memory than that of the image for such padding.
+    """
+    lows = [min(low, 0) for low, _ in params["padding"]]
+    sizes = [ctx.avals_in[0].shape[axis] for axis in params["dimension_numbers"][0][2:]]
+    left = [size + low for size, low in zip(sizes, lows, strict=True)]
+    if not any(lows) or min(left) <= 0 or any(step != 1 for step in params["lhs_dilation"]):
+        return lhs, params
+    rest = tuple([(max(low, 0), high) for low, high in params["padding"]])
+    return _with_padding(ctx, lhs, params, [(low, 0, 0) for low in lows]), params | {"padding": rest}
+
+
+def _with_padding(ctx: mlir.LoweringRuleContext, lhs: Any, params: dict[str, Any], pads: Any) -> mlir.ir.Value:
+    aval = ctx.avals_in[0]
+    config: list[tuple[Any, Any, Any]] = [(0, 0, 0)] * len(aval.shape)
+    for axis, pad in zip(params["dimension_numbers"][0][2:], pads, strict=True):
+        config[axis] = pad
+    return mlir.padded(ctx, lhs, ir_full(0, ShapedArray((), aval.dtype)), aval, config)
 
 
 def _convolution(

@@ -22,4 +22,7 @@ def test_each_reason_is_that_of_the_package() -> None:
     assert len(rows) > 30
     for row in rows:
         package = TABLE["package"][row["name"]]
-        assert row["why"].strip() == package.get("why", package.get("note", "")), row["name"]
+        reasons = {package.get("why", package.get("note", ""))}
+        if "(100.0 %)" in row[0]:  # a reason for what does not pass is left out if all passes
+            reasons.add(package.get("note", ""))
+        assert row["why"].strip() in reasons, row["name"]

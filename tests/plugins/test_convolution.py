@@ -491,3 +491,21 @@ def test_precision_is_in_the_program_and_in_that_of_the_gradient() -> None:
     assert "precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision DEFAULT>]" in text
     # A cotangent takes the place, and the precision, of the operand whose derivative is asked for.
     assert precisions(px.grad(fun, (0, 1)), x, y) == [(high, low)] * 3
+
+
+def test_negative_padding_at_the_beginning_reads_only_the_image():
+    """XLA reads other memory for it on CPUs, in some runs; so does jax."""
+    rng = np.random.default_rng(0)
+    numbers = ("NHWC", "HWIO", "NHWC")
+    for _ in range(200):
+        size, window, low, high = (tuple(rng.integers(*ends, 2)) for ends in ((4, 8), (1, 4), (-2, 1), (-1, 3)))
+        x = rng.normal(size=(2, *size, 2)).astype(np.float32)
+        y = rng.normal(size=(*window, 2, 3)).astype(np.float32)
+        pads = [(int(a), int(b)) for a, b in zip(low, high, strict=True)]
+        if any(s + a + b < w for s, w, (a, b) in zip(size, window, pads, strict=True)):
+            continue
+        cut = x[:, -low[0] :, -low[1] :]
+        strides = tuple(int(step) for step in rng.integers(1, 4, 2))
+        got = px.lax.conv_general_dilated(x, y, strides, pads, dimension_numbers=numbers)
+        want = px.lax.conv_general_dilated(cut, y, strides, [(0, b) for _, b in pads], dimension_numbers=numbers)
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)

@@ -257,7 +257,7 @@ def test_data_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     start = len(file._MAGIC)
     assert data[start : start + 4] == (1).to_bytes(4, "little")
     newer = data[:start] + (7).to_bytes(4, "little") + data[start + 4 :]
-    with pytest.raises(ValueError, match="data is of format 7, and this primax reads formats up to 2"):
+    with pytest.raises(ValueError, match="data is of format 7, and this primax reads formats up to 3"):
         deserialize(newer)
     with monkeypatch.context() as patch:
         patch.setattr(file.backend, "artifact_version", lambda: "99.1.0")

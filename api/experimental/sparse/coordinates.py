@@ -28,6 +28,7 @@ __all__ = [
     "refused",
     "shape_of",
     "with_full_batch",
+    "with_joint_batch",
 ]
 
 _T = TypeVar("_T", bound="Coordinates")
@@ -345,7 +346,17 @@ def over_batch(function: Callable[..., Any], n_batch: int) -> Callable[..., Any]
 
 def with_full_batch(mat: Coordinates) -> tuple[Any, Any]:
     """The data and indices with all their batch dimensions, where sizes of 1 stand for others."""
-    n, batch = mat.n_batch, mat.batch_shape
+    return _with_batch(mat, mat.batch_shape)
+
+
+def with_joint_batch(mat: Coordinates) -> tuple[Any, Any]:
+    """The data and indices with the same batch dimensions, of which those that have the size 1 in both keep it."""
+    n = mat.n_batch
+    return _with_batch(mat, pnp.broadcast_shapes(mat.data.shape[:n], mat.indices.shape[:n]))
+
+
+def _with_batch(mat: Coordinates, batch: tuple[int, ...]) -> tuple[Any, Any]:
+    n = mat.n_batch
     return tuple(
         x if x.shape[:n] == batch else pnp.broadcast_to(x, batch + x.shape[n:]) for x in (mat.data, mat.indices)
     )  # type: ignore[return-value]

@@ -19,6 +19,7 @@ from primax.experimental.sparse.coordinates import (
     check_sparse,
     over_batch,
     with_full_batch,
+    with_joint_batch,
 )
 from primax.extend.api_util import integer, numpy_dtype
 from primax.extend.core import Array, Tracer
@@ -154,7 +155,8 @@ def bcoo_sort_indices(mat: _T) -> _T:
         order = _order(indices)
         return data[order], indices[order]
 
-    data, indices = _of_each("bcoo_sort_indices", mat, in_order)
+    check_sparse("bcoo_sort_indices", "mat", mat)
+    data, indices = over_batch(in_order, mat.n_batch)(*with_joint_batch(mat))
     return mat.remade(data, indices, indices_sorted=True, unique_indices=mat.unique_indices)
 
 
@@ -190,7 +192,7 @@ def without_duplicates(function: str, mat: _T, nse: Any, remove_zeros: Any) -> _
         first = _differ_from_before(rows) & valid
         return cleared(data[order], valid), rows, pnp.where(valid, pnp.cumsum(first) - 1, len(rows)), pnp.sum(first)
 
-    data, rows, places, counts = over_batch(sort, mat.n_batch)(*with_full_batch(mat))
+    data, rows, places, counts = over_batch(sort, mat.n_batch)(*with_joint_batch(mat))
     size = stored_count(function, nse, counts)
 
     def gather(data: Any, rows: Any, places: Any) -> tuple[Any, Any]:

@@ -407,6 +407,8 @@ def test_windows_take_numbers_of_points_that_are_floats() -> None:
         with pytest.raises(TypeError, match=f"{name}: M must be an integer"):
             getattr(pnp, name)("a")
     assert pnp.kaiser(np.float32(4), 2.0).tolist() == pnp.kaiser(4, 2.0).tolist()
+    assert pnp.hanning(pnp.float16(5)).tolist() == pnp.hanning(5).tolist()
+    assert pnp.kaiser(pnp.array(True), 2.0).tolist() == [1.0]
 
 
 def test_shapes_may_be_single_numbers() -> None:

@@ -524,3 +524,20 @@ M, B, D = made(dense((3, 4))), made(dense((2, 3, 4)), 1, nse=9), made(dense((2, 
 def test_wrong_arguments_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_the_function_keeps_zeros_and_batches_of_size_1_and_the_method_drops_zeros():
+    data, indices = np.float32([[1, 0, 2, 3]]), np.array([[[0], [1], [2], [2]]])
+    mat = sparse.BCOO((data, indices), shape=(2, 4))
+    same = in_jax(mat)
+    jax_sparse = pytest.importorskip("jax.experimental.sparse")
+    for got, wanted in (
+        (sparse.bcoo_sum_duplicates(mat), jax_sparse.bcoo_sum_duplicates(same)),
+        (sparse.bcoo_sum_duplicates(mat, nse=2), jax_sparse.bcoo_sum_duplicates(same, nse=2)),
+        (mat.sum_duplicates(), same.sum_duplicates()),
+        (sparse.bcoo_sort_indices(mat), jax_sparse.bcoo_sort_indices(same)),
+    ):
+        np.testing.assert_array_equal(got.data, wanted.data)
+        np.testing.assert_array_equal(got.indices, wanted.indices)
+    assert sparse.bcoo_sum_duplicates(mat).indices[0, :, 0].tolist() == [0, 1, 2]
+    assert mat.sum_duplicates().indices[0, :, 0].tolist() == [0, 2]
