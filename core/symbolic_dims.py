@@ -419,6 +419,12 @@ def _exact(numerator: Terms, denominator: Terms) -> Terms | None:
 
 
 def _extreme(kind: str, a: Any, b: Any) -> Any:
+    try:
+        a, b = as_size(a), as_size(b)
+    except TypeError:
+        raise TypeError(f"{kind}_dim: a and b must be integers or symbolic dimensions, got {a!r} and {b!r}") from None
+    if type(a) is type(b) is int:
+        return max(a, b) if kind == "max" else min(a, b)
     difference = a - b
     least, most = _bounds(difference)
     if least >= 0:
@@ -479,12 +485,12 @@ def sliced(entry: slice, size: Any) -> tuple[Any, Any, int]:
 
 def max_dim(a: Any, b: Any) -> Any:
     """The larger of two dimensions, which need not be decided."""
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else _extreme("max", a, b)
+    return max(a, b) if type(a) is type(b) is int else _extreme("max", a, b)
 
 
 def min_dim(a: Any, b: Any) -> Any:
     """The smaller of two dimensions, which need not be decided."""
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else _extreme("min", a, b)
+    return min(a, b) if type(a) is type(b) is int else _extreme("min", a, b)
 
 
 class Solved(NamedTuple):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from primax.core.arguments import sequence
 from primax.core.symbolic_dims import CALLS, Atom, SymbolicDim, dim_of, solutions
 
 __all__ = ["SymbolicScope", "symbolic_shape", "values_of"]
 
 _LONGEST = 1000  # letters in the text of a size
+_HIGHEST = 64  # power
+_DEEPEST = 50  # parentheses
+_TOKEN = re.compile(r"\d+|[^\W\d]\w*|[-+*^(),]")
 _SIGNS = (">=", "<=", "==")
 
 
@@ -19,9 +23,10 @@ class SymbolicScope:
     """The named sizes that may occur together, and the constraints between them.
 
     Args:
-      constraints: a sequence of texts such as "a >= 2", "a <= 2*b" and "mod(a, 8) == 0".
+      constraints_str: a sequence of texts such as "a >= 2", "a <= 2*b" and "mod(a, 8) == 0".
 
     Raises:
+      TypeError: `constraints_str` is not a sequence.
       ValueError: a constraint is no such text, or can never hold.
 
     >>> import primax as px
@@ -31,14 +36,14 @@ class SymbolicScope:
     True
     """
 
-    def __init__(self, constraints: Sequence[str] = ()) -> None:
-        if isinstance(constraints, str) or not hasattr(constraints, "__iter__"):
-            raise ValueError(f"SymbolicScope: constraints must be a sequence of texts, got {constraints!r}")
+    def __init__(self, constraints_str: Sequence[str] = ()) -> None:
+        if isinstance(constraints_str, str):
+            raise ValueError(f"SymbolicScope: constraints_str must be a sequence of texts, got {constraints_str!r}")
         self.not_negative: list[SymbolicDim] = []  # known to be at least 0
         self.equal: dict[Any, SymbolicDim | int] = {}  # for products that are equal to another dimension
         self.limits: dict[Atom, tuple[float, float]] = {}  # the least and the largest value of a named size
         self._checks: list[tuple[str, Any, str]] = []
-        self.constraints = tuple(constraints)
+        self.constraints = tuple(sequence("SymbolicScope", "constraints_str", constraints_str))
         for text in self.constraints:
             self._add(text)
 
@@ -164,7 +169,7 @@ def symbolic_shape(
     """
     if scope is None:
         scope = SymbolicScope(constraints)
-    elif constraints:
+    elif not isinstance(constraints, tuple | list) or constraints:
         raise ValueError("symbolic_shape: constraints belong to the scope; give one of constraints and scope")
     elif not isinstance(scope, SymbolicScope):
         raise TypeError(f"symbolic_shape: scope must be a SymbolicScope or None, got {scope!r}")
@@ -228,30 +233,84 @@ def _parsed(text: str, scope: SymbolicScope, whole: str) -> Any:
     try:
         if len(text) > _LONGEST:
             raise ValueError("it is too long")
-        return _value(ast.parse(text.strip().replace("^", "**"), mode="eval").body, scope)
-    except (SyntaxError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError):
+        return _Parser(text, scope).dimension()
+    except (ValueError, ArithmeticError):
         raise ValueError(
             f"symbolic_shape: {whole!r} must consist of integers, names, +, -, *, ^, floordiv, mod, max and min, "
             f"got {text.strip()!r}"
         ) from None
 
 
-def _value(node: ast.AST, scope: SymbolicScope) -> Any:
-    match node:
-        case ast.Constant(value=int(number)) if not isinstance(number, bool):
-            return number
-        case ast.Name(id=name):
-            return dim_of(Atom("size", (name,)), scope)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, scope)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _value(left, scope) + _value(right, scope)
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return _value(left, scope) - _value(right, scope)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _value(left, scope) * _value(right, scope)
-        case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))) if 0 <= power <= 64:
-            return _value(left, scope) ** power
-        case ast.Call(func=ast.Name(id=name), args=[first, second], keywords=[]) if name in CALLS:
-            return CALLS[name](_value(first, scope), _value(second, scope))
-    raise TypeError("another kind of expression")
+class _Parser:
+    """Reads the text of a dimension. Python's own parser could do more than that with texts from files."""
+
+    def __init__(self, text: str, scope: SymbolicScope) -> None:
+        if _TOKEN.sub("", text).strip():
+            raise ValueError("another character")
+        self.tokens = [*_TOKEN.findall(text), ""]
+        self.scope = scope
+        self.depth = 0
+
+    def dimension(self) -> Any:
+        """The dimension of the whole text."""
+        found = self._sum()
+        if self.tokens != [""]:
+            raise ValueError("further tokens")
+        return found
+
+    def _take(self, *tokens: str) -> str:
+        """The next token if it is one of these; otherwise an empty text."""
+        return self.tokens.pop(0) if self.tokens[0] and self.tokens[0] in tokens else ""
+
+    def _require(self, token: str) -> None:
+        if not self._take(token):
+            raise ValueError(f"no {token}")
+
+    def _sum(self) -> Any:
+        total = -self._product() if self._take("-") else self._product()
+        while sign := self._take("+", "-"):
+            term = self._product()
+            total = total + term if sign == "+" else total - term
+        return total
+
+    def _product(self) -> Any:
+        product = self._power()
+        while self._take("*"):
+            product = product * self._power()
+        return product
+
+    def _power(self) -> Any:
+        base = self._atom()
+        if not self._take("^"):
+            return base
+        power = self.tokens.pop(0)
+        if not power.isdecimal() or int(power) > _HIGHEST:
+            raise ValueError("a power must be a small number")
+        return base ** int(power)
+
+    def _atom(self) -> Any:
+        token = self.tokens.pop(0)
+        if token.isdecimal():
+            return int(token)
+        if token == "(":
+            return self._inner(1)[0]
+        if not token.isidentifier():
+            raise ValueError("no size")
+        if not self._take("("):
+            return dim_of(Atom("size", (token,)), self.scope)
+        if token not in CALLS:
+            raise ValueError("an unknown function")
+        return CALLS[token](*self._inner(2))
+
+    def _inner(self, count: int) -> list[Any]:
+        """So many dimensions between commas, and the parenthesis after them."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise ValueError("too many parentheses")
+        found = [self._sum()]
+        for _ in range(count - 1):
+            self._require(",")
+            found.append(self._sum())
+        self._require(")")
+        self.depth -= 1
+        return found

@@ -70,6 +70,7 @@ _JSON = [
         [[-1], "float32", False],
         [["a"], "f4", 1],
     ),
+    *("b", "2*b", "floordiv(b, 0)", "b^64", "-b", "(" * 99, ["b >= 2"], ["b == 3"], ["c"], ["b <= 1", "b == 2*b"]),
     *([[2**62], "float32", False], [[3], ["fry"], False], [[3], ["none"], False], [["cpu", 10]], [["cpu", -5]]),
 ]
 _SPANS = (b"", b"\0", b"\xff" * 8, b"[" * 5000, b"lapack_", b"custom_call", bytes(range(64)))
@@ -77,10 +78,12 @@ _SPANS = (b"", b"\0", b"\xff" * 8, b"[" * 5000, b"lapack_", b"custom_call", byte
 
 @cache
 def exported() -> bytes:
-    """An exported function with a derivative, a dict and a key among its arguments."""
+    """An exported function with a derivative, a symbolic dimension, a dict and a key among its arguments."""
     f = px.jit(lambda x, tree, key: {"y": pnp.sin(x) @ tree["a"], "k": key})
     tree = {"a": pnp.ones((3, 2)), "b": (1, [True])}
-    return px.export.export(f)(pnp.ones((2, 3)), tree, px.random.key(0)).serialize(vjp_order=1)
+    (b,) = px.export.symbolic_shape("b", constraints=["b >= 2"])
+    x = px.ShapeDtypeStruct((b, 3), "float32")
+    return px.export.export(f)(x, tree, px.random.key(0)).serialize(vjp_order=1)
 
 
 def header_of(data: bytes) -> str:
