@@ -177,7 +177,7 @@ def symbolic_shape(
         raise TypeError(f"symbolic_shape: shape_spec must be a text or None, got {shape_spec!r}")
     text = "..." if shape_spec is None else shape_spec.strip()
     words = _split(text)
-    have = None if like is None else list(like)
+    have = None if like is None else sequence("symbolic_shape", "like", like)
     out: list[Any] = []
     for place, word in enumerate(words):
         if word == "..." and place == len(words) - 1:
@@ -202,30 +202,30 @@ def symbolic_shape(
 
 
 def _split(text: str) -> list[str]:
-    """The parts of a text between the commas that are not in parentheses."""
+    """The parts of a text between the commas that are not in parentheses; parentheses around it are left out."""
+    inner = text[1:-1]
+    if text == f"({inner})" and _is_balanced(inner):
+        text = inner
     words, depth = [""], 0
-    for i, letter in enumerate(text):
+    for letter in text:
         depth += (letter == "(") - (letter == ")")
         if letter == "," and not depth:
             words.append("")
         else:
             words[-1] += letter
-        if depth == 0 and letter == ")" and text[0] == "(" and i == len(text) - 1 and len(words) == 1:
-            inner = text[1:-1]
-            if "(" not in inner or _is_balanced(inner):
-                return _split(inner.strip())
-    if not words[-1].strip():
+    if not words[-1].strip():  # after the last comma
         words.pop()
     return [word.strip() for word in words]
 
 
 def _is_balanced(text: str) -> bool:
+    """Whether each parenthesis that is closed was opened before."""
     depth = 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
         if depth < 0:
             return False
-    return depth == 0
+    return True
 
 
 def _parsed(text: str, scope: SymbolicScope, whole: str) -> Any:

@@ -7,7 +7,7 @@ from itertools import compress
 from typing import Any, NamedTuple, cast
 
 from primax.extend import backend, core
-from primax.extend.dimensions import SymbolicDim, has_symbolic
+from primax.extend.dimensions import SymbolicDim, has_symbolic, values_of
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, Mesh, PartitionSpec
@@ -55,6 +55,7 @@ class Artifact:
       primitives: the names of the plugins' primitives in the original program.
       foreign: for each platform the foreign functions that it calls.
       anywhere: whether the module for the first platform may also run on others.
+      is_symbolic: whether types of inputs or outputs have symbolic dimensions.
       program: a program that calls the artifact.
     """
 
@@ -81,6 +82,7 @@ class Artifact:
         self.spread = spread
         self._make_vjp = make_vjp
         self._vjp = vjp
+        self.is_symbolic = has_symbolic((*self.in_avals, *self.out_avals))
         self._at: dict[Any, Artifact] = {}
         ins = [core.Var(aval) for aval in in_avals]
         outs = [core.Var(aval) for aval in out_avals]
@@ -101,16 +103,20 @@ class Artifact:
             inline=False,
         )
 
-    @property
-    def is_symbolic(self) -> bool:
-        """Whether the types of inputs or outputs have symbolic dimensions."""
-        return has_symbolic((*self.in_avals, *self.out_avals))
+    def at(self, shapes: tuple[tuple[int, ...], ...], names: Callable[[], Sequence[str]]) -> Artifact:
+        """The artifact for inputs of known shapes.
 
-    def at(self, values: Mapping[Any, int]) -> Artifact:
-        """The artifact for given values of the named sizes."""
-        key = tuple(sorted((str(size), value) for size, value in values.items()))
-        found = self._at.get(key)
+        Args:
+          shapes: the shape of each input, of the same rank as its type.
+          names: returns the inputs' names in error messages.
+
+        Raises:
+          ValueError: the shapes do not fit the types.
+        """
+        found = self._at.get(shapes)
         if found is None:
+            required = [(name, aval.shape) for name, aval in zip(names(), self.in_avals, strict=True)]
+            values = values_of(required, shapes)
             ins, outs = ([_at(aval, values) for aval in avals] for avals in (self.in_avals, self.out_avals))
             modules = {name: backend.refined(self.name, data, ins) for name, data in self.modules.items()}
             found = Artifact(
@@ -118,15 +124,20 @@ class Artifact:
                 ins,
                 outs,
                 modules,
-                (lambda: cast(Artifact, self.vjp).at(values)) if self.has_vjp else None,
+                (lambda: self._vjp_at(values)) if self.has_vjp else None,
                 primitives=self.primitives,
                 foreign=self.foreign,
                 anywhere=self.anywhere,
             )
             if len(self._at) >= _MOST_SHAPES:
                 del self._at[next(iter(self._at))]
-            self._at[key] = found
+            self._at[shapes] = found
         return found
+
+    def _vjp_at(self, values: Mapping[Any, int]) -> Artifact:
+        vjp = cast(Artifact, self.vjp)
+        shapes = tuple([_at(aval, values).shape for aval in vjp.in_avals])
+        return vjp.at(shapes, lambda: [f"input {i} of the derivative" for i in range(len(shapes))])
 
     @property
     def count(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend import backend
 from primax.extend.api_util import among, integer, sequence
 from primax.extend.core import Array, ShapeDtypeStruct, UnsupportedError, get_aval, tree
-from primax.extend.dimensions import is_symbolic, values_of
+from primax.extend.dimensions import is_symbolic
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, named_from_hlo, to_hlo
 from primax.plugins.calls import flat_arguments, jit
 from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
@@ -77,21 +77,28 @@ class Exported:
         leaves = flat_arguments(args, kwargs, self.in_tree, self.in_avals, self.fun_name, "exported for")
         artifact = self._artifact
         if artifact.is_symbolic:
-            artifact = artifact.at(self._sizes(args, kwargs, leaves))
+            artifact = self._for_shapes(tuple([get_aval(leaf).shape for leaf in leaves]))
         return tree.unflatten(self.out_tree, artifact(*leaves))
 
-    def _sizes(self, args: Any, kwargs: Any, leaves: Sequence[Any]) -> dict[Any, int]:
-        """The values of the named sizes for a call."""
-        paths = [tree.keystr(path[1:]) for path, _ in tree.tree_leaves_with_path((args, kwargs))]
-        given = [get_aval(leaf).shape for leaf in leaves]
-        if any(map(is_symbolic, given)):
+    def _for_shapes(self, shapes: tuple[tuple[int, ...], ...]) -> Artifact:
+        """The artifact for arguments of known shapes.
+
+        Raises:
+          ValueError: the shapes do not fit the types of the arguments.
+          UnsupportedError: the shapes are symbolic.
+        """
+        if any(map(is_symbolic, shapes)):
             raise UnsupportedError(
                 f"{self.fun_name}: an exported function with symbolic dimensions must be called with known shapes, but "
                 "is called in a program with symbolic dimensions"
             )
-        required = [(f"argument{path}", aval.shape) for path, aval in zip(paths, self.in_avals, strict=True)]
+
+        def names() -> list[str]:
+            paths = tree.tree_leaves_with_path(tree.unflatten(self.in_tree, range(len(shapes))))
+            return [f"argument{tree.keystr(path[1:])}" for path, _ in paths]
+
         try:
-            return values_of(required, given)
+            return self._artifact.at(shapes, names)
         except ValueError as error:
             raise ValueError(f"{self.fun_name}: {error}") from None
 
