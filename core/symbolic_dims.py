@@ -163,6 +163,8 @@ class SymbolicDim:
         found = _terms(other)
         if found is None:
             return NotImplemented
+        if isinstance(other, SymbolicDim) and other.scope is not self.scope:
+            return False  # types of two scopes must not become one
         if self.terms == found:
             return True
         difference = self - other

@@ -242,6 +242,10 @@ def test_dimensions_of_two_scopes():
     (b,), (c,) = symbolic_shape("b"), symbolic_shape("c")
     with pytest.raises(ValueError, match="'b' and 'c' come from two calls of symbolic_shape"):
         _ = b + c
+    (other,) = symbolic_shape("b", constraints=["b >= 2"])
+    assert b != other
+    types = [px.extend.core.ShapedArray((size, 3), np.dtype("float32")) for size in (b, other)]
+    assert [aval.shape[0].scope for aval in types] == [b.scope, other.scope]
 
 
 def test_polynomials_do_not_grow_without_end():

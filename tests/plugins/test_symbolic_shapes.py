@@ -19,6 +19,8 @@ from primax.core.symbolic_dims import Atom
 from primax.errors import InconclusiveDimensionOperation, UnsupportedError, XlaError
 from primax.export import deserialize, export, is_symbolic_dim, symbolic_args_specs, symbolic_shape
 
+pytestmark = pytest.mark.usefixtures("in_32_bits")
+
 b, n = symbolic_shape("b, n", constraints=["b >= 2", "n >= 2"])
 
 

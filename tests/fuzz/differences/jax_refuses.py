@@ -8,7 +8,7 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"dlpack\.from_dlpack",
         "jax raises",
-        "`copy` may be a truth value of NumPy.",
+        "The argument `copy` may be a truth value of NumPy.",
         message=r"incompatible function arguments",
     ),
     Meant(

@@ -69,7 +69,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"nn\.\w+",
         "primax raises",
-        "`where` has no more axes than the array.",
+        "The argument `where` has no more axes than the array.",
         message=r"where must be of rank",
     ),
     Meant(
