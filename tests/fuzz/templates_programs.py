@@ -354,6 +354,20 @@ def listening(d: Draw, f: str) -> str:
     return f"(lambda seen: (lambda g: {told})(lambda *a, **k: seen.append((a, k))))([])"
 
 
+def symbolic(d: Draw, f: str) -> str:
+    """Functions of symbolic dimensions; results are compared as texts, or as values for chosen sizes."""
+    size = d.one("b", "2*b", "b + 3", "floordiv(b, 2)", "mod(b, 3)", "max(b, 4)")
+    known = d.one("", ", constraints=['b >= 2']", ", constraints=['b <= 8', 'mod(b, 2) == 0']")
+    dim = f"m.export.symbolic_shape({size!r}{known})[0]"
+    if "scope" in f.lower():
+        return f"m.export.symbolic_shape('b', scope={f}({d.one('', '[]', repr(['b >= 3']))}))[0] > 2"
+    if "args" in f:
+        return f"[str(s.shape) for s in {f}(({x(d)}, {d.floats((2, 3))}), (None, {d.one('b, ...', '_, b', 'b, 3')!r}))]"
+    if "shape" in f:
+        return f"[str(n) for n in {f}({f'{size}, 3'!r}{known})]"
+    return f"{f}({d.one(dim, '3')})"
+
+
 def export(d: Draw, f: str) -> str:
     """Export, and what comes back."""
     y = x(d)
@@ -431,6 +445,7 @@ PROGRAMS: dict[str, Template] = {
     r"(tree|tree_util)\.(?!register).*": tree_function,
     r"tree_util\.register.*|export\.register.*": register,
     r"monitoring\..*": listening,
+    r"export\.(is_)?[sS]ymbolic.*": symbolic,
     r"export\.export": export,
     r"(ad_checkpoint\.)?checkpoint_policies\..*": policy,
     r"(dtypes|numpy)\.(issubdtype|finfo|iinfo|result_type|promote_types)": dtype_function,
