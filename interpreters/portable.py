@@ -90,12 +90,20 @@ def refined(name: str, data: bytes, in_avals: Sequence[Any]) -> bytes:
     with shared_context() as shared, shared.unknown:
         module = _read(data, shared.context, name)
         symbols = ir.SymbolTable(module.operation)
-        inner = symbols["main"]
-        ir.SymbolTable.replace_all_symbol_uses("main", "inner", module.operation)
-        ir.SymbolTable.set_symbol_name(inner.operation, "inner")
+        try:
+            inner = symbols["main"]
+        except KeyError:
+            inner = None
+        given = [aval_to_ir_type(aval) for aval in in_avals]
+        if inner is None or inner.operation.name != "func.func" or not _alike(inner.type.inputs, given):
+            raise ValueError(f"{name}: its program must have the types in its header; the file is damaged")
+        new = "main_of_any_sizes"
+        while new in symbols:
+            new += "_"
+        ir.SymbolTable.replace_all_symbol_uses("main", new, module.operation)
+        ir.SymbolTable.set_symbol_name(inner.operation, new)
         ir.SymbolTable.set_visibility(inner.operation, "private")
         types = list(inner.type.inputs), list(inner.type.results)
-        given = [aval_to_ir_type(aval) for aval in in_avals]
         main = func.FuncOp("main", (given, types[1]), visibility="public", ip=ir.InsertionPoint(module.body))
         with ir.InsertionPoint(main.add_entry_block()):
             operands = [
@@ -115,6 +123,14 @@ def refined(name: str, data: bytes, in_avals: Sequence[Any]) -> bytes:
                 f"{name}: XLA cannot find all sizes of its program from the arguments ({types_given}): {error}"
             ) from None
         return _jaxlib.portable_artifact(ir.Module.parse(out, shared.context), artifact_version())
+
+
+def _alike(types: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether types of MLIR are of the same elements and ranks."""
+    tensor = _jaxlib.ir.RankedTensorType
+    if len(types) != len(others) or not all(isinstance(kind, tensor) for kind in types):
+        return False
+    return all(a.element_type == b.element_type and a.rank == b.rank for a, b in zip(types, others, strict=True))
 
 
 _NOT_IN_NAMES = re.compile(r"\W")

@@ -94,7 +94,7 @@ def dot_product_attention(
     weights = cast(softmax(logits), keys.dtype)
     out = reshape(einsum("bkgts,bskh->btkgh", weights, values), queries.shape)
     if query_seq_lengths is not None:
-        inside = np.arange(length)[None, :] < asarray(query_seq_lengths)[:, None]
+        inside = arange(length)[None, :] < asarray(query_seq_lengths)[:, None]
         out = out * cast(inside, out.dtype)[:, :, None, None]
     if not return_residual:
         return out[0] if single else out

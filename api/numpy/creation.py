@@ -80,7 +80,13 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False,
         limits = dtypes.iinfo(dtype)
         is_host = limits.min <= value <= limits.max  # NumPy wraps or refuses values out of range
     count = math.prod(shape)
-    if is_host and _on_host() and _is_cheap(count) and not isinstance(dtype, dtypes.ExtendedDType):
+    if (
+        is_host
+        and _on_host()
+        and type(count) is int
+        and _is_cheap(count)
+        and not isinstance(dtype, dtypes.ExtendedDType)
+    ):
         try:
             with np.errstate(all="ignore"):
                 element = np.asarray(value).astype(dtype)
@@ -563,9 +569,7 @@ def _filled(function: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
     shape = read_shape(shape, function)
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
     out = _constant_on(function, value, shape, dtype, device)
-    if (
-        not shape and core.thread.trace.tracing
-    ):  # packages look at the type of ones(()) to know whether a trace is active
+    if not shape and core.thread.trace.tracing:  # packages look at ones(()) to know whether a trace is active
         return broadcast_in_dim_p.bind(out, shape=(), broadcast_dimensions=())
     return out
 

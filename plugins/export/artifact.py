@@ -116,7 +116,10 @@ class Artifact:
         found = self._at.get(shapes)
         if found is None:
             required = [(name, aval.shape) for name, aval in zip(names(), self.in_avals, strict=True)]
-            values = values_of(required, shapes)
+            try:
+                values = values_of(required, shapes)
+            except ValueError as error:
+                raise ValueError(f"{self.name}: {error}") from None
             ins, outs = ([_at(aval, values) for aval in avals] for avals in (self.in_avals, self.out_avals))
             modules = {name: backend.refined(self.name, data, ins) for name, data in self.modules.items()}
             found = Artifact(

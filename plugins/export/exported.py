@@ -97,10 +97,7 @@ class Exported:
             paths = tree.tree_leaves_with_path(tree.unflatten(self.in_tree, range(len(shapes))))
             return [f"argument{tree.keystr(path[1:])}" for path, _ in paths]
 
-        try:
-            return self._artifact.at(shapes, names)
-        except ValueError as error:
-            raise ValueError(f"{self.fun_name}: {error}") from None
+        return self._artifact.at(shapes, names)
 
     def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[Any, ...]:
         """For each argument, its sharding over a mesh of the same number of devices; None where XLA chooses."""

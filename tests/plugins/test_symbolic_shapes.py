@@ -386,3 +386,34 @@ def with_header(blob: bytes, old: bytes, new: bytes) -> bytes:
     at = blob.index(old)
     body = blob[: at - 8] + len(new).to_bytes(8, "little") + new + blob[at + len(old) : -32]
     return body + hashlib.sha256(body).digest()
+
+
+def test_modules_that_are_not_those_of_the_header_are_refused():
+    def sums(x):
+        return x * 2
+
+    for other in (lambda x, y: x, lambda x: x[:, None]):
+        exported = export(px.jit(sums))(S(b))
+        types = [S(b)] * 2 if other.__code__.co_argcount == 2 else [S(b, 3)]
+        exported._artifact.modules = export(px.jit(other))(*types)._artifact.modules
+        with pytest.raises(ValueError, match=r"^sums: its program must have the types in its header"):
+            exported.call(pnp.ones(3))
+
+
+def test_functions_of_any_name_and_composites_are_inlined():
+    @px.jit
+    def main_of_any_sizes(x):
+        return lax.composite(lambda x: pnp.sin(x) + pnp.ones(x.shape), "my.operation")(x)
+
+    x = pnp.arange(3.0)
+    exported = export(px.jit(lambda x: main_of_any_sizes(x)[::-1]))(S(b))
+    np.testing.assert_allclose(exported.call(x), (pnp.sin(x) + 1)[::-1], rtol=1e-6)
+
+
+def test_attention_over_any_number_of_positions():
+    def attended(q, lengths):
+        return nn.dot_product_attention(q, q, q, query_seq_lengths=lengths, key_value_seq_lengths=lengths)
+
+    q, lengths = arguments("", [S(b, n, 2, 4)], (3, 5))[0], np.array([1, 2, 5], np.int32)
+    exported = export(px.jit(attended))(S(b, n, 2, 4), S(b, d="int32"))
+    np.testing.assert_allclose(exported.call(q, lengths), attended(q, lengths), rtol=1e-5, atol=1e-6)

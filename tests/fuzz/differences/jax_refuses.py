@@ -9,6 +9,7 @@ JAX_REFUSES: tuple[Meant, ...] = (
         r"dlpack\.from_dlpack",
         "jax raises",
         "The argument `copy` may be a truth value of NumPy.",
+        text=r"copy=array\((True|False), 'bool'\)",
         message=r"incompatible function arguments",
     ),
     Meant(
