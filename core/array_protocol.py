@@ -25,6 +25,9 @@ class ArrayProtocol(NamedTuple):
       stack: `(xs, dim) -> value`, one or more values of one type along a new axis `dim`.
       loop: `(fun, xs) -> values`: applies `fun` to the elements of `xs` along axis 0, one after another, and stacks the
         lists of results along axis 0, by a program with one copy of `fun`; None if there is no such program.
+      units: `(aval, start, total) -> value`, of shape `(total, *aval.shape)`: rows `start` to `start + aval.size` are
+        the unit vectors of the type in the order of its elements, the others are zeros; for types whose sizes are
+        unknown until a program runs. None if there are no such types.
     """
 
     zeros: Callable[[Any], Any]
@@ -35,6 +38,7 @@ class ArrayProtocol(NamedTuple):
     index: Callable[[Any, int, int], Any]  # type: ignore[assignment]  # in place of that of tuples
     stack: Callable[[Sequence[Any], int], Any]
     loop: Callable[[Callable[..., list[Any]], Sequence[Any]], list[Any]] | None = None
+    units: Callable[[Any, Any, Any], Any] | None = None
 
 
 protocols: dict[type, ArrayProtocol] = {}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from primax.core import dtypes, tree
 from primax.core.arguments import check_function, wraps
+from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
+from primax.core.errors import UnsupportedError
+from primax.core.symbolic_dims import has_symbolic
 from primax.interpreters.backend import put_value
 from primax.interpreters.derivative import pull_back
 from primax.interpreters.differentiate import FlatFunction, check_input, without_tracers
@@ -24,14 +28,22 @@ __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
 def _basis(avals: Sequence[Any]) -> list[Any]:
     """For each aval, all unit vectors of the joint space, along axis 0; weakly typed if the aval is."""
-    sizes = [aval.size for aval in avals]
-    total = sum(sizes)
-    starts = np.cumsum([0, *sizes])
+    *starts, total = accumulate((aval.size for aval in avals), initial=0)
+    if has_symbolic(avals):
+        return [_unknown_units(aval, start, total) for aval, start in zip(avals, starts, strict=True)]
     basis = [
-        np.eye(total, dtype=bool)[:, start : start + size].reshape(total, *aval.shape).astype(aval.dtype)
-        for start, size, aval in zip(starts, sizes, avals, strict=False)
+        np.eye(total, dtype=bool)[:, start : start + aval.size].reshape(total, *aval.shape).astype(aval.dtype)
+        for start, aval in zip(starts, avals, strict=True)
     ]
     return [put_value(x, aval.weak_type) for x, aval in zip(basis, avals, strict=True)]
+
+
+def _unknown_units(aval: Any, start: Any, total: Any) -> Any:
+    """The unit vectors of a type in a space whose size is unknown until a program runs."""
+    units = protocol_of(aval).units
+    if units is None:
+        raise UnsupportedError(f"the array protocol of {type(aval).__name__} has no units, got {aval} of symbolic size")
+    return units(aval, start, total)
 
 
 def jacfwd(
@@ -89,7 +101,7 @@ def _check_field(which: str, avals: Sequence[Any], holomorphic: bool) -> None:
 
 def _columns(columns: list[Any], avals: Sequence[Any], in_tree: Any, single: bool, out_tree: Any) -> Any:
     """Stacked directional derivatives (last axis: all inputs together) as a tree of Jacobians."""
-    ends = np.cumsum([aval.size for aval in avals]).tolist()
+    ends = list(accumulate(aval.size for aval in avals))
     results = []
     for column in columns:
         shape = column.shape[:-1]
@@ -154,7 +166,7 @@ def _rows(
     rows: list[Any], avals: Sequence[Any], out_avals: Sequence[Any], in_tree: Any, single: bool, out_tree: Any
 ) -> Any:
     """Stacked cotangents (first axis: all results together) as a tree of Jacobians."""
-    ends = np.cumsum([aval.size for aval in out_avals]).tolist()
+    ends = list(accumulate(aval.size for aval in out_avals))
     results = []
     for out, end in zip(out_avals, ends, strict=True):
         parts = []

@@ -11,12 +11,16 @@ import numpy as np
 from primax.extend import backend, core, hookimpl
 from primax.extend.core import Array, ShapedArray, get_aval, thread
 from primax.extend.sharding import vary_like
-from primax.plugins.arithmetic import add_any
+from primax.plugins.arithmetic import add_any, add_p
+from primax.plugins.comparison import eq_p
 from primax.plugins.control_flow import scan
 from primax.plugins.structural import (
+    as_scalar,
     broadcast_in_dim_p,
+    broadcasted_iota,
     concatenate_p,
     convert,
+    reshape_p,
     slice_p,
     squeeze_p,
     transpose_p,
@@ -73,6 +77,16 @@ def _loop(fun: Callable[..., list[Any]], xs: Sequence[Any]) -> list[Any]:
     return outs
 
 
+def _units(aval: ShapedArray, start: Any, total: Any) -> Array:
+    shape = (total, aval.size)
+    rows, columns = (broadcasted_iota(np.int32, shape, axis) for axis in (0, 1))
+    if start != 0:
+        first = broadcast_in_dim_p.bind(as_scalar(start, np.dtype(np.int32)), shape=shape, broadcast_dimensions=())
+        columns = add_p.bind(columns, first)
+    units = convert(eq_p.bind(rows, columns), aval.dtype, aval.weak_type)
+    return reshape_p.bind(units, new_sizes=(total, *aval.shape), dimensions=None)
+
+
 @hookimpl
 def primax_register(registry: core.Registry) -> None:
     registry.array_protocol(
@@ -85,4 +99,5 @@ def primax_register(registry: core.Registry) -> None:
         index=_index,
         stack=_stack,
         loop=_loop,
+        units=_units,
     )

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend import core
 from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.dimensions import is_symbolic
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import aval_of, cast
 from primax.numpy.reductions import argmax
@@ -35,6 +37,8 @@ _GREATEST_BITS = 2**32 - 1
 def _shuffled(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Array:
     """Shuffle elements along an axis: sort by random bits, repeatedly so that equal bits are unlikely."""
     size = prod(shape)
+    if is_symbolic(shape):
+        raise core.UnsupportedError(f"permutation and shuffle: the number of elements must be known, got shape {shape}")
     for _ in range(ceil(3 * log(max(1, size)) / log(_GREATEST_BITS))):
         key, bits = random_split(key, (2,))
         _, x = sort_p.bind(random_bits(bits, 32, shape), x, dimension=axis, is_stable=True, num_keys=1)
@@ -67,6 +71,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     Raises:
       TypeError: `key` is not a key, or `x` is neither an array nor an integer.
       ValueError: `key` is an array of keys, or `axis` is out of range.
+      UnsupportedError: the axis has a symbolic size.
 
     >>> import primax as px
     >>> px.random.permutation(px.random.key(0), 5).tolist()

@@ -125,19 +125,23 @@ def _rng_bit_generator_lowering(
 ) -> list[Any]:
     hlo = mlir.hlo
     state_aval, bits_aval = ctx.avals_out
-    if is_symbolic(bits_aval.shape):
-        raise core.UnsupportedError(
-            f"rng_bit_generator: the shape must be known, got {bits_aval.shape}; keys of threefry2x32 have random "
-            "numbers of symbolic shapes"
-        )
     wide = mlir.aval_to_ir_type(ShapedArray((2,), np.dtype(np.uint64)))
     words = state_aval.dtype == np.uint32
     if words:
         pairs = mlir.aval_to_ir_type(ShapedArray((2, 2), np.dtype(np.uint32)))
         key = hlo.bitcast_convert(wide, hlo.reshape(pairs, key))
-    made = hlo.RngBitGeneratorOp(
-        wide, mlir.aval_to_ir_type(bits_aval), hlo.RngAlgorithmAttr.get(_ALGORITHMS[algorithm]), key
-    )
+    kind, kinds = hlo.RngAlgorithmAttr.get(_ALGORITHMS[algorithm]), (wide, mlir.aval_to_ir_type(bits_aval))
+    if is_symbolic(bits_aval.shape):
+        sizes = mlir.shape_tensor(bits_aval.shape)
+        made = mlir.custom_call(
+            "stablehlo.dynamic_rng_bit_generator",
+            result_types=kinds,
+            operands=[key, sizes],
+            extra_attributes={"rng_algorithm": kind},
+            result_shapes=[mlir.shape_tensor((2,)), sizes],
+        )
+    else:
+        made = hlo.RngBitGeneratorOp(*kinds, kind, key)
     state, bits = made.results
     if words:
         state = hlo.reshape(mlir.aval_to_ir_type(state_aval), hlo.bitcast_convert(pairs, state))

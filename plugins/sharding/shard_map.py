@@ -69,16 +69,16 @@ def shard_map(
     >>> float(f(px.numpy.arange(4.0)))
     6.0
     """
-    if f is None:
-        return functools.partial(
-            shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=axis_names, check_vma=check_vma
-        )
-    check_function("shard_map", "f", f)
     if out_specs is _MISSING:
         raise TypeError("shard_map: out_specs must be given: a PartitionSpec, or a tree of them")
     if in_specs is not _MISSING:
         _check_specs("in_specs", in_specs)
     _check_specs("out_specs", out_specs)
+    if f is None:
+        return functools.partial(
+            shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=axis_names, check_vma=check_vma
+        )
+    check_function("shard_map", "f", f)
 
     name = name_of(f)
     ins = tuple(in_specs) if type(in_specs) is list else in_specs

@@ -104,6 +104,8 @@ def program(text: str) -> str:
 def evaluate(text: str, module: Any, array: Any) -> Any:
     """The value of a call in primax, jax, or another module with the same names."""
     scope = {"m": module, "A": array, "np": np, "array": np.array, "nan": np.nan, "inf": np.inf}
+    if module is SCIENTIFIC:
+        scope["array"] = array
     code = compile(text, "<call>", "eval")
     return eval(code, scope) if module is px else as_oracle(eval, code, scope)
 
@@ -114,9 +116,11 @@ def array_of(module: Any) -> Any:
 
 
 def widened(values: Any, dtype: str) -> np.ndarray:
-    """A NumPy array, with doubled precision for narrow floats."""
+    """A NumPy array, with doubled precision for narrow floats, and integers that wrap around as they do without 64 bits."""
     array = np.array(values, dtype)
     kind = kind_of(dtype)
+    if dtype in ("int64", "uint64") and not px.config.enable_x64:
+        array = array.astype(dtype.replace("64", "32")).astype(dtype)
     return (
         array.astype({"float": np.float64, "complex": np.complex128}[kind]) if kind in ("float", "complex") else array
     )

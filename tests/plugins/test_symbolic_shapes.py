@@ -36,6 +36,14 @@ def convolved(x: Any) -> Any:
 
 
 PROGRAMS: dict[str, tuple[Any, ...]] = {
+    "jacfwd": (lambda x, y: px.jacfwd(lambda x, y: (x @ y, pnp.sin(y)), (0, 1))(x, y), S(b, n), S(n)),
+    "jacrev": (lambda x, y: px.jacrev(lambda x, y: (x @ y, pnp.sin(y)), (0, 1))(x, y), S(b, n), S(n)),
+    "hessian": (lambda x, y: px.hessian(lambda x, y: (x**3).sum() * (y**2).sum(), (0, 1))(x, y), S(b), S(3)),
+    "rbg": (lambda x: px.random.normal(px.random.split(px.random.key(0, impl="rbg"))[1], (x.shape[0] + 1, 2)), S(b)),
+    "unsafe_rbg": (
+        lambda x: px.random.key_data(px.random.split(px.random.key(0, impl="unsafe_rbg"), x.shape[0])),
+        S(b),
+    ),
     "eigenvalues": (lambda x: pnp.linalg.eigvalsh(x @ x.T), S(b, 2)),
     "inv": (lambda x: pnp.linalg.inv(x @ x.T + pnp.eye(x.shape[0])), S(b, 2)),
     "histogram": (lambda x: pnp.histogram(x, 5)[0], S(b)),
@@ -306,8 +314,8 @@ def test_what_needs_known_sizes_says_so():
         export(px.jit(lambda x: pnp.ones(n)))(S(b))
     with pytest.raises(UnsupportedError, match="fft: the transformed axes must have known lengths"):
         export(px.jit(pnp.fft.fft))(S(b))
-    with pytest.raises(UnsupportedError, match="rng_bit_generator: the shape must be known"):
-        export(px.jit(lambda x: px.random.bits(px.random.key(0, impl="rbg"), x.shape)))(S(b))
+    with pytest.raises(UnsupportedError, match="permutation and shuffle: the number of elements must be known"):
+        export(px.jit(lambda x: px.random.permutation(px.random.key(0), x)))(S(b))
     (k,) = symbolic_shape("k")
     with pytest.raises(InconclusiveDimensionOperation, match="'k' > '1' is inconclusive"):
         px.eval_shape(pnp.squeeze, S(k, 1))

@@ -104,6 +104,12 @@ DTYPES: tuple[Meant, ...] = (
         "The dtype is the one asked for, or else that of the function's result; initial has no influence on it.",
     ),
     Meant(
+        r"numpy\.\w+\.reduceat",
+        "dtype",
+        "An argument dtype is that of the result; jax ignores it in some functions.",
+        text=r"dtype=",
+    ),
+    Meant(
         r"numpy\.pow(er)?|Array\.__r?pow__",
         "dtype",
         "An exponent promotes like all operands, whether its value is known beforehand or not.",

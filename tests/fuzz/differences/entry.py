@@ -33,9 +33,22 @@ def eigenvalues_cancel(text: str) -> bool:
         sums = np.abs(np.linalg.eigvals(np.asarray(a, complex))[:, None] + np.linalg.eigvals(np.asarray(b, complex)))
         return bool(sums.min() <= 1e-5 * max(1.0, sums.max()))
 
-    linalg = SimpleNamespace(solve_sylvester=cancel)
-    scope = {"m": SimpleNamespace(scipy=SimpleNamespace(linalg=linalg)), "A": np.array, "np": np, "array": np.array}
-    return bool(eval(text, scope | {"nan": np.nan, "inf": np.inf}))
+    return _said_of_arguments(text, solve_sylvester=cancel)
+
+
+def no_upper_triangle(text: str) -> bool:
+    """Whether a matrix in `expm(A, upper_triangular=True)` is not upper triangular."""
+
+    def differs(a: np.ndarray, *_: object, **__: object) -> bool:
+        return not np.array_equal(np.triu(np.asarray(a)), np.asarray(a), equal_nan=True)
+
+    return _said_of_arguments(text, expm=differs)
+
+
+def _said_of_arguments(text: str, **functions: Callable[..., bool]) -> bool:
+    """What the text of a call gives if these functions stand in for those of scipy.linalg."""
+    scope = {"m": SimpleNamespace(scipy=SimpleNamespace(linalg=SimpleNamespace(**functions))), "A": np.array, "np": np}
+    return bool(eval(text, scope | {"array": np.array, "nan": np.nan, "inf": np.inf}))
 
 
 def apart(message: str) -> float:

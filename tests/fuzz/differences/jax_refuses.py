@@ -66,7 +66,7 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message="verifier errors",
     ),
     Meant(
-        r"numpy\.(arg)?partition",
+        r"(numpy|Array)\.(Array\.)?(arg)?partition",
         "jax raises",
         "Without an axis the array is flattened, as in NumPy; the order of each part is open.",
         text="axis=None",
@@ -205,6 +205,13 @@ JAX_REFUSES: tuple[Meant, ...] = (
         "jax raises",
         "Scalars of NumPy print as arrays of rank 0.",
         message=r"descriptor '__getitem__' requires",
+    ),
+    Meant(
+        r"(numpy|Array)\.(nan)?(var|std)",
+        "jax raises",
+        "An argument mean broadcasts with the array, as in NumPy.",
+        text=r"mean=",
+        message=r"must have the same number of dimensions",
     ),
     Meant(
         r"numpy\.logical_\w+\.(reduce|accumulate|reduceat)",

@@ -174,6 +174,12 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"indices must be in",
     ),
     Meant(
+        r"experimental\.sparse\.(COO|CSR|CSC)",
+        "primax raises",
+        "A shape that is not that of a matrix is refused when the matrix is made.",
+        message=r"shape must be two sizes",
+    ),
+    Meant(
         r"lax\.collapse",
         "primax raises",
         "Axes out of range are refused; jax takes the nearest in range.",

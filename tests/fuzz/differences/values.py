@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fuzz.differences.entry import Meant, eigenvalues_cancel, refused_by_numpy
+from fuzz.differences.entry import Meant, eigenvalues_cancel, no_upper_triangle, refused_by_numpy
 
 VALUES: tuple[Meant, ...] = (
     Meant(
@@ -37,11 +37,18 @@ VALUES: tuple[Meant, ...] = (
         message=r"primax: \S*inf\b.*jax: \S*nan",
     ),
     Meant(
-        r"numpy\.logaddexp2?(\.\w+)?",
+        r"numpy\.logaddexp2?(\.\w+)?|lax\.cumlogsumexp",
         "nan|value",
         "Complex numbers whose powers are 0 or infinite have a sum; jax subtracts infinities.",
         text=r"complex",
         message=r"primax: (?!.*nan.*jax).*jax: .*nan",
+    ),
+    Meant(
+        r"scipy\.linalg\.(hankel|toeplitz)",
+        "nan|value|nan\\|value",
+        "Elements stay as they are; jax multiplies them by zeros and ones, of which infinities make NaN.",
+        text=r"\b(inf|nan)\b|1e\+30",
+        message="jax: .*nan",
     ),
     Meant(
         r"lax\.(sort|sort_key_val|top_k)",
@@ -85,6 +92,13 @@ VALUES: tuple[Meant, ...] = (
         "nan",
         "An equation is singular if a sum of eigenvalues is below the tolerance; rounding decides that for a sum of 0.",
         when=eigenvalues_cancel,
+    ),
+    Meant(
+        r"scipy\.linalg\.expm",
+        "(nan\\|)?value",
+        "A matrix that is said to be upper triangular, and is not, has results that depend on the number of squarings.",
+        text="upper_triangular=True",
+        when=no_upper_triangle,
     ),
     Meant(
         r"numpy\.arange",
