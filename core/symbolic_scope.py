@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from primax.core.arguments import sequence
-from primax.core.symbolic_dims import CALLS, Atom, SymbolicDim, dim_of, solutions
+from primax.core.symbolic_dims import CALLS, Atom, SymbolicDim, bounds, dim_of, solutions
 
 __all__ = ["SymbolicScope", "symbolic_shape", "values_of"]
 
@@ -80,18 +80,19 @@ class SymbolicScope:
                 most = min(most, rest // -factor)
             self.limits[size] = least, most
 
-    def check(self, values: Mapping[Atom, int]) -> None:
+    def check(self, values: Mapping[Atom, Any]) -> None:
         """Check the constraints.
 
         Raises:
-          ValueError: one does not hold for these values of the named sizes.
+          ValueError: one does not hold for these values of the named sizes, or may not hold.
         """
         for text, difference, sign in self._checks:
             if isinstance(difference, SymbolicDim) and difference.sizes() <= values.keys():
-                found = difference.replaced(values)
-                if found < 0 or (sign == "==" and found):
+                least, most = bounds(difference.replaced(values))
+                if least < 0 or (sign == "==" and most > 0):
+                    how = "does" if most < 0 or (sign == "==" and least > 0) else "may"
                     told = ", ".join(f"{size} = {values[size]}" for size in sorted(difference.sizes(), key=str))
-                    raise ValueError(f"the constraint {text!r} does not hold for {told}")
+                    raise ValueError(f"the constraint {text!r} {how} not hold for {told}")
 
     def __reduce__(self) -> Any:
         return SymbolicScope, (self.constraints,)
@@ -100,17 +101,17 @@ class SymbolicScope:
         return f"SymbolicScope({list(self.constraints)})"
 
 
-def values_of(required: Sequence[tuple[str, Sequence[Any]]], given: Sequence[Sequence[int]]) -> dict[Atom, int]:
+def values_of(required: Sequence[tuple[str, Sequence[Any]]], given: Sequence[Sequence[Any]]) -> dict[Atom, Any]:
     """The values of named sizes for which shapes become given ones.
 
     Args:
       required: for each shape a text that says where it is from, and its dimensions.
-      given: the shapes, of the same ranks.
+      given: the shapes, of the same ranks; their sizes are integers, or dimensions of another scope.
 
     Raises:
-      ValueError: there are no such values, or the constraints exclude them.
+      ValueError: there are no such values, or the constraints exclude them; or may do so, if sizes are dimensions.
     """
-    values: dict[Atom, int] = {}
+    values: dict[Atom, Any] = {}
     places = [
         (size, got, where, axis)
         for (where, shape), sizes in zip(required, given, strict=True)
@@ -121,7 +122,7 @@ def values_of(required: Sequence[tuple[str, Sequence[Any]]], given: Sequence[Seq
         size, got, where, axis = places[place]
         factor, rest = (x.replaced(values) if isinstance(x, SymbolicDim) else x for x in parts)
         number, left = divmod(got - rest, factor) if factor else (0, 1)
-        if left or number < 1:
+        if left != 0 or bounds(number)[0] < 1:
             raise ValueError(f"axis {axis} of {where} must have the length {size} with {name} of 1 or more, got {got}")
         values[name] = number
     for size, got, where, axis in places:

@@ -106,10 +106,7 @@ def refined(name: str, data: bytes, in_avals: Sequence[Any]) -> bytes:
         types = list(inner.type.inputs), list(inner.type.results)
         main = func.FuncOp("main", (given, types[1]), visibility="public", ip=ir.InsertionPoint(module.body))
         with ir.InsertionPoint(main.add_entry_block()):
-            operands = [
-                x if x.type == kind else _jaxlib.hlo.convert(kind, x)
-                for x, kind in zip(main.arguments, types[0], strict=True)
-            ]
+            operands = [_as_type(kind, x) for x, kind in zip(main.arguments, types[0], strict=True)]
             func.return_(func.CallOp(inner, operands).results)
         stream = io.BytesIO()
         module.operation.write_bytecode(stream)
@@ -152,11 +149,39 @@ def call_artifact(module: ModuleContext, key: Any, data: bytes, name: str, args:
     """
     main = module.functions.get(key)
     if main is None:
-        main = module.functions[key] = _take_in(module, data, _NOT_IN_NAMES.sub("_", name), args, results)
+        prefix = _NOT_IN_NAMES.sub("_", name)
+        main = _take_in(module, data, prefix)
+        kinds = [arg.type for arg in args]
+        if not (_alike(main.type.inputs, kinds) and _alike(main.type.results, results)):
+            raise ValueError(f"{prefix}: its program must have the types in its header; the file is damaged")
+        if not all(kind.has_static_shape for kind in (*main.type.inputs, *main.type.results)):
+            return _moved_here(main, args, results)
+        if list(main.type.inputs) != kinds or list(main.type.results) != results:
+            raise ValueError(f"{prefix}: its program must have the types in its header; the file is damaged")
+        module.functions[key] = main
     return list(_jaxlib.func.CallOp(main, list(args)).results)
 
 
-def _take_in(module: ModuleContext, data: bytes, prefix: str, args: Any, results: list[Any]) -> Any:
+def _moved_here(main: Any, args: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+    """Move the operations of a function of symbolic sizes to the insertion point, where the sizes are values."""
+    place, block = _jaxlib.ir.InsertionPoint.current, main.regions[0].blocks[0]
+    for parameter, arg in zip(block.arguments, args, strict=True):
+        parameter.replace_all_uses_with(_as_type(parameter.type, arg))
+    *operations, end = block.operations
+    for op in operations:
+        op.detach_from_parent()
+        place.insert(op)
+    outs = [_as_type(kind, x) for kind, x in zip(results, end.operands, strict=True)]
+    main.operation.erase()
+    return outs
+
+
+def _as_type(kind: Any, x: Any) -> Any:
+    """An IR value as one of a type that has other known sizes."""
+    return x if x.type == kind else _jaxlib.hlo.convert(kind, x)
+
+
+def _take_in(module: ModuleContext, data: bytes, prefix: str) -> Any:
     """Move the functions of an artifact into the module under unique names; returns its `main`."""
     ir = _jaxlib.ir
     if b"lapack_" in data:
@@ -180,9 +205,8 @@ def _take_in(module: ModuleContext, data: bytes, prefix: str, args: Any, results
         ir.SymbolTable.set_visibility(op.operation, "private")
         if old == "main":
             main = op
-    types = [arg.type for arg in args]
-    if main is None or list(main.type.inputs) != types or list(main.type.results) != results:
-        raise ValueError(f"{prefix}: its program must have the types in its header; the file is damaged")
+    if main is None or main.operation.name != "func.func" or len(main.regions[0].blocks) != 1:
+        raise ValueError(f"{prefix}: its program must have a function main of one block; the file is damaged")
     _renumber(module, other)
     for op in operations:
         op.operation.detach_from_parent()

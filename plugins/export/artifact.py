@@ -23,7 +23,7 @@ exported_tangents_p = core.Primitive("exported_tangents", multiple_results=True)
 _MOST_SHAPES = 256  # an artifact keeps its programs for so many values of its named sizes
 
 
-def _at(aval: Any, values: Mapping[Any, int]) -> Any:
+def _at(aval: Any, values: Mapping[Any, Any]) -> Any:
     """A type with values for the named sizes in it."""
     shape = [size.replaced(values) if type(size) is SymbolicDim else size for size in aval.shape]
     return aval.update(shape=shape)
@@ -103,11 +103,11 @@ class Artifact:
             inline=False,
         )
 
-    def at(self, shapes: tuple[tuple[int, ...], ...], names: Callable[[], Sequence[str]]) -> Artifact:
-        """The artifact for inputs of known shapes.
+    def at(self, shapes: tuple[tuple[Any, ...], ...], names: Callable[[], Sequence[str]]) -> Artifact:
+        """The artifact for inputs of given shapes.
 
         Args:
-          shapes: the shape of each input, of the same rank as its type.
+          shapes: the shape of each input, of the same rank as its type; with dimensions of a program around the call.
           names: returns the inputs' names in error messages.
 
         Raises:
@@ -121,7 +121,9 @@ class Artifact:
             except ValueError as error:
                 raise ValueError(f"{self.name}: {error}") from None
             ins, outs = ([_at(aval, values) for aval in avals] for avals in (self.in_avals, self.out_avals))
-            modules = {name: backend.refined(self.name, data, ins) for name, data in self.modules.items()}
+            modules = self.modules
+            if not has_symbolic((*ins, *outs)):
+                modules = {name: backend.refined(self.name, data, ins) for name, data in modules.items()}
             found = Artifact(
                 self.name,
                 ins,
@@ -137,7 +139,7 @@ class Artifact:
             self._at[shapes] = found
         return found
 
-    def _vjp_at(self, values: Mapping[Any, int]) -> Artifact:
+    def _vjp_at(self, values: Mapping[Any, Any]) -> Artifact:
         vjp = cast(Artifact, self.vjp)
         shapes = tuple([_at(aval, values).shape for aval in vjp.in_avals])
         return vjp.at(shapes, lambda: [f"input {i} of the derivative" for i in range(len(shapes))])

@@ -10,8 +10,7 @@ import numpy as np
 
 from primax.extend import backend
 from primax.extend.api_util import among, integer, sequence
-from primax.extend.core import Array, ShapeDtypeStruct, UnsupportedError, get_aval, tree
-from primax.extend.dimensions import is_symbolic
+from primax.extend.core import Array, ShapeDtypeStruct, get_aval, tree
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, named_from_hlo, to_hlo
 from primax.plugins.calls import flat_arguments, jit
 from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
@@ -80,18 +79,12 @@ class Exported:
             artifact = self._for_shapes(tuple([get_aval(leaf).shape for leaf in leaves]))
         return tree.unflatten(self.out_tree, artifact(*leaves))
 
-    def _for_shapes(self, shapes: tuple[tuple[int, ...], ...]) -> Artifact:
-        """The artifact for arguments of known shapes.
+    def _for_shapes(self, shapes: tuple[tuple[Any, ...], ...]) -> Artifact:
+        """The artifact for arguments of given shapes.
 
         Raises:
           ValueError: the shapes do not fit the types of the arguments.
-          UnsupportedError: the shapes are symbolic.
         """
-        if any(map(is_symbolic, shapes)):
-            raise UnsupportedError(
-                f"{self.fun_name}: an exported function with symbolic dimensions must be called with known shapes, but "
-                "is called in a program with symbolic dimensions"
-            )
 
         def names() -> list[str]:
             paths = tree.tree_leaves_with_path(tree.unflatten(self.in_tree, range(len(shapes))))

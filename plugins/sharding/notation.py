@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.api_util import integer, sequence
+from primax.extend.api_util import integer
 from primax.extend.interpreters import mlir
 
 __all__ = ["ArrayMapping", "BATCHING", "CompoundFactor", "SdyShardingRule", "parse_rule", "rule_attribute"]
@@ -53,10 +53,9 @@ class ArrayMapping(tuple[Any, ...]):
 
 def _all_of(argument: str, given: Any, kind: type) -> tuple[Any, ...]:
     """The elements of an argument of `SdyShardingRule`, which must all have one type."""
-    found = () if isinstance(given, str) else tuple(sequence("SdyShardingRule", argument, given))
-    if isinstance(given, str) or not all(isinstance(each, kind) for each in found):
+    if not isinstance(given, tuple | list) or not all(isinstance(each, kind) for each in given):
         raise TypeError(f"SdyShardingRule: {argument} must be a sequence of {kind.__name__}, got {given!r}")
-    return found
+    return tuple(given)
 
 
 class SdyShardingRule:

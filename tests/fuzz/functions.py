@@ -116,7 +116,7 @@ def array_of(module: Any) -> Any:
 
 
 def widened(values: Any, dtype: str) -> np.ndarray:
-    """A NumPy array, with doubled precision for narrow floats, and integers that wrap around as they do without 64 bits."""
+    """A NumPy array, with doubled precision for narrow floats; integers wrap around as they do without 64 bits."""
     array = np.array(values, dtype)
     kind = kind_of(dtype)
     if dtype in ("int64", "uint64") and not px.config.enable_x64:

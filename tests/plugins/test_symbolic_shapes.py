@@ -250,6 +250,54 @@ def test_transformations_of_an_exported_program():
     np.testing.assert_allclose(slope, px.grad(function)(x), rtol=1e-5, atol=1e-6)
 
 
+def test_an_exported_program_in_one_of_other_sizes():
+    def layer(x, y):
+        return pnp.sin(x) * y.sum() + pnp.arange(x.shape[0]), x.sum() * y
+
+    (c,) = symbolic_shape("c", constraints=["mod(c, 2) == 0", "c <= 20"])
+    inner = deserialize(export(px.jit(layer))(S(c), S(2 * c - 1)).serialize(vjp_order=2))
+
+    def model(layer, x):
+        def step(total, y):
+            up, down = layer(x, pnp.concatenate([x, x[1:] * y]))
+            return total + up.sum(), down
+
+        total, steps = lax.scan(step, 0.0, pnp.ones(2))
+        known = layer(pnp.ones(2), pnp.ones(3))
+        return lax.cond(total > 0, lambda: layer(x, steps[1])[0], lambda: x), known
+
+    def slope(layer):
+        return px.grad(lambda x: model(layer, x)[0].sum())
+
+    (k,) = symbolic_shape("k", constraints=["k <= 10"])
+    assert [str(x.shape) for x in px.eval_shape(inner.call, S(2 * k), S(4 * k - 1))] == ["(2*k,)", "(4*k - 1,)"]
+    outer = deserialize(export(px.jit(lambda x: model(inner.call, x)))(S(2 * k)).serialize())
+    derivative = deserialize(export(px.jit(slope(inner.call)))(S(2 * k)).serialize())
+    for size in (2, 6):
+        x = px.random.normal(px.random.key(size), (size,))
+        for got, want in ((outer.call(x), model(layer, x)), (derivative.call(x), slope(layer)(x))):
+            for a, b in zip(px.tree.leaves(got), px.tree.leaves(want), strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ("k, 2*k - 1", r"the constraint 'mod\(c, 2\) == 0' may not hold for c = k"),
+        ("2*k + 1, 4*k + 1", r"the constraint 'mod\(c, 2\) == 0' does not hold for c = 2\*k \+ 1"),
+        ("2*n, 4*n - 1", r"the constraint 'c <= 20' may not hold for c = 2\*n"),
+        ("2*k, 4*k", r"argument\[1\] must have the length 2\*c - 1, which is 4\*k - 1 for c = 2\*k, got 4\*k"),
+        ("k - 1, 2*k - 3", r"axis 0 of argument\[0\] must have the length c with c of 1 or more, got k - 1"),
+    ],
+)
+def test_sizes_of_a_program_around_that_may_not_fit(shapes, message):
+    (c,) = symbolic_shape("c", constraints=["mod(c, 2) == 0", "c <= 20"])
+    exported = export(px.jit(lambda x, y: x.sum() * y))(S(c), S(2 * c - 1))
+    k, n = symbolic_shape(shapes, constraints=["k <= 10"])
+    with pytest.raises(ValueError, match=message):
+        px.eval_shape(exported.call, S(k), S(n))
+
+
 def test_structures_keyword_arguments_and_keys():
     def draw(key, *, like):
         return {"x": px.random.normal(key, like["a"].shape) + like["a"]}
@@ -322,9 +370,6 @@ def test_what_needs_known_sizes_says_so():
     assert px.eval_shape(pnp.squeeze, S(b, 1)).shape == (b,)
     with pytest.raises(TypeError, match=r"broadcast.*\(b,\).*\(n,\)"):
         px.eval_shape(pnp.add, S(b), S(n))
-    exported = export(px.jit(pnp.sin))(S(b))
-    with pytest.raises(UnsupportedError, match="must be called with known shapes"):
-        px.eval_shape(exported.call, S(n))
 
 
 def test_a_lowering_rule_without_symbolic_dimensions_is_named():

@@ -61,6 +61,20 @@ def _series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = 
     return lax.while_loop(goes_on, step, (pnp.zeros((), x.dtype), one, one))[2]
 
 
+def _kummer_polynomial(a: Any, b: Any, x: Any) -> Array:
+    """Kummer's function for a = 0, -1, -2, ... and positive b by NIST DLMF 13.3.1; its terms would cancel out."""
+
+    def step(state: Any) -> tuple[Any, Any, Any]:
+        k, before, total = state
+        after = ((2 * k + b - x) * total - k * before) / (b + k)
+        after = pnp.where(pnp.abs(total) < np.inf, after, total)
+        goes_on = k < -a
+        return k + 1, pnp.where(goes_on, total, before), pnp.where(goes_on, after, total)
+
+    start = pnp.zeros((), x.dtype), pnp.zeros_like(x), pnp.ones_like(x)
+    return lax.while_loop(lambda state: pnp.any(state[0] < -a), step, start)[2]
+
+
 def _asymptotic(a: Any, b: Any, x: Any) -> Array:
     """NIST DLMF 13.7.1, for large positive x."""
     sign, logarithm = _gamma_ratio((b,), (a,))
@@ -89,8 +103,11 @@ def _hyp1f1_of(a: Any, b: Any, x: Any) -> Array:
     near = _series((top,), (b,), pnp.where(far | ~(size < np.inf), 0.0, size))
     outside = _asymptotic(pnp.where(far, top, 1.0), pnp.where(far & ~_is_pole(b), b, 1.0), pnp.where(far, size, limit))
     out = pnp.where(far, outside, near) * pnp.where(negative, pnp.exp(pnp.where(negative, x, 0.0)), 1.0)
-    polynomial = _series((a,), (b,), pnp.where(_is_pole(a) & (size < np.inf), x, 0.0))
-    out = pnp.where(_is_pole(a), polynomial, out)
+    recurs = _is_pole(a) & (a > -100 * _MOST_TERMS) & (b > 0)
+    finite = pnp.where(_is_pole(a) & (size < np.inf), x, 0.0)
+    by_terms = _series((a,), (b,), pnp.where(recurs, 0.0, finite))
+    by_order = _kummer_polynomial(pnp.where(recurs, a, 0.0), pnp.where(recurs, b, 1.0), finite)
+    out = pnp.where(_is_pole(a), pnp.where(recurs, by_order, by_terms), out)
     out = pnp.where(_poles_of(b, a), np.inf, out)
     out = pnp.where((a == b) & ~_is_pole(b), pnp.exp(x), pnp.where(a == 0, 1.0, out))
     return pnp.where((a != a) | (b != b) | (x != x), np.nan, out)
@@ -140,7 +157,7 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Array:
     Raises:
       TypeError: an argument is complex or not an array, or the shapes do not broadcast.
 
-    Source: NIST DLMF 13.2.2, 13.2.39 for negative and 13.7.1 for large x.
+    Source: NIST DLMF 13.2.2, 13.2.39 for negative and 13.7.1 for large x, 13.3.1 for polynomials.
 
     >>> import primax as px
     >>> round(float(px.scipy.special.hyp1f1(1.0, 2.0, 1.0)), 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -115,6 +116,17 @@ def test_functions_of_several_numbers_are_those_of_scipy():
 def test_a_series_that_ends_has_no_poles():
     assert [float(special.hyp1f1(a, b, 1.0)) for a, b in ((0.5, -1), (-2, -1), (-1, -2), (0, 0))] == [INF, INF, 1.5, 1]
     assert [float(special.hyp2f1(0.5, b, -2.0, 0.5)) for b in (1.0, -3.0, -1.0)] == [INF, INF, 1.125]
+
+
+def test_polynomials_of_high_order_keep_their_digits():
+    cases = [(-85, 1.0, 64.0), (-85, 1.0, 31.0), (-40, 1.0, 20.0), (-60, 2.5, 3.0), (-90, 7.0, -25.0), (-1500, 1, 0.2)]
+    for a, b, x in cases:
+        term = total = Fraction(1)
+        for k in range(-a):
+            term *= (a + k) * Fraction(x) / ((Fraction(b) + k) * (k + 1))
+            total += term
+        scale = max(1.0, abs(float(total)))
+        assert abs(float(special.hyp1f1(np.float32(a), np.float32(b), np.float32(x))) - total) < 3e-4 * scale
 
 
 def test_hyp2f1_is_a_polynomial_times_a_power_where_c_is_less_than_a_or_b_by_a_whole_number():
