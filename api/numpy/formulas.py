@@ -267,10 +267,14 @@ def bessel_i1(x: Any) -> Array:
 def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
     out = bessel_i1(x)
-    at_zero = comparison.eq_p.bind(x, like(x, 0))
-    ratio = arithmetic.div_p.bind(out, choose(at_zero, like(x, 1), x))
-    slope = choose(at_zero, like(x, 0.5), arithmetic.sub_p.bind(bessel_i0(x), ratio))
-    return out, arithmetic.mul_p.bind(t, slope)
+    # Near zero use the power series of i1(x) / x, so that derivatives of every order are right.
+    squared = arithmetic.mul_p.bind(x, x)
+    small = comparison.lt_p.bind(squared, like(x, 0.25))
+    series = like(x, 1)
+    for n in range(6, 0, -1):
+        series = like(x, 1) + squared * like(x, 1 / (4 * n * (n + 1))) * series
+    ratio = choose(small, like(x, 0.5) * series, arithmetic.div_p.bind(out, choose(small, like(x, 1), x)))
+    return out, arithmetic.mul_p.bind(t, arithmetic.sub_p.bind(bessel_i0(x), ratio))
 
 
 @one_program("")

@@ -151,10 +151,19 @@ def test_the_type_of_results_for_numbers_is_that_of_jax(name):
 
 
 def test_modified_bessel_functions_have_derivatives_at_zero() -> None:
-    orders = {special.i0: (1, 0, 1 / 2, 0), px.numpy.i0: (1, 0, 1 / 2, 0), special.i1: (0, 1 / 2, 0)}
-    for function, values in orders.items():
+    even = (1, 0, 1 / 2, 0, 3 / 8, 0)
+    for function, values in {special.i0: even, px.numpy.i0: even, special.i1: (*even[1:], 5 / 16)}.items():
         for value in values:
             np.testing.assert_allclose(function(0.0), value, atol=1e-6)
+            function = px.grad(function)
+
+
+def test_derivatives_of_modified_bessel_functions_away_from_zero() -> None:
+    x = np.array([-2.0, -0.51, 0.01, 0.49, 0.51, 3.0])
+    function = special.i1
+    with px.enable_x64(True):
+        for order in range(5):
+            np.testing.assert_allclose(px.vmap(function)(x), scipy_special.ivp(1, x, order), rtol=1e-10)
             function = px.grad(function)
 
 
