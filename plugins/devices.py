@@ -167,15 +167,19 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Raises:
       TypeError: `shardings` is none of these.
-      ValueError: a sharding cannot divide an array, or no mesh is in scope.
+      ValueError: a sharding has more axes than an array, or no mesh is in scope; outside of programs or along explicit
+        axes, the length of an axis is not a multiple of the number of its parts.
     """
     leaves, structure = tree.flatten(x)
     given = tree.flatten_axes("with_sharding_constraint shardings", structure, shardings)
     found = list(map(_constraint_of, leaves, given))
     for leaf, sharding in zip(leaves, found, strict=True):
         if sharding is not None:
-            sharding.check_shape(core.get_aval(leaf).shape, "with_sharding_constraint")
-            if getattr(sharding, "explicit", False) and isinstance(leaf, core.Tracer):
+            explicit, traced = getattr(sharding, "explicit", False), isinstance(leaf, core.Tracer)
+            shape = core.get_aval(leaf).shape
+            if explicit or not traced or len(getattr(sharding, "spec", ())) > len(shape):
+                sharding.check_shape(shape, "with_sharding_constraint")
+            if explicit and traced:
                 _constrained_axes(core.get_aval(leaf), sharding=sharding)
     return tree.unflatten(structure, constrain_all(leaves, found))
 
@@ -225,6 +229,7 @@ def _constraint_impl(x: Any, *, sharding: Any) -> Any:
         if not isinstance(getattr(x, "sharding", None), NamedSharding):
             return x  # a cotangent, say, which is on one device, as in a program for one device
         sharding = _on_mesh_of(x, sharding)
+    sharding.check_shape(core.get_aval(x).shape, "with_sharding_constraint")
     return backend.put_value(x, core.get_aval(x).weak_type, sharding)
 
 

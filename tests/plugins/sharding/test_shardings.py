@@ -777,6 +777,31 @@ def test_constraints_without_devices_are_over_the_mesh_of_the_arguments(mesh):
         px.jit(f)(px.device_put(H, NamedSharding(px.make_mesh((4,), ("z",)), P("z"))))
 
 
+def test_constraints_in_programs_divide_axes_of_any_length():
+    x = np.arange(15.0, dtype=np.float32).reshape(5, 3)
+    auto = px.make_mesh((4, 2), ("x", "y"), (AxisType.Auto, AxisType.Auto))
+    uneven = NamedSharding(auto, P("x", "y"))
+
+    def f(x):
+        return (px.lax.with_sharding_constraint(x * 2, uneven) + 1).T
+
+    out = px.jit(f)(x)
+    assert out.sharding.is_equivalent_to(NamedSharding(auto, P()), 2)
+    np.testing.assert_array_equal(out, (x * 2 + 1).T)
+    np.testing.assert_array_equal(px.jit(px.vmap(f))(x[None]), (x * 2 + 1).T[None])
+    np.testing.assert_array_equal(px.jit(px.grad(lambda x: (f(x) ** 2).sum()))(x), 4 * (x * 2 + 1))
+    total = px.jit(lambda x: px.lax.scan(lambda c, row: (f(x).T + c + row, None), x, x)[0])(x)
+    np.testing.assert_allclose(total, x + 5 * (x * 2 + 1) + x.sum(0), rtol=1e-6)
+    for function in (f, px.grad(lambda x: f(x).sum())):
+        with pytest.raises(ValueError, match="with_sharding_constraint: axis 0 .* must be a multiple of 4"):
+            function(x)
+    with pytest.raises(ValueError, match="with_sharding_constraint: .* needs arrays of at least 2 axes"):
+        px.jit(f)(x[0])
+    explicit = NamedSharding(px.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Explicit)), P("x"))
+    with pytest.raises(ValueError, match="with_sharding_constraint: axis 0 .* must be a multiple of 4"):
+        px.jit(lambda x: px.lax.with_sharding_constraint(x, explicit))(x)
+
+
 def test_only_constraints_leave_axes_to_xla(mesh):
     sharding = NamedSharding(mesh, P(P.UNCONSTRAINED, "y"))
     x = put(mesh, "x", "y")
