@@ -13,6 +13,7 @@ from primax import lax
 from primax import numpy as pnp
 from primax.extend.api_util import integer, sequence
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.dimensions import is_symbolic
 from primax.numpy.creation import read_shape
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
@@ -176,7 +177,10 @@ def _refuse_empty(function: str, image: Any, shape: tuple[int, ...], axes: Seque
 def _nearest(x: Any, shape: tuple[int, ...]) -> Array:
     for axis, (size, wanted) in enumerate(zip(x.shape, shape, strict=True)):
         if size != wanted:
-            at = ((2 * np.arange(wanted, dtype=np.int64) + 1) * size // max(2 * wanted, 1)).astype(np.int32)
+            if is_symbolic((size, wanted)):
+                at = (2 * pnp.arange(wanted) + 1) * size // (2 * wanted)
+            else:
+                at = ((2 * np.arange(wanted, dtype=np.int64) + 1) * size // max(2 * wanted, 1)).astype(np.int32)
             x = pnp.take(x, at, axis=axis, mode="clip")
     return x
 
@@ -223,7 +227,11 @@ def resize(
         return image
     real = dtypes.finfo(image.dtype).dtype
     real = np.dtype(np.float32) if dtypes.finfo(real).bits < 32 else real
-    scale = np.array([sizes[i] / image.shape[i] for i in dims]).astype(real)
+    scale = [sizes[i] / image.shape[i] for i in dims]
+    if is_symbolic((*sizes, *image.shape)):
+        scale = pnp.stack([pnp.asarray(x, real) for x in scale])
+    else:
+        scale = np.array(scale).astype(real)
     return _resample(image, scale, np.zeros(len(dims), real), sizes, dims, method, bool(antialias), precision)
 
 

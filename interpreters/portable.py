@@ -115,6 +115,8 @@ def refined(name: str, data: bytes, in_avals: Sequence[Any]) -> bytes:
                 stream.getvalue(), enable_shape_assertions=False, validate_static_shapes=True, enable_shardy=True
             )
         except XlaError as error:
+            if "Cannot parse module" in str(error):
+                raise ValueError(f"{name}: its program cannot be read; the file is damaged") from None
             types_given = ", ".join(aval.str_short() for aval in in_avals)
             raise UnsupportedError(
                 f"{name}: XLA cannot find all sizes of its program from the arguments ({types_given}): {error}"

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend.api_util import among
 from primax.extend.arguments import canonical_axes, canonical_axis, listed
 from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
+from primax.extend.dimensions import bounds, is_symbolic, sliced
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, ones, zeros
 from primax.numpy.indexing import take_slice
@@ -37,6 +38,9 @@ def _positions(function: str, obj: Any, size: int) -> list[int]:
     """The positions in a number, a slice or a sequence of numbers."""
     if isinstance(obj, slice):
         try:
+            if is_symbolic((size,)):
+                start, count, step = sliced(obj, size)
+                return [start + step * i for i in range(count)]
             return list(range(*obj.indices(size)))
         except (TypeError, ValueError) as error:
             raise type(error)(f"{function}: obj must be a slice of integers with a step, got {obj!r}") from None
@@ -86,7 +90,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     cuts = [-1, *sorted(gone), size]
     if len(cuts) > _MOST_SLICES:
         return take(x, np.delete(np.arange(size), list(gone)), axis)
-    parts = [take_slice(x, low + 1, high, axis) for low, high in pairwise(cuts) if high > low + 1]
+    parts = [take_slice(x, low + 1, high, axis) for low, high in pairwise(cuts) if bounds(high - low)[1] > 1]
     return concatenate(parts, axis) if parts else take_slice(x, 0, 0, axis)
 
 
@@ -120,6 +124,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     sizes = (*x.shape[:axis], count, *x.shape[axis + 1 :])
     values = broadcast_to_shape(reshaped(values, (1,) * (rank - values.ndim) + values.shape), sizes)
     order: Any
+    if is_symbolic((size,)) and not traced:
+        return _inserted_slices(x, places, values, axis)
     if traced:
         order = _order_of_traced(places, size, count)
     else:
@@ -130,6 +136,15 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         return take(joined, order, axis)
     parts = [take_slice(joined, int(run[0]), int(run[-1]) + 1, axis) for run in runs if run.size]
     return concatenate(parts, axis) if parts else x
+
+
+def _inserted_slices(x: Any, places: Any, values: Any, axis: int) -> Array:
+    """An array of symbolic size with values inserted, each before its place."""
+    parts, start = [], 0
+    for k in sorted(range(len(places)), key=places.__getitem__):
+        parts += [take_slice(x, start, places[k], axis), take_slice(values, k, k + 1, axis)]
+        start = places[k]
+    return concatenate([*parts, take_slice(x, start, x.shape[axis], axis)], axis)
 
 
 def _order_of_traced(places: Any, size: int, count: int) -> Array:

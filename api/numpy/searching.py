@@ -11,6 +11,7 @@ import numpy as np
 from primax.extend.api_util import among, naming, read_size, sequence
 from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, ConcretizationTypeError, Tracer, dtypes, get_aval, unwrap
+from primax.extend.dimensions import max_dim
 from primax.numpy.creation import asarray, constant, read_dtype
 from primax.numpy.promotion import aval_of, boolean, broadcast, cast, host_values, promote
 from primax.plugins.arithmetic import add_p, clamp_p, div_p, mul_p, rem_p, sub_p
@@ -19,6 +20,7 @@ from primax.plugins.cumulative import cumsum_p
 from primax.plugins.indexing import GatherScatterMode, ScatterDimensionNumbers, scatter_p
 from primax.plugins.indexing.positions import from_the_end
 from primax.plugins.structural import (
+    as_scalar,
     broadcast_in_dim_p,
     concatenate_p,
     convert_element_type_p,
@@ -126,7 +128,7 @@ def _unraveled(flat: Any, shape: Sequence[int]) -> list[Any]:
     aval = get_aval(flat)
     positions = []
     for size in reversed(shape[1:]):
-        length = aval.dtype.type(max(size, 1))
+        length = as_scalar(max_dim(size, 1), aval.dtype)
         positions.append(rem_p.bind(flat, length))
         flat = div_p.bind(flat, length)
     return [flat, *positions[::-1]]
@@ -196,7 +198,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     with naming("unravel_index"):
         flat = from_the_end(flat, total)
         aval = get_aval(flat)
-        flat = clamp_p.bind(aval.dtype.type(0), flat, aval.dtype.type(max(total - 1, 0)))
+        flat = clamp_p.bind(aval.dtype.type(0), flat, as_scalar(max_dim(total - 1, 0), aval.dtype))
     found = [cast(x, own) for x in _unraveled(flat, sizes)]
     return tuple([convert_element_type_p.bind(x, new_dtype=own, weak_type=True) for x in found] if weak else found)
 

@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend.api_util import among, integer, sequence
 from primax.extend.arguments import canonical_axis, index_dtype
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.dimensions import is_symbolic
+from primax.extend.dimensions import bounds, is_symbolic
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.joining import concatenate
 from primax.numpy.predicates import isnan
@@ -26,7 +26,7 @@ from primax.plugins import sorting as primitives
 from primax.plugins.bitwise import shift_right_logical_p
 from primax.plugins.control_flow import fori_loop
 from primax.plugins.reductions import reduce_or_p
-from primax.plugins.structural import iota_p, reduce_sum_p, rev_p, slice_p
+from primax.plugins.structural import as_scalar, iota_p, reduce_sum_p, rev_p, slice_p
 
 __all__ = [
     "argpartition",
@@ -332,7 +332,7 @@ def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Array:
     """Binary search: halve the range of positions until it is empty."""
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     dtype = index_dtype(size)
-    low, high = (broadcast_to_shape(dtype.type(bound), (count,)) for bound in (0, size))
+    low, high = (broadcast_to_shape(as_scalar(bound, dtype), (count,)) for bound in (0, size))
     if not size:
         return low
 
@@ -346,7 +346,7 @@ def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Array:
             choose(bitwise.and_p.bind(some, bitwise.not_p.bind(before)), middle, high),
         )
 
-    steps = size.bit_length()
+    steps = 8 * dtype.itemsize if is_symbolic((size,)) else size.bit_length()
     if not unrolled:
         return fori_loop(0, steps, halve, (low, high))[0]
     for i in range(steps):
@@ -440,7 +440,7 @@ def _found(element: Any, test_elements: Any, method: str) -> Array:
     x, others = promote("isin", element, test_elements)
     shape, size = get_aval(x).shape, get_aval(others).size
     others = reshaped(others, (size,))
-    few = math.prod(shape) * size <= _MOST_COMPARISONS
+    few = bounds(math.prod(shape) * size)[1] <= _MOST_COMPARISONS
     if not size or method == "compare_all" or (method == "auto" and few):
         wide = (*shape, size)
         spread = broadcast_to_shape(reshaped(x, (*shape, 1)), wide)

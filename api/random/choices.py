@@ -23,7 +23,7 @@ from primax.plugins.random.keys import random_bits, random_split
 from primax.plugins.random.numbers import sampler, unit
 from primax.plugins.resharding import divided_call
 from primax.plugins.sorting import sort_p, top_k_p
-from primax.plugins.structural import expand_dims, iota_p, reshape_p, slice_p
+from primax.plugins.structural import as_scalar, expand_dims, iota_p, reshape_p, slice_p
 from primax.random.integers import integers_between
 from primax.random.inversion import gumbel_numbers, read_mode
 from primax.random.parameters import broadcast_to, parameter_shape
@@ -177,7 +177,7 @@ def _chosen(key: Any, shape: tuple[int, ...], dtype: Any, count: int, replace: b
     """The positions of the chosen elements."""
     if p is None:
         if replace:
-            return integers_between(key, dtype.type(0), dtype.type(count), shape, dtype)
+            return integers_between(key, dtype.type(0), as_scalar(count, dtype), shape, dtype)
         return _first_of_permutation(key, shape, dtype, count)
     p = p if dtypes.is_floating(get_aval(p).dtype) else cast(p, dtypes.default_float_dtype())
     if replace:

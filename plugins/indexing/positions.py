@@ -10,11 +10,12 @@ import numpy as np
 from primax.extend.api_util import aval_of, of_call
 from primax.extend.arguments import index_dtype
 from primax.extend.core import ShapedArray, dtypes, get_aval
-from primax.extend.dimensions import is_symbolic_dim
+from primax.extend.dimensions import is_symbolic, is_symbolic_dim
 from primax.extend.interpreters import mlir
 from primax.plugins.arithmetic import add
+from primax.plugins.arithmetic import min as min_
 from primax.plugins.comparison import lt
-from primax.plugins.structural import as_scalar, convert_element_type_p, select_n_p
+from primax.plugins.structural import as_scalar, concatenate_p, convert_element_type_p, reshape_p, select_n_p
 
 __all__ = ["bounds", "cast_indices", "clipped", "from_the_end", "in_words"]
 
@@ -62,11 +63,17 @@ def from_the_end(index: Any, size: int) -> Any:
     return select_n_p.bind(lt(index, dtype.type(0)), index, add(index, as_scalar(size, dtype)))
 
 
-def bounds(shape: Sequence[int], sizes: Sequence[int], numbers: Any, dtype: Any) -> np.ndarray:
+def bounds(shape: Sequence[int], sizes: Sequence[int], numbers: Any, dtype: Any) -> Any:
     """The last positions at which windows are inside, for each entry of an index vector."""
     _, _, index_map, _, _ = numbers
     most = dtypes.iinfo(dtype).max
-    return np.array([min(shape[d] - sizes[d], most) for d in index_map], dtype)
+    last = [shape[d] - sizes[d] for d in index_map]
+    if not is_symbolic(last):
+        return np.array([min(position, most) for position in last], dtype)
+    wide = index_dtype(next(filter(is_symbolic_dim, last)))
+    limit = wide.type(min(most, dtypes.iinfo(wide).max))
+    parts = [reshape_p.bind(min_(as_scalar(x, wide), limit), new_sizes=(1,), dimensions=None) for x in last]
+    return convert_element_type_p.bind(concatenate_p.bind(*parts, dimension=0), new_dtype=dtype, weak_type=False)
 
 
 def in_words(aval: ShapedArray, x: Any) -> mlir.ir.Value:

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import integer
 from primax.extend.core import Array, ShapedArray, get_aval
+from primax.extend.dimensions import min_dim
 from primax.extend.elementwise import ir_full
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
@@ -84,7 +85,7 @@ def _lu_abstract_eval(x: ShapedArray) -> list[ShapedArray]:
     *batch, m, n = x.shape
     return [
         ShapedArray(x.shape, x.dtype),
-        ShapedArray((*batch, min(m, n)), _INT32),
+        ShapedArray((*batch, min_dim(m, n)), _INT32),
         ShapedArray((*batch, m), _INT32),
     ]
 

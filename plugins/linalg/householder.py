@@ -8,6 +8,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray
+from primax.extend.dimensions import min_dim
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu
@@ -101,7 +102,7 @@ def _vector(aval: ShapedArray, size: int, dtype: Any = None) -> ShapedArray:
 
 def _geqrf_abstract_eval(a: ShapedArray) -> list[ShapedArray]:
     require_matrix("geqrf", a, "a")
-    return [ShapedArray(a.shape, a.dtype), _vector(a, min(a.shape[-2:]))]
+    return [ShapedArray(a.shape, a.dtype), _vector(a, min_dim(*a.shape[-2:]))]
 
 
 def _geqp3_abstract_eval(a: ShapedArray, jpvt: ShapedArray) -> list[ShapedArray]:
@@ -112,7 +113,7 @@ def _geqp3_abstract_eval(a: ShapedArray, jpvt: ShapedArray) -> list[ShapedArray]
             f"geqp3: jpvt must be {wanted.str_short()}, one number for each column of a, got {jpvt.str_short()} for "
             f"{a.str_short()}"
         )
-    return [ShapedArray(a.shape, a.dtype), wanted, _vector(a, min(a.shape[-2:]))]
+    return [ShapedArray(a.shape, a.dtype), wanted, _vector(a, min_dim(*a.shape[-2:]))]
 
 
 def _require_reflections(function: str, a: ShapedArray, taus: ShapedArray) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend.dimensions import bounds, min_dim
 from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
@@ -68,7 +69,7 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma:
 
 def _sizes(aval: ShapedArray, full_matrices: bool) -> tuple[Any, int, int, int]:
     *batch, m, n = aval.shape
-    return batch, m, n, m if full_matrices else min(m, n)
+    return batch, m, n, m if full_matrices else min_dim(m, n)
 
 
 def _abstract_eval(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[ShapedArray]:
@@ -97,7 +98,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, ...]:
     *_, n, k = _sizes(get_aval(x), params["full_matrices"])
     if type(t) is ad.Zero or not get_aval(x).size:
         return outs, zeros
-    if k > n:
+    if bounds(k - n)[1] > 0:
         raise NotImplementedError(
             "qr: x must have no more rows than columns to differentiate with full_matrices=True, since it does not "
             f"determine the derivative otherwise, got {get_aval(x).str_short()}"
@@ -163,8 +164,8 @@ def _decompose(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any) -
         reflections, taus = geqrf_p.bind(x)
     if not aval.size:
         return [eye(aval.dtype, (*batch, m, k)), triu(_cut(reflections, k, n)), *rest]
-    vectors = _cut(reflections, m, min(m, n))
-    if k > n:
+    vectors = _cut(reflections, m, min_dim(m, n))
+    if bounds(k - n)[1] > 0:
         config = ((0, 0, 0),) * (len(batch) + 1) + ((0, k - n, 0),)
         vectors = structural.pad_p.bind(vectors, aval.dtype.type(0), padding_config=config)
     return [householder_product(vectors, taus), triu(_cut(reflections, k, n)), *rest]

@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.api_util import among, check_hashable
 from primax.extend.arguments import integers
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend.dimensions import bounds, min_dim
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
@@ -127,7 +128,7 @@ def _abstract_eval(
 ) -> list[ShapedArray]:
     require_matrix("svd", x, "x")
     *batch, m, n = x.shape
-    count = min(m, n)
+    count = min_dim(m, n)
     if subset_by_index is not None:
         if len(subset_by_index) != 2 or not 0 <= subset_by_index[0] < subset_by_index[1] <= count:
             raise ValueError(
@@ -195,9 +196,9 @@ def _vector_tangents(s: Any, u: Any, vh: Any, t: Any, inner: Any) -> tuple[Any, 
         turn_u = arithmetic.add(turn_u, scaled(skew, on_diagonal))
     v = adjoint(vh)
     du, dv = matmul(u, turn_u), matmul(v, turn_v)
-    if get_aval(u).shape[-2] > k:
+    if bounds(get_aval(u).shape[-2] - k)[1] > 0:
         du = arithmetic.add(du, _outside(u, matmul(t, v), inverse))
-    if get_aval(v).shape[-2] > k:
+    if bounds(get_aval(v).shape[-2] - k)[1] > 0:
         dv = arithmetic.add(dv, _outside(v, matmul(adjoint(t), u), inverse))
     return du, adjoint(dv)
 
@@ -215,7 +216,7 @@ def _outside(u: Any, change: Any, inverse: Any) -> Array:
 def _types(aval: ShapedArray, full_matrices: bool) -> list[ShapedArray]:
     """The types of the singular values, of U and of V^H."""
     *batch, m, n = aval.shape
-    count = min(m, n)
+    count = min_dim(m, n)
     columns, rows = (m, n) if full_matrices else (count, count)
     return [
         ShapedArray((*batch, count), real_dtype(aval.dtype)),
@@ -253,7 +254,7 @@ def _by_gpu(
     _, s, u, v, info = lapack_call(ctx, routine, batch, operands, results, attributes, {0: 0})
     if not compute_uv:
         return [s], outs[:1], info
-    count = min(m, n)
+    count = min_dim(m, n)
 
     def factors(u: Any, v: Any) -> list[Any]:
         vh = adjoint(v)

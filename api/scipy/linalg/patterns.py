@@ -9,12 +9,14 @@ import numpy as np
 
 from primax.extend.api_util import among, integer, numpy_dtype
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.dimensions import is_symbolic
 from primax.numpy.creation import asarray, zeros, zeros_like
 from primax.numpy.joining import concatenate
 from primax.numpy.linalg.operands import inexact
 from primax.numpy.padding import pad
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, joint_shape, promote
+from primax.numpy.ranges import arange
 from primax.numpy.selection import where
 from primax.numpy.shaping import atleast_1d, atleast_2d
 from primax.numpy.ufuncs import absolute, conjugate
@@ -76,6 +78,11 @@ def _vectors(function: str, *arrays: Any) -> list[Any]:
     return [broadcast_to_shape(x, (*leading, shape[-1])) for x, shape in zip(arrays, shapes, strict=True)]
 
 
+def _numbers(count: Any) -> Any:
+    """The numbers 0, 1, ..., count - 1, of NumPy where the count is known."""
+    return arange(count) if is_symbolic((count,)) else np.arange(count)
+
+
 def toeplitz(c: Any, r: Any = None) -> Array:
     """Matrices with constant diagonals.
 
@@ -98,7 +105,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     c, r = _vectors("toeplitz", c, r)
     m, n = get_aval(c).shape[-1], get_aval(r).shape[-1]
     diagonals = concatenate([c[..., ::-1], r[..., 1:]], axis=-1)
-    return diagonals[..., m - 1 - np.arange(m)[:, None] + np.arange(n)]
+    return diagonals[..., m - 1 - _numbers(m)[:, None] + _numbers(n)]
 
 
 def hankel(c: Any, r: Any = None) -> Array:
@@ -116,7 +123,7 @@ def hankel(c: Any, r: Any = None) -> Array:
         raise ValueError("hankel: c must have rank 1 or more, got a number")
     c, r = _vectors("hankel", c, zeros_like(c) if r is None else r)
     m, n = get_aval(c).shape[-1], get_aval(r).shape[-1]
-    return concatenate([c, r[..., 1:]], axis=-1)[..., np.arange(m)[:, None] + np.arange(n)]
+    return concatenate([c, r[..., 1:]], axis=-1)[..., _numbers(m)[:, None] + _numbers(n)]
 
 
 def circulant(c: Any) -> Array:
