@@ -34,8 +34,8 @@ LOOP = re.compile(r"\.(while_loop|fori_loop|scan)\(")
 # elements that selected another branch get no cotangent from the sum. Finite differences agree with primax.
 BRANCH = re.compile(r"\.(cond|switch)\(")
 EXCHANGE = re.compile(r"\.(psum|pmean|pmax|pmin|all_gather|ppermute|psum_scatter|all_to_all)\(")
-# If a value is mapped and its tangent is not, jax maps the results of a rule of `custom_vmap` once more, so they have one
-# axis too many.
+# If a value is mapped and its tangent is not, jax maps the results of a rule of `custom_vmap` once more, so they have
+# one axis too many.
 CUSTOM_VMAP = "custom_vmap("
 # In jax, if NumPy computes with its own array and a Python number that is the argument of a rule, the result is wider
 # than the array, unless the program is compiled: then jax refuses the result of the rule, as primax does in both cases.

@@ -793,12 +793,12 @@ def test_constraints_in_programs_divide_axes_of_any_length():
     total = px.jit(lambda x: px.lax.scan(lambda c, row: (f(x).T + c + row, None), x, x)[0])(x)
     np.testing.assert_allclose(total, x + 5 * (x * 2 + 1) + x.sum(0), rtol=1e-6)
     for function in (f, px.grad(lambda x: f(x).sum())):
-        with pytest.raises(ValueError, match="with_sharding_constraint: axis 0 .* must be a multiple of 4"):
+        with pytest.raises(ValueError, match=r"with_sharding_constraint: axis 0 .* must be a multiple of 4"):
             function(x)
-    with pytest.raises(ValueError, match="with_sharding_constraint: .* needs arrays of at least 2 axes"):
+    with pytest.raises(ValueError, match=r"with_sharding_constraint: .* needs arrays of at least 2 axes"):
         px.jit(f)(x[0])
     explicit = NamedSharding(px.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Explicit)), P("x"))
-    with pytest.raises(ValueError, match="with_sharding_constraint: axis 0 .* must be a multiple of 4"):
+    with pytest.raises(ValueError, match=r"with_sharding_constraint: axis 0 .* must be a multiple of 4"):
         px.jit(lambda x: px.lax.with_sharding_constraint(x, explicit))(x)
 
 
