@@ -178,7 +178,7 @@ def _nearest(x: Any, shape: tuple[int, ...]) -> Array:
     for axis, (size, wanted) in enumerate(zip(x.shape, shape, strict=True)):
         if size != wanted:
             if is_symbolic((size, wanted)):
-                at = (2 * pnp.arange(wanted) + 1) * size // (2 * wanted)
+                at: Any = (2 * pnp.arange(wanted) + 1) * size // (2 * wanted)
             else:
                 at = ((2 * np.arange(wanted, dtype=np.int64) + 1) * size // max(2 * wanted, 1)).astype(np.int32)
             x = pnp.take(x, at, axis=axis, mode="clip")
@@ -227,11 +227,11 @@ def resize(
         return image
     real = dtypes.finfo(image.dtype).dtype
     real = np.dtype(np.float32) if dtypes.finfo(real).bits < 32 else real
-    scale = [sizes[i] / image.shape[i] for i in dims]
+    ratios = [sizes[i] / image.shape[i] for i in dims]
     if is_symbolic((*sizes, *image.shape)):
-        scale = pnp.stack([pnp.asarray(x, real) for x in scale])
+        scale: Any = pnp.stack([pnp.asarray(x, real) for x in ratios])
     else:
-        scale = np.array(scale).astype(real)
+        scale = np.array(ratios).astype(real)
     return _resample(image, scale, np.zeros(len(dims), real), sizes, dims, method, bool(antialias), precision)
 
 
