@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ DEVICES = 8
 BOUND = 2e-4  # relative to the greatest number: sums over devices have any order, and halves are rounded
 # jax refuses a sum along an axis of `vmap` and one of the mesh at once, whatever the specs; primax computes it.
 JAX_ALONE = "can only accept axis_name which corresponds to one of"
+MESH = re.compile(r"make_mesh\(\(([\d, ]+)\)")
 # XLA gives operands of `fft` on several CPUs layouts that its own code refuses, in other programs for jax.
 XLA_ALONE = "fft_thunk.cc"
 
@@ -57,8 +59,9 @@ class Meshes(Kind):
         wanted, found = execute(code, jax), execute(code, px)
         self.reached["refused" if isinstance(wanted, Exception) else "compared"] += 1
         differs = difference(case.made, found, wanted)
-        if differs is not None and differs[0] == "value" and is_ill_conditioned(case.made, found, wanted):
-            return None
+        if differs is not None and differs[0] == "value":
+            if is_ill_conditioned(case.made, found, wanted) or is_right_on_one_device(case.made, found):
+                return None
         return differs and Finding(case.name, differs[1], case.program, differs[0])
 
     @classmethod
@@ -113,6 +116,18 @@ def is_ill_conditioned(made: Program, found: Any, wanted: Any) -> bool:
             if all(a <= max(10 * b, BOUND) for a, b in zip(gaps, moved, strict=True)):
                 return True
     return False
+
+
+def is_right_on_one_device(made: Program, found: Any) -> bool:
+    """Whether primax has the values that jax has on one device, where the mesh must not change values.
+
+    XLA for several CPUs makes wrong programs of some concatenations and splits.
+    """
+    if not made.name.startswith(("meshes.jit", "meshes.eager")):
+        return False
+    one = [MESH.sub(lambda sizes: re.sub(r"\d+", "1", sizes[0]), line) for line in made.lines]
+    wanted = execute(compile("\n".join(one), "<program>", "exec"), jax)
+    return not isinstance(wanted, Exception) and max(_gaps(found, px, wanted), default=0.0) <= BOUND
 
 
 def _gaps(found: Any, lib: Any, wanted: Any) -> list[float]:
