@@ -78,6 +78,7 @@ class ModuleContext:
       failures: the record of their errors in a program over several devices.
       keepalives: other objects that must live as long as the executable.
       calls_foreign: whether the program calls foreign functions, which may fail; rules set it.
+      multiplies: whether the program multiplies matrices of float32; rules set it.
       partitions: the number of devices on which the program runs.
       mesh: a mesh of these devices; None for one device.
       mesh_symbols: the names of its meshes.
@@ -116,6 +117,7 @@ class ModuleContext:
         self.failures = Failures()
         self.keepalives: list[Any] = []
         self.calls_foreign = False
+        self.multiplies = False
         self.functions: dict[Any, Any] = {}
         self.checked = False
         self.symbolic = False

@@ -44,6 +44,7 @@ class Lowered:
         self.failures = module.failures
         self.keepalives = module.keepalives
         self.calls_foreign = module.calls_foreign
+        self.multiplies = module.multiplies
         self.parts = module.parts
         self.ordered_effects = ordered
         self.kept = kept

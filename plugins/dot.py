@@ -405,6 +405,8 @@ def _dot_general_lowering(
     else:
         lhs_dtype = rhs_dtype = max(out_aval.dtype, _result_dtype(lhs_aval.dtype, rhs_aval.dtype), key=_width)
     operands = [_convert(ctx, lhs, lhs_aval, lhs_dtype), _convert(ctx, rhs, rhs_aval, rhs_dtype)]
+    if computed.dtype == np.float32:
+        ctx.module_context.multiplies = True
     result = mlir.cached_ir_type(ctx.module_context.shared, computed)
     product = mlir.ir.Operation.create("stablehlo.dot_general", [result], operands, attributes).result
     return [_convert(ctx, product, computed, out_aval.dtype)]
