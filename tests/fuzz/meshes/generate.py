@@ -285,7 +285,9 @@ def of_explicit(rng: random.Random) -> Program:
     lines = [mesh_line(axes, "Explicit"), line, "g = f", arguments_line(rng, shapes, places)]
     program = ended(rng, lines, len(shapes), "meshes.explicit")
     *rest, last = program.lines
-    return Program(program.name, (*rest, f"with px.set_mesh(mesh): {last}"), placed=True)
+    # A gradient with respect to an array of NumPy is undivided, as the array is; jax divides it as the rules say.
+    placed = not program.name.endswith("vmap.grad")
+    return Program(program.name, (*rest, f"with px.set_mesh(mesh): {last}"), placed=placed)
 
 
 def of_pmap(rng: random.Random) -> Program:
