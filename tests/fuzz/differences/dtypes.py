@@ -104,6 +104,13 @@ DTYPES: tuple[Meant, ...] = (
         "The dtype is the one asked for, or else that of the function's result; initial has no influence on it.",
     ),
     Meant(
+        r"nn\.standardize",
+        "dtype",
+        "Integers are converted to floats before anything is subtracted, which would wrap around.",
+        text=r"'(bool|u?int\d+)'",
+        message=r"primax: float32, of jax: b?float16",
+    ),
+    Meant(
         r"numpy\.\w+\.reduceat",
         "dtype",
         "An argument dtype is that of the result; jax ignores it in some functions.",
