@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend.api_util import among
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy.predicates import isnan
@@ -196,13 +197,18 @@ def nanstd(
     return exponential.sqrt_p.bind(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
+def _checked(axis: Any) -> Any:
+    """The axis of a cumulative function, None where it need not be checked: a number has the axes 0 and -1 too."""
+    return None if among(axis, (0, -1)) else axis
+
+
 @one_program("axis dtype out")
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative sums of the elements, with NaN as 0. The arguments are those of `cumsum`."""
-    return cumsum(_without("nancumsum", a, 0, axis), axis, dtype, out)
+    return cumsum(_without("nancumsum", a, 0, _checked(axis)), axis, dtype, out)
 
 
 @one_program("axis dtype out")
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative products of the elements, with NaN as 1. The arguments are those of `cumsum`."""
-    return cumprod(_without("nancumprod", a, 1, axis), axis, dtype, out)
+    return cumprod(_without("nancumprod", a, 1, _checked(axis)), axis, dtype, out)

@@ -38,7 +38,7 @@ def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any
         wanted = read_dtype(dtype, function)
     else:
         wanted = dtypes.default_int_dtype() if dtypes.is_bool(aval.dtype) else aval.dtype
-    if axis is None:
+    if axis is None or (not aval.shape and among(axis, (0, -1))):
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, len(get_aval(a).shape), function)
     a = convert(a, get_aval(a), wanted)

@@ -180,7 +180,7 @@ def _convolved(function: str, x: Any, y: Any, mode: str, method: str, precision:
     if method == "fft":
         return _by_transforms(function, x, y, mode, tuple(range(len(shape))))
     # The result is the same for either order, and the smaller array the better kernel, but 'same' goes by the first.
-    if _fit(function, shape, window) if mode == "valid" else mode == "full" and math.prod(window) > math.prod(shape):
+    if _fit(function, shape, window) if mode == "valid" else mode == "full" and math.prod(window) >= math.prod(shape):
         x, y, window = y, x, shape
     padding = [mode_padding(mode, size) for size in window]
     return slide(x, _reversed(y), padding, canonicalize_precision(precision, function), None)

@@ -59,13 +59,16 @@ def _is_pole(x: Any) -> Array:
 def _reflected(a: Any, b: Any) -> tuple[Any, Any, Any]:
     """Arguments at which the beta function has, apart from its sign, the same value as at a and b, and that sign.
 
-    One of a and b may be a pole of the gamma function, if the other one is a positive integer that is small enough.
+    One of a and b may be a pole of the gamma function, if the other one is a positive integer that is small enough. If
+    both are poles, the value is infinite.
     """
     total = where(absolute(a + b) < np.inf, 1 - a - b, 0.0)
     swap_a = _is_pole(a) & (b > 0) & (floor(b) == b) & (total > 0)
     swap_b = _is_pole(b) & (a > 0) & (floor(a) == a) & (total > 0)
     whole = where(swap_a, b, a)
     reflected = where(swap_a | swap_b, where(whole % 2 == 0, 1.0, -1.0), 1.0)
+    odd = _is_pole(a) & _is_pole(b) & (a + b > -np.inf) & (b % 2 != 0)  # an infinity of the sign that SciPy gives it
+    reflected = where(odd, -1.0, reflected)
     a, b = where(swap_a, total, a), where(swap_b, total, b)
     return a, b, reflected
 

@@ -178,6 +178,15 @@ def test_sums_of_booleans_count() -> None:
     compare(calls, x)
 
 
+@pytest.mark.parametrize("name", SCANS)
+def test_cumulative_functions_of_a_number_have_one_axis(name):
+    function = getattr(pnp, name)
+    for axis in (0, -1, None):
+        assert function(2.5, axis=axis).tolist() == getattr(np, name)(2.5, axis=axis).tolist() == [2.5]
+    with pytest.raises(ValueError, match=f"{name}: axis must be"):
+        function(2.5, axis=1)
+
+
 def test_products_of_booleans_say_whether_all_are_true() -> None:
     x = pnp.array([True, False, True])
     assert pnp.cumprod(x, dtype=bool).tolist() == [True, False, False]

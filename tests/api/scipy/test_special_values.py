@@ -30,7 +30,7 @@ BINARY = {
     **dict.fromkeys(("kl_div", "rel_entr", "xlog1py", "xlogy"), (*WITH_POLES, INF, -INF)),
     **dict.fromkeys(("boxcox", "boxcox1p", "gammainc", "gammaincc"), WITH_POLES),
     "comb": (0.0, 1.0, 0.5, 2.0, 10.0, 100.0, 1e5, 3.0, -1.0, -2.0, -1.5, NAN),
-    "beta": (*SMALLER[1:], -0.5, -1.5),
+    "beta": (*SMALLER[1:], -0.5, -1.5, -1.0, -2.0, -3.0, -INF),
     "betaln": (*SMALLER[1:], -0.5, -1.0, -2.0, -1.5),
     "poch": (*SMALLER[1:], -0.5, -1.0, -2.0, -1.5),
     "zeta": WITH_POLES[1:],

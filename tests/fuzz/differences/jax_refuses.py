@@ -207,6 +207,13 @@ JAX_REFUSES: tuple[Meant, ...] = (
         message=r"descriptor '__getitem__' requires",
     ),
     Meant(
+        r"lax\.index_take",
+        "jax raises",
+        "Negative axes count from the end.",
+        text=r"-\d",
+        message="Invalid start_index_map",
+    ),
+    Meant(
         r"(numpy|Array)\.(nan)?(var|std)",
         "jax raises",
         "An argument mean broadcasts with the array, as in NumPy.",

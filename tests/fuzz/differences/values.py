@@ -44,6 +44,13 @@ VALUES: tuple[Meant, ...] = (
         message=r"primax: (?!.*nan.*jax).*jax: .*nan",
     ),
     Meant(
+        r"(numpy|scipy\.signal)\.(convolve|correlate)(2d)?",
+        "nan|value|nan\\|value",
+        "Either array may be the kernel; an infinity in it makes NaN of the zeros beyond the ends of the other one.",
+        text=r"\b(inf|nan)\b|1e\+30",
+        message="nan",
+    ),
+    Meant(
         r"scipy\.linalg\.(hankel|toeplitz)",
         "nan|value|nan\\|value",
         "Elements stay as they are; jax multiplies them by zeros and ones, of which infinities make NaN.",

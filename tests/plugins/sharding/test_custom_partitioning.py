@@ -208,6 +208,7 @@ def test_rules_must_fit_shapes_and_transformations_are_refused():
     one = [ArrayMapping("i")]
     for arguments, named, what in (
         ((3, one), {}, "operand_mappings must be a sequence of ArrayMapping, got 3"),
+        ((np.zeros((0, 2)), one), {}, "operand_mappings must be a sequence of ArrayMapping, got array"),
         ((one, ["i"]), {}, "result_mappings must be a sequence of ArrayMapping, got"),
         ((one, one), {"reduction_factors": "i"}, "reduction_factors must be a sequence of str, got 'i'"),
         ((one, one), {"i": 1.5}, "i must be an integer, got 1.5"),

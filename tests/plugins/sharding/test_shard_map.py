@@ -463,6 +463,7 @@ REFUSED = [
         "in_specs must be given, .* the axes 'x' of Mesh",
     ),
     (lambda s: px.shard_map(lambda x: x, in_specs=P()), TypeError, "out_specs must be given"),
+    (lambda s: px.shard_map(in_specs=P()), TypeError, "out_specs must be given"),
 ]
 
 
