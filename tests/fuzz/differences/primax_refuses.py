@@ -174,6 +174,12 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"indices must be in",
     ),
     Meant(
+        r"ops\.segment_\w+",
+        "primax raises",
+        "Booleans are no segments; jax takes them for a mask, and fails or finds nothing.",
+        message=r"segment_ids must be integers, got bool",
+    ),
+    Meant(
         r"experimental\.sparse\.(COO|CSR|CSC)",
         "primax raises",
         "A shape that is not that of a matrix is refused when the matrix is made.",
