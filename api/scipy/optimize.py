@@ -157,7 +157,7 @@ def _minimize(
 
     def step(state: _State) -> _State:
         direction = direction_of(state.memory, state.grad)
-        down = state.grad @ direction < 0
+        down = (state.grad @ direction < 0) & pnp.all(pnp.isfinite(direction))
         direction = pnp.where(down, direction, -state.grad)
         length = pnp.sqrt(state.grad @ state.grad)
         first = pnp.where((state.steps == 0) & (length > 1), 1 / length, 1).astype(x0.dtype)
@@ -182,14 +182,17 @@ def _bfgs_direction(inverse: Any, grad: Any) -> Array:
 
 
 def _bfgs_update(inverse: Any, s: Any, y: Any, steps: Any) -> Array:
-    """The inverse Hessian by equation 6.17 of Nocedal and Wright; unchanged if the curvature is not positive."""
+    """The inverse Hessian by equation 6.17 of Nocedal and Wright; unchanged if the curvature is not positive.
+
+    It is unchanged, too, if the new one would not be finite, as happens with 16 bits.
+    """
     curvature = s @ y
-    usable = curvature > 0
-    rho = 1 / pnp.where(usable, curvature, 1)
+    positive = curvature > 0
+    rho = 1 / pnp.where(positive, curvature, 1)
     Hy = inverse @ y
     outer = pnp.outer(Hy, s)
     new = inverse - rho * (outer + outer.T) + rho * (1 + rho * (y @ Hy)) * pnp.outer(s, s)
-    return pnp.where(usable, new, inverse)
+    return pnp.where(positive & pnp.all(pnp.isfinite(new)), new, inverse)
 
 
 def _limited_direction(memory: Any, grad: Any) -> Array:

@@ -96,3 +96,10 @@ def test_the_reason_of_an_end_is_told():
 def test_wrong_arguments_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("method", ["BFGS", "l-bfgs-experimental-do-not-rely-on-this"])
+def test_steps_in_16_bits_stay_finite(method):
+    for start in ([1.277, 3.005, 2.435], [-2.5], [0.1, 4.0]):
+        found = minimize(lambda x: ((x - 1) ** 2).sum(), np.array(start, np.float16), method=method)
+        np.testing.assert_allclose(np.asarray(found.x, np.float32), 1, atol=5e-3)

@@ -180,6 +180,12 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         message=r"segment_ids must be integers, got bool",
     ),
     Meant(
+        r"numpy\.(asarray|array)|Array\.astype|numpy\.astype",
+        "primax raises",
+        "An argument copy is a bool or None; jax takes the truth of anything.",
+        message=r"copy must be a bool",
+    ),
+    Meant(
         r"experimental\.sparse\.(COO|CSR|CSC)",
         "primax raises",
         "A shape that is not that of a matrix is refused when the matrix is made.",
