@@ -44,6 +44,13 @@ VALUES: tuple[Meant, ...] = (
         message=r"primax: (?!.*nan.*jax).*jax: .*nan",
     ),
     Meant(
+        r"linearize|jvp|vjp|grad|value_and_grad",
+        "nan|value",
+        "An infinite tangent times a slope is infinite; jax adds products whose infinities have opposite signs.",
+        text=r"\binf\b",
+        message=r"primax: \S*inf.*jax: \S*nan",
+    ),
+    Meant(
         r"(numpy|scipy\.signal)\.(convolve|correlate)(2d)?",
         "nan|value|nan\\|value",
         "Either array may be the kernel; an infinity in it makes NaN of the zeros beyond the ends of the other one.",
