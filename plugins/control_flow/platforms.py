@@ -27,7 +27,8 @@ def platform_dependent(
 ) -> Array:
     """`per_platform[platform](*args)` for the platform for which the program is compiled.
 
-    All functions are traced; only one is compiled. A branch may contain primitives that only its platform has.
+    In a program all functions are traced, and one is compiled; outside of programs one is called. A function may contain
+    primitives that only its platform has.
 
     Args:
       *args: arrays in any containers.
@@ -39,7 +40,7 @@ def platform_dependent(
       The result of the chosen function.
 
     Raises:
-      TypeError: an argument is not a function, or the results differ in type.
+      TypeError: an argument is not a function, or the results differ in type, in a program.
       ValueError: there are no functions.
       NotImplementedError: at compilation: there is no function for the platform, and no default.
 
@@ -54,6 +55,8 @@ def platform_dependent(
         require_function("platform_dependent", name, function)
     platforms = tuple([(name,) for name in per_platform]) + ((None,) if default is not None else ())
     index = platform_index_p.bind(platforms=platforms)
+    if not isinstance(index, core.Tracer):
+        return list(functions.values())[int(index)](*args)
     return choose("platform_dependent", index, list(functions.values()), list(functions), args)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import primax as px
+import primax.numpy as pnp
 from primax import lax
 from primax.extend import core
 
@@ -44,6 +45,19 @@ def test_the_branch_of_the_platform_is_differentiated():
     assert np.asarray(px.vmap(px.grad(smooth))(X[None])).tolist() == [[2, 4, 6]]
 
 
+def test_outside_of_programs_one_function_is_called():
+    def doubled(x):  # how often is known only outside of programs
+        return lax.fori_loop(0, pnp.floor(x.sum()).astype(int), lambda i, y: y * 2, x.sum())
+
+    def slope(x):
+        return lax.platform_dependent(x, cpu=px.grad(doubled), tpu=lambda x: 1 / 0)
+
+    x = pnp.array([1.0, 2.25])
+    assert slope(x).tolist() == px.grad(doubled)(x).tolist() == [8, 8]
+    with pytest.raises(ValueError, match="while_loop cannot be differentiated in reverse mode"):
+        px.jit(slope)(x)
+
+
 def test_platforms_without_a_branch_are_refused():
     with pytest.raises(NotImplementedError, match="a default or a function for 'cpu', got functions for tpu, cuda"):
         px.jit(lambda x: lax.platform_dependent(x, tpu=lambda x: x + 1, cuda=lambda x: x))(X)
@@ -52,4 +66,4 @@ def test_platforms_without_a_branch_are_refused():
     with pytest.raises(TypeError, match="platform_dependent: cpu must be a function"):
         lax.platform_dependent(X, cpu=3)
     with pytest.raises(TypeError, match="platform_dependent: all branches must return values of the same types"):
-        lax.platform_dependent(X, cpu=lambda x: x, tpu=lambda x: x[0])
+        px.jit(lambda x: lax.platform_dependent(x, cpu=lambda x: x, tpu=lambda x: x[0]))(X)
