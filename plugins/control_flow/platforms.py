@@ -27,8 +27,8 @@ def platform_dependent(
 ) -> Array:
     """`per_platform[platform](*args)` for the platform for which the program is compiled.
 
-    In a program all functions are traced, and one is compiled; outside of programs one is called. A function may contain
-    primitives that only its platform has.
+    In a program all functions are traced, and one is compiled. Outside of programs one is called. A function may
+    contain primitives that only its platform has.
 
     Args:
       *args: arrays in any containers.
