@@ -54,7 +54,7 @@ def platform_dependent(
     for name, function in functions.items():
         require_function("platform_dependent", name, function)
     platforms = tuple([(name,) for name in per_platform]) + ((None,) if default is not None else ())
-    index = platform_index_p.bind(platforms=platforms)
+    index: Any = platform_index_p.bind(platforms=platforms)
     if not isinstance(index, core.Tracer):
         return list(functions.values())[int(index)](*args)
     return choose("platform_dependent", index, list(functions.values()), list(functions), args)
