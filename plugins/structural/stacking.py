@@ -43,6 +43,8 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
         # The rows are stacked already; with that many operands, compilation would take long.
         count = len(get_aval(operands).shape)
         return transpose(operands, inserted(tuple(range(1, count)), canonical_axis(axis, count, "stack"), 0))
+    if isinstance(operands, range):  # each number would be an argument of the program
+        raise TypeError(f"stack: operands must be a sequence of arrays, got {operands!r}")
     operands = sequence("stack", "operands", operands)
     rank = len(get_aval(operands[0]).shape) if operands else 0
     axis = canonical_axis(axis, rank + 1, "stack")

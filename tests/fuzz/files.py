@@ -25,8 +25,11 @@ from primax.plugins.export.file import _MAGIC
 
 IMPORTS = "import primax as px, primax.numpy as pnp\nfrom fuzz.files import cached, with_bytes, with_header"
 SECONDS = 60
-# The possible ends of a call; at the last one the program is for another platform, which the header names.
-_REFUSALS = ("ValueError", "TypeError", "primax.errors.XlaError", "jaxlib", "primax.core.errors.MissingRuleError")
+# The possible ends of a call; at the last two the program is for another platform, which the header names.
+_REFUSALS = re.compile(
+    r"ValueError|TypeError|primax\.errors\.XlaError|jaxlib|primax\.core\.errors\.MissingRuleError"
+    r"|primax\.core\.errors\.UnsupportedError: .* was exported for"
+)
 # Events that must not happen while a file of data is read.
 EVENTS = ("exec", "compile", "subprocess", "os.system", "os.exec", "os.posix_spawn", "pickle", "marshal", "ctypes")
 
@@ -225,7 +228,7 @@ class Files(Kind):
             self.reached["compiler crashes"] += 1
             return None
         error = error_of(done.stderr)
-        if done.returncode and not error.startswith(_REFUSALS):
+        if done.returncode and not _REFUSALS.match(error):
             return Finding(case.name, f"the call ends in {error[:300]}", case.program, error.partition(":")[0])
         return None
 

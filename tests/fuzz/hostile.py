@@ -55,7 +55,7 @@ _AROUND = re.compile(
 )
 _RAW = re.compile(
     r"loc\(|module @|stablehlo\.|mhlo\.|INTERNAL|INVALID_ARGUMENT|RET_CHECK|UNIMPLEMENTED|Check failed"
-    r"|incompatible (function|constructor) arguments|nanobind|jaxlib|std::"
+    r"|incompatible (function|constructor) arguments|nanobind|jaxlib(?!\._jax\.pytree\) is refused)|std::"
 )
 
 

@@ -640,6 +640,8 @@ def test_stacks_are_taken_apart_again() -> None:
         assert np.asarray(first).tolist() == x.tolist()
         assert np.asarray(second).tolist() == y.tolist()
     assert px.lax.unstack(np.zeros((0, 2))) == ()
+    with pytest.raises(TypeError, match="stack: operands must be a sequence of arrays, got range"):
+        px.lax.stack(range(10**5))
     with pytest.raises(ValueError, match="stack: operands must hold an array, got none"):
         px.lax.stack([])
     with pytest.raises(TypeError, match=r"one shape and dtype, got f32\[2,3\] .* f32\[3\] for operand 1"):
