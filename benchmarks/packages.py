@@ -69,7 +69,7 @@ def measure(name: str) -> dict[str, float]:
     jax.block_until_ready(compiled(*arguments))
     first = time.perf_counter() - began
     warm = []
-    for _ in range(200 if name == "mlp" else 50):
+    for _ in range(4000 if name == "mlp" else 50):
         began = time.perf_counter()
         jax.block_until_ready(compiled(*arguments))
         warm.append(time.perf_counter() - began)
