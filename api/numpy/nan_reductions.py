@@ -197,7 +197,7 @@ def nanstd(
     return exponential.sqrt_p.bind(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
-def _checked(axis: Any) -> Any:
+def _axis_to_check(axis: Any) -> Any:
     """The axis of a cumulative function, None where it need not be checked: a number has the axes 0 and -1 too."""
     return None if among(axis, (0, -1)) else axis
 
@@ -205,10 +205,10 @@ def _checked(axis: Any) -> Any:
 @one_program("axis dtype out")
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative sums of the elements, with NaN as 0. The arguments are those of `cumsum`."""
-    return cumsum(_without("nancumsum", a, 0, _checked(axis)), axis, dtype, out)
+    return cumsum(_without("nancumsum", a, 0, _axis_to_check(axis)), axis, dtype, out)
 
 
 @one_program("axis dtype out")
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative products of the elements, with NaN as 1. The arguments are those of `cumsum`."""
-    return cumprod(_without("nancumprod", a, 1, _checked(axis)), axis, dtype, out)
+    return cumprod(_without("nancumprod", a, 1, _axis_to_check(axis)), axis, dtype, out)

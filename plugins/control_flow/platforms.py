@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.core import Array, ShapedArray
+from primax.extend.core import Array, ShapedArray, tree
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.control_flow.cond import choose
-from primax.plugins.control_flow.staging import require_function
+from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function
 
 __all__ = ["RULES", "platform_dependent", "platform_index_p"]
 
@@ -55,8 +55,11 @@ def platform_dependent(
         require_function("platform_dependent", name, function)
     platforms = tuple([(name,) for name in per_platform]) + ((None,) if default is not None else ())
     index: Any = platform_index_p.bind(platforms=platforms)
-    if not isinstance(index, core.Tracer):
-        return list(functions.values())[int(index)](*args)
+    if not isinstance(index, core.Tracer):  # as in a program, the function takes and returns arrays
+        leaves, structure, _ = flatten_operands("platform_dependent", "operands", args)
+        found = list(functions.values())[int(index)](*tree.unflatten(structure, list(map(as_result, leaves))))
+        leaves, structure, _ = flatten_operands("platform_dependent", "results", found)
+        return tree.unflatten(structure, list(map(as_result, leaves)))
     return choose("platform_dependent", index, list(functions.values()), list(functions), args)
 
 

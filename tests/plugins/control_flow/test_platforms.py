@@ -54,6 +54,14 @@ def test_outside_of_programs_one_function_is_called():
 
     x = pnp.array([1.0, 2.25])
     assert slope(x).tolist() == px.grad(doubled)(x).tolist() == [8, 8]
+    for given in (2.0, np.float32(2), {"a": np.ones(2, np.int32)}, px.random.key(0)):
+        same = lambda x: lax.platform_dependent(x, cpu=lambda x: x, tpu=lambda x: x)  # noqa: E731
+        eager, compiled = (px.tree.leaves(function(given))[0] for function in (same, px.jit(same)))
+        assert (type(eager), eager.aval) == (type(compiled), compiled.aval)
+    with pytest.raises(TypeError, match="platform_dependent"):
+        lax.platform_dependent(1.0, cpu=lambda x: "text")
+    with pytest.raises(TypeError, match="platform_dependent"):
+        lax.platform_dependent("text", cpu=lambda x: 1.0)
     with pytest.raises(ValueError, match="while_loop cannot be differentiated in reverse mode"):
         px.jit(slope)(x)
 
