@@ -177,7 +177,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         if sharding is not None:
             explicit, traced = getattr(sharding, "explicit", False), isinstance(leaf, core.Tracer)
             shape = core.get_aval(leaf).shape
-            if explicit or not traced or len(getattr(sharding, "spec", ())) > len(shape):
+            if explicit or len(getattr(sharding, "spec", ())) > len(shape):  # values are checked when they are moved
                 sharding.check_shape(shape, "with_sharding_constraint")
             if explicit and traced:
                 _constrained_axes(core.get_aval(leaf), sharding=sharding)
