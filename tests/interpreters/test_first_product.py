@@ -19,7 +19,7 @@ threading.Thread.start = lambda thread: (started.append(thread.name), start(thre
 
 import primax as px, primax.numpy as pnp
 px.config.update("compilation_cache_dir", "")
-x = pnp.arange(6.0).reshape(2, 3)
+x = pnp.arange(6, dtype="float32").reshape(2, 3)
 px.jit(pnp.sin)(x), px.jit(lambda x: x.astype(int) @ x.T.astype(int))(x)
 print(started, end=" ")
 products = [px.jit(lambda x, i=i: i * x.T @ x)(x)[1, 2] for i in (1, 2)]
