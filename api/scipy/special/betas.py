@@ -135,7 +135,8 @@ def _near_pole(z: Any, m: Any, at_pole: Any) -> Array:
     order = where(at_pole, -total, 0.0)
     residue = where(order % 2 == 0, 1.0, -1.0) * exp(-lgamma_p.bind(order + 1))
     by_next = gamma(where(at_pole, z + 1, 1.0)) / where(at_pole, z, 1.0)
-    return where(lost == 0, np.inf, residue / (where(lost == 0, 1.0, lost) * by_next))
+    pole = floor(lost) == lost  # without rounding too
+    return where(pole, np.inf, residue / (where(pole, 1.0, lost) * by_next))
 
 
 @custom_jvp

@@ -81,6 +81,7 @@ def test_rising_factorials_are_finite_where_only_rounding_leads_to_a_pole():
             np.asarray(got, float), scipy_special.poch(z, m), rtol=1e-5 if dtype != jax.numpy.bfloat16 else 1e-2
         )
     assert special.poch(0.5, -1.5) == INF
+    assert special.poch(1.0, -1e19) == INF  # both sums are integers, rounded or not
 
 
 def test_the_zeta_function_of_riemann_is_defined_on_both_sides_of_its_pole():
