@@ -170,7 +170,8 @@ def _many(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) ->
         if kind in (RFFT, IRFFT):
             raise ValueError(f"{function}: there must be an axis to transform along, got none for rank {rank}")
         _check_norm(function, norm)
-        return asarray(_converted(function, kind, a))
+        out = _converted(function, kind, a)
+        return asarray(out, get_aval(out).dtype)  # a number loses its weak type, as in every transform
     return _transform(function, kind, a, axes, lengths, norm)
 
 

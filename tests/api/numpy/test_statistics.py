@@ -94,6 +94,13 @@ def test_transforms_of_nothing_are_those_of_jax(name):
         getattr(pnp.fft, name)(np.zeros((2, 2), np.float32), 0 if name in ("fft", "ifft", "irfft", "hfft") else (2, 0))
 
 
+@pytest.mark.parametrize("x", [1, 2.0, 3j])
+def test_transforms_of_numbers_along_no_axis_have_no_weak_type(x):
+    got, want = pnp.fft.ifftn(x), jax.numpy.fft.ifftn(x)
+    assert (got.weak_type, got.dtype) == (want.weak_type, want.dtype) == (False, np.complex64)
+    assert complex(got) == x
+
+
 def test_tensorsolve_moves_several_axes_to_the_end_in_their_order():
     random = np.random.default_rng(1)
     a = random.normal(size=(2, 3, 2, 3)).astype(np.float32)

@@ -282,4 +282,10 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         "Mappings are looked at when the rule is made; jax looks at them when it is used.",
         message=r"mappings must be a sequence",
     ),
+    Meant(
+        r"lax\.random_gamma_grad",
+        "primax raises",
+        "Ranks must be equal, as in other functions of lax; jax accepts some that differ, and refuses others.",
+        message=r"arguments must have one shape",
+    ),
 )

@@ -30,6 +30,12 @@ VALUES: tuple[Meant, ...] = (
         text=r"'u?int",
     ),
     Meant(
+        r"nn\.standardize",
+        "nan|value",
+        "Integers are converted to floats before they are squared; in jax their squares wrap around.",
+        text=r"'u?int",
+    ),
+    Meant(
         r"numpy\.(nan)?(percentile|quantile|median)",
         "nan|value",
         "Between an infinity and itself lies that infinity; in jax it depends on whether there is one element.",
