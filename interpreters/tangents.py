@@ -61,7 +61,8 @@ class Zero:
         return self.aval.dtype
 
     def __repr__(self) -> str:
-        return f"Zero({self.aval.str_short()})"
+        typed = self._aval is not None or hasattr(self, "_primal")
+        return f"Zero({self.aval.str_short() if typed else None})"
 
     __array_ufunc__ = None  # NumPy leaves arithmetic to the methods of this class
 

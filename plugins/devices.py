@@ -355,8 +355,8 @@ def block_until_ready(x: Any) -> Array:
     for leaf in tree.tree_leaves(x):
         if type(leaf) is core.Array:
             arrays.append(leaf)
-        elif hasattr(leaf, "block_until_ready"):
-            leaf.block_until_ready()
+        elif callable(wait := getattr(leaf, "block_until_ready", None)):
+            wait()
     core.Array._await_all(arrays)
     return x
 
@@ -364,8 +364,8 @@ def block_until_ready(x: Any) -> Array:
 def copy_to_host_async(x: Any) -> Any:
     """Start copying the arrays of a tree to the host, unless they are there already; returns the tree."""
     for leaf in tree.tree_leaves(x):
-        if hasattr(leaf, "copy_to_host_async"):
-            leaf.copy_to_host_async()
+        if callable(start := getattr(leaf, "copy_to_host_async", None)):
+            start()
     return x
 
 

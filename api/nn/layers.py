@@ -99,11 +99,13 @@ def standardize(
     read_axes(axis, get_aval(x).ndim, "standardize")
     if mean is None:
         mean = statistics.mean(x, axis, keepdims=True, where=where)
+    elif not dtypes.is_inexact(get_aval(mean).dtype):
+        mean = cast(mean, get_aval(x).dtype)
     if variance is None:
         if algorithm == "stable":
             variance = statistics.mean(square_p.bind(x - mean), axis, keepdims=True, where=where)
         else:
             squares = statistics.mean(square_p.bind(x), axis, keepdims=True, where=where)
             # Rounding errors must not make the variance negative.
-            variance = rounding.clip(squares - square_p.bind(inexact("standardize", mean)), 0)
+            variance = rounding.clip(squares - square_p.bind(mean), 0)
     return (x - mean) * rsqrt(variance + epsilon)

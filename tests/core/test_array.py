@@ -109,6 +109,14 @@ def test_a_view_outlives_the_array(name: str) -> None:
     del more
 
 
+def test_only_methods_are_called_for_what_is_no_array() -> None:
+    class Other:
+        copy_to_host_async = block_until_ready = 3
+
+    other = Other()
+    assert px.copy_to_host_async(other) is px.block_until_ready(other) is other
+
+
 def test_a_view_keeps_a_buffer_from_being_donated() -> None:
     for name in ("float32", "bfloat16"):
         x = px.device_put(host(name))

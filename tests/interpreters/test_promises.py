@@ -151,6 +151,10 @@ def test_a_tracer_as_a_parameter_is_refused(transform):
         transform(lambda x: p.bind(x, k=x))(np.float32(1) if transform is px.grad else X)
 
 
+def test_a_zero_of_no_type_has_a_text():
+    assert repr(ad.Zero(None)) == "Zero(None)"
+
+
 def test_a_zero_in_arithmetic_says_how_to_make_it_an_array():
     zero = ad.Zero(core.ShapedArray((3,), np.float32))
     remedy = r"Zero\(f32\[3\]\) is a symbolic zero, not an array: convert it by ad.instantiate_zeros\(t\)"

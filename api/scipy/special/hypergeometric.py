@@ -75,15 +75,18 @@ def _kummer_polynomial(a: Any, b: Any, x: Any) -> Array:
     return lax.while_loop(lambda state: pnp.any(state[0] < -a), step, start)[2]
 
 
-def _asymptotic(a: Any, b: Any, x: Any) -> Array:
-    """NIST DLMF 13.7.1, for large positive x."""
+def _asymptotic(a: Any, b: Any, x: Any) -> tuple[Array, Array]:
+    """Kummer's function for large positive x by NIST DLMF 13.7.1: the logarithm of a factor without e**x, and the rest.
+
+    The parts stay apart because e**x may overflow where its product with other powers does not.
+    """
     sign, logarithm = _gamma_ratio((b,), (a,))
     term = total = pnp.ones_like(x)
     for k in range(25):
         after = term * (b - a + k) * (1 - a + k) / ((k + 1) * x)
         term = pnp.where(pnp.abs(after) < pnp.abs(term), after, 0.0)
         total = total + term
-    return sign * pnp.exp(logarithm + x + (a - b) * pnp.log(x)) * total
+    return logarithm + (a - b) * pnp.log(x), sign * total
 
 
 def _poles_of(b: Any, *tops: Any) -> Array:
@@ -101,8 +104,11 @@ def _hyp1f1_of(a: Any, b: Any, x: Any) -> Array:
     ends = _is_pole(top)
     far = (size > limit) & ~ends & (size < np.inf)
     near = _series((top,), (b,), pnp.where(far | ~(size < np.inf), 0.0, size))
-    outside = _asymptotic(pnp.where(far, top, 1.0), pnp.where(far & ~_is_pole(b), b, 1.0), pnp.where(far, size, limit))
-    out = pnp.where(far, outside, near) * pnp.where(negative, pnp.exp(pnp.where(negative, x, 0.0)), 1.0)
+    power, rest = _asymptotic(
+        pnp.where(far, top, 1.0), pnp.where(far & ~_is_pole(b), b, 1.0), pnp.where(far, size, limit)
+    )
+    outside = rest * pnp.exp(power + pnp.where(negative, 0.0, size))  # for negative x, times e**x
+    out = pnp.where(far, outside, near * pnp.exp(pnp.where(negative & ~far, x, 0.0)))
     recurs = _is_pole(a) & (a > -100 * _MOST_TERMS) & (b > 0)
     finite = pnp.where(_is_pole(a) & (size < np.inf), x, 0.0)
     by_terms = _series((a,), (b,), pnp.where(recurs, 0.0, finite))

@@ -45,6 +45,12 @@ def test_standardize_is_that_of_jax(options: dict[str, Any]) -> None:
     np.testing.assert_allclose(px.nn.standardize(x, **options), jax.nn.standardize(x, **options), rtol=1e-4, atol=1e-4)
 
 
+def test_a_mean_of_integers_does_not_widen_what_standardize_returns() -> None:
+    x, mean = np.uint32([[4, 54, 0]]), np.uint64([[1, 3, 88]])
+    with px.enable_x64(True), jax.enable_x64(True):
+        assert px.nn.standardize(x, mean=mean).dtype == jax.nn.standardize(x, mean=mean).dtype == np.float32
+
+
 def test_standardize_has_an_end_where_nothing_varies() -> None:
     np.testing.assert_allclose(px.nn.standardize(np.full(5, 0.1, np.float32)), np.zeros(5), atol=1e-4)
     with pytest.raises(ValueError, match=r"standardize: algorithm must be 'fast' or 'stable', got 'slow'"):

@@ -118,6 +118,12 @@ def test_a_series_that_ends_has_no_poles():
     assert [float(special.hyp2f1(0.5, b, -2.0, 0.5)) for b in (1.0, -3.0, -1.0)] == [INF, INF, 1.125]
 
 
+def test_hyp1f1_of_large_negative_numbers_is_a_power_of_them():
+    x = np.float32([-90.5, -2e3, -1e9, -1e30])
+    exact = 2 / -x.astype(float) * (1 + 1 / x.astype(float))  # and a term with e**x
+    np.testing.assert_allclose(special.hyp1f1(1.0, 3.0, x), exact, rtol=1e-5)
+
+
 def test_polynomials_of_high_order_keep_their_digits():
     cases = [(-85, 1.0, 64.0), (-85, 1.0, 31.0), (-40, 1.0, 20.0), (-60, 2.5, 3.0), (-90, 7.0, -25.0), (-1500, 1, 0.2)]
     for a, b, x in cases:

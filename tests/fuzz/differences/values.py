@@ -43,7 +43,7 @@ VALUES: tuple[Meant, ...] = (
         message=r"primax: \S*inf\b.*jax: \S*nan",
     ),
     Meant(
-        r"numpy\.logaddexp2?(\.\w+)?|lax\.cumlogsumexp",
+        r"numpy\.logaddexp2?(\.\w+)?|lax\.cumlogsumexp|nn\.(log_sigmoid|softplus)",
         "nan|value",
         "Complex numbers whose powers are 0 or infinite have a sum; jax subtracts infinities.",
         text=r"complex",
@@ -115,6 +115,25 @@ VALUES: tuple[Meant, ...] = (
     ),
     Meant(
         r"scipy\.linalg\.expm",
+        "value",
+        "With fewer squarings than the norm needs, the error of the approximation depends on the order of sums.",
+        text=r"max_squarings=[0-3]\b",
+    ),
+    Meant(
+        r"scipy\.special\.hyp1f1",
+        "nan|value|nan\\|value",
+        "Terms of parameters of this size overflow and cancel out, and the result is NaN; jax's is infinite or wrong.",
+        text=r"\d{7,}",
+        message=r"primax: \S*nan|jax: \S*\((-?inf|0\.0|nan)\)",
+    ),
+    Meant(
+        r"(lax|scipy)\.linalg\.qr",
+        "value",
+        "The pivots of a matrix without rows are a permutation, as in SciPy; jax's are all 0.",
+        text=r"(?=.*zeros\(\((\d+, )*0, )(?=.*pivoting=True)",
+    ),
+    Meant(
+        r"scipy\.linalg\.expm",
         "(nan\\|)?value",
         "A matrix that is said to be upper triangular, and is not, has results that depend on the number of squarings.",
         text="upper_triangular=True",
@@ -137,7 +156,7 @@ VALUES: tuple[Meant, ...] = (
         r"ops\.segment_(max|min)",
         "nan",
         "Floats of 8 bits without infinities begin with the least or largest number; in jax all become NaN.",
-        text=r"float8_e4m3",
+        text=r"float8_(e4m3|e5m2fnuz)",
         message=r"jax: \S*\(nan\)",
     ),
     Meant(
@@ -236,9 +255,9 @@ VALUES: tuple[Meant, ...] = (
     ),
     Meant(
         r"numpy\.geomspace",
-        "nan",
+        "nan|value",
         "The ends are those given, where they are 0 too.",
-        message=r"primax: \S*\((?!nan|inf).*jax: .*nan",
+        message=r"primax: \S*\((?!nan|inf).*jax: .*(nan|True_)",
     ),
     Meant(
         r"lax\.scaled_dot",
@@ -297,7 +316,7 @@ VALUES: tuple[Meant, ...] = (
         "nan|value",
         "Each vector of counts is compared with the number of trials; jax adds up those of all.",
         text=r"multinomial\.\w+\(\w+\(\[\[",
-        message=r"jax: \S*(-inf|\(0\.0\))",
+        message=r"(primax|jax): \S*(-inf|\(0\.0\))",
     ),
     Meant(
         r"numpy\.polydiv",

@@ -46,4 +46,11 @@ WEAK_TYPES: tuple[Meant, ...] = (
         text=r"'bool'",
         message="primax: False",
     ),
+    Meant(
+        r"numpy\.(unique\w*|union1d|setdiff1d|setxor1d|intersect1d)",
+        "weak type",
+        "Integers that together are floats have the dtype of NumPy's result, which is not weak.",
+        text=r"(?=.*'uint64')(?=.*'int)",
+        message=r"primax: False.*float64",
+    ),
 )
