@@ -114,6 +114,13 @@ VALUES: tuple[Meant, ...] = (
         when=eigenvalues_cancel,
     ),
     Meant(
+        r"nn\.dot_product_attention",
+        "value",
+        "The softmax is computed in the dtype of the arguments; jax rounds it to float32.",
+        text="float64",
+        within=1e-5,
+    ),
+    Meant(
         r"scipy\.linalg\.expm",
         "value",
         "With fewer squarings than the norm needs, the error of the approximation depends on the order of sums.",
