@@ -103,6 +103,8 @@ def canonical_axis(axis: Any, rank: int, function: str, argument: str = "axis") 
     except TypeError:
         raise TypeError(f"{function}: {argument} must be an integer, got {axis!r}") from None
     if not -rank <= found < rank:
+        if not rank:
+            raise AxisError(f"{function}: an array of rank 0 has no axes, got {argument} {found}")
         raise AxisError(f"{function}: {argument} must be in [{-rank}, {rank}), got {found} for an array of rank {rank}")
     return found + rank if found < 0 else found
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.elementwise import like
 from primax.numpy.predicates import isnan
@@ -18,10 +17,10 @@ from primax.numpy.reductions import argmax, argmin, prod, read_axes, read_where
 from primax.numpy.reductions import max as max_
 from primax.numpy.reductions import min as min_
 from primax.numpy.reductions import sum as sum_
-from primax.numpy.scans import cumprod, cumsum
+from primax.numpy.scans import scan_along
 from primax.numpy.selection import choose
 from primax.numpy.statistics import mean, var
-from primax.plugins import comparison, exponential
+from primax.plugins import comparison, cumulative, exponential
 
 __all__ = [
     "nanargmax",
@@ -197,18 +196,13 @@ def nanstd(
     return exponential.sqrt_p.bind(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
-def _axis_to_check(axis: Any) -> Any:
-    """The axis of a cumulative function, None where it need not be checked: a number has the axes 0 and -1 too."""
-    return None if among(axis, (0, -1)) else axis
-
-
 @one_program("axis dtype out")
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative sums of the elements, with NaN as 0. The arguments are those of `cumsum`."""
-    return cumsum(_without("nancumsum", a, 0, _axis_to_check(axis)), axis, dtype, out)
+    return scan_along("nancumsum", cumulative.cumsum_p, _without("nancumsum", a, 0, None), axis, dtype, out)
 
 
 @one_program("axis dtype out")
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative products of the elements, with NaN as 1. The arguments are those of `cumsum`."""
-    return cumprod(_without("nancumprod", a, 1, _axis_to_check(axis)), axis, dtype, out)
+    return scan_along("nancumprod", cumulative.cumprod_p, _without("nancumprod", a, 1, None), axis, dtype, out)

@@ -30,7 +30,8 @@ __all__ = [
 ]
 
 
-def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Array:
+def scan_along(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Array:
+    """A cumulative function of NumPy: of the raveled array without an axis; a number is a vector of one element."""
     if out is not None:
         refuse_out(function)
     aval = aval_of(function, a)
@@ -38,8 +39,8 @@ def _scan(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any
         wanted = read_dtype(dtype, function)
     else:
         wanted = dtypes.default_int_dtype() if dtypes.is_bool(aval.dtype) else aval.dtype
-    if axis is None or (not aval.shape and among(axis, (0, -1))):
-        a, axis = ravel(a), 0
+    if axis is None or not aval.shape:
+        a, axis = ravel(a), 0 if axis is None else axis
     axis = canonical_axis(axis, len(get_aval(a).shape), function)
     a = convert(a, get_aval(a), wanted)
     if dtypes.is_bool(wanted):  # convert to booleans before combining
@@ -65,13 +66,13 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     >>> px.numpy.cumsum(px.numpy.array([1, 2, 3]))
     Array([1, 3, 6], dtype=int32)
     """
-    return _scan("cumsum", cumulative.cumsum_p, a, axis, dtype, out)
+    return scan_along("cumsum", cumulative.cumsum_p, a, axis, dtype, out)
 
 
 @one_program("axis dtype out")
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative products of the elements along an axis. The arguments are those of `cumsum`."""
-    return _scan("cumprod", cumulative.cumprod_p, a, axis, dtype, out)
+    return scan_along("cumprod", cumulative.cumprod_p, a, axis, dtype, out)
 
 
 def _with_initial(function: str, scan: Any, neutral: int, x: Any, axis: Any, dtype: Any, initial: bool) -> Array:

@@ -299,3 +299,9 @@ def test_an_axis_out_of_range_raises_the_same_error_everywhere() -> None:
         for axis in (-4, 4):
             with pytest.raises(ValueError, match=r"axis must be in \[-\d, \d\), got -?4 for an array of rank"):
                 getattr(pnp, name)(x, axis=axis)
+
+
+@pytest.mark.parametrize("name", ["sum", "argmax", "squeeze", "sort"])
+def test_a_number_has_no_axes(name) -> None:
+    with pytest.raises(ValueError, match=rf"^{name}: an array of rank 0 has no axes, got axis 0$"):
+        getattr(pnp, name)(np.float32(1), axis=0)

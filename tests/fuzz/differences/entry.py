@@ -45,9 +45,32 @@ def no_upper_triangle(text: str) -> bool:
     return _said_of_arguments(text, expm=differs)
 
 
+def too_few_squarings(text: str) -> bool:
+    """Whether a norm in `expm(A, max_squarings=n)` needs more squarings in 32 bits."""
+
+    def exceeds(a: np.ndarray, *_: object, max_squarings: int = 16, **__: object) -> bool:
+        return bool((np.linalg.norm(np.asarray(a, complex), 1, (-2, -1)) > 3.9 * 2.0**max_squarings).any())
+
+    return _said_of_arguments(text, expm=exceeds)
+
+
+def squares_wrap_around(text: str) -> bool:
+    """Whether squares of integers in `standardize(x, axis, mean)` exceed their dtype, in words of 32 bits."""
+
+    def exceeds(x: np.ndarray, axis: object = None, mean: object = None, *_: object, **__: object) -> bool:
+        integers = [np.asarray(a) for a in (x, mean) if a is not None and np.asarray(a).dtype.kind in "iu"]
+        return any(
+            (a.astype(float) ** 2).max(initial=0.0) > min(np.iinfo(a.dtype).max, np.iinfo(np.int32).max)
+            for a in integers
+        )
+
+    return _said_of_arguments(text, standardize=exceeds)
+
+
 def _said_of_arguments(text: str, **functions: Callable[..., bool]) -> bool:
-    """What the text of a call gives if these functions stand in for those of scipy.linalg."""
-    scope = {"m": SimpleNamespace(scipy=SimpleNamespace(linalg=SimpleNamespace(**functions))), "A": np.array, "np": np}
+    """What the text of a call gives if these functions stand in for those of nn and scipy.linalg."""
+    room = SimpleNamespace(**functions)
+    scope = {"m": SimpleNamespace(nn=room, scipy=SimpleNamespace(linalg=room)), "A": np.array, "np": np}
     return bool(eval(text, scope | {"array": np.array, "nan": np.nan, "inf": np.inf}))
 
 

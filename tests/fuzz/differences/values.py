@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from fuzz.differences.entry import Meant, eigenvalues_cancel, no_upper_triangle, refused_by_numpy
+from fuzz.differences.entry import (
+    Meant,
+    eigenvalues_cancel,
+    no_upper_triangle,
+    refused_by_numpy,
+    squares_wrap_around,
+    too_few_squarings,
+)
 
 VALUES: tuple[Meant, ...] = (
     Meant(
@@ -33,7 +40,7 @@ VALUES: tuple[Meant, ...] = (
         r"nn\.standardize",
         "nan|value",
         "Integers are converted to floats before they are squared; in jax their squares wrap around.",
-        text=r"'u?int",
+        when=squares_wrap_around,
     ),
     Meant(
         r"numpy\.(nan)?(percentile|quantile|median)",
@@ -124,7 +131,8 @@ VALUES: tuple[Meant, ...] = (
         r"scipy\.linalg\.expm",
         "value",
         "With fewer squarings than the norm needs, the error of the approximation depends on the order of sums.",
-        text=r"max_squarings=[0-3]\b",
+        text=r"max_squarings=\d",
+        when=too_few_squarings,
     ),
     Meant(
         r"scipy\.special\.hyp1f1",
