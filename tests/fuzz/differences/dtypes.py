@@ -8,13 +8,13 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"scipy\.special\.(owens_t|sph_harm_y)",
         "dtype",
-        "The dtype is that of the operands that are no orders, as of all functions there.",
+        "The dtype is that of the operands, orders excepted, as in all functions of the module.",
         message="primax: (b?float16|complex64), of jax: (float32|float64|complex128)",
     ),
     Meant(
         r"numpy\.(nan)?(mean|average)|Array\.mean",
         "dtype|value|dtype\\|value",
-        "The mean of integers of any width is a float; jax leaves out those of 2 bits.",
+        "The mean of integers of any width is a float; in jax that of 2-bit integers is an integer.",
         text=r"'u?int2'",
         message="primax: float32, of jax: u?int2|jax: u?int2",
     ),
@@ -27,14 +27,14 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"experimental\.sparse\.bc(oo|sr)_(fromdense|extract)",
         "dtype",
-        "A sparse array of booleans stores booleans, as of every other dtype; jax stores sums of them.",
+        "A sparse array of booleans stores booleans; jax stores their sums.",
         text=r"'bool'|True|False",
         message=r"primax: bool, of jax: int",
     ),
     Meant(
         r"custom_derivatives\.zero_from_primal",
         "type",
-        "Zeros that stand for no array have a name of their own.",
+        "The class of symbolic zeros has its own name.",
         message="primax: Zero ",
     ),
     Meant(
@@ -46,7 +46,7 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"lax\.(stop_gradient|optimization_barrier|p?copy)|ad_checkpoint\.checkpoint_name|experimental\.sparse\.todense",
         "type",
-        "NumPy arrays come back as arrays of the library, and numbers as they are.",
+        "NumPy arrays are returned as arrays of the library, and numbers unchanged.",
         message=r"primax: (Array|int|float|complex) (.|\n)*jax: (Typed\w+|ndarray)",
     ),
     Meant(
@@ -58,68 +58,72 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"sharding\.get_mesh",
         "type",
-        "Meshes are for `with` blocks and set_mesh, and decorate nothing; in jax they can be called.",
+        "Meshes are used in `with` blocks and in set_mesh; in jax they are also decorators.",
         message="primax: Mesh .*jax: function Mesh",
     ),
-    Meant(r"Array\.at", "type", "What indexes stands for has a name of its own.", message="primax: At "),
-    Meant(r"Array\.unsafe_buffer_pointer", "value", "Arrays lie where there is room."),
+    Meant(r"Array\.at", "type", "The class of the property has its own name.", message="primax: At "),
+    Meant(r"Array\.unsafe_buffer_pointer", "value", "Addresses differ."),
     Meant(
         r"Array\.__contains__",
         "type",
-        "Whether an element is in an array is a bool, which Python makes of it anyway.",
+        "The result is a bool, to which Python converts it anyway.",
         message=r"primax: bool (\w+), jax: ArrayImpl Array\(\1",
     ),
-    Meant(r"Array\.__iter__", "type", "Iterators are of no promised type."),
+    Meant(r"Array\.__iter__", "type", "The class of the iterator is not specified."),
     Meant(
         r"Array\.__dlpack_device__",
         "type",
-        "A kind of device is an int, as the protocol says.",
+        "The device type is an int, as in the protocol.",
         message="jax: DLDeviceType",
     ),
     Meant(
         r"random\.key_(dtype|impl)",
         "type",
-        "The type of a key's dtype has a name of its own.",
+        "The class of the dtype of keys has its own name.",
         message="KeyTy|PRNGSpec|str",
     ),
-    Meant(r"lax\.conv.*_shape_tuple", "type", "Sizes are ints of Python.", message=r"jax: int(64|32) np\.int"),
+    Meant(r"lax\.conv.*_shape_tuple", "type", "Sizes are Python ints.", message=r"jax: int(64|32) np\.int"),
     Meant(r"lax\.broadcast_shapes", "type", "A shape is a tuple.", message=r"primax: tuple"),
-    Meant(r"lax\.shape_as_value", "type|dtype", "An array of the library, of the default int dtype without sizes too."),
+    Meant(
+        r"lax\.shape_as_value",
+        "type|dtype",
+        "The result is an array of the library and has the default int dtype, also without sizes.",
+    ),
     Meant(
         r"scipy\.linalg\.(pascal|invpascal|helmert|hilbert|invhilbert)|numpy\.tri",
         "dtype",
-        "Where no dtype is given it is the default float dtype, in 64 bits too.",
+        "The dtype is the default float dtype, also in 64 bits.",
         message="primax: float64, of jax: float32",
     ),
-    Meant(r"lax\.empty", "dtype", "Arrays of 64 bits are not made where they are not enabled."),
+    Meant(r"lax\.empty", "dtype", "64-bit arrays are made only if they are enabled."),
     Meant(
         r"(numpy|Array)\.(flatnonzero|nonzero|argwhere|where)",
         "dtype",
-        "Positions are integers whatever fills the rest.",
+        "Positions are integers, whatever the dtype of `fill_value` is.",
         text="fill_value",
     ),
     Meant(
         r"numpy\.logaddexp2?\.(reduce|accumulate|reduceat)",
         "dtype",
-        "The dtype is the one asked for, or else that of the function's result; initial has no influence on it.",
+        "The dtype is the requested one, or that of the function's result; `initial` does not change it.",
     ),
     Meant(
         r"nn\.standardize",
         "dtype",
-        "Integers are converted to floats before anything is subtracted, which would wrap around.",
+        "Integers are converted to floats before the subtraction, which would wrap around.",
         text=r"'(bool|u?int\d+)'",
         message=r"primax: float32, of jax: b?float16",
     ),
     Meant(
         r"numpy\.\w+\.reduceat",
         "dtype",
-        "An argument dtype is that of the result; jax ignores it in some functions.",
+        "The result has the requested dtype; jax ignores it in some functions.",
         text=r"dtype=",
     ),
     Meant(
         r"numpy\.pow(er)?|Array\.__r?pow__",
         "dtype",
-        "An exponent promotes like all operands, whether its value is known beforehand or not.",
+        "The exponent is promoted like other operands, whether it is a constant or not.",
         message=r"primax: u?int\d+, of jax: u?int\d+",
     ),
     Meant(
@@ -144,12 +148,12 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.\w+\.at",
         "dtype",
-        "An array that is changed keeps its dtype, as NumPy's does.",
+        "The result has the dtype of the first array, as in NumPy.",
     ),
     Meant(
         r"numpy\.unravel_index",
         "dtype",
-        "Positions counted from the end are of 32 bits or more: those in large arrays do not fit fewer.",
+        "Positions have 32 bits or more; large positions do not fit narrower integers.",
         message=r"primax: int(32|64), of jax: int(2|4|8|16)\b",
     ),
     Meant(
@@ -161,27 +165,27 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"random\.(double_sided_maxwell|weibull_min)",
         "dtype",
-        "An argument dtype is that of the result.",
+        "The result has the requested dtype.",
         text=r"dtype=|float16",
     ),
     Meant(
         r"numpy\.fft\.r?fftfreq",
         "dtype",
-        "An argument dtype is that of the result.",
+        "The result has the requested dtype.",
         text=r"dtype=",
         message=r"of jax: float",
     ),
     Meant(
         r"numpy\.(cov|corrcoef)",
         "dtype",
-        "Covariances of nothing have the dtype that covariances of something have.",
+        "The dtype is the same with and without elements.",
         text=r"zeros\(|\(\[\]",
         message=r"primax: (float32|complex\d+), of jax: float64",
     ),
     Meant(
         r"numpy\.array_(str|repr)",
         "value",
-        "Elements print with the digits of their own dtype, and arrays under the name of their class that users know.",
+        "Elements are printed with the digits of their dtype, and arrays as `Array`.",
     ),
     Meant(r"numpy\.einsum_path", "type", "A report has a class of its own.", message="primax: EinsumPathInfo"),
     Meant(r"lax\.linalg\.qdwh", "dtype", "The number of iterations is an int32."),
@@ -194,19 +198,19 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"scipy\.cluster\.vq\.vq",
         "dtype",
-        "The numbers of codes are int32, as SciPy's, which takes no bfloat16.",
+        "Codes are int32, as in SciPy.",
         message="primax: int32, of jax: int64",
     ),
     Meant(
         r"experimental\.multihost_utils\.\w+",
         "dtype",
-        "Numbers of Python and arrays of NumPy have the width that is enabled, here too.",
+        "Python numbers and NumPy arrays are converted to the enabled width.",
         message=r"primax: (u?int32|float32|complex64), of jax: (u?int64|float64|complex128)",
     ),
     Meant(
         r"tree_util\.treedef_is_leaf",
         "value",
-        "A structure without leaves is no leaf.",
+        "A structure without leaves is not a leaf.",
         text=r"structure\((None|\(\))\)",
     ),
     Meant(
@@ -219,7 +223,7 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.((add|multiply)\.reduceat|cumulative_prod)",
         "dtype",
-        "Sums and products of narrow integers and booleans are of default width, as those of reduce and NumPy's are.",
+        "Sums and products of narrow integers and booleans have the default width, as in NumPy.",
         message=r"primax: u?int(32|64), of jax: (bool|u?int(2|4|8|16))\b",
     ),
     Meant(
@@ -231,7 +235,7 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"example_libraries\.stax\.\w+",
         "type",
-        "Sizes are ints of Python.",
+        "Sizes are Python ints.",
         message=r"primax: int .*jax: int(64|32) np\.int",
     ),
     Meant(

@@ -8,7 +8,7 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"dlpack\.from_dlpack",
         "jax raises",
-        "The argument `copy` may be a truth value of NumPy.",
+        "The argument `copy` may be a NumPy bool.",
         text=r"copy=array\((True|False), 'bool'\)",
         message=r"incompatible function arguments",
     ),
@@ -22,14 +22,14 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"Array\.__r?pow__|numpy\.pow(er)?|Array\.pow",
         "jax raises",
-        "An array of NumPy is an array, whose values do not decide about errors; jax takes one of rank 0 as a number.",
+        "A NumPy array of rank 0 is an array, whose values do not cause errors; jax takes it as a number.",
         message=r"Integers cannot be raised to negative powers",
         text=r"array\(-\d",
     ),
     Meant(
         r"numpy\.\w+",
         "jax raises",
-        "A product may be computed in truth values.",
+        "A product may be computed in booleans.",
         text=r"preferred_element_type=bool",
         message=r"preferred_element_type` must not be narrower",
     ),
@@ -42,13 +42,13 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"lax\.scaled_dot",
         "jax raises",
-        "A block may be of one element.",
+        "A block may have one element.",
         message=r"The ratio of \w+ contracting dim \d+ to its scale's dim size \(1\) must be at least 2",
     ),
     Meant(
         r"scipy\.linalg\.polar",
         "jax raises",
-        "Integers become floats, as in all decompositions.",
+        "Integers are converted to floats, as in all decompositions.",
         message=r"data type <class 'numpy\.u?int\d+'> not inexact",
     ),
     Meant(
@@ -61,14 +61,14 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"experimental\.sparse\.(csr|coo)_fromdense",
         "jax raises",
-        "Matrices of truth values have sparse forms too; jax builds a program that XLA refuses.",
+        "Boolean matrices have sparse forms too; jax builds a program that XLA refuses.",
         text=r"'bool'",
         message="verifier errors",
     ),
     Meant(
         r"(numpy|Array)\.(Array\.)?(arg)?partition",
         "jax raises",
-        "Without an axis the array is flattened, as in NumPy; the order of each part is open.",
+        "Without an axis the array is flattened, as in NumPy.",
         text="axis=None",
     ),
     Meant(
@@ -99,7 +99,7 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.place",
         "jax raises",
-        "Where there are no elements none is replaced, as in NumPy.",
+        "An array without elements is returned unchanged, as in NumPy.",
         message=r"empty array\nprimax: Array\(\[\]",
     ),
     Meant(
@@ -117,19 +117,19 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.\w*split",
         "jax raises",
-        "What lies beyond the end is empty, as in NumPy.",
+        "Parts beyond the end are empty, as in NumPy.",
         message=r"Sizes passed to split must be nonnegative",
     ),
     Meant(
         r"numpy\.(insert|delete)",
         "jax raises",
-        "Booleans say where, as in NumPy.",
+        "A boolean mask may select positions, as in NumPy.",
         message=r"index array must be integer typed",
     ),
     Meant(
         r".*",
         "jax raises",
-        "Types of numbers that take no argument are zero, as NumPy's.",
+        "A scalar type without an argument gives zero, as in NumPy.",
         message=r"_ScalarMeta.__call__",
     ),
     Meant(
@@ -158,13 +158,13 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"numpy\..*",
         "jax raises",
-        "Arguments that NumPy has are taken.",
+        "primax has the arguments of NumPy.",
         message=r"got an unexpected keyword argument",
     ),
     Meant(
         r"scipy\..*",
         "jax raises",
-        "Parameters that have a default in SciPy have it here.",
+        "Parameters have the defaults of SciPy.",
         message=r"missing \d+ required positional argument",
     ),
     Meant(
@@ -176,7 +176,7 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"lax\.dynamic_(slice|update_slice|slice_in_dim|update_slice_in_dim|index_in_dim|update_index_in_dim)",
         "jax raises",
-        "Starts are integers of any dtypes.",
+        "Start indices may have different integer dtypes.",
         message=r"must be integers of the same type",
     ),
     Meant(
@@ -216,14 +216,14 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"(numpy|Array)\.(nan)?(var|std)",
         "jax raises",
-        "An argument mean broadcasts with the array, as in NumPy.",
+        "The argument `mean` broadcasts with the array, as in NumPy.",
         text=r"mean=",
         message=r"must have the same number of dimensions",
     ),
     Meant(
         r"numpy\.logical_\w+\.(reduce|accumulate|reduceat)",
         "jax raises",
-        "An argument dtype is that of the result, whatever it is.",
+        "The result has the requested dtype.",
         text=r"dtype=",
         message=r"does not accept dtype (float|bfloat|complex)",
     ),
@@ -236,13 +236,13 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.extract",
         "jax raises",
-        "A size beyond that of the array is filled up, as in compress and nonzero.",
+        "A size beyond that of the array is padded, as in compress and nonzero.",
         message=r"size must be positive and not greater",
     ),
     Meant(
         r"(numpy|scipy)\..*",
         "jax raises",
-        "Booleans are counted like numbers; jax makes ranges of their dtype inside.",
+        "Booleans are allowed; jax computes iota or differences of booleans.",
         message=r"(iota|sub) does not accept dtype bool",
     ),
     Meant(
@@ -288,11 +288,11 @@ JAX_REFUSES: tuple[Meant, ...] = (
         "Negative axes count from the end in lax too.",
         message=r"out of bounds: dimension -|dimension must be between 0 and|got dimension=-|negative|Invalid axis -",
     ),
-    Meant(r"local_devices", "jax raises", "The first argument is a platform, that of jax the number of a process."),
+    Meant(r"local_devices", "jax raises", "The first argument is a platform; in jax it is the index of a process."),
     Meant(
         r"lax\.reduce_window(_shape_tuple)?",
         "jax raises",
-        "Dilations are 1 where they are not given.",
+        "Dilations are 1 by default.",
         message=r"length|could not be broadcast together with shapes \(\d+,\) \(0,\)",
     ),
     Meant(
@@ -316,7 +316,7 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.meshgrid",
         "jax raises",
-        "Arrays are immutable, so that those that share memory and those that do not are alike.",
+        "Arrays are immutable, so it makes no difference whether they share memory.",
         text=r"copy=False",
         message=r"only supports copy=True",
     ),
@@ -329,7 +329,7 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"example_libraries\.stax\.\w+",
         "jax raises",
-        "The sizes of a layer are looked at when it is initialized.",
+        "The sizes of a layer are checked when it is initialized.",
         message=r"init_fun",
     ),
 )

@@ -8,37 +8,37 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"example_libraries\.stax\.\w+",
         "primax raises",
-        "Arguments are checked when the layer is made; jax looks at them when it is used.",
+        "Arguments are checked when the layer is made; jax checks them when it is used.",
         message=r"must (be|have)",
     ),
     Meant(
         r"experimental\.scheduling_groups\.scheduling_group",
         "primax raises",
-        "The name of a group is looked at when the decorator is made; jax looks at it when it is used.",
+        "The name is checked when the decorator is made; jax checks it when it is used.",
         message=r"name must be a str",
     ),
     Meant(
         r"Shard",
         "primax raises",
-        "Arguments are checked when the part is made; jax looks at them when it is asked where the part lies.",
+        "Arguments are checked when the part is made; jax checks them when its index is read.",
         message=r"Shard: (sharding|global_shape|device) must be",
     ),
     Meant(
         r"experimental\.sparse\.CS[RC]",
         "primax raises",
-        "The shape is looked at when the matrix is made; jax looks at it when it is used.",
+        "The shape is checked when the matrix is made; jax checks it when it is used.",
         message=r"shape must be two sizes",
     ),
     Meant(
         r"ds",
         "primax raises",
-        "Arguments are checked when the part is made; jax looks at them when it is an index.",
+        "Arguments are checked when the slice is made; jax checks them when it is used.",
         message=r"ds: (start|size|stride) must (be|not be)",
     ),
     Meant(
         r"sharding\.(auto|explicit)_axes|experimental\.sparse\.sparsify|named_call",
         "primax raises",
-        "What is no function is refused when it is given; jax refuses it when it is called.",
+        "An argument that is not callable is refused at once; jax refuses it when it is called.",
         message="must be callable",
     ),
     Meant(
@@ -50,13 +50,13 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"lax\.concatenate",
         "primax raises",
-        "The operands have the dimension along which they are joined; jax returns a single one as it is.",
+        "The operands must have the dimension; jax returns a single operand unchanged.",
         message=r"dimension must be in",
     ),
     Meant(
         r"numpy\.linalg\.pinv",
         "primax raises",
-        "What is said to be Hermitian is square; jax returns early where there are no elements.",
+        "A Hermitian matrix is square; jax does not check a matrix without elements.",
         text=r"hermitian=True",
         message=r"as many rows as columns",
     ),
@@ -81,7 +81,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"lax\.padtype_to_pads",
         "primax raises",
-        "Sizes and strides are integers; jax looks at them for some paddings alone.",
+        "Sizes and strides are integers; jax checks them for some paddings only.",
         message=r"must be a sequence of integers",
     ),
     Meant(
@@ -100,37 +100,37 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.(convolve|correlate)|scipy\.signal\.\w+",
         "primax raises",
-        "Sums of products of floats are no integers; jax cuts them off.",
+        "Sums of products of floats are not integers; jax truncates them.",
         message=r"preferred_element_type must be of the kind",
     ),
     Meant(
         r"random\.choice",
         "primax raises",
-        "There is a probability for each element, as in NumPy, also where nothing is drawn.",
+        "There must be a probability for each element, as in NumPy, also if nothing is drawn.",
         message=r"p must be of shape",
     ),
     Meant(
         r"random\.(choice|permutation)",
         "primax raises",
-        "A number of elements is an integer, as in NumPy; jax drops what follows the point.",
+        "The number of elements is an integer, as in NumPy; jax truncates floats.",
         message=r"must be an integer or an array with an axis",
     ),
     Meant(
         r"numpy\.(asarray|array|astype)|Array\.astype",
         "primax raises",
-        "Whether to copy is said by a bool or None; jax takes the truth of any value.",
+        "`copy` is a bool or None; jax takes the truth of any value.",
         message=r"copy must be a bool or None, got (?!True|False|np\.)",
     ),
     Meant(
         r"random\.choice",
         "primax raises",
-        "The mode is checked; jax looks at it only where it makes a difference.",
+        "The mode is always checked; jax checks it only if it is used.",
         message=r"mode must be 'highest', 'high', 'low' or None",
     ),
     Meant(
         r"lax\.full",
         "primax raises",
-        "A number must fit its dtype even if no element holds it; jax looks at it only where there is one.",
+        "The number must fit its dtype also if there are no elements.",
         message=r"Python int must fit",
     ),
     Meant(
@@ -143,7 +143,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"scipy\..*",
         "primax raises",
-        "Integers of Python that do not fit the default int dtype are refused everywhere.",
+        "Python integers that do not fit the default int dtype are refused everywhere.",
         message=r"Python int must fit",
     ),
     Meant(
@@ -155,7 +155,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"lax\.slice(_in_dim)?",
         "primax raises",
-        "Bounds beyond the end are refused; jax moves them where the length is that of the axis.",
+        "Bounds beyond the end are refused; jax clips them if the slice is the whole axis.",
         message=r"bounds must satisfy",
     ),
     Meant(
@@ -164,25 +164,25 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.(polyder|polymul|polyint|polydiv|roots|polyval|poly)",
         "primax raises",
-        "Polynomials have coefficients of rank 1; jax computes something of other ranks.",
+        "Coefficients have rank 1; jax accepts other ranks.",
         message=r"rank 1|a vector",
     ),
     Meant(
         r"numpy\.\w+\.reduceat",
         "primax raises",
-        "Positions out of range are refused, as NumPy refuses them.",
+        "Positions out of range are refused, as in NumPy.",
         message=r"indices must be in",
     ),
     Meant(
         r"ops\.segment_\w+",
         "primax raises",
-        "Booleans are no segments; jax takes them for a mask, and fails or finds nothing.",
+        "Segments are integers; jax takes booleans as a mask, and fails or returns no segment.",
         message=r"segment_ids must be integers, got bool",
     ),
     Meant(
         r"numpy\.(asarray|array)|Array\.astype|numpy\.astype",
         "primax raises",
-        "An argument copy is a bool or None; jax takes the truth of anything.",
+        "`copy` is a bool or None; jax takes the truth of any value.",
         message=r"copy must be a bool",
     ),
     Meant(
@@ -194,31 +194,31 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"lax\.collapse",
         "primax raises",
-        "Axes out of range are refused; jax takes the nearest in range.",
+        "Axes out of range are refused; jax clips them.",
         message=r"_dimension must be in",
     ),
     Meant(
         r"(numpy|Array)\.(nan)?(var|std)",
         "primax raises",
-        "Variances are not computed in integers; jax takes no notice of such a dtype.",
+        "Variances are not computed in integers; jax ignores such a dtype.",
         message=r"dtype must be floating or complex",
     ),
     Meant(
         r"Array\.addressable_data",
         "primax raises",
-        "The number of a part is an integer.",
+        "The index is an integer.",
         message=r"index must be an integer",
     ),
     Meant(
         r"numpy\.gradient",
         "primax raises",
-        "One array of positions is for one axis, as in NumPy.",
+        "An array of positions belongs to one axis, as in NumPy.",
         message=r"varargs must be one number",
     ),
     Meant(
         r"numpy\.histogram(_bin_edges|2d|dd)?",
         "primax raises",
-        "Bins and ranges that make no sense are refused, as NumPy refuses them.",
+        "Invalid bins and ranges are refused, as in NumPy.",
         message=r"(bins|range|a) must be",
     ),
     Meant(
@@ -230,56 +230,56 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"experimental\.sparse\.(CSC|CSR|COO)",
         "primax raises",
-        "A matrix has vectors of data and indices; three numbers are none.",
+        "Data and indices are vectors; jax accepts numbers.",
         message="must have one dimension",
     ),
     Meant(
         r"(lax|scipy|numpy)\.linalg\.\w+",
         "primax raises",
-        "LAPACK has no matrices of narrow floats; jax notices that only if there are elements.",
+        "LAPACK has no narrow floats; jax checks that only if there are elements.",
         text=r"zeros\(.*float16|zeros\(.*float8",
         message=r"must be float32, float64 or complex",
     ),
     Meant(
         r"nn\.standardize|lax\.linalg\.(svd|eigh)",
         "primax raises",
-        "The algorithm is one of those that there are, whether it is used or not.",
+        "The algorithm is checked also if it is not used.",
         message=r"algorithm must be",
     ),
     Meant(
         r"lax\.composite|experimental\.(checkify\.checkify|custom_partitioning\.custom_partitioning)",
         "primax raises",
-        "What is no function is refused at once, not when it is called.",
+        "An argument that is not callable is refused at once; jax refuses it when it is called.",
         message=r"(decomposition|fun|f) must be callable",
     ),
     Meant(
         r"lax\.pcast",
         "primax raises",
-        "What values may become is looked at outside of mapped functions, too.",
+        "The argument `to` is checked also outside of mapped functions.",
         message=r"to must be 'varying'",
     ),
     Meant(
         r"random\.multinomial",
         "primax raises",
-        "Counts are real numbers; jax converts them to booleans and complex numbers, too.",
+        "Counts are real; jax also converts them to booleans and complex numbers.",
         message=r"dtype must be a float dtype, got (bool|complex)",
     ),
     Meant(
         r"Array\.addressable_data",
         "primax raises",
-        "Parts that the array does not have are refused; jax returns an array on one device for every index.",
+        "The index must be that of a part; jax returns an array on one device for every index.",
         message=r"index must be",
     ),
     Meant(
         r"ffi\.ffi_call",
         "primax raises",
-        "Types of results are looked at when the call is made; jax looks at them when it is used.",
+        "Result types are checked when the call is made; jax checks them when it is used.",
         message=r"result_shape_dtypes must",
     ),
     Meant(
         r"experimental\.custom_partitioning\.SdyShardingRule",
         "primax raises",
-        "Mappings are looked at when the rule is made; jax looks at them when it is used.",
+        "Mappings are checked when the rule is made; jax checks them when it is used.",
         message=r"mappings must be a sequence",
     ),
     Meant(

@@ -9,7 +9,7 @@ RELEASES: tuple[Meant, ...] = (
     Meant(
         r"lax\.lgamma|scipy\.special\.(gammaln|multigammaln|betaln)",
         "value",
-        "XLA's logarithm of the gamma function, which both have had, is as near to its roots at 1 and 2 as near to 1.",
+        "As in older releases of jax, XLA's logarithm of the gamma function is used, which is less accurate near 1 and 2.",
         message="primax: np.float32",
         within=4e-6,
         since=(0, 12),
@@ -17,7 +17,7 @@ RELEASES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.(meshgrid|broadcast_arrays|atleast_[123]d)",
         "type",
-        "Several arrays come in a tuple, as from newer releases of jax and NumPy.",
+        "Several arrays are a tuple, as in newer releases of jax and NumPy.",
         message="primax: tuple.*jax: list",
         before=(0, 12),
     ),
@@ -36,7 +36,7 @@ RELEASES: tuple[Meant, ...] = (
     Meant(
         r"experimental\.compute_on\.compute_on",
         "jax raises",
-        "It takes the kind of computation by its place, as before.",
+        "It takes the kind of computation as a positional argument, as before.",
         message="missing 2 required keyword-only arguments",
         since=(0, 11),
     ),
@@ -49,7 +49,7 @@ RELEASES: tuple[Meant, ...] = (
     Meant(
         r"lax\.linalg\.qdwh",
         "nan|value",
-        "A tolerance of 1 or more tells nothing of the result.",
+        "With a tolerance of 1 or more the result is arbitrary.",
         text=r"eps=[1-9]",
     ),
     Meant(

@@ -10,27 +10,27 @@ WEAK_TYPES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.(unique\w*|union1d|setdiff1d)",
         "weak type",
-        "Elements are weak where those given are, complex ones too.",
+        "The result is weak if the argument is, also if it is complex.",
         message=r"primax: True.*complex",
     ),
     Meant(
         r"scipy\.(stats|special)\..*",
         "weak type",
-        "The type of the result is strong if that of an array argument is, whatever constants a formula holds.",
+        "The result is strong if an array argument is, whatever constants the formula has.",
         text=r"\b(A|array)\(|True|False",
         message="primax: False",
     ),
     Meant(
         r"scipy\.(stats|special)\..*",
         "weak type",
-        "The type of the result is weak if those of all arguments are, whatever constants a formula holds.",
+        "The result is weak if all arguments are, whatever constants the formula has.",
         message="primax: True",
         when=lambda text: not re.search(r"\bA\(|array\(", text),
     ),
     Meant(
         r".*",
         "weak type",
-        "Whether booleans are of weak type tells nothing: they promote to every other dtype anyway.",
+        "The weak type of booleans has no effect: they promote to every other dtype.",
         message=r"\(bool\)",
     ),
     Meant(
@@ -42,14 +42,14 @@ WEAK_TYPES: tuple[Meant, ...] = (
     Meant(
         r"lax\.linalg\..*",
         "weak type",
-        "Booleans that are converted to floats are floats of no weak type, as integers are.",
+        "Booleans are converted to strong floats, as integers are.",
         text=r"'bool'",
         message="primax: False",
     ),
     Meant(
         r"numpy\.(unique\w*|union1d|setdiff1d|setxor1d|intersect1d)",
         "weak type",
-        "Integers that together are floats have the dtype of NumPy's result, which is not weak.",
+        "uint64 and int64 promote to float64, as in NumPy, which is not weak.",
         text=r"(?=.*'uint64')(?=.*'int)",
         message=r"primax: False.*float64",
     ),
