@@ -288,4 +288,10 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         "Ranks must be equal, as in other functions of lax; jax accepts some that differ, and refuses others.",
         message=r"arguments must have one shape",
     ),
+    Meant(
+        r"experimental\.multihost_utils\.(global_array_to_host_local_array|host_local_array_to_global_array)",
+        "primax raises",
+        "The mesh is checked also in a single process, which does not need it.",
+        message=r"global_mesh must be a Mesh",
+    ),
 )

@@ -9,7 +9,7 @@ RELEASES: tuple[Meant, ...] = (
     Meant(
         r"lax\.lgamma|scipy\.special\.(gammaln|multigammaln|betaln)",
         "value",
-        "As in older releases of jax, XLA's logarithm of the gamma function is used, which is less accurate near 1 and 2.",
+        "As in older releases of jax, XLA computes the logarithm of the gamma function, less accurate near 1 and 2.",
         message="primax: np.float32",
         within=4e-6,
         since=(0, 12),
