@@ -294,4 +294,10 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         "The mesh is checked also in a single process, which does not need it.",
         message=r"global_mesh must be a Mesh",
     ),
+    Meant(
+        r"experimental\.checkify\.(debug_)?check",
+        "primax raises",
+        "Arguments are checked at once; jax uses the message only if the check fails.",
+        message=r"msg must be a str",
+    ),
 )
