@@ -80,7 +80,7 @@ def standardize(
 
     Args:
       x: an array; integers are converted to a floating dtype.
-      axis: an axis, a sequence of axes, or None for all.
+      axis: an axis, a sequence of axes, or None for all; unused if the mean and the variance are given.
       mean: the mean, with `axis` kept as size 1; computed if None.
       variance: the variance, with `axis` kept as size 1; computed if None.
       epsilon: a number added to the variance.
@@ -96,7 +96,8 @@ def standardize(
     for name, value in (("mean", mean), ("variance", variance), ("epsilon", epsilon)):
         if value is not None or name == "epsilon":
             aval_of("standardize", value, name)
-    read_axes(axis, get_aval(x).ndim, "standardize")
+    if mean is None or variance is None:
+        read_axes(axis, get_aval(x).ndim, "standardize")
     if mean is None:
         mean = statistics.mean(x, axis, keepdims=True, where=where)
     elif not dtypes.is_inexact(get_aval(mean).dtype):

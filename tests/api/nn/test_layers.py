@@ -51,6 +51,12 @@ def test_a_mean_of_integers_does_not_widen_what_standardize_returns() -> None:
         assert px.nn.standardize(x, mean=mean).dtype == jax.nn.standardize(x, mean=mean).dtype == np.float32
 
 
+def test_standardize_needs_no_axis_if_the_mean_and_the_variance_are_given() -> None:
+    assert px.nn.standardize(5.0, mean=3.0, variance=4.0, epsilon=0.0) == 1.0
+    with pytest.raises(ValueError, match="standardize: an array of rank 0 has no axes, got axis -1"):
+        px.nn.standardize(5.0, mean=3.0)
+
+
 def test_standardize_has_an_end_where_nothing_varies() -> None:
     np.testing.assert_allclose(px.nn.standardize(np.full(5, 0.1, np.float32)), np.zeros(5), atol=1e-4)
     with pytest.raises(ValueError, match=r"standardize: algorithm must be 'fast' or 'stable', got 'slow'"):
