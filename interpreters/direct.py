@@ -1,8 +1,8 @@
 """Direct calls: compiled programs whose arguments are all arrays are run without jaxlib's dispatcher.
 
 For each call the dispatcher determines the type and the place of every argument, and wraps every result. An `Array`
-keeps both as one object, its form, so the program for some forms is found by a lookup. Python numbers are passed as
-arrays that are kept for the next call.
+keeps both as one object, its form, so the program for some forms is found by a lookup. Numbers of Python and NumPy are
+passed as arrays that are kept, if they come more than once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _new = object.__new__
 _flatten = registry.flatten
 _LEAF = _flatten(0)[1]
 _used: WeakSet[Cache] = WeakSet()
-_numbers: dict[type, Cache] = {float: Cache(1024), int: Cache(1024), bool: Cache(4)}
+_scalars = [np.dtype(code).type for code in "?bhilqBHILQefd"]
+_numbers: dict[Any, Cache] = {kind: Cache(1024) for kind in (bool, int, float, *_scalars)}
 
 
 def _forget() -> None:
@@ -54,19 +55,36 @@ def _forget() -> None:
 option.changed.append(_forget)  # the default device, or the types of numbers, may be others now
 
 
-def _number(x: Any) -> Any:
-    """A Python number as an array, kept for the next call; None for an integer that is too large.
+def _number(x: Any, seen: set[Any]) -> Any:
+    """A number of Python or NumPy as an array, kept for the next call.
+
+    None for a number that was not `seen` lately, which the dispatcher transfers in less time, and for an integer that
+    is too large.
 
     Raises:
       KeyError: another value.
     """
     cache = _numbers[type(x)]
-    found = cache.get(x) if x else None
-    return _new_number(x, cache) if found is None else found
+    if x:
+        found = cache.get(x)
+        if found is not None:
+            return found
+        if x not in seen:
+            if len(seen) >= _MOST:
+                seen.clear()
+            seen.add(x)
+            return None
+    return _made_number(x)
 
 
-def _new_number(x: Any, cache: Cache) -> Array | None:
-    key = repr(x) if x == 0 and type(x) is float else x  # 0.0 equals -0.0
+def _made_number(x: Any) -> Array | None:
+    """A number as an array, also if it was never seen; None for an integer that is too large.
+
+    Raises:
+      KeyError: another value.
+    """
+    cache = _numbers[type(x)]
+    key = x if x else repr(x)  # 0.0 equals -0.0
     found = cache.find(key)
     if found is None:
         try:
@@ -80,13 +98,23 @@ def _new_number(x: Any, cache: Cache) -> Array | None:
     return found  # type: ignore[no-any-return]
 
 
+def _with_numbers(values: Sequence[Any], seen: set[Any]) -> list[Array] | None:
+    """Arrays for arrays and numbers; None if the dispatcher takes less time.
+
+    Raises:
+      KeyError: there are other values.
+    """
+    arrays = [x if type(x) is Array else _number(x, seen) for x in values]
+    return None if any(x is None for x in arrays) else arrays
+
+
 def _as_arrays(values: Sequence[Any]) -> list[Array] | None:
-    """Arrays that have forms, for arrays and Python numbers; None if there are other values."""
+    """Arrays that have forms, for arrays and numbers; None if there are other values."""
     arrays = []
     for x in values:
         if type(x) is not Array:
             try:
-                x = _number(x)
+                x = _made_number(x)
             except KeyError:
                 return None
         if x is None or form_of(x) is None:
@@ -144,6 +172,7 @@ def direct_calls(
     paths = Cache(_MOST) if programs is None else programs
     positions, names = static.positions, static.names
     first_static = min(positions, default=sys.maxsize)
+    seen: set[Any] = set()  # numbers that were arguments once
     flattens = False  # whether arguments are flattened
     futile = 0  # how many calls were examined in vain
     left = False  # whether all calls are left to the dispatcher
@@ -158,7 +187,9 @@ def direct_calls(
             if len(args) == 1 and first_static and not (kwargs or flattens):
                 (x,) = args
                 if type(x) is not Array:
-                    arrays = (x,) = (_number(x),)
+                    arrays = (x,) = (_number(x, seen),)
+                    if x is None:
+                        return dispatched(*args)
                 path = paths[x._form]
                 buffers = [x._b]
             elif kwargs or flattens or len(args) > first_static:
@@ -170,7 +201,9 @@ def direct_calls(
                     arrays, structure = _flatten(arrays)
                 forms = tuple([x._form for x in arrays if type(x) is Array])
                 if len(forms) != len(arrays):
-                    arrays = [x if type(x) is Array else _number(x) for x in arrays]
+                    arrays = _with_numbers(arrays, seen)
+                    if arrays is None:
+                        return dispatched(*args, **kwargs)
                     forms = tuple([x._form for x in arrays])
                 path = paths[constants, forms]
                 if path[0] != structure:
@@ -178,15 +211,19 @@ def direct_calls(
             elif len(args) == 2:
                 x, y = args
                 if type(y) is not Array:
-                    arrays = x, y = x, _number(y)
+                    arrays = x, y = x, _number(y, seen)
                 if type(x) is not Array:
-                    arrays = x, y = _number(x), y
+                    arrays = x, y = _number(x, seen), y
+                if x is None or y is None:
+                    return dispatched(*args)
                 path = paths[x._form, y._form]
                 buffers = [x._b, y._b]
             else:
                 forms = tuple([x._form for x in args if type(x) is Array])
                 if len(forms) != len(args):
-                    arrays = [x if type(x) is Array else _number(x) for x in args]
+                    arrays = _with_numbers(args, seen)
+                    if arrays is None:
+                        return dispatched(*args)
                     forms = tuple([x._form for x in arrays])
                 path = paths[forms]
         except (AttributeError, KeyError):  # some argument is no array, or has no form yet, or the signature is new

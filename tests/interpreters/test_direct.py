@@ -136,6 +136,41 @@ def test_numbers_keep_their_values_and_types(ways, x):
     assert math.copysign(1, float(got)) == math.copysign(1, x)
 
 
+SCALARS = [
+    *(np.float32(x) for x in (0.0, -0.0, 1.5, math.nan, math.inf)),
+    *(np.float64(x) for x in (0.0, -0.0, 0.1)),
+    *(np.int64(x) for x in (0, 1, -(2**31), 2**40 + 5)),
+    *(np.float16(1), np.int32(1), np.uint32(2**32 - 1), np.uint8(255), np.bool_(True), np.bool_(False)),
+]
+
+
+@pytest.mark.parametrize("x", SCALARS, ids=repr)
+def test_scalars_of_numpy_keep_their_values_and_types(ways, x):
+    f = px.jit(lambda a, b: (a, b))
+    y = pnp.ones(2)
+    expected = f(x, y)[0]
+    for other in [*SCALARS, *NUMBERS]:
+        f(other, y)
+    got = direct(ways, lambda: f(x, y))[0]
+    assert got.aval is expected.aval
+    assert not got.weak_type
+    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(np.signbit(np.asarray(got, float)), np.signbit(x))
+
+
+@pytest.mark.parametrize("kind", [int, float, np.float32])
+@pytest.mark.parametrize("count", [0, 1, 3, 20])
+def test_the_dispatcher_transfers_a_number_until_it_comes_again(ways, kind, count):
+    f = px.jit(lambda x, *ys: x + sum(ys))
+    ys = [pnp.ones(2)] * count
+    f(kind(1), *ys)
+    first = 1000 * (count + 2)  # numbers are kept for all functions
+    for n in range(first, first + 400):
+        assert float(by_dispatcher(ways, lambda n=n: f(kind(n), *ys)).max()) == n + count
+        if n % 5 == 0:
+            assert float(direct(ways, lambda n=n: f(kind(n), *ys)).max()) == n + count
+
+
 def test_integers_that_are_too_large_raise_at_every_call():
     f = px.jit(lambda x, y: x + y)
     f(1, pnp.ones(2))
@@ -152,7 +187,7 @@ def test_subclasses_of_numbers_and_other_values_are_left_to_the_dispatcher(ways)
     y = pnp.ones(2, np.float32)
     f(1.0, y)
     f(1.0, y)
-    for x in (np.float32(1), np.ones(2, np.float32), type("Float", (float,), {})(1.0)):
+    for x in (np.complex64(1), np.ones(2, np.float32), type("Float", (float,), {})(1.0)):
         assert by_dispatcher(ways, lambda x=x: f(x, y)).tolist() == [2, 2]
 
 
