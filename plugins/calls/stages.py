@@ -333,16 +333,41 @@ class Lowered(Stage):
 class Compiled(Stage):
     """A function as an executable; call it with arguments of the compiled types."""
 
-    __slots__ = ("_executable",)
+    __slots__ = ("_call", "_executable")
 
     def __init__(self, stage: Stage, executable: backend.Executable) -> None:
         super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.site, stage.overrides)
         self._executable = executable
+        # Donated arrays are checked before each call, and marked as gone after it.
+        self._call = self._donating if any(self.donated) else backend.fast_function(self.name, None, self._first_call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The arguments of the program, checked."""
         leaves = flat_arguments(args, kwargs, self.in_tree, self.program.closed.in_avals, self.name, "compiled for")
         if any(isinstance(x, core.Tracer) for x in leaves):
             raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
+        return leaves
+
+    def _first_call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """The results for arguments with a new signature, and the data with which jaxlib runs the program by itself."""
+        leaves = self._leaves(args, kwargs)
+        executable = self._executable
+        outs = executable(leaves)
+        fast = None
+        if backend.refuses_nonfinite():
+            check_results(self.name, self.program.closed, leaves, outs)
+        else:
+            used = compress(leaves, executable.kept)
+            places = executable.in_shardings[len(executable.consts) :]
+            if all(not isinstance(x, core.Array) or x.sharding == place for x, place in zip(used, places, strict=True)):
+                fast = backend.fast_path(executable, self.program.fast_tree(outs), leaves)
+        return tree.unflatten(self.out_tree, outs), fast, False
+
+    def _donating(self, *args: Any, **kwargs: Any) -> Any:
+        leaves = self._leaves(args, kwargs)
         given = list(compress(leaves, self.donated))
         passed = leaves
         if given and backend.must_copy(self.name, given, leaves):

@@ -11,6 +11,7 @@ from primax.extend.core import tree
 from primax.extend.programs import stage
 
 __all__ = [
+    "MadeOf",
     "Staged",
     "as_result",
     "converted_outputs",
@@ -36,6 +37,23 @@ class Staged(NamedTuple):
     out_tree: Any
 
 
+class MadeOf(NamedTuple):
+    """A function that calls another one, and whose programs are kept as long as that one exists.
+
+    Attributes:
+      fun: the other function; apart from it the function depends on `kind` only.
+      call: the function.
+      kind: a name for what is made of `fun`.
+    """
+
+    fun: Callable[..., Any]
+    call: Callable[..., Any]
+    kind: str
+
+    def __call__(self, *args: Any) -> Any:
+        return self.call(*args)
+
+
 def require_function(what: str, name: str, fun: Any) -> None:
     if not callable(fun):
         raise TypeError(f"{what}: {name} must be a function, got {fun!r}")
@@ -58,8 +76,9 @@ def flatten_operands(what: str, name: str, operands: Any) -> tuple[list[Any], An
 
 def stage_function(what: str, fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]) -> Staged:
     """The program of a function of positional arguments with a structure and types."""
-    name = name_of(fun)
-    program = stage(fun, in_tree, avals, name, what)
+    kept, call, kind = fun if isinstance(fun, MadeOf) else (fun, None, "")
+    name = name_of(kept)
+    program = stage(kept, in_tree, avals, name, what, call, kind)
     refuse_effects(f"{what}: {name}", program.closed.effects)
     return Staged(program.open, program.closed.consts, program.out_tree)
 

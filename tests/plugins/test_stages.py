@@ -255,6 +255,25 @@ def test_compiled_functions_tell_how_arrays_lie_in_memory():
     assert (second, named) == (None, {})
 
 
+def test_calls_of_compiled_functions_are_checked_and_then_fast(monkeypatch):
+    compiled = px.jit(lambda x, scale: {"a": pnp.log(x) * scale}).lower(pnp.ones(2), scale=2.0).compile()
+    x = pnp.array([1.0, np.e])
+    for _ in range(3):
+        assert compiled(x, scale=3.0)["a"].tolist() == pytest.approx([0.0, 3.0])
+    for _ in range(2):
+        with pytest.raises(
+            TypeError, match=r"argument\[0\] must be f\d+\[2\], which it was compiled for, got f\d+\[3\]"
+        ):
+            compiled(pnp.ones(3), scale=3.0)
+    with pytest.raises(TypeError, match="a compiled program cannot be transformed"):
+        px.grad(lambda x: compiled(x, scale=3.0)["a"].sum())(x)
+    assert px.jit(lambda y: y + compiled(x, scale=3.0)["a"])(x).shape == (2,)
+    with px.debug_nans(True), pytest.raises(FloatingPointError, match="log: with debug_nans"):
+        compiled(-x, scale=3.0)
+    monkeypatch.setattr(type(compiled), "_leaves", None)  # not needed for known signatures
+    assert compiled(x, scale=3.0)["a"].tolist() == pytest.approx([0.0, 3.0])
+
+
 def test_only_numbers_of_one_kind_have_a_transpose():
     with pytest.raises(TypeError, match="integers for integer arguments"):
         px.linear_transpose(lambda x: x.astype(np.float32), np.int32(2))(np.float32(5))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import functools
+import gc
+import weakref
 
 import hypothesis
 import hypothesis.strategies as st
@@ -197,6 +199,40 @@ def test_loops_called_again_compile_once():
     for _ in range(3):
         lax.scan(step, 0.0, np.ones(3, np.float32))
     assert len(traced) <= 2  # once more for the carry that begins with a weak type
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        lambda f: lax.fori_loop(0, 3, f, pnp.ones(2)),
+        lambda f: lax.map(f, pnp.ones(4)),
+        lambda f: lax.map(f, pnp.ones((4, 2)), batch_size=2),
+    ],
+    ids=["fori_loop", "map", "map in batches"],
+)
+def test_loops_made_of_a_function_are_traced_and_compiled_once(loop, caplog):
+    def double(*args):
+        traced.append(1)
+        return args[-1] * 2.0
+
+    traced = []
+    first = loop(double)
+    with px.log_compiles(True):
+        assert loop(double).tolist() == loop(double).tolist() == first.tolist()
+    assert len(traced) == 1
+    assert not caplog.records
+
+
+def test_a_function_is_kept_by_no_loop_that_it_was_the_body_of():
+    def body(i, x):
+        return x + 1.0
+
+    lax.fori_loop(0, 3, body, 0.0)
+    lax.map(lambda x: x, pnp.ones(2))
+    gone = weakref.ref(body)
+    del body
+    gc.collect()
+    assert gone() is None
 
 
 def test_derivatives_of_loops_taken_again_compile_nothing(caplog):
