@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from primax.extend import backend, core
@@ -37,7 +38,8 @@ class Staged(NamedTuple):
     out_tree: Any
 
 
-class MadeOf(NamedTuple):
+@dataclass(frozen=True)
+class MadeOf:
     """A function that calls another one, and whose programs are kept as long as that one exists.
 
     Attributes:
@@ -76,7 +78,7 @@ def flatten_operands(what: str, name: str, operands: Any) -> tuple[list[Any], An
 
 def stage_function(what: str, fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]) -> Staged:
     """The program of a function of positional arguments with a structure and types."""
-    kept, call, kind = fun if isinstance(fun, MadeOf) else (fun, None, "")
+    kept, call, kind = (fun.fun, fun.call, fun.kind) if isinstance(fun, MadeOf) else (fun, None, "")
     name = name_of(kept)
     program = stage(kept, in_tree, avals, name, what, call, kind)
     refuse_effects(f"{what}: {name}", program.closed.effects)

@@ -261,9 +261,7 @@ def test_calls_of_compiled_functions_are_checked_and_then_fast(monkeypatch):
     for _ in range(3):
         assert compiled(x, scale=3.0)["a"].tolist() == pytest.approx([0.0, 3.0])
     for _ in range(2):
-        with pytest.raises(
-            TypeError, match=r"argument\[0\] must be f\d+\[2\], which it was compiled for, got f\d+\[3\]"
-        ):
+        with pytest.raises(TypeError, match=r"argument\[0\] must be f\d+\[2\], which .* for, got f\d+\[3\]"):
             compiled(pnp.ones(3), scale=3.0)
     with pytest.raises(TypeError, match="a compiled program cannot be transformed"):
         px.grad(lambda x: compiled(x, scale=3.0)["a"].sum())(x)
