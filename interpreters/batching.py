@@ -35,9 +35,20 @@ __all__ = [
 
 _functions = rules.batch_rules.functions
 _axis_functions = rules.axis_batch_rules.functions
+_checked = -1  # the number of primitives for which plugins were loaded
 _has_external_rule = ExternalRules(rules.batch_rules)
 
 not_mapped = None
+
+
+def _has_axis_rule(primitive: Any) -> bool:
+    """Whether a primitive has an `axis_batch` rule; loads the plugin of a primitive that was made after the last check."""
+    global _checked
+    made = rules.loader.primitives
+    if made != _checked:
+        rules.load_plugins()
+        _checked = made
+    return primitive in _axis_functions
 
 
 class AxisData:
@@ -136,7 +147,7 @@ class BatchTrace(Trace):
                     return self.process(primitive, [unwrap(x) for x in args], params)
                 values.append(x)
                 dims.append(None)
-        if not batched and primitive not in _axis_functions:
+        if not batched and not _has_axis_rule(primitive):
             return self.parent.process(primitive, values, params)
         promise = require_operands(primitive, args, params, 2) if outsiders[primitive] else None
         results = self.results(primitive, self.call_rule(primitive, tuple(values), tuple(dims), params))

@@ -57,6 +57,19 @@ def test_a_family_is_activated_when_its_primitives_can_be_bound():
     assert names == "True []"
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "px.vmap(lambda x: px.lax.axis_index('i') + x, axis_name='i')(np.zeros(2, np.float32))",
+        "px.jvp(px.vmap(lambda x: px.lax.axis_index('i') + x, axis_name='i'), (ZERO,), (ZERO,))[0]",
+        "px.vmap(px.jit(lambda x: px.lax.axis_index('i') + x), axis_name='i')(ZERO)",
+    ],
+)
+def test_a_mapped_function_may_be_the_first_to_use_a_family(call) -> None:
+    program = f"import numpy as np\nZERO = px.numpy.zeros(2)\nprint('collectives' in waiting(), {call}.tolist())"
+    assert run(program) == ["True [0.0, 1.0]"]
+
+
 def test_a_foreign_function_is_called_before_anything_else() -> None:
     lines = run(
         """
