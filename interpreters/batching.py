@@ -42,7 +42,7 @@ not_mapped = None
 
 
 def _has_axis_rule(primitive: Any) -> bool:
-    """Whether a primitive has an `axis_batch` rule; loads the plugin of a primitive that was made after the last check."""
+    """Whether a primitive has an `axis_batch` rule; loads the plugins of primitives made after the last check."""
     global _checked
     made = rules.loader.primitives
     if made != _checked:

@@ -246,3 +246,35 @@ def test_an_empty_axis_of_a_mask_fits_any_axis_as_in_numpy(shape) -> None:
     np.testing.assert_array_equal(pnp.asarray(x).at[mask].set(2.0), x)
     with pytest.raises(IndexError, match=r"a mask must have the shape of the axes it is for, \(2, 3\), got \(0, 2\)"):
         pnp.asarray(x)[np.zeros((0, 2), bool)]
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.arange(6.0, dtype=np.float32).reshape(3, 2),
+        np.array([True, False]),
+        np.zeros((0, 2), np.float32),
+        np.arange(100),
+        px.random.split(px.random.key(0), 3),
+        pnp.full((2, 2), 1.5),
+    ],
+    ids=["floats", "booleans", "no elements", "many elements", "keys", "weak"],
+)
+def test_elements_are_the_same_however_often_arrays_are_split(x):
+    x = pnp.asarray(x)
+    first, *others = [list(x) for _ in range(40)]
+    for elements in others:
+        assert [(a.aval, a.committed) for a in elements] == [(a.aval, a.committed) for a in first]
+        assert str(elements) == str(first)
+
+
+def test_a_program_is_compiled_for_arrays_that_are_split_often(caplog):
+    x = pnp.arange(7 * 5.0).reshape(7, 5)
+    with px.log_compiles(True):
+        for _ in range(20):
+            a, *_ = x
+        assert not caplog.records
+        for _ in range(20):
+            a, *_ = x
+    assert len(caplog.records) == 1
+    assert a.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
