@@ -98,6 +98,13 @@ def _made_number(x: Any) -> Array | None:
     return found  # type: ignore[no-any-return]
 
 
+def _constant(x: Any) -> Any:
+    """A static argument in a key, equal to others only if they are the same."""
+    kind: Any = type(x)
+    by_identity = kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
+    return x if kind in _EXACT or by_identity else Exact(x)
+
+
 def _with_numbers(values: Sequence[Any], seen: set[Any]) -> list[Array] | None:
     """Arrays for arrays and numbers; None if the dispatcher takes less time.
 
@@ -173,6 +180,7 @@ def direct_calls(
     positions, names = static.positions, static.names
     first_static = min(positions, default=sys.maxsize)
     seen: set[Any] = set()  # numbers that were arguments once
+    orders: dict[tuple[str, ...], tuple[str, ...]] = {}  # the sorted keywords of a call, by the keywords as given
     flattens = False  # whether arguments are flattened
     futile = 0  # how many calls were examined in vain
     left = False  # whether all calls are left to the dispatcher
@@ -260,27 +268,32 @@ def direct_calls(
 
     def spread(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Sequence[Any]]:
         """The keywords and static arguments of a call as a key, and the other arguments in the order of the program."""
+        keywords = tuple(kwargs)
+        order = orders.get(keywords)
+        if order is None:
+            if len(orders) >= _MOST:
+                orders.clear()
+            order = orders[keywords] = tuple(sorted(keywords))
         if not names and len(args) <= first_static:
-            keywords = dict(sorted(kwargs.items())) if len(kwargs) > 1 else kwargs
-            return tuple(keywords), [*args, *keywords.values()]
+            return order, [*args, *[kwargs[name] for name in order]]
         constants: list[Any] = []
         if len(args) > first_static:
             given, args = args, []
             constants.append(len(given))
             for i, x in enumerate(given):
                 if i in positions:
-                    constants += type(x), x if type(x) in _EXACT else Exact(x)
+                    constants += type(x), _constant(x)
                 else:
                     args.append(x)
-        if kwargs:
+        else:
             args = list(args)
-            for name in sorted(kwargs) if len(kwargs) > 1 else kwargs:
-                x = kwargs[name]
-                constants.append(name)
-                if name in names:
-                    constants += type(x), x if type(x) in _EXACT else Exact(x)
-                else:
-                    args.append(x)
+        for name in order:
+            x = kwargs[name]
+            constants.append(name)
+            if name in names:
+                constants += type(x), _constant(x)
+            else:
+                args.append(x)
         return tuple(constants), args
 
     def located(args: tuple[Any, ...], kwargs: dict[str, Any], flat: bool) -> Place | None:
