@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import reduce
+from functools import reduce, wraps
 from inspect import BoundArguments, Parameter, Signature
 from operator import and_
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from primax.extend.core import Array, get_aval
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import strong
 from primax.numpy.rounding import floor
 from primax.numpy.selection import where
@@ -26,6 +27,24 @@ from primax.scipy.special.operands import real
 __all__ = ["Continuous", "Discrete", "but_decayed"]
 
 Function = Callable[..., Any]
+Method = TypeVar("Method", bound=Function)
+
+
+def _program(method: Method) -> Method:
+    """A method that runs as one program in eager mode."""
+
+    def call(self: _Distribution, *args: Any, **kwargs: Any) -> Array:
+        found = self._programs.get(method)
+        if found is None:
+
+            def run(*args: Any, **kwargs: Any) -> Array:
+                return method(self, *args, **kwargs)
+
+            run.__name__ = f"{self.name}_{method.__name__}"  # in profiles
+            found = self._programs[method] = one_program("")(run)
+        return found(*args, **kwargs)
+
+    return wraps(method)(call)  # type: ignore[return-value]
 
 
 class _Distribution:
@@ -60,6 +79,7 @@ class _Distribution:
         self.__module__ = sys._getframe(1).f_globals["__name__"]  # the module of the distribution, which pickle needs
         self.__doc__ = f"The {name} distribution."
         self._given = given
+        self._programs: dict[Function, Function] = {}
         self._valid = valid or _all_above_zero
         self._support = support or _everywhere
         kind = Parameter.POSITIONAL_OR_KEYWORD
@@ -150,26 +170,32 @@ class Continuous(_Distribution):
             out = out - log(scale)
         return _known(z, z < low, below, z > high, above, out)
 
+    @_program
     def logpdf(self, *args: Any, **kwargs: Any) -> Array:
         """The logarithm of the density; minus infinity outside of the support."""
         return self._value("logpdf", args, kwargs, -np.inf, -np.inf)
 
+    @_program
     def pdf(self, *args: Any, **kwargs: Any) -> Array:
         """The density."""
         return _exp(self._value("logpdf", args, kwargs, -np.inf, -np.inf, "pdf"))
 
+    @_program
     def cdf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of numbers at most x."""
         return self._value("cdf", args, kwargs, 0.0, 1.0)
 
+    @_program
     def sf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of numbers above x."""
         return self._value("sf", args, kwargs, 1.0, 0.0)
 
+    @_program
     def logcdf(self, *args: Any, **kwargs: Any) -> Array:
         """The logarithm of `cdf`."""
         return self._value("logcdf", args, kwargs, -np.inf, 0.0)
 
+    @_program
     def logsf(self, *args: Any, **kwargs: Any) -> Array:
         """The logarithm of `sf`."""
         return self._value("logsf", args, kwargs, 0.0, -np.inf)
@@ -180,10 +206,12 @@ class Continuous(_Distribution):
         inside = where((q >= 0) & (q <= 1), q, 0.5)
         return self._standard(method)(inside, *shapes) * scale + loc
 
+    @_program
     def ppf(self, *args: Any, **kwargs: Any) -> Array:
         """The quantile of q: the inverse of `cdf`."""
         return self._quantile("ppf", args, kwargs)
 
+    @_program
     def isf(self, *args: Any, **kwargs: Any) -> Array:
         """The inverse of `sf`."""
         return self._quantile("isf", args, kwargs)
@@ -237,6 +265,7 @@ class Discrete(_Distribution):
         k, *shapes, loc = self._read(method, args, kwargs)
         return where(self._valid(*shapes), k - loc, np.nan), shapes
 
+    @_program
     def logpmf(self, *args: Any, **kwargs: Any) -> Array:
         """The logarithm of the probability of k; minus infinity outside of the support."""
         return self._log_probability("logpmf", args, kwargs)
@@ -248,6 +277,7 @@ class Discrete(_Distribution):
         out = where(outside, -np.inf, self._standard("logpmf")(where(outside, low, k), *shapes))
         return where(k == k, out, np.nan)
 
+    @_program
     def pmf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of k."""
         return _exp(self._log_probability("pmf", args, kwargs))
@@ -258,14 +288,17 @@ class Discrete(_Distribution):
         out = self._standard(method)(where((k < low) | (k >= high), low, floor(k)), *shapes)
         return _known(k, k < low, below, k >= high, above, out)
 
+    @_program
     def cdf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of integers at most k."""
         return self._probability("cdf", 0.0, 1.0, args, kwargs)
 
+    @_program
     def sf(self, *args: Any, **kwargs: Any) -> Array:
         """The probability of integers above k."""
         return self._probability("sf", 1.0, 0.0, args, kwargs)
 
+    @_program
     def ppf(self, *args: Any, **kwargs: Any) -> Array:
         """The quantile of q: the smallest k with `cdf(k) >= q`; one below the support for q = 0."""
         q, *shapes, loc = self._read("ppf", args, kwargs)
@@ -273,6 +306,7 @@ class Discrete(_Distribution):
         out = where(q == 0, low - 1, where(q == 1, high, self._standard("ppf")(q, *shapes)))
         return where(self._valid(*shapes) & (q >= 0) & (q <= 1), out, np.nan) + loc
 
+    @_program
     def entropy(self, *args: Any, **kwargs: Any) -> Array:
         """The entropy of the distribution of these parameters, which are the only arguments.
 
