@@ -111,8 +111,11 @@ def _with_numbers(values: Sequence[Any], seen: set[Any]) -> list[Array] | None:
     Raises:
       KeyError: there are other values.
     """
-    arrays = [x if type(x) is Array else _number(x, seen) for x in values]
-    return None if any(x is None for x in arrays) else arrays
+    numbers = [_number(x, seen) for x in values if type(x) is not Array]
+    if any(x is None for x in numbers):
+        return None
+    left = iter(numbers)
+    return [x if type(x) is Array else next(left) for x in values]
 
 
 def _as_arrays(values: Sequence[Any]) -> list[Array] | None:
