@@ -146,6 +146,87 @@ def jit_call_pytree():
 
 
 @workload
+def jit_call_new_number():
+    """A step counter: each call has a number that no earlier call had."""
+    f = M.jit(lambda x, i: x + i)
+    x, numbers = jnp.asarray(f32(8)), itertools.count()
+
+    def go():
+        for i in itertools.islice(numbers, 1000):
+            y = f(x, i)
+        sync(y)
+
+    return best(go) / 1000, "s/call"
+
+
+@workload
+def jit_call_numpy():
+    f = M.jit(lambda x, y: x + y)
+    x, y = f32(8), f32(8)
+
+    def go():
+        for _ in range(1000):
+            z = f(x, y)
+        sync(z)
+
+    return best(go) / 1000, "s/call"
+
+
+@workload
+def compiled_call():
+    x = jnp.asarray(f32(8))
+    f = M.jit(lambda x: x + 1).lower(x).compile()
+
+    def go():
+        for _ in range(1000):
+            y = f(x)
+        sync(y)
+
+    return best(go) / 1000, "s/call"
+
+
+@workload
+def eager_iterate():
+    x = jnp.asarray(f32(8))
+
+    def go():
+        for _ in range(200):
+            for y in x:  # noqa: B007
+                pass
+        sync(y)
+
+    return best(go) / 200, "s/array"
+
+
+@workload
+def eager_fori_loop():
+    x = jnp.asarray(f32(8))
+
+    def double(i, x):
+        return x * 2
+
+    def go():
+        for _ in range(100):
+            y = lax.fori_loop(0, 5, double, x)
+        sync(y)
+
+    return best(go) / 100, "s/loop"
+
+
+@workload
+def eager_density():
+    norm = importlib.import_module(sys.argv[1] + ".scipy.stats").norm
+    x = jnp.asarray(f32(8))
+
+    def go():
+        for _ in range(100):
+            y = norm.logpdf(x)
+        sync(y)
+
+    return best(go) / 100, "s/call"
+
+
+@workload
 def eager_add():
     x, y = jnp.asarray(f32(8)), jnp.asarray(f32(8))
 
