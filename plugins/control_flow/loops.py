@@ -140,7 +140,7 @@ def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any
     if batch_size < 0:
         raise ValueError(f"map: batch_size must not be negative, got {batch_size}")
     if batch_size == 0:
-        return scan(MadeOf(f, lambda _, x: (None, f(x)), "map"), None, xs)[1]
+        return scan(lambda _, x: (None, f(x)), None, xs)[1]
     leaves, in_tree, avals = flatten_operands("map", "xs", xs)
     if not leaves or not avals[0].shape:
         raise ValueError("map: xs must hold arrays with an axis to map over")
@@ -151,7 +151,7 @@ def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any
     parts = []
     if whole:
         blocks = tree.unflatten(in_tree, [_in_blocks(x, whole, batch_size) for x in leaves])
-        ys = scan(MadeOf(f, lambda _, x: (None, at_once(x)), "map of batches"), None, blocks)[1]
+        ys = scan(lambda _, x: (None, at_once(x)), None, blocks)[1]
         parts.append(tree.tree_map(lambda y: reshape(y, (whole, *get_aval(y).shape[2:])), ys))
     if whole < length or not length:
         rest = tree.unflatten(in_tree, [slice_in_dim(x, whole, length) for x in leaves])
