@@ -214,9 +214,9 @@ DTYPES: tuple[Meant, ...] = (
         text=r"structure\((None|\(\))\)",
     ),
     Meant(
-        r"nn\.(log(sum|mean)exp|(log_)?softmax)",
+        r"nn\.(log(sum|mean)exp|(log_)?softmax|standardize)",
         "dtype",
-        "Booleans and integers of fewer than 64 bits become float32 whether there is a `where` or not.",
+        "Booleans and integers of fewer than 64 bits become float32, with other arguments of any kind, too.",
         text=r"'(bool|u?int(2|4|8|16|32))'|True|False",
         message="primax: float32, of jax: float64",
     ),
