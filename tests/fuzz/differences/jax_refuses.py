@@ -158,7 +158,7 @@ JAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"numpy\..*",
         "jax raises",
-        "primax has the arguments of NumPy.",
+        "The function has the arguments of NumPy.",
         message=r"got an unexpected keyword argument",
     ),
     Meant(

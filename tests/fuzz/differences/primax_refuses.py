@@ -118,7 +118,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.(asarray|array|astype)|Array\.astype",
         "primax raises",
-        "`copy` is a bool or None; jax takes the truth of any value.",
+        "The argument `copy` is a bool or None; jax takes the truth of any value.",
         message=r"copy must be a bool or None, got (?!True|False|np\.)",
     ),
     Meant(
@@ -182,7 +182,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.(asarray|array)|Array\.astype|numpy\.astype",
         "primax raises",
-        "`copy` is a bool or None; jax takes the truth of any value.",
+        "The argument `copy` is a bool or None; jax takes the truth of any value.",
         message=r"copy must be a bool",
     ),
     Meant(

@@ -49,7 +49,7 @@ WEAK_TYPES: tuple[Meant, ...] = (
     Meant(
         r"numpy\.(unique\w*|union1d|setdiff1d|setxor1d|intersect1d)",
         "weak type",
-        "uint64 and int64 promote to float64, as in NumPy, which is not weak.",
+        "The common type of uint64 and int64 is a strong float64, as in NumPy.",
         text=r"(?=.*'uint64')(?=.*'int)",
         message=r"primax: False.*float64",
     ),
