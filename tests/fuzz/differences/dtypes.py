@@ -95,7 +95,7 @@ DTYPES: tuple[Meant, ...] = (
         "The dtype is the default float dtype, also in 64 bits.",
         message="primax: float64, of jax: float32",
     ),
-    Meant(r"lax\.empty", "dtype", "64-bit arrays are made only if they are enabled."),
+    Meant(r"lax\.empty", "dtype", "Arrays of 64 bits are made only if they are enabled."),
     Meant(
         r"(numpy|Array)\.(flatnonzero|nonzero|argwhere|where)",
         "dtype",
