@@ -194,15 +194,15 @@ def direct_calls(
         # jaxlib collects the stack for each array that a program returns, so the program is run in this frame.
         arrays: Any = args
         buffers = None
+        once = False  # whether some number was not seen lately
         try:
             if len(args) == 1 and first_static and not (kwargs or flattens):
                 (x,) = args
                 if type(x) is not Array:
                     arrays = (x,) = (_number(x, seen),)
-                    if x is None:
-                        return dispatched(*args)
-                path = paths[x._form]
-                buffers = [x._b]
+                    once = x is None
+                path = None if once else paths[x._form]
+                buffers = None if once else [x._b]
             elif kwargs or flattens or len(args) > first_static:
                 constants: Any = ()
                 if kwargs or len(args) > first_static:
@@ -213,11 +213,10 @@ def direct_calls(
                 forms = tuple([x._form for x in arrays if type(x) is Array])
                 if len(forms) != len(arrays):
                     arrays = _with_numbers(arrays, seen)
-                    if arrays is None:
-                        return dispatched(*args, **kwargs)
-                    forms = tuple([x._form for x in arrays])
-                path = paths[constants, forms]
-                if path[0] != structure:
+                    once = arrays is None
+                    forms = () if once else tuple([x._form for x in arrays])
+                path = None if once else paths[constants, forms]
+                if path is not None and path[0] != structure:
                     path = None
             elif len(args) == 2:
                 x, y = args
@@ -226,23 +225,23 @@ def direct_calls(
                 if type(x) is not Array:
                     arrays = x, y = _number(x, seen), y
                 if x is None or y is None:
-                    return dispatched(*args)
-                path = paths[x._form, y._form]
-                buffers = [x._b, y._b]
+                    path, once = None, True
+                else:
+                    path = paths[x._form, y._form]
+                    buffers = [x._b, y._b]
             else:
                 forms = tuple([x._form for x in args if type(x) is Array])
                 if len(forms) != len(args):
                     arrays = _with_numbers(args, seen)
-                    if arrays is None:
-                        return dispatched(*args)
-                    forms = tuple([x._form for x in arrays])
-                path = paths[forms]
+                    once = arrays is None
+                    forms = () if once else tuple([x._form for x in arrays])
+                path = None if once else paths[forms]
         except (AttributeError, KeyError):  # some argument is no array, or has no form yet, or the signature is new
             path = None
         except Exception:  # of a container or a static argument, which the dispatcher raises again
             return dispatched(*args, **kwargs)
         if path is None:
-            path, arrays = search(args, kwargs)
+            path, arrays = (None, args) if once else search(args, kwargs)
             if path is None:
                 return dispatched(*args, **kwargs)
             buffers = None

@@ -171,6 +171,20 @@ def test_the_dispatcher_transfers_a_number_until_it_comes_again(ways, kind, coun
             assert float(direct(ways, lambda n=n: f(kind(n), *ys)).max()) == n + count
 
 
+@pytest.mark.parametrize("error", [KeyError, AttributeError, ValueError])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_function_that_raises_for_a_new_number_is_called_once(error, count):
+    def f(*xs):
+        calls.append(1)
+        raise error("its own")
+
+    calls = []
+    for n in (0.123, 0.456):
+        with pytest.raises(error, match="its own"):
+            px.jit(f)(*[n] * count)
+    assert len(calls) == 2
+
+
 def test_integers_that_are_too_large_raise_at_every_call():
     f = px.jit(lambda x, y: x + y)
     f(1, pnp.ones(2))

@@ -134,7 +134,7 @@ def test_what_cannot_be_cumulated_is_named(name: str) -> None:
         function(np.ones(3, bool))
     with pytest.raises(ValueError, match=rf"{name}: axis must be in \[-2, 2\), got 2"):
         function(numbers(3, 2), 2)
-    with pytest.raises(ValueError, match=f"{name}: axis must be in"):
+    with pytest.raises(ValueError, match=f"{name}: an array of rank 0 has no axes"):
         function(np.float32(1))
     with pytest.raises(TypeError, match=f"{name}: axis must be an integer"):
         function(numbers(3), 0.5)
