@@ -17,7 +17,7 @@ from primax.numpy.reductions import argmax, argmin, prod, read_axes, read_where
 from primax.numpy.reductions import max as max_
 from primax.numpy.reductions import min as min_
 from primax.numpy.reductions import sum as sum_
-from primax.numpy.scans import scan_along
+from primax.numpy.scans import cumulated
 from primax.numpy.selection import choose
 from primax.numpy.statistics import mean, var
 from primax.plugins import comparison, cumulative, exponential
@@ -199,10 +199,10 @@ def nanstd(
 @one_program("axis dtype out")
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative sums of the elements, with NaN as 0. The arguments are those of `cumsum`."""
-    return scan_along("nancumsum", cumulative.cumsum_p, _without("nancumsum", a, 0, None), axis, dtype, out)
+    return cumulated("nancumsum", cumulative.cumsum_p, _without("nancumsum", a, 0, None), axis, dtype, out)
 
 
 @one_program("axis dtype out")
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative products of the elements, with NaN as 1. The arguments are those of `cumsum`."""
-    return scan_along("nancumprod", cumulative.cumprod_p, _without("nancumprod", a, 1, None), axis, dtype, out)
+    return cumulated("nancumprod", cumulative.cumprod_p, _without("nancumprod", a, 1, None), axis, dtype, out)

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def scan_along(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Array:
+def cumulated(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Array:
     """A cumulative function of NumPy: of the raveled array without an axis; a number is a vector of one element."""
     if out is not None:
         refuse_out(function)
@@ -66,13 +66,13 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     >>> px.numpy.cumsum(px.numpy.array([1, 2, 3]))
     Array([1, 3, 6], dtype=int32)
     """
-    return scan_along("cumsum", cumulative.cumsum_p, a, axis, dtype, out)
+    return cumulated("cumsum", cumulative.cumsum_p, a, axis, dtype, out)
 
 
 @one_program("axis dtype out")
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """The cumulative products of the elements along an axis. The arguments are those of `cumsum`."""
-    return scan_along("cumprod", cumulative.cumprod_p, a, axis, dtype, out)
+    return cumulated("cumprod", cumulative.cumprod_p, a, axis, dtype, out)
 
 
 def _with_initial(function: str, scan: Any, neutral: int, x: Any, axis: Any, dtype: Any, initial: bool) -> Array:
