@@ -17,11 +17,15 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-# Most of the time of the tests goes into compiling programs, the same in every run.
+# Most of the time of the tests goes into compiling programs, the same in every run, process and part of the suite.
 os.environ.setdefault("PRIMAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".compiled"))
+os.environ.setdefault("PRIMAX_COMPILATION_CACHE_MAX_SIZE", str(4 * 2**30))
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(os.environ["PRIMAX_COMPILATION_CACHE_DIR"], "jax")))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import hypothesis
 import pytest
+from heap import mappings, release_free_memory, resident_memory
 
 import primax as px
 from primax.extend.testing.programs import quick_flags
@@ -30,19 +34,67 @@ from primax.extend.testing.programs import quick_flags
 # compile as users do; the slow tests are run so. XLA reads the variable when the first program is compiled.
 os.environ.setdefault("XLA_FLAGS", f"{quick_flags()} {os.environ.get('MORE_XLA_FLAGS', '')}")
 
-# pytest may have imported primax before, for the plugin of the conformance kit.
-px.config.update("num_cpu_devices", int(os.environ["PRIMAX_NUM_CPU_DEVICES"]))
-
 hypothesis.settings.register_profile("primax", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("primax")
 
 
+# Files whose tests take long and share nothing, so that several workers run them.
+DIVIDED = {"test_conformance.py"}
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leave out of a run in 64 bits what would only repeat the run in 32 bits."""
+    """One worker runs the tests of a file, which share programs; a run in 64 bits leaves out what it would repeat."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if item.path.name not in DIVIDED and item.get_closest_marker("xdist_group") is None:
+                item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     if px.config.enable_x64:
         repeated = [item for item in items if "in_32_bits" in item.fixturenames]
         items[:] = [item for item in items if "in_32_bits" not in item.fixturenames]
         config.hook.pytest_deselected(items=repeated)
+
+
+# Programs, jax's caches and recorded results take most of the memory of a process. They go when it has grown by this.
+MOST_GROWTH = 400e6  # bytes
+# Linux gives a process 65,530 mappings of memory, and each compiled program takes nine.
+MOST_MAPPINGS = 30_000
+
+
+class Upkeep:
+    """Keeps a test process small.
+
+    The garbage collector does not look at what exists before the first test, or after the last clearing of caches:
+    otherwise a collection, of which tests ask for hundreds, takes a second.
+    """
+
+    def __init__(self):
+        self.let_go()
+
+    def let_go(self):
+        """Empty all caches, and freeze what remains."""
+        px.clear_caches()
+        if "jax" in sys.modules:
+            sys.modules["jax"].clear_caches()
+        gc.unfreeze()
+        gc.collect()
+        release_free_memory()
+        gc.freeze()
+        self.size = resident_memory()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self):
+        """Let go after a test that made the process large."""
+        try:
+            return (yield)
+        finally:
+            if resident_memory() > self.size + MOST_GROWTH or mappings() > MOST_MAPPINGS:
+                self.let_go()
+
+
+def pytest_collection_finish(session):
+    """Begin the upkeep in a process that runs tests."""
+    if not session.config.pluginmanager.hasplugin("dsession"):
+        session.config.pluginmanager.register(Upkeep())
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -61,22 +113,6 @@ def jax():
     """The oracle; a test that asks for it is skipped where it is not installed."""
     pytest.importorskip("jax.experimental")
     return pytest.importorskip("jax")
-
-
-# Linux gives a process 65,530 mappings of memory, and each compiled program takes nine.
-MOST_MAPPINGS = 30_000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_programs():
-    """A process with many programs lets all go after a module, before a test finds no room for one more."""
-    yield
-    mapped = Path("/proc/self/maps")
-    if mapped.exists() and mapped.read_bytes().count(b"\n") > MOST_MAPPINGS:
-        px.clear_caches()
-        if "jax" in sys.modules:
-            sys.modules["jax"].clear_caches()
-        gc.collect()
 
 
 @pytest.fixture

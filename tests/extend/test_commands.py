@@ -459,7 +459,7 @@ def test_a_new_package_is_discovered_and_passes_its_own_tests(call: Any, tmp_pat
     kinds = [rule["kind"] for rule in record["rules"]]
     assert kinds == ["impl", "abstract_eval", "jvp", "transpose", "batch", "lowering"]
     tests = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "primax.extend.testing.pytest_plugin", folder],
+        [sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "primax_pytest", folder],
         env=clean_environment(PYTHONPATH=str(site), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
         cwd=folder,
         capture_output=True,

@@ -34,7 +34,6 @@ EXCLUDED = {
     r"primax\.extend\.(interpreters\.mlir\..*|elementwise\.ir_full|precision\.\w+_attribute)": "rules of lowering call "
     "these while a module is being built",
     r"primax\.extend\.testing\.batching\.said": "writes down as many arguments as it is told that there are",
-    r"primax\.extend\.testing\.pytest_plugin\..*": "pytest calls it",
     r"primax\.extend\.core\.(set|take)_current_trace": "changes the current trace, as it is asked to",
     r"primax\.extend\.core\.primitives\..*": "parameters of primitives are checked by the functions that bind them",
     r"primax\.((extend\.core\.)?Array|export\.Exported|stages\.\w+|experimental\.checkify\.Error)": "functions make "

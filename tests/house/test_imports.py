@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from checkout import FAMILIES, ROOMS, ROOT, module_name, python_files, relative
+from checkout import FAMILIES, PYTEST_PLUGIN, ROOMS, ROOT, module_name, python_files, relative
 
 ALLOWED_OUTSIDE = {
     "core": {"numpy", "ml_dtypes", "pluggy"},
@@ -20,7 +20,6 @@ ALLOWED_OUTSIDE = {
     "api": {"numpy"},
 }
 JAXLIB_MODULE = "core/_jaxlib.py"
-PYTEST_MODULE = "extend/testing/pytest_plugin.py"
 TRANSFER_MODULE = "extend/transfer.py"
 
 
@@ -181,7 +180,7 @@ def test_each_room_imports_only_what_it_may_from_outside() -> None:
         allowed = {"primax"} | ALLOWED_OUTSIDE[found.file.split("/")[0]] | sys.stdlib_module_names
         if found.file == JAXLIB_MODULE:
             allowed = allowed | {"jaxlib"}
-        if found.file == PYTEST_MODULE:
+        if found.file == PYTEST_PLUGIN:
             allowed = allowed | {"pytest"}
         if found.file == TRANSFER_MODULE:
             allowed = allowed | {"jax"}

@@ -89,12 +89,12 @@ def test_the_wheel_holds_exactly_the_source_files(built: Built) -> None:
     assert names == {installed_path(relative(path)) for path in source_files()}
 
 
-def test_the_wheel_installs_one_name_and_its_license(built: Built) -> None:
+def test_the_wheel_installs_two_names_and_its_license(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as wheel:
         tops = {name.split("/")[0] for name in wheel.namelist()}
         licenses = [name for name in wheel.namelist() if name.endswith(".dist-info/licenses/LICENSE")]
     version = CONFIG["project"]["version"]
-    assert tops == {"primax", f"primax-{version}.dist-info"}
+    assert tops == {"primax", "primax_pytest", f"primax-{version}.dist-info"}
     assert len(licenses) == 1
 
 
@@ -132,3 +132,13 @@ def test_a_wheel_brings_all_that_it_needs(built: Built, tmp_path: Path) -> None:
     _run(python, "-m", "pip", "install", built.wheel, cwd=tmp_path)
     assert Path(_run(python, "-c", PROGRAM, cwd=tmp_path).strip()).is_relative_to(tmp_path / "venv")
     _run(python, "-m", "pip", "check", cwd=tmp_path)
+
+
+def test_pytest_imports_primax_only_for_a_test_that_needs_it(tmp_path: Path) -> None:
+    (tmp_path / "test_nothing.py").write_text(
+        "import sys\n\n"
+        "def test_nothing():\n"
+        "    assert 'primax_pytest' in sys.modules\n"
+        "    assert {'primax', 'jaxlib', 'numpy'} & sys.modules.keys() == set()\n"
+    )
+    _run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", cwd=tmp_path)

@@ -194,7 +194,7 @@ def test_programs_are_kept_in_the_cache_of_the_user_unless_told_otherwise(tmp_pa
     )
 
     def found(**environment: str) -> str:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRIMAX_", "XDG_"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRIMAX_", "JAX_", "XDG_"))}
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**kept, **environment}
         )

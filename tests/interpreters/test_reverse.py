@@ -6,7 +6,7 @@ import gc
 
 import numpy as np
 import pytest
-from heap import frozen_heap
+from heap import freeze_heap
 
 import primax as px
 import primax.numpy as pnp
@@ -145,13 +145,13 @@ def test_derivatives_leave_nothing_for_the_garbage_collector(derive):
 
     x = px.numpy.ones(3)
     derive(f, x)  # compiles
-    with frozen_heap():
-        gc.disable()
-        try:
-            derive(f, x)
-            assert [each for each in gc.get_objects() if issubclass(type(each), core.Trace | core.Tracer)] == []
-        finally:
-            gc.enable()
+    freeze_heap()
+    gc.disable()
+    try:
+        derive(f, x)
+        assert [each for each in gc.get_objects() if issubclass(type(each), core.Trace | core.Tracer)] == []
+    finally:
+        gc.enable()
 
 
 def test_transposes_pass_in_and_out_of_jitted_functions():

@@ -8,6 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # A folder imports only from those before it.
 ROOMS = ("core", "interpreters", "extend", "plugins", "api")
+# Installed beside primax, because pytest imports it in every environment.
+PYTEST_PLUGIN = "extend/testing/primax_pytest/__init__.py"
 
 _POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]["primax"]
 # The plugins of primax, and those that define primitives.
@@ -36,6 +38,8 @@ def python_files() -> list[Path]:
 
 def installed_path(file: str) -> str:
     """`api/lax.py` becomes `primax/lax.py`, `core/tree.py` becomes `primax/core/tree.py`."""
+    if file == PYTEST_PLUGIN:
+        return "primax_pytest/__init__.py"
     room, _, rest = file.partition("/")
     return f"primax/{rest}" if room == "api" else f"primax/{file}"
 

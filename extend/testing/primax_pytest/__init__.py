@@ -1,15 +1,18 @@
-"""The conformance kit within pytest: `pytest --primax PLUGIN`, and tests made by `conformance`."""
+"""The conformance kit within pytest: `pytest --primax PLUGIN`, and tests made by `conformance`.
+
+pytest loads this package wherever primax is installed, so it stands outside of primax and imports the kit in its hooks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from primax.core.errors import PluginError
-from primax.extend.testing.report import ConformanceError, Report
-from primax.extend.testing.runner import Check, iter_checks
+if TYPE_CHECKING:
+    from primax.extend.testing.runner import Check
 
 __all__ = [
     "pytest_addoption",
@@ -40,9 +43,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Add an item for each check of each named plugin; this runs first, so `-k` selects among these items too."""
     for name in config.option.primax:
+        kit, errors = import_module("primax.extend.testing"), import_module("primax.core.errors")
         try:
-            items += [_item(session, name, check) for check in iter_checks(name)]
-        except PluginError as error:
+            items += [_item(session, name, check) for check in kit.iter_checks(name)]
+        except errors.PluginError as error:
             raise pytest.UsageError(f"--primax {name}: {error}") from error
 
 
@@ -82,11 +86,11 @@ class CheckItem(pytest.Item):
         outcome = self.check.run()
         if outcome.status == "not run":
             pytest.skip(outcome.message)
-        Report([outcome]).require()
+        import_module("primax.extend.testing").Report([outcome]).require()
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The message of the check, without the traceback of the kit."""
-        if isinstance(excinfo.value, ConformanceError):
+        if isinstance(excinfo.value, import_module("primax.extend.testing").ConformanceError):
             return "\n".join(outcome.message for outcome in excinfo.value.report.failed)
         return super().repr_failure(excinfo, style)
 
