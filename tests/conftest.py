@@ -9,6 +9,8 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Eight devices of the host, for meshes; programs run on the first, if they do not ask for more.
 os.environ.setdefault("PRIMAX_NUM_CPU_DEVICES", "8")
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", os.environ["PRIMAX_NUM_CPU_DEVICES"])
+# Threads of BLAS wait for work by spinning, in each of the workers.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if "PRIMAX_ENABLE_X64" in os.environ:
     os.environ.setdefault("JAX_ENABLE_X64", os.environ["PRIMAX_ENABLE_X64"])
 

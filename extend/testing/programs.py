@@ -13,10 +13,8 @@ from primax.core.errors import XlaError
 from primax.core.extended import physical
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import set_current_trace
-from primax.interpreters import backend
 from primax.interpreters.compile import Executable, compile_lowered, lower
 from primax.interpreters.evaluate import eval_trace
-from primax.interpreters.platforms import client
 from primax.interpreters.sites import Site, choose_site
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import instantiate_zeros
@@ -47,24 +45,13 @@ def quickly_compiled(closed: ClosedJaxpr, site: Site) -> Executable:
     trimmed, lowered = lower(closed, "conformance", site)
     if site.platform != "cpu":
         return compile_lowered(trimmed, lowered, site, "conformance")
-    if site.mesh is not None:
-        return compile_lowered(trimmed, lowered, site, "conformance", list(QUICK_OPTIONS.items()))
     try:
-        xla = _compiled(lowered, site, QUICK_OPTIONS)
+        return compile_lowered(trimmed, lowered, site, "conformance", list(QUICK_OPTIONS.items()))
     except XlaError:  # some operations, such as clamp of complex numbers, need the emitters
         emitters = _jaxlib.known_options({"xla_cpu_use_fusion_emitters": True})
         if not emitters:
             raise
-        xla = _compiled(lowered, site, {**QUICK_OPTIONS, **emitters})
-    return Executable(trimmed, lowered, site, xla)
-
-
-def _compiled(lowered: Any, site: Site, overrides: Mapping[str, Any]) -> Any:
-    options = backend.compile_options(site.devices)
-    options.env_option_overrides = list(overrides.items())
-    devices = _jaxlib.DeviceList(site.devices)
-    with lowered.shared:
-        return client("cpu").compile_and_load(lowered.module, devices, options, host_callbacks=lowered.host_callbacks)
+        return compile_lowered(trimmed, lowered, site, "conformance", list({**QUICK_OPTIONS, **emitters}.items()))
 
 
 class Program:

@@ -9,6 +9,7 @@ import sys
 import threading
 
 import pytest
+from processes import HANG
 
 from primax.core import config as config_module
 from primax.core.config import (
@@ -129,14 +130,14 @@ def test_override_is_seen_by_its_own_thread_alone():
         seen.append(enable_x64.value)
         with shared:
             entered.set()
-            leave.wait(10)
+            leave.wait(HANG)
             seen.append(enable_x64.value)
         seen.append(enable_x64.value)
 
     thread = threading.Thread(target=work)
     with shared:
         thread.start()
-        assert entered.wait(10)
+        assert entered.wait(HANG)
     assert enable_x64.value is before
     leave.set()
     thread.join()

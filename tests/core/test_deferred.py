@@ -11,6 +11,7 @@ import textwrap
 import pytest
 from distributions import Site
 from families import wanted, written
+from processes import HANG
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
@@ -29,7 +30,7 @@ def run(program, **environment):
     """The lines that a program prints in a process of its own, where only built-in plugins are."""
     env = {**os.environ, "PRIMAX_PLUGINS": "", **environment}
     ran = subprocess.run(
-        [sys.executable, "-c", START + textwrap.dedent(program)], capture_output=True, text=True, env=env, timeout=120
+        [sys.executable, "-c", START + textwrap.dedent(program)], capture_output=True, text=True, env=env, timeout=HANG
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     return ran.stdout.splitlines()

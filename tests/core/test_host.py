@@ -990,7 +990,7 @@ def work():
     got.append(int(alpha_plugin.alpha_p.bind(1)))
 threads = [threading.Thread(target=work) for _ in range(8)]
 for thread in threads: thread.start()
-for thread in threads: thread.join(60)
+for thread in threads: thread.join(600)
 print(got)
 """
         + REPORT
@@ -1007,7 +1007,7 @@ def test_a_thread_that_imports_a_plugin_which_binds_does_not_wait_for_one_that_a
         """
         import sys, time
         sys.entered.set()
-        sys.go.wait(30)
+        sys.go.wait(600)
         from house.root import p
         print(p.bind(1))
         from primax.core.hookspec import hookimpl
@@ -1023,12 +1023,12 @@ import threading, time
 sys.entered, sys.go = threading.Event(), threading.Event()
 importer = threading.Thread(target=lambda: __import__("slow_plugin"))
 importer.start()
-sys.entered.wait(30)
+sys.entered.wait(600)
 activator = threading.Thread(target=host.activate)
 activator.start()
 time.sleep(0.2)
 sys.go.set()
-importer.join(30); activator.join(30)
+importer.join(600); activator.join(600)
 print(importer.is_alive(), activator.is_alive())
 host.activate()
 """

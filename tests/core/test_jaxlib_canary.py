@@ -160,13 +160,13 @@ except Exception:
 
 
 def _ends_the_process(program):
-    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, timeout=600)
     return done.returncode < 0
 
 
 def _prints(program):
     """The value that a program prints."""
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=600)
     return ast.literal_eval(done.stdout)
 
 
@@ -212,7 +212,7 @@ with warnings.catch_warnings(record=True) as caught:
 assert warning.category is RuntimeWarning and "jaxlib 0.99.1.dev3 is newer" in str(warning.message), warning
 assert float(px.numpy.add(1, 2)) == 3
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=600)
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
-import sys
-import threading
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -77,24 +77,44 @@ def _cause(frame: FrameType | None, tests: str) -> str:
 _packages: dict[str, str | None] = {}
 
 
-class Sampler(threading.Thread):
-    """Adds the processor time of this process to what its main thread is doing."""
+class Sampler:
+    """Adds the processor time of this process to what its main thread is doing.
+
+    The system sends a signal after each interval of processor time. Python handles it in the main thread, after the C
+    function that runs has returned.
+    """
 
     def __init__(self, tests: str) -> None:
-        super().__init__(daemon=True, name="costs")
         self.tests = tests
-        self.main = threading.main_thread().ident
         self.causes: Counter[str] = Counter()
-        self.ended = threading.Event()
+        self._before = time.process_time()
+        self._collecting = 0.0
 
-    def run(self) -> None:
-        """Sample until the run ends."""
-        before = time.process_time()
-        while not self.ended.wait(INTERVAL):
-            now = time.process_time()
-            # No variable holds the frame: what a test drops must be gone at once.
-            self.causes[_cause(sys._current_frames().get(self.main or 0), self.tests)] += now - before
-            before = now
+    def start(self) -> None:
+        """Begin to sample."""
+        gc.callbacks.append(self._collects)
+        signal.signal(signal.SIGPROF, self._sample)
+        signal.siginterrupt(signal.SIGPROF, False)
+        signal.setitimer(signal.ITIMER_PROF, INTERVAL, INTERVAL)
+
+    def stop(self) -> None:
+        """End."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        gc.callbacks.remove(self._collects)
+
+    def _sample(self, number: int, frame: FrameType | None) -> None:
+        now = time.process_time()
+        self.causes[_cause(frame, self.tests)] += now - self._before
+        self._before = now
+
+    def _collects(self, phase: str, info: object) -> None:
+        """Count a garbage collection for itself, whoever caused it."""
+        now = time.process_time()
+        if phase == "start":
+            self._collecting = now
+        else:
+            self.causes["garbage collection"] += now - self._collecting
+            self._before += now - self._collecting
 
 
 def _memory() -> int:
@@ -156,8 +176,7 @@ class Recorder:
 
     def pytest_sessionfinish(self) -> None:
         """Write what the process did beside tests."""
-        self.sampler.ended.set()
-        self.sampler.join()
+        self.sampler.stop()
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         self.write(
             kind="process",

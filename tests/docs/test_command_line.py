@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from primax.__main__ import COMMANDS
-from primax.core.config import compilation_cache_dir
+from primax.core.config import compilation_cache_dir, compilation_cache_max_size
 from primax.core.host import host
 from primax.extend.commands import main
 
@@ -36,7 +36,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
     """Where commands run; the names of plugins that an example has installed meanwhile."""
     monkeypatch.chdir(tmp_path)
     names: list[str] = []
-    with compilation_cache_dir(tmp_path / "compiled"):
+    with compilation_cache_dir(tmp_path / "compiled"), compilation_cache_max_size(2**30):
         yield names
     for name in names:
         host.unregister(name)

@@ -21,6 +21,7 @@ import pytest
 from checkout import PLUGINS, ROOT
 from distributions import Site
 from packages import clean_environment, install
+from processes import HANG
 
 import primax as px
 from primax.core.config import compilation_cache_dir
@@ -81,7 +82,7 @@ def primax(*arguments: str, site: Path | None = None, **variables: str) -> subpr
         capture_output=True,
         text=True,
         check=False,
-        timeout=200,
+        timeout=HANG,
     )
 
 

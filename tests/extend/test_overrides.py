@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from distributions import Site
+from processes import HANG
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
@@ -58,7 +59,7 @@ def site(tmp_path: Path) -> Site:
 def _run(site: Site, *arguments: str, order: str = "") -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PYTHONPATH": str(site.folder), "PRIMAX_ALLOW_OVERRIDES": order, "COLUMNS": "400"}
     env.pop("PRIMAX_PLUGINS", None)
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=env, timeout=120)
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=env, timeout=HANG)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from processes import HANG
 
 _PROGRAM = """
 import random, sys, threading
@@ -40,7 +41,7 @@ def test_threads_may_be_the_first_to_name_functions_of_primax(order: int) -> Non
         [sys.executable, "-X", "faulthandler", "-c", _PROGRAM, str(order)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -68,7 +69,7 @@ def load(name):
         failures.append((name, error))
 
 def load_after_half():
-    assert half.wait(60)
+    assert half.wait(HANG)
     load(module)
 
 sys.meta_path.insert(0, Pause())
@@ -100,7 +101,7 @@ def test_a_module_is_imported_while_another_thread_is_half_way_through_its_packa
         [sys.executable, "-c", _HALF_IMPORTED, package, pause, module],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -137,6 +138,6 @@ assert len(made) == 1, made
 def test_threads_that_compile_first_share_one_pool_of_threads() -> None:
     """A context does not keep its pool alive, so a second pool that nothing else holds would crash the process."""
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", _POOLS], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-X", "faulthandler", "-c", _POOLS], capture_output=True, text=True, timeout=HANG, check=False
     )
     assert done.returncode == 0, done.stderr

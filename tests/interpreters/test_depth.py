@@ -11,6 +11,7 @@ import weakref
 
 import numpy as np
 import pytest
+from processes import HANG
 
 import primax as px
 import primax.numpy as pnp
@@ -84,8 +85,9 @@ def cost(operation, n):
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_time_is_linear_in_the_number_of_equations(operation):
     cost(operation, 1000)
-    small = min(cost(operation, 4000) for _ in range(3))
-    assert any(cost(operation, 32_000) < 2.5 * small for _ in range(4))
+    small = min(cost(operation, 2000) for _ in range(5))
+    # Quadratic time would be 16 times as much; the caches of a busy processor account for up to 3.
+    assert any(cost(operation, 32_000) < 5 * small for _ in range(4))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -223,6 +225,6 @@ def test_a_function_that_calls_itself_forever_raises_instead_of_crashing(program
         "assert float(px.grad(px.jit(lambda x: x * 2.0))(1.0)) == 2.0\n"
         "print('fine')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG, check=False)
     assert done.stdout == "fine\n", done.stderr[-2000:]
     assert done.returncode == 0

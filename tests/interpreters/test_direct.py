@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import HANG
 
 import primax as px
 import primax.numpy as pnp
@@ -504,13 +505,13 @@ def test_a_thread_that_traces_leaves_other_threads_direct(ways):
 
     def slow(y: Any) -> Any:
         inside.set()
-        assert done.wait(60)
+        assert done.wait(HANG)
         return f(x) + y
 
     traced: list[Any] = []
     thread = threading.Thread(target=lambda: traced.append(px.make_jaxpr(slow)(x)))
     thread.start()
-    assert inside.wait(60)
+    assert inside.wait(HANG)
     assert len(tracing) == 1
     assert direct(ways, lambda: f(x)).tolist() == [2, 2, 2]
     done.set()

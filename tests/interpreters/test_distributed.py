@@ -199,19 +199,18 @@ print("first", px.jit(lambda x: x.sum())(x))
 )
 def test_the_others_hear_which_process_has_ended(how, victim, message):
     program = _STEP.format(options="") + f"if index == {victim}: {how}\nprint('second', px.jit(train)(x))\n"
-    ended = run_processes(program, 3, 1, timeout=60)
+    ended = run_processes(program, 3, 1)
     for index, each in enumerate(ended):
         assert "first" in each.out
         assert "second" not in each.out
         assert each.code != 0
         if index != victim:
             assert message in each.errors, each.errors[-3000:]
-            assert each.seconds < 40
 
 
 def test_a_process_that_ends_before_devices_are_used_is_named():
     program = "join()\nif index == 1: raise ValueError('no data')\nprint(px.devices())"
-    waiting, _ = run_processes(program, 2, 1, timeout=60)
+    waiting, _ = run_processes(program, 2, 1)
     assert waiting.code == 1
     assert "process 1 failed: ValueError: no data; process 0 waits for the devices" in waiting.errors
 
@@ -225,7 +224,7 @@ y = px.jit(lambda x: px.pure_callback(look, px.ShapeDtypeStruct(x.shape, x.dtype
 print("second", px.jit(train)(y))
 """
     )
-    first, other = run_processes(program, 2, 2, timeout=60)
+    first, other = run_processes(program, 2, 2)
     for each in (first, other):
         assert each.code != 0
         assert "second" not in each.out
@@ -235,7 +234,7 @@ print("second", px.jit(train)(y))
 
 def test_the_others_hear_which_process_runs_another_program():
     program = _STEP.format(options="") + "print('second', px.jit(evaluate if index == 1 else train)(x))"
-    for each in run_processes(program, 2, 1, timeout=60):
+    for each in run_processes(program, 2, 1):
         assert each.code != 0
         assert "second" not in each.out
         assert re.search(r"process (0|1) runs 'jit_(train|evaluate)', but process (1|0)", each.errors)
@@ -243,22 +242,26 @@ def test_the_others_hear_which_process_runs_another_program():
 
 
 def test_the_others_hear_which_process_does_not_come_to_a_program():
-    options = "initialization_timeout=3, shutdown_timeout_seconds=2"
-    program = _STEP.format(options=options) + "if index == 0: px.jit(train)(x).block_until_ready()"
-    waiting, ended = run_processes(program, 2, 1, timeout=60)
+    program = _STEP.format(options="shutdown_timeout_seconds=2") + "if index == 0: px.jit(train)(x).block_until_ready()"
+    waiting, ended = run_processes(program, 2, 1)
     assert waiting.code != 0
-    assert re.search("process 1 (ended its program 2 s ago|has not called the program 'jit_train')", waiting.errors)
+    assert re.search("process 1 ended its program [0-9]+ s ago", waiting.errors)
     assert ended.code == 1
-    assert "process 0 does not end its program within 2 s" in ended.errors
+    assert re.search("process 0 (does not end its program within 2 s|failed)", ended.errors)
 
 
-def test_a_process_that_comes_late_is_named_and_hears_why_it_is_alone():
-    program = """
-    time.sleep(6 if index == 1 else 0)
-    join(initialization_timeout=2)
+def test_a_process_that_comes_late_is_named_and_hears_why_it_is_alone(tmp_path):
+    program = f"""
+    import pathlib
+    gone = pathlib.Path({str(tmp_path / "gone")!r})
+    while index == 1 and not gone.exists(): time.sleep(0.1)
+    try:
+        join(initialization_timeout=2)
+    finally:
+        gone.touch()
     print("joined")
     """
-    first, late = run_processes(program, 2, 1, timeout=60)
+    first, late = run_processes(program, 2, 1)
     assert first.code == late.code == 1
     assert "process 1 did not come within 2 s" in first.errors
     assert "process 1 could not reach process 0" in late.errors

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from processes import HANG
 
 BEGINNING = """
 import copy, operator, os, pickle, signal, sys, threading
@@ -31,7 +32,7 @@ def run(program: str, **environment: str) -> None:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from distributions import Site
 from packages import clean_environment
+from processes import HANG
 
 import primax as px
 from primax.core import _jaxlib
@@ -285,7 +286,7 @@ def test_kernels_are_registered_with_the_plugin(monkeypatch):
 def in_new_process(site: Site, program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "default", *(["-c", program] if program else ["-m", "primax"]), *arguments]
     environment = clean_environment(PYTHONPATH=str(site.folder), **variables)
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=HANG)
 
 
 def test_computations_run_on_the_cpu_with_a_warning_where_a_plugin_cannot_be_used(site):

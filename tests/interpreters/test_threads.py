@@ -10,6 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
+from processes import HANG
 
 import primax as px
 import primax.numpy as pnp
@@ -115,11 +116,11 @@ def test_options_are_of_the_thread_that_sets_them():
     def wide():
         with px.enable_x64(True):
             inside.set()
-            outside.wait(60)
+            outside.wait(HANG)
             return str(f(1.0).dtype), str(px.grad(f)(1.0).dtype), str(pnp.arange(3.0).dtype)
 
     def narrow():
-        inside.wait(60)
+        inside.wait(HANG)
         try:
             with px.enable_x64(False):
                 return str(f(1.0).dtype), str(px.grad(f)(1.0).dtype), str(pnp.arange(3.0).dtype)
@@ -138,13 +139,13 @@ def test_a_transformation_in_one_thread_is_not_felt_in_another():
     def tracing():
         def f(x):
             inside.set()
-            done.wait(60)
+            done.wait(HANG)
             return lax.sin(x)
 
         return str(px.make_jaxpr(f)(X))
 
     def computing():
-        inside.wait(60)
+        inside.wait(HANG)
         try:
             assert core.current_trace() is core.eval_trace
             return type(lax.sin(X)).__name__, type(px.jit(lambda x: x * 2.0)(X)).__name__
@@ -336,5 +337,5 @@ print("done")
 def test_the_first_programs_of_a_process_are_compiled_by_many_threads():
     """The compiler loads dialects into contexts then, which crashed where threads shared one."""
     for _ in range(12):
-        ran = subprocess.run([sys.executable, "-c", FIRST_PROGRAMS], capture_output=True, text=True, timeout=120)
+        ran = subprocess.run([sys.executable, "-c", FIRST_PROGRAMS], capture_output=True, text=True, timeout=HANG)
         assert (ran.returncode, ran.stdout.strip()) == (0, "done"), ran.stderr[-2000:]

@@ -9,6 +9,8 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+from processes import HANG
+
 _HEADER = """
 import sys, warnings
 from primax.core.errors import *
@@ -113,7 +115,7 @@ class Site:
             capture_output=True,
             text=True,
             check=False,
-            timeout=100,
+            timeout=HANG,
             env={**inherited, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1", **environment},
         )
         assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from checkout import ROOMS, ROOT
+from processes import HANG
 
 KEPLER = ROOT / "examples" / "primax-kepler"
 PHILOX = ROOT / "examples" / "primax-philox"
@@ -62,9 +63,13 @@ def write_package(
 
 
 def clean_environment(**variables: str) -> dict[str, str]:
-    """This process's environment without variables for Python or primax, and with the given variables."""
+    """This process's environment without variables for Python or primax, and with the given variables.
+
+    Compiled programs come from the cache of the tests.
+    """
     foreign = ("PYTHON", "PRIMAX_", "JAX_", "PYTEST")
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    kept = {"PRIMAX_COMPILATION_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"}
+    inherited = {name: x for name, x in os.environ.items() if name in kept or not name.startswith(foreign)}
     return {**inherited, "TF_CPP_MIN_LOG_LEVEL": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", **variables}
 
 
@@ -77,7 +82,7 @@ def run(command: Sequence[str | Path], cwd: Path, **variables: str) -> subproces
         capture_output=True,
         text=True,
         check=False,
-        timeout=500,
+        timeout=HANG,
     )
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}\n{done.stderr}"
     return done

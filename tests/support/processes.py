@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
 from typing import NamedTuple
 
 _BEGIN = """
@@ -18,10 +17,13 @@ import primax as px
 from primax import lax, numpy as pnp
 index, count, address = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 def join(**options):
-    options = {"initialization_timeout": 60, "heartbeat_timeout_seconds": 30, "shutdown_timeout_seconds": 30} | options
     if count > 1:
         px.distributed.initialize(address, count, index, **options)
 """
+
+
+# Seconds after which a child hangs: with ten others on two cores, too, no working one takes nearly as long.
+HANG = 600
 
 
 class Ended(NamedTuple):
@@ -30,7 +32,6 @@ class Ended(NamedTuple):
     code: int
     out: str
     errors: str
-    seconds: float
 
 
 def free_address() -> str:
@@ -39,8 +40,8 @@ def free_address() -> str:
         return f"127.0.0.1:{free.getsockname()[1]}"
 
 
-def run_processes(program: str, count: int, devices: int, timeout: float = 120) -> list[Ended]:
-    """Run a program in several processes at once; at the time limit all are killed, and the test fails."""
+def run_processes(program: str, count: int, devices: int) -> list[Ended]:
+    """Run a program in several processes at once; if one hangs all are killed, and the test fails."""
     address = free_address()
     text = _BEGIN + textwrap.dedent(program)
     variables = {
@@ -49,7 +50,6 @@ def run_processes(program: str, count: int, devices: int, timeout: float = 120) 
         "PRIMAX_COORDINATOR_ADDRESS": address,
         "PRIMAX_NUM_PROCESSES": str(count),
     }
-    begin = time.monotonic()
     running = [
         subprocess.Popen(
             [sys.executable, "-c", text, str(index), str(count), address],
@@ -64,8 +64,8 @@ def run_processes(program: str, count: int, devices: int, timeout: float = 120) 
     ended = []
     try:
         for process in running:
-            out, errors = process.communicate(timeout=max(1.0, begin + timeout - time.monotonic()))
-            ended.append(Ended(process.returncode, out, errors, time.monotonic() - begin))
+            out, errors = process.communicate(timeout=HANG)
+            ended.append(Ended(process.returncode, out, errors))
     finally:
         for process in running:
             if process.poll() is None:
