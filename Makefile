@@ -8,7 +8,7 @@ JOBS ?= auto
 SECONDS ?= 120
 SEED ?= 0
 
-.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 test-slow test-processors test-gpu test-matrix test-oldest canary fuzz mutants doctest lint format surface ecosystem golden bench clean
+.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary fuzz mutants doctest lint format surface ecosystem golden bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -16,7 +16,8 @@ help:
 	@echo "make demo-sharded     train on eight devices, in one process and in two; draw where the data is"
 	@echo "make demo-for-jax     run a neural ODE in Diffrax and a regression in NumPyro without jax; needs a package index"
 	@echo "make test             run the tests and doctests, then the tests in 64 bits"
-	@echo "make test-slow        run the tests that need a package index or more than 20 seconds"
+	@echo "make test-slow        run the tests that need a package index or more than 20 seconds, and all others in random order"
+	@echo "make costs            run the tests and write down in tests/README.md what processor time and memory they take"
 	@echo "make test-processors  run the tests as on an older processor"
 	@echo "make test-gpu         run the tests of the families and the API on a GPU; needs a plugin, see docs/devices.md"
 	@echo "make test-matrix      run the tests in fresh environments: the oldest, a middle and the newest release of jaxlib"
@@ -59,12 +60,22 @@ without-demo:
 test-suite: $(VENV)/.dev without-demo
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" --doctest-modules --pyargs tests primax
 
-test-x64: $(VENV)/.dev without-demo
-	PRIMAX_ENABLE_X64=1 $(BIN)/python -m pytest -n $(JOBS) -m "not slow" \
-	  tests/core tests/interpreters tests/plugins tests/api/lax tests/api/nn tests/api/numpy tests/api/random tests/api/scipy --ignore tests/plugins/test_conformance.py
+X64 = tests/core tests/interpreters tests/plugins tests/api/lax tests/api/nn tests/api/numpy tests/api/random \
+  tests/api/scipy --ignore tests/plugins/test_conformance.py
 
+test-x64: $(VENV)/.dev without-demo
+	PRIMAX_ENABLE_X64=1 $(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(X64)
+
+# RECORDS=folder reads what an earlier run has recorded.
+costs: $(VENV)/.dev without-demo
+	PYTHONPATH=tests $(BIN)/python -m costs $(if $(RECORDS),--records $(RECORDS), \
+	  --run main '-n $(JOBS) -m "not slow" --doctest-modules --pyargs tests primax' \
+	  --run x64 '-n $(JOBS) -m "not slow" $(X64)')
+
+# The slow tests, as users compile; then all others in another order: SEED=7 chooses it.
 test-slow: $(VENV)/.dev without-demo
 	XLA_FLAGS= $(BIN)/python -m pytest -n $(JOBS) -m slow
+	PRIMAX_TEST_ORDER=$(SEED) $(BIN)/python -m pytest -n $(JOBS) -m "not slow"
 
 # Matrix products in full precision, and without a search for the fastest kernel.
 test-gpu: $(VENV)/.dev without-demo

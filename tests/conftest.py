@@ -15,6 +15,7 @@ if "PRIMAX_ENABLE_X64" in os.environ:
     os.environ.setdefault("JAX_ENABLE_X64", os.environ["PRIMAX_ENABLE_X64"])
 
 import gc
+import random
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -51,9 +52,24 @@ def pytest_collection_modifyitems(config, items):
             if item.path.name not in DIVIDED and item.get_closest_marker("xdist_group") is None:
                 item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     if px.config.enable_x64:
-        repeated = [item for item in items if "in_32_bits" in item.fixturenames]
-        items[:] = [item for item in items if "in_32_bits" not in item.fixturenames]
+        repeated = [
+            item for item in items if "in_32_bits" in item.fixturenames or item.get_closest_marker("any_word_size")
+        ]
+        left_out = {id(item) for item in repeated}
+        items[:] = [item for item in items if id(item) not in left_out]
         config.hook.pytest_deselected(items=repeated)
+    if "PRIMAX_TEST_ORDER" in os.environ:
+        in_random_order(items, os.environ["PRIMAX_TEST_ORDER"])
+
+
+def in_random_order(items, seed):
+    """Shuffle the files, and the tests of each, so that it shows if one depends on another."""
+    chance = random.Random(seed)
+    chance.shuffle(items)
+    files = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    items[:] = [item for tests in files.values() for item in tests]
 
 
 # Programs, jax's caches and recorded results take most of the memory of a process. They go when it has grown by this.

@@ -7,6 +7,8 @@ import pytest
 import primax as px
 from primax.core.collector import sparing
 
+pytestmark = pytest.mark.any_word_size
+
 
 @pytest.fixture
 def thresholds():

@@ -13,6 +13,8 @@ import pytest
 import primax as px
 from primax.extend import core
 
+pytestmark = pytest.mark.any_word_size
+
 
 class Model:
     def __call__(self, x, y=1.0):

@@ -12,7 +12,7 @@ from distributions import REPORT, Site, states
 
 from primax.core.discovery import ApiRange, installed_plugins
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.any_jaxlib, pytest.mark.any_word_size]
 
 
 @pytest.fixture

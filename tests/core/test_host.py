@@ -18,7 +18,7 @@ from primax.core.host import PluginHost
 from primax.core.primitive import Primitive
 from primax.interpreters import platforms
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.any_jaxlib, pytest.mark.any_word_size]
 
 
 @pytest.fixture

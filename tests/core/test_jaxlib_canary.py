@@ -19,6 +19,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.any_word_size
+
 ROOT = Path(__file__).parents[2]
 ROOM = ast.parse((ROOT / "core" / "_jaxlib.py").read_text())
 

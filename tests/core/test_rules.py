@@ -13,7 +13,7 @@ from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.extend import core
 from primax.extend.interpreters import ad, batching, mlir
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.any_jaxlib, pytest.mark.any_word_size]
 
 X = np.float32(3.0)
 

@@ -56,8 +56,15 @@ def test_a_foreign_function_runs_on_each_devices_part(tmp_path: Path) -> None:
     assert "BAD" not in out
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-@pytest.mark.parametrize("name, steps, falls", [("many_devices", 20, 0.5), ("transformer", 5, 0.8)])
+@pytest.mark.parametrize(
+    "name, steps, falls, processes",
+    [
+        ("many_devices", 20, 0.5, 2),
+        ("transformer", 5, 0.8, 1),
+        pytest.param("many_devices", 20, 0.5, 1, marks=pytest.mark.slow),
+        pytest.param("transformer", 5, 0.8, 2, marks=pytest.mark.slow),
+    ],
+)
 def test_networks_learn_the_same_on_many_devices_and_in_several_processes(
     tmp_path: Path, name: str, steps: int, falls: float, processes: int
 ) -> None:

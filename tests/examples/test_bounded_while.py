@@ -26,6 +26,7 @@ def imported(source: Path) -> list[str]:
     return [name for name in found if name.split(".")[0] == "primax"]
 
 
+@pytest.mark.slow
 def test_the_package_passes_its_own_tests(tmp_path: Path) -> None:
     package = copy_of_example(BOUNDED_WHILE, tmp_path)
     site = install(tmp_path / "site", package)

@@ -71,6 +71,7 @@ def test_what_is_not_installed_is_named_with_the_way_to_get_it(tmp_path: Path) -
         learn(tmp_path, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_package_passes_its_own_tests(site: Path, tmp_path: Path) -> None:
     tests = copy_of_example(SWISH, tmp_path)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", tests]

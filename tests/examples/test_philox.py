@@ -33,6 +33,7 @@ def test_what_is_not_installed_is_not_found() -> None:
     assert "impl must be a generator of an active plugin" in printed
 
 
+@pytest.mark.slow
 def test_the_package_passes_its_own_tests(site: Path, tmp_path: Path) -> None:
     tests = copy_of_example(PHILOX, tmp_path)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", tests]

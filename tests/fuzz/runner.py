@@ -150,6 +150,7 @@ def environment(word_size: int) -> dict[str, str]:
         "XLA_FLAGS": quick_flags(),
         **os.environ,
         "PRIMAX_COMPILATION_CACHE_DIR": "",
+        "JAX_COMPILATION_CACHE_DIR": "",
         "PRIMAX_ENABLE_X64": wide,
         "JAX_ENABLE_X64": wide,
         "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]),

@@ -44,8 +44,15 @@ def told(outcome):
     )
 
 
-@pytest.mark.parametrize("word_size", [32, 64])
-@pytest.mark.parametrize("seed", ["short a", "short b"])
+@pytest.mark.parametrize(
+    ("seed", "word_size"),
+    [
+        ("short a", 32),
+        ("short b", 64),
+        pytest.param("short a", 64, marks=pytest.mark.slow),
+        pytest.param("short b", 32, marks=pytest.mark.slow),
+    ],
+)
 def test_random_calls_do_not_differ(seed, word_size):
     place = "fuzz.functions:SteadyFunctions"
     outcome = run([Job(place, word_size, seed, cases=110)])

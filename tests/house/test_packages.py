@@ -105,7 +105,7 @@ def test_the_sdist_holds_every_source_file(built: Built) -> None:
     assert wanted | {"pyproject.toml", "README.md", "LICENSE"} <= names
 
 
-@pytest.mark.parametrize("form", ["wheel", "sdist", "editable"])
+@pytest.mark.parametrize("form", ["wheel", "editable", pytest.param("sdist", marks=pytest.mark.slow)])
 def test_an_installed_primax_runs_from_anywhere(form: str, built: Built, tmp_path: Path) -> None:
     source = {"wheel": [built.wheel], "sdist": [built.sdist], "editable": ["--editable", built.checkout]}[form]
     python = _environment(tmp_path / "venv")

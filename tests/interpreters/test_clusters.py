@@ -12,6 +12,8 @@ import primax as px
 from primax.interpreters import clusters
 from primax.interpreters.clusters import Place, detect, first_host
 
+pytestmark = pytest.mark.any_word_size
+
 _SLURM = {
     "SLURM_JOB_ID": "1234",
     "SLURM_STEP_NODELIST": "node[007-009],other",

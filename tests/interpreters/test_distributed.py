@@ -13,6 +13,8 @@ from processes import run_processes
 
 import primax as px
 
+pytestmark = pytest.mark.any_word_size
+
 _TRAINING = """
 join()
 devices = px.devices()
@@ -89,7 +91,7 @@ def alone():
     return _found(ended)
 
 
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_processes_compute_what_one_process_does_with_as_many_devices(count, alone):
     expected = dict(alone)
     parts = expected.pop("parts")

@@ -10,6 +10,8 @@ import pytest
 from primax.core.errors import XlaError
 from primax.interpreters import backend, first_product
 
+pytestmark = pytest.mark.any_word_size
+
 PROGRAM = """
 import os, threading
 os.cpu_count = lambda: {cores}

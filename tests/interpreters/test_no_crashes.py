@@ -9,6 +9,8 @@ import sys
 import pytest
 from processes import HANG
 
+pytestmark = pytest.mark.any_word_size
+
 BEGINNING = """
 import copy, operator, os, pickle, signal, sys, threading
 import numpy as np

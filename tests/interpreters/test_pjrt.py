@@ -27,6 +27,8 @@ from primax.core import _jaxlib
 from primax.interpreters import gpus, pjrt
 from primax.interpreters.gpus import Family
 
+pytestmark = pytest.mark.any_word_size
+
 JAXLIB = _jaxlib.version.__version__
 RAISES = "raise ImportError('a plugin was imported')"
 REAL = os.environ.get("PRIMAX_TEST_PJRT_LIBRARY", "")

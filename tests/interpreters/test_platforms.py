@@ -19,6 +19,8 @@ from primax.extend.interpreters import mlir
 from primax.interpreters import platforms
 from primax.interpreters.compile import lower
 
+pytestmark = pytest.mark.any_word_size
+
 
 class Device:
     """A device that shows the platform of its client."""

@@ -11,6 +11,8 @@ from processes import HANG, free_address
 
 from primax.interpreters.rendezvous import LEFT, meet, split_address
 
+pytestmark = pytest.mark.any_word_size
+
 
 def _meet_all(arguments, timeout=HANG):
     """What `meet` returns or raises in each of several threads; arguments are (index, count, versions)."""

@@ -18,6 +18,8 @@ from primax import lax
 from primax.extend import core
 from primax.extend.interpreters import mlir
 
+pytestmark = pytest.mark.any_word_size
+
 X = np.float32(0.7)
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from distributions import Site
 
+pytestmark = pytest.mark.any_word_size
+
 SCALE = """
     from primax.extend import Definitions, define_primitive, derive, ffi, hookimpl
     from jaxlib import lapack

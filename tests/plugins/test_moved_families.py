@@ -52,7 +52,14 @@ def _as_others_import(source: str, family: str) -> str:
     return re.sub(r'Primitive\("(\w+)"\)', r'Primitive("outer_\1")', text)
 
 
-@pytest.mark.parametrize("family, names", [("trigonometry", 13), ("convolution", 1), ("rounding", 6)])
+@pytest.mark.parametrize(
+    "family, names",
+    [
+        ("convolution", 1),
+        ("rounding", 6),
+        pytest.param("trigonometry", 13, marks=pytest.mark.slow),
+    ],
+)
 def test_a_family_that_moves_out_passes_the_kit(family: str, names: int, tmp_path: Path) -> None:
     folder = tmp_path / "outside"
     folder.mkdir()

@@ -79,14 +79,29 @@ def plan(names: list[str], found: dict[int, str]) -> Iterator[tuple[str, str | N
 
 
 def _make(folder: Path, python: str, requirements: tuple[str, ...]) -> Path:
-    """Make a new environment with primax, installed by `pip install .`; returns its Python."""
-    subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
-    inside = folder / "bin" / "python"
+    """Make an environment with primax, installed by `pip install .`; returns its Python.
+
+    An environment that was made of the same things gets the new sources only.
+    """
+    inside, made_of = folder / "bin" / "python", folder / "made-of.txt"
+    wanted = "\n".join([python, *requirements, (ROOT / "pyproject.toml").read_text(encoding="utf-8")])
+    made = made_of.exists() and made_of.read_text(encoding="utf-8") == wanted
+    if not made:
+        subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
+    pip = (inside, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
     with tempfile.TemporaryDirectory() as sources:
-        wanted = (f"{copy_of_checkout(Path(sources))}[test]", *requirements)
-        pip = (inside, "-m", "pip", "--disable-pip-version-check", "--quiet")
-        subprocess.run([*pip, "install", *wanted], check=True)
+        copy = copy_of_checkout(Path(sources))
+        if made:
+            subprocess.run([*pip, "--no-deps", "--force-reinstall", copy], check=True)
+        else:
+            subprocess.run([*pip, f"{copy}[test]", *requirements], check=True)
+    made_of.write_text(wanted, encoding="utf-8")
     return inside
+
+
+def _repeats(python: str) -> bool:
+    """Whether an interpreter is of the version of this one, with which all tests are run."""
+    return Path(python).name == f"python3.{sys.version_info.minor}"
 
 
 def main() -> int:
@@ -104,7 +119,8 @@ def main() -> int:
         print(f"{name}: {python}, {', '.join(requirements)}", flush=True)
         try:
             inside = _make(options.folder / name, python, requirements)
-            subprocess.run([inside, "-m", "pytest", *options.pytest], cwd=ROOT, check=True)
+            fewer = ["-m", "not slow and not any_jaxlib"] if _repeats(python) else []
+            subprocess.run([inside, "-m", "pytest", *options.pytest, *fewer], cwd=ROOT, check=True)
         except subprocess.CalledProcessError as error:
             outcomes[name] = f"FAILED: {' '.join(map(str, error.cmd[1:4]))}"
         else:
