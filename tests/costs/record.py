@@ -18,6 +18,7 @@ import pytest
 
 # Names a folder; each process of the run writes its records there.
 FOLDER = "PRIMAX_TEST_COSTS"
+CONTROLLER = "controller"  # the process that runs no tests, but has workers
 INTERVAL = 0.005  # seconds between two samples of the stack
 
 # The innermost frame in one of these packages says who works; others, such as the standard library, work for it.
@@ -35,7 +36,6 @@ _PACKAGES = {
 # Functions whose work is a cause of its own, by the file and the name: what they call counts as theirs.
 _STEPS = {
     ("primax", "_compile"): "primax: compiling",
-    ("primax", "_compiled"): "primax: compiling",
     ("primax", "_lower"): "primax: lowering",
     ("primax", "lower_to_module"): "primax: lowering",
     ("jax", "backend_compile_and_load"): "jax: compiling",
@@ -145,7 +145,6 @@ class Recorder:
         folder.mkdir(parents=True, exist_ok=True)
         self.file = (folder / f"{os.getpid()}.jsonl").open("w")
         self.sampler = Sampler(tests)
-        self.begin = time.process_time()
         self.sampler.start()
 
     def write(self, **record: Any) -> None:
@@ -185,7 +184,7 @@ class Recorder:
             if own + children > 0.01:
                 self.write(kind="fixture", fixture=fixturedef.argname, own=own, children=children)
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write what the process did beside tests."""
         self.sampler.stop()
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -195,7 +194,7 @@ class Recorder:
             children=_children(),
             most=most,
             causes=self.sampler.causes,
-            worker=os.environ.get("PYTEST_XDIST_WORKER", "main"),
+            worker=CONTROLLER if session.config.pluginmanager.hasplugin("dsession") else "worker",
         )
         self.file.close()
 
@@ -203,4 +202,4 @@ class Recorder:
 def pytest_configure(config: pytest.Config) -> None:
     """Record where the folder is named."""
     if folder := os.environ.get(FOLDER):
-        config.pluginmanager.register(Recorder(Path(folder), str(Path(__file__).parents[1])), "costs-recorder")
+        config.pluginmanager.register(Recorder(Path(folder), str(Path(__file__).parents[1])))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from costs.record import CONTROLLER
 
 __all__ = ["Run", "tables"]
 
@@ -23,11 +26,10 @@ class Run:
     own: float = 0.0
     children: float = 0.0
     memory: list[int] = field(default_factory=list)  # the most that each process held
-    causes: Counter[str] = field(default_factory=Counter)
-    files: Counter[str] = field(default_factory=Counter)
-    counts: Counter[str] = field(default_factory=Counter)
-    grown: Counter[str] = field(default_factory=Counter)
-    fixtures: Counter[str] = field(default_factory=Counter)
+    causes: Counter[Any] = field(default_factory=Counter)
+    files: Counter[Any] = field(default_factory=Counter)
+    grown: Counter[Any] = field(default_factory=Counter)
+    fixtures: Counter[Any] = field(default_factory=Counter)
 
     @classmethod
     def read(cls, folder: Path) -> Run:
@@ -38,23 +40,23 @@ class Run:
                 run._add(json.loads(line))
         return run
 
-    def _add(self, record: Mapping[str, object]) -> None:
-        of = dict(record)
-        seconds = float(of["own"]) + float(of["children"])  # type: ignore[arg-type]
-        if of["kind"] == "test":
-            file = str(of["test"]).split("::")[0]
-            self.tests += 1
-            self.files[file] += seconds  # type: ignore[assignment]
-            self.counts[file] += 1
-            self.grown[file] += of["grown"]  # type: ignore[operator]
-            self.causes["subprocesses"] += of["children"]  # type: ignore[operator]
-        elif of["kind"] == "fixture":
-            self.fixtures[str(of["fixture"])] += seconds  # type: ignore[assignment]
-        elif of["worker"] != "main" or not self.memory:
-            self.memory.append(of["most"])  # type: ignore[arg-type]
-            self.own += float(of["own"])  # type: ignore[arg-type]
-            self.children += 0.0 if of["worker"] == "main" else float(of["children"])  # type: ignore[arg-type]
-        self.causes.update(of.get("causes", {}))  # type: ignore[arg-type]
+    def _add(self, record: dict[str, Any]) -> None:
+        self.causes.update(record.get("causes", {}))
+        seconds = record["own"] + record["children"]
+        match record["kind"]:
+            case "test":
+                file = record["test"].split("::")[0]
+                self.tests += 1
+                self.files[file] += seconds
+                self.grown[file] += record["grown"]
+                self.causes["subprocesses"] += record["children"]
+            case "fixture":
+                self.fixtures[record["fixture"]] += seconds
+            case "process":
+                self.own += record["own"]
+                self.memory.append(record["most"])
+                if record["worker"] != CONTROLLER:  # whose children are the workers
+                    self.children += record["children"]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -62,16 +64,13 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
-def _by_run(title: str, runs: Sequence[Run], counters: Sequence[Mapping[str, float]], most: int | None) -> str:
-    total: dict[str, float] = defaultdict(float)
-    for counter in counters:
-        for name, value in counter.items():
-            total[name] += value
-    names = sorted(total, key=lambda name: -total[name])[:most]
-    rows = [[name, *[f"{counter.get(name, 0):.0f}" for counter in counters]] for name in names]
-    rest = [sum(counter.values()) - sum(counter.get(name, 0) for name in names) for counter in counters]
-    if most is not None and len(total) > most:
-        rows.append([f"{len(total) - most} others", *[f"{value:.0f}" for value in rest]])
+def _by_run(title: str, runs: Sequence[Run], counters: Sequence[Counter[str]], most: int | None) -> str:
+    total = sum(counters, Counter())
+    names = [name for name, _ in total.most_common(most)]
+    rows = [[name, *[f"{counter[name]:.0f}" for counter in counters]] for name in names]
+    if len(total) > len(names):
+        rest = [counter.total() - sum(counter[name] for name in names) for counter in counters]
+        rows.append([f"{len(total) - len(names)} others", *[f"{value:.0f}" for value in rest]])
     return _table([title, *[f"{run.name}, s" for run in runs]], rows)
 
 
