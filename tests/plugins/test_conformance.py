@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from checkout import FAMILIES
 
-import primax as px
 from primax.extend.core import primitives
-from primax.extend.testing import check_primitive
+from primax.extend.testing import CHECKS, Report, iter_checks, samples_of
 
 # These stand inside of shard_map alone, where types tell along which axes values vary: tests/plugins/sharding has
 # their laws.
@@ -19,7 +18,27 @@ NO_SAMPLES = {"after_all", "create_token", "rng_uniform"}
 PRIMITIVES = [name for name in primitives if primitives[name].plugin in FAMILIES and name not in OF_MESHES | NO_SAMPLES]
 
 
-@pytest.mark.skipif(px.config.enable_x64, reason="the kit checks both word sizes, whatever the option says")
+# Samples of a primitive that are checked in each run; a slow test checks the others.
+FIRST = 3
+
+pytestmark = pytest.mark.any_word_size  # the kit checks both, whatever the option says
+
+
+def checks_of(name, samples):
+    """The checks of some samples of a primitive, and those that belong to none."""
+    checks = list(iter_checks(primitives[name]))
+    chosen = list(dict.fromkeys(check.case for check in checks if check.case is not None))[samples]
+    return [check for check in checks if check.case is None or check.case in chosen]
+
+
 @pytest.mark.parametrize("name", PRIMITIVES)
 def test_the_rules_of_a_primitive_pass_every_check(name):
-    check_primitive(primitives[name])
+    checks = checks_of(name, slice(FIRST))
+    assert len(checks) > len(CHECKS) // 2
+    Report([check.run() for check in checks]).require()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in PRIMITIVES if len(samples_of(primitives[name])) > FIRST])
+def test_further_samples_of_a_primitive_pass_every_check(name):
+    Report([check.run() for check in checks_of(name, slice(FIRST, None))]).require()
