@@ -6,10 +6,10 @@ import importlib
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 import types
 from collections.abc import Callable, Iterator
@@ -218,7 +218,7 @@ def test_nobody_listening_is_no_error() -> None:
 
 
 @pytest.mark.slow
-def test_fifty_plugins_are_listed_in_less_than_two_fifths_of_the_time_of_importing_jax(tmp_path: Path) -> None:
+def test_fifty_plugins_are_listed_in_two_fifths_of_the_time_of_importing_jax(tmp_path: Path) -> None:
     site = Site(tmp_path)
     for number in range(50):
         site.plugin(f"plain{number:02}", api="v1_0")
@@ -227,9 +227,10 @@ def test_fifty_plugins_are_listed_in_less_than_two_fifths_of_the_time_of_importi
     best = dict.fromkeys(commands, float("inf"))
     for _ in range(10):
         for name, command in commands.items():
-            start = time.perf_counter()
+            start = resource.getrusage(resource.RUSAGE_CHILDREN)
             subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
-            best[name] = min(best[name], time.perf_counter() - start)
+            end = resource.getrusage(resource.RUSAGE_CHILDREN)
+            best[name] = min(best[name], end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime)
     assert best["plugins"] < 0.4 * best["jax"]
 
 
