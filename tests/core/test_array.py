@@ -560,6 +560,7 @@ except px.errors.DeletedArrayError:
 """
 
 
+@pytest.mark.any_word_size
 @pytest.mark.parametrize("first", ["jax", "primax"])
 @pytest.mark.parametrize("ours", ["0", "1"])
 @pytest.mark.parametrize("theirs", ["0", "1"])

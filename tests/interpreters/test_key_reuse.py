@@ -11,6 +11,8 @@ import primax.numpy as pnp
 from primax import lax, random
 from primax.extend import define_primitive, derive
 
+pytestmark = pytest.mark.any_word_size
+
 
 def twice_of_one(k):
     keys = random.split(k)

@@ -19,6 +19,8 @@ from primax.experimental.custom_partitioning import (
 )
 from primax.sharding import NamedSharding
 
+pytestmark = pytest.mark.any_word_size
+
 X = np.arange(16, dtype=np.float32).reshape(4, 4)
 Y = np.ones((4, 4), np.float32)
 

@@ -9,6 +9,8 @@ import primax as px
 import primax.numpy as pnp
 from primax.sharding import Mesh, NamedSharding
 
+pytestmark = pytest.mark.any_word_size
+
 P = px.P
 
 

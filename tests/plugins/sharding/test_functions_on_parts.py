@@ -10,6 +10,8 @@ import primax.numpy as pnp
 from primax import lax
 from primax.sharding import Mesh
 
+pytestmark = pytest.mark.any_word_size
+
 P = px.P
 X = np.sin(np.arange(64, dtype=np.float32) ** 2).reshape(8, 8)
 W = np.cos(np.arange(64, dtype=np.float32) * 1.3).reshape(8, 8)

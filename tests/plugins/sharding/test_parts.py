@@ -15,6 +15,8 @@ from primax.extend.testing import check_primitive
 from primax.interpreters.parts import all_divided
 from primax.plugins.linalg import cholesky_p
 
+pytestmark = pytest.mark.any_word_size
+
 X = np.arange(8 * 16, dtype=np.float32).reshape(8, 16)
 Y = np.linspace(-1, 1, 16 * 4, dtype=np.float32).reshape(16, 4)
 UNSUPPORTED = {"jvp": "a test", "batch": "a test"}

@@ -15,6 +15,8 @@ import primax.numpy as pnp
 from primax.extend import backend
 from primax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, SingleDeviceSharding
 
+pytestmark = pytest.mark.any_word_size
+
 P = px.P
 H = np.arange(32, dtype=np.float32).reshape(8, 4)
 

@@ -15,6 +15,8 @@ from primax import lax, reshard
 from primax.extend import core, define_primitive, derive
 from primax.sharding import AxisType
 
+pytestmark = pytest.mark.any_word_size
+
 P = px.P
 ShardingTypeError = core.ShardingTypeError
 U, R = P(None, None, unreduced={"x"}), P(None, None, reduced={"x"})
