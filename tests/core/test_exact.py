@@ -84,7 +84,7 @@ VALUES = st.recursive(
 def test_keys_are_equal_exactly_where_values_print_alike(one, other):
     same = (type(one), repr(one)) == (type(other), repr(other))
     assert ((type(one), exact(one)) == (type(other), exact(other))) is same
-    if type(one) is type(other) and one == other and equal_is_same(one) and equal_is_same(other):
+    if type(one) is type(other) and equal_is_same(one) and equal_is_same(other) and one == other:
         assert same
 
 
