@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := $(sort $(shell find api core extend interpreters plugins -name '*.py' -o -name '*.in' -o -name '*.json' -o -name '*.toml' -o -name py.typed))
 JOBS ?= auto
-SECONDS ?= 120
+SECONDS ?= 1200
 SEED ?= 0
 
 .PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary fuzz mutants doctest lint format surface ecosystem golden bench clean
@@ -21,7 +21,7 @@ help:
 	@echo "make test-processors  run the tests as on an older processor"
 	@echo "make test-gpu         run the tests of the families and the API on a GPU; needs a plugin, see docs/devices.md"
 	@echo "make test-matrix      run the tests in fresh environments: the oldest, a middle and the newest release of jaxlib"
-	@echo "make fuzz             compare random calls with jax; options: SECONDS=120 SEED=0 ONLY=name, see tests/fuzz/README.md"
+	@echo "make fuzz             compare random calls with jax; options: SECONDS=1200 SEED=0 ONLY=name, see tests/fuzz/README.md"
 	@echo "make mutants          break rules one by one and count what the tests find; options: SECONDS=3600 SEED=0 ONLY=name"
 	@echo "make canary           check in seconds that the installed jaxlib has what primax uses"
 	@echo "make lint             run ruff and mypy"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -26,11 +26,34 @@ NARROW = 0.3  # floats of 8 bits or fewer
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference: its sort, and a sentence; `at` is the path of the leaf in nested tuples and other containers."""
+    """A difference between two results.
+
+    Args:
+      sort: what differs.
+      message: a sentence, which names the first element that differs.
+      at: the path of the leaf in nested tuples and other containers.
+      mine: primax's array, if elements of arrays differ.
+      other: that of jax.
+    """
 
     sort: str
     message: str
     at: tuple[Any, ...] = ()
+    mine: np.ndarray | None = field(default=None, compare=False, repr=False)
+    other: np.ndarray | None = field(default=None, compare=False, repr=False)
+
+    def where(self) -> np.ndarray:
+        """Which elements of the arrays differ."""
+        assert self.mine is not None
+        assert self.other is not None
+        return ~close(self.mine, self.other, tolerance(self.mine.dtype))
+
+    def sentences(self) -> list[str]:
+        """A sentence such as the message for each element that differs; the message alone if there are no arrays."""
+        if self.mine is None or self.other is None:
+            return [self.message]
+        places = [tuple(map(int, place)) for place in np.argwhere(self.where())]
+        return [_said(self.mine, self.other, place) for place in places] or [self.message]
 
 
 def tolerance(dtype: np.dtype) -> float:
@@ -138,7 +161,11 @@ def _values(mine: np.ndarray, other: np.ndarray, at: tuple[Any, ...], slack: flo
     where = tuple(int(i) for i in np.argwhere(~ok)[0])
     count = f"{int((~ok).sum())} of {ok.size} differ, at {where} " if ok.ndim else ""
     sort = "nan" if mine.dtype.kind in "fcV" and _special(mine, other) else "value"
-    return Difference(sort, f"{count}primax: {_element(mine, where)}, jax: {_element(other, where)}", at)
+    return Difference(sort, f"{count}{_said(mine, other, where)}", at, mine, other)
+
+
+def _said(mine: np.ndarray, other: np.ndarray, where: tuple[int, ...]) -> str:
+    return f"primax: {_element(mine, where)}, jax: {_element(other, where)}"
 
 
 def _element(values: np.ndarray, where: tuple[int, ...]) -> str:

@@ -15,6 +15,37 @@ _OF_ORACLE = re.compile(
 )
 
 
+# How bad a finding is, the worst first. With other seeds than the default one, the first `BLOCKING` fail a run.
+SEVERITIES = ("crash", "wrong value at ordinary inputs", "wrong value at extreme inputs", "dtype", "message")
+BLOCKING = SEVERITIES[:2]
+# By the sorts of findings: what ends or breaks the process, or fails inside.
+_CRASH = re.compile(
+    r"(crash|hang|harm|executed|internal)\b|.*\b(Assertion|Attribute|Key|Name|Recursion|System|UnboundLocal)Error\b"
+)
+_DTYPE = re.compile(r"dtype|weak type|shape|structure|tree|type|sharding")
+_MESSAGE = re.compile(
+    r"(primax|jax) raises|(jit )?raised \w+|(raw|unnamed) .*|\w+(\.\w+)*(Error|Exception|Warning|Exit)"
+)
+# What is extreme in the text of a program.
+_NOT_FINITE = re.compile(r"\b(inf|nan)\b(?!\s*=(?!=))")
+_EMPTY = re.compile(r"\b(zeros|ones|full|empty)\(\(?(\d+, )*0\b|\[\]")
+_NARROW = re.compile(r"\b(u?int[248]|float[468]_\w+)\b")
+_NUMBER = re.compile(r"(?<![\w.])(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\b")
+
+
+def is_extreme(program: str) -> bool:
+    """Whether a program has arguments with infinities, NaN, or numbers beyond 1e15 or, but for 0, below 1e-15 in size.
+
+    Empty arrays and dtypes of at most 8 bits, except booleans, are extreme, too.
+    """
+    lines = [re.sub(r"(^|\s)#.*", "", line) for line in program.splitlines()]
+    text = "\n".join(re.sub(r"\bfrom \S+ import [^;]*|\bimport [^;]*", "", line) for line in lines)
+    sizes = [float(match[0]) for match in _NUMBER.finditer(text)]
+    return any(pattern.search(text) for pattern in (_NOT_FINITE, _EMPTY, _NARROW)) or any(
+        size > 1e15 or 0 < size < 1e-15 for size in sizes
+    )
+
+
 @dataclass(frozen=True)
 class Case:
     """One test case.
@@ -45,6 +76,17 @@ class Finding:
     message: str
     program: str
     sort: str = "finding"
+
+    @property
+    def severity(self) -> str:
+        """One of `SEVERITIES`. A finding of a sort that says nothing else is a wrong value."""
+        crash, ordinary, extreme, dtype, message = SEVERITIES
+        if self.message.startswith("the run raised ") or _CRASH.match(self.sort):
+            return crash
+        for pattern, severity in ((_DTYPE, dtype), (_MESSAGE, message)):
+            if pattern.fullmatch(self.sort):
+                return severity
+        return extreme if is_extreme(self.program) else ordinary
 
 
 def as_oracle(function: Callable[..., Any], *args: Any) -> Any:

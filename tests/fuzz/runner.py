@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fuzz.frame import Finding
+from fuzz.frame import SEVERITIES, Finding
 from fuzz.kinds import load
 from primax.extend.testing.programs import quick_flags
 
@@ -43,7 +43,7 @@ class Outcome:
     """The result of a run.
 
     Attributes:
-      findings: those with different names or sorts.
+      findings: those with different names or sorts; of findings with the same ones, the first of the worst severity.
       times: how often each was found.
       reached: what the jobs of each place reached, in both word sizes together.
       cases_of: the number of cases of each job.
@@ -63,10 +63,14 @@ class Outcome:
         return counts
 
     def add(self, finding: Finding) -> bool:
-        """Add a finding; returns whether it is new."""
+        """Add a finding; returns whether it is new, or worse than the one with its name and sort."""
         key = (finding.name, finding.sort)
         self.times[key] += 1
-        return self.findings.setdefault(key, finding) is finding
+        known = self.findings.get(key)
+        if known is not None and SEVERITIES.index(known.severity) <= SEVERITIES.index(finding.severity):
+            return False
+        self.findings[key] = finding
+        return True
 
 
 class Worker:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuzz.differences.entry import Meant
+from fuzz.differences.right import prints_elements
 
 DTYPES: tuple[Meant, ...] = (
     Meant(
@@ -13,7 +14,7 @@ DTYPES: tuple[Meant, ...] = (
     ),
     Meant(
         r"numpy\.(nan)?(mean|average)|Array\.mean",
-        "dtype|value|dtype\\|value",
+        "dtype|value",
         "The mean of integers of any width is a float; in jax that of 2-bit integers is an integer.",
         text=r"'u?int2'",
         message="primax: float32, of jax: u?int2|jax: u?int2",
@@ -62,7 +63,7 @@ DTYPES: tuple[Meant, ...] = (
         message="primax: Mesh .*jax: function Mesh",
     ),
     Meant(r"Array\.at", "type", "The class of the property has its own name.", message="primax: At "),
-    Meant(r"Array\.unsafe_buffer_pointer", "value", "Addresses differ."),
+    Meant(r"Array\.unsafe_buffer_pointer", "value", "Addresses differ.", message=r"primax: \d+, jax: \d+"),
     Meant(
         r"Array\.__contains__",
         "type",
@@ -186,6 +187,7 @@ DTYPES: tuple[Meant, ...] = (
         r"numpy\.array_(str|repr)",
         "value",
         "Elements are printed with the digits of their dtype, and arrays as `Array`.",
+        right=prints_elements,
     ),
     Meant(r"numpy\.einsum_path", "type", "A report has a class of its own.", message="primax: EinsumPathInfo"),
     Meant(r"lax\.linalg\.qdwh", "dtype", "The number of iterations is an int32."),
@@ -212,6 +214,7 @@ DTYPES: tuple[Meant, ...] = (
         "value",
         "A structure without leaves is not a leaf.",
         text=r"structure\((None|\(\))\)",
+        message=r"primax: False",
     ),
     Meant(
         r"nn\.(log(sum|mean)exp|(log_)?softmax|standardize)",

@@ -89,9 +89,11 @@ class Meant:
       sort: a regular expression that the whole sort of difference matches, such as "primax raises" or "nan|value".
       reason: why primax does otherwise, in a sentence.
       text: a regular expression found in the text of the call; every call where empty.
-      message: a regular expression found in the message of the difference.
+      message: a regular expression found in the message of the difference, and in such a message for each element
+        that differs.
       when: a further condition on the text of the call.
-      within: how far the values that the message names may be apart.
+      within: how far values may be apart.
+      right: which values are right: a condition on the text of the call and the difference; see `right.py`.
       since: the first release of jax that differs.
       before: the first release of jax that does not differ any more.
     """
@@ -103,8 +105,15 @@ class Meant:
     message: str = ""
     when: Callable[[str], bool] | None = None
     within: float = math.inf
+    right: Callable[[str, Difference], bool] | None = None
     since: tuple[int, ...] = (0,)
     before: tuple[int, ...] = (99,)
+
+    @property
+    def accepts_any_value(self) -> bool:
+        """Whether it is of values, and does not say which."""
+        of_values = any(re.fullmatch(self.sort, sort) for sort in ("value", "nan"))
+        return of_values and not self.message and self.within == math.inf and self.right is None
 
     def holds(self, path: str, text: str, difference: Difference) -> bool:
         """Whether a difference of a call is this one."""
@@ -113,7 +122,14 @@ class Meant:
             and re.fullmatch(self.sort, difference.sort)
             and re.fullmatch(self.functions, path)
             and re.search(self.text, text)
-            and re.search(self.message, difference.message)
+            and all(re.search(self.message, said) for said in difference.sentences())
             and (self.when is None or self.when(text))
-            and (self.within == math.inf or apart(difference.message) <= self.within)
+            and (self.within == math.inf or all(apart(said) <= self.within for said in difference.sentences()))
+            and self._is_right(text, difference)
         )
+
+    def _is_right(self, text: str, difference: Difference) -> bool:
+        try:
+            return self.right is None or self.right(text, difference)
+        except Exception:  # a reference that refuses the call confirms nothing
+            return False
