@@ -143,12 +143,12 @@ def _near_pole(z: Any, m: Any, at_pole: Any) -> Array:
 def _poch(z: Any, m: Any) -> Array:
     """gamma(z + m) / gamma(z), 0 where only gamma(z) has a pole, and a ratio of factorials where both have one."""
     above, below = _is_pole(z + m), _is_pole(z)
-    both = above & below
+    both = above & below & (floor(m) == m)  # otherwise z + m is a pole only after rounding
     factorials = where(m % 2 == 0, 1.0, -1.0) * exp(log_ratio(where(both, 1 - z - m, 1.0), where(both, m, 1.0)))
     u, v = where(above | below, 1.0, z), where(above | below, 1.0, m)
     ratio = gammasgn(u + v) * gammasgn(u) * exp(log_ratio(u, v))
     out = where(both, factorials, where(below, 0.0, where(above, _near_pole(z, m, above & ~below), ratio)))
-    return where(m == 0, 1.0, where((z == z) & (m == m), out, np.nan))
+    return where(m == 0, 1.0, where((z > -np.inf) & (m == m), out, np.nan))
 
 
 def _poch_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:

@@ -82,6 +82,8 @@ def test_rising_factorials_are_finite_where_only_rounding_leads_to_a_pole():
         )
     assert special.poch(0.5, -1.5) == INF
     assert special.poch(1.0, -1e19) == INF  # both sums are integers, rounded or not
+    assert special.poch(-3.0, -1e-30) == 0  # only gamma(z) has a pole, though z + m is rounded to one
+    assert np.isnan(special.poch(-INF, 2.0))
 
 
 def test_the_zeta_function_of_riemann_is_defined_on_both_sides_of_its_pole():
