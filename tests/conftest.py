@@ -23,7 +23,10 @@ from pathlib import Path
 # Most of the time of the tests goes into compiling programs, the same in every run, process and part of the suite.
 os.environ.setdefault("PRIMAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".compiled"))
 os.environ.setdefault("PRIMAX_COMPILATION_CACHE_MAX_SIZE", str(4 * 2**30))
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(os.environ["PRIMAX_COMPILATION_CACHE_DIR"], "jax")))
+# jax may read an entry of its cache that another process still writes, so each worker has a folder of its own.
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(
+    Path(os.environ["PRIMAX_COMPILATION_CACHE_DIR"], f"jax-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}")
+)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import hypothesis
