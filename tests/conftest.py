@@ -50,6 +50,7 @@ hypothesis.settings.load_profile("primax")
 DIVIDED = {"test_conformance.py"}
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(config, items):
     """One worker runs the tests of a file, which share programs; a run in 64 bits leaves out what it would repeat."""
     if config.pluginmanager.hasplugin("xdist"):

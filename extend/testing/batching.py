@@ -62,13 +62,13 @@ def choices(
 
 
 class Mapped:
-    """A function mapped in several ways over an axis, in one program.
+    """A function mapped in several ways over axes, in one program.
 
     Args:
       fun: takes flat arguments, returns a list.
-      elements: the arguments for each element of the axis; arguments that are not mapped are those of the first.
-      wheres: the choices of mapped arguments and axes.
-      size: the length of the axis, which is the number of elements used.
+      elements: the arguments for each element of an axis; arguments that are not mapped are those of the first.
+      wheres: the choices of mapped arguments and axes, by the length of the axis; the length is also the number of
+        elements used.
       compiled: whether to compile.
       x64: the value of `enable_x64`.
     """
@@ -77,47 +77,47 @@ class Mapped:
         self,
         fun: Callable[..., Any],
         elements: Sequence[Sequence[Any]],
-        wheres: Sequence[Where],
-        size: int,
+        wheres: Mapping[int, Sequence[Where]],
         *,
         compiled: bool = True,
         x64: bool = False,
     ) -> None:
         self.fun = fun
-        self.size = size
         elements = sequence("Mapped", "elements", elements)
         self.count = len(elements[0])
-        self.dims: dict[Where, list[Any]] = {}
+        self.dims: dict[tuple[int, Where], list[Any]] = {}
         inputs: list[Any] = list(elements[0])
-        self.index: dict[tuple[int, int], int] = {}
-        for i, dim in (each for where in wheres for each in where):
-            if (i, dim) not in self.index:
-                self.index[i, dim] = len(inputs)
-                stacked = np.stack([np.asarray(physical(element[i])) for element in elements], dim)
-                inputs.append(_like(elements[0][i], np.take(stacked, range(size), dim)))
-        self.parts = Parts({where: self._one(where) for where in wheres}, inputs, compiled=compiled, x64=x64)
+        self.index: dict[tuple[int, int, int], int] = {}
+        calls = [(size, where) for size, chosen in wheres.items() for where in chosen]
+        for size, i, dim in dict.fromkeys((size, i, dim) for size, where in calls for i, dim in where):
+            self.index[size, i, dim] = len(inputs)
+            stacked = np.stack([np.asarray(physical(element[i])) for element in elements], dim)
+            inputs.append(_like(elements[0][i], np.take(stacked, range(size), dim)))
+        self.parts = Parts({call: self._one(*call) for call in calls}, inputs, compiled=compiled, x64=x64)
 
-    def _one(self, where: Where) -> Callable[..., list[Any]]:
+    def _one(self, size: int, where: Where) -> Callable[..., list[Any]]:
         def run(*values: Any) -> list[Any]:
             args = list(values[: self.count])
             dims: list[int | None] = [None] * self.count
             for i, dim in where:
-                args[i], dims[i] = values[self.index[i, dim]], dim
-            outs, self.dims[where] = batched(self.fun, self.size, args, dims)
+                args[i], dims[i] = values[self.index[size, i, dim]], dim
+            outs, self.dims[size, where] = batched(self.fun, size, args, dims)
             return outs
 
         return run
 
-    def __getitem__(self, where: Where) -> list[Any]:
-        """The results for one choice, with the mapped axis in front; results without the axis are repeated along it.
+    def __getitem__(self, call: tuple[int, Where]) -> list[Any]:
+        """The results for a length of the axis and one choice, with the mapped axis in front.
+
+        Results without the axis are repeated along it.
 
         Raises:
           Exception: an error of the mapping or of the run.
         """
-        outs = self.parts[where]
+        outs = self.parts[call]
         return [
-            np.broadcast_to(x, (self.size, *x.shape)) if dim is None else np.moveaxis(x, dim, 0)
-            for x, dim in zip(outs, self.dims[where], strict=True)
+            np.broadcast_to(x, (call[0], *x.shape)) if dim is None else np.moveaxis(x, dim, 0)
+            for x, dim in zip(outs, self.dims[call], strict=True)
         ]
 
 
@@ -132,44 +132,64 @@ def said(count: int, where: Where, size: int) -> str:
     return f"mapped over an axis of size {size} with dims {[dims.get(i) for i in range(count)]}"
 
 
-def _check(case: Case, wheres: Sequence[Where], size: int) -> None:
-    setting = case.native
-    elements = [case.other_args(setting, k) for k in range(max(size, 1))]
-    results = Mapped(setting.bind, elements, wheres, size, compiled=case.compiles, x64=setting.x64)
-    kind = "batch" if case.has("batch") else "axis_batch"
-    loops: dict[tuple[int, ...], list[tuple[list[Any], list[Any]]]] = {}
-    for where in wheres:
-        how = said(len(setting.args), where, size)
-        try:
-            outs = results[where]
-        except Exception as error:
-            raise Failed(f"{how}: {type(error).__name__}: {error}", kind) from error
+class _Batches:
+    """What the checks of a case share: its mapped results for axes of 3, 1 and 0 elements, and those of loops."""
+
+    def __init__(self, case: Case) -> None:
+        setting = case.native
+        ranks = {i: len(setting.avals[i].shape) for i in _mappable(case)}
+        every = tuple((i, rank) for i, rank in ranks.items())
+        few: list[Where] = [every, *(((i, 0),) for i in ranks if len(ranks) > 1)][:2]
+        self.setting = setting
+        self.wheres: dict[int, Sequence[Where]] = {3: choices(ranks), 1: few, 0: few}
+        self.elements = [case.other_args(setting, k) for k in range(max(self.wheres))]
+        self.results = Mapped(setting.bind, self.elements, self.wheres, compiled=case.compiles, x64=setting.x64)
+        self.loops: dict[tuple[int, ...], list[tuple[list[Any], list[Any]]]] = {}
+
+    def loop(self, where: Where) -> list[tuple[list[Any], list[Any]]]:
+        """For each element the arguments, and the results of the primitive."""
         chosen = tuple(i for i, _ in where)
-        if chosen not in loops:
-            rows = [[each[i] if i in chosen else x for i, x in enumerate(setting.args)] for each in elements]
-            loops[chosen] = [(row, setting.base(*row)) for row in rows]
-        for n, aval in enumerate(setting.out_avals):
-            if isinstance(aval, ShapedArray):
-                want = np.stack([one[n] for _, one in loops[chosen]])[:size]
-                off = difference_alone(case, outs[n], want, tolerance(case, want.dtype))
-                if off:
-                    raise Failed(f"result {n}, {how}, differs from a loop over the elements: {off}", kind)
-        if case.sample.invariants is not None:
-            message = f"{{what}}, {how}, differs from a loop over the elements"
-            for k, (row, wants) in enumerate(loops[chosen][:size]):
-                require_same(case, [out[k] for out in outs], wants, row, partial(tolerance, case), message, kind)
+        if chosen not in self.loops:
+            rows = [[each[i] if i in chosen else x for i, x in enumerate(self.setting.args)] for each in self.elements]
+            self.loops[chosen] = [(row, self.setting.base(*row)) for row in rows]
+        return self.loops[chosen]
+
+
+def _check(case: Case, *sizes: int) -> None:
+    if "batches" not in case.memo:
+        case.memo["batches"] = _Batches(case)
+    batches: _Batches = case.memo["batches"]
+    for size in sizes:
+        for where in batches.wheres[size]:
+            _compare(case, batches, size, where)
+
+
+def _compare(case: Case, batches: _Batches, size: int, where: Where) -> None:
+    setting = case.native
+    kind = "batch" if case.has("batch") else "axis_batch"
+    how = said(len(setting.args), where, size)
+    try:
+        outs = batches.results[size, where]
+    except Exception as error:
+        raise Failed(f"{how}: {type(error).__name__}: {error}", kind) from error
+    loop = batches.loop(where)
+    for n, aval in enumerate(setting.out_avals):
+        if isinstance(aval, ShapedArray):
+            want = np.stack([results[n] for _, results in loop])[:size]
+            off = difference_alone(case, outs[n], want, tolerance(case, want.dtype))
+            if off:
+                raise Failed(f"result {n}, {how}, differs from a loop over the elements: {off}", kind)
+    if case.sample.invariants is not None:
+        message = f"{{what}}, {how}, differs from a loop over the elements"
+        for k, (row, wants) in enumerate(loop[:size]):
+            require_same(case, [out[k] for out in outs], wants, row, partial(tolerance, case), message, kind)
 
 
 def check_batch(case: Case) -> None:
     """For any mapped arguments and axes, the batch rule gives the same results as a loop over the elements."""
-    ranks = {i: len(case.native.avals[i].shape) for i in _mappable(case)}
-    _check(case, choices(ranks), 3)
+    _check(case, 3)
 
 
 def check_batch_sizes(case: Case) -> None:
     """The batch rule is also right for a mapped axis with one element or none."""
-    ranks = {i: len(case.native.avals[i].shape) for i in _mappable(case)}
-    every = tuple((i, rank) for i, rank in ranks.items())
-    wheres: list[Where] = [every, *(((i, 0),) for i in ranks if len(ranks) > 1)]
-    for size in (1, 0):
-        _check(case, wheres[:2], size)
+    _check(case, 1, 0)

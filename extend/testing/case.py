@@ -71,7 +71,8 @@ class Setting:
     def base(self) -> Program:
         """The primitive itself, if it can be evaluated."""
         self.case.require_evaluation()
-        return self.program(self.bind, *self.args)
+        compiled = self.case.compiled
+        return compiled if compiled is not None and self is self.case.native else self.program(self.bind, *self.args)
 
     @cached_property
     def tangents(self) -> list[Any]:
@@ -122,13 +123,12 @@ class Setting:
     @cached_property
     def forward(self) -> Program:
         """The program from arguments and tangents of the active ones to results and tangents."""
+        return self.program(self.run_forward, *self.args, *self.tangents)
 
-        def run(*values: Any) -> list[Any]:
-            args, tangents = values[: len(self.args)], values[len(self.args) :]
-            outs, found = self.push(args, tangents, self.active)
-            return [*outs, *found]
-
-        return self.program(run, *self.args, *self.tangents)
+    def run_forward(self, *values: Any) -> list[Any]:
+        """Results and tangents from arguments and tangents of the active ones, under the current trace."""
+        outs, found = self.push(values[: len(self.args)], values[len(self.args) :], self.active)
+        return [*outs, *found]
 
     def forward_tangents(self, args: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         """The tangents of the results."""
@@ -137,11 +137,11 @@ class Setting:
     @cached_property
     def backward(self) -> Program:
         """The program from arguments and cotangents of the inexact results to cotangents of the active arguments."""
+        return self.program(self.run_backward, *self.args, *self.cotangents)
 
-        def run(*values: Any) -> list[Any]:
-            return self.pull(values[: len(self.args)], values[len(self.args) :], self.active)
-
-        return self.program(run, *self.args, *self.cotangents)
+    def run_backward(self, *values: Any) -> list[Any]:
+        """Cotangents of the active arguments from arguments and cotangents, under the current trace."""
+        return self.pull(values[: len(self.args)], values[len(self.args) :], self.active)
 
 
 class Case:
@@ -165,7 +165,7 @@ class Case:
     def forget(self) -> None:
         """Drop the programs; the next use makes them again."""
         self.memo.clear()
-        for name in ("compiles", "native", "double", "complexified"):
+        for name in ("compiled", "compiles", "native", "double", "complexified"):
             self.__dict__.pop(name, None)
 
     def bind(self, *args: Any) -> list[Any]:
@@ -261,15 +261,22 @@ class Case:
         )
 
     @cached_property
-    def compiles(self) -> bool:
-        """Whether programs with this primitive can be compiled."""
+    def compiled(self) -> Program | None:
+        """The primitive with the sample in its own types; None if it cannot be compiled."""
         if not self.has_lowering and not self.sample.axes:  # along such axes it becomes other primitives
-            return False
+            return None
         try:
-            self.native.base = Program(self.bind, self.native.args, x64=self.native.x64)
+            return Program(self.bind, self.native.args, x64=self.native.x64)
         except Exception:
-            return not self.has("impl")  # checks fail with the compiler's error, unless they can do without the program
-        return True
+            return None
+
+    @cached_property
+    def compiles(self) -> bool:
+        """Whether programs with this primitive are compiled."""
+        if not self.has_lowering and not self.sample.axes:
+            return False
+        # Checks fail with the compiler's error, unless they can do without the program.
+        return self.compiled is not None or not self.has("impl")
 
     @cached_property
     def native(self) -> Setting:

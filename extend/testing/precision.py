@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend.testing.case import Case, Setting, is_array_type, refusal
 from primax.extend.testing.derivatives import dot_products, require_derivatives, where
 from primax.extend.testing.evaluation import tolerance
+from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference, double, epsilon, is_inexact
 from primax.interpreters.linearize import linear_tape
@@ -30,10 +31,15 @@ def check_own_dtype(case: Case) -> None:
         raise NotRun("it accepts only double precision")
     if [getattr(x, "dtype", None) for x in wide.args] == [getattr(x, "dtype", None) for x in narrow.args]:
         raise NotRun("it accepts only the precision of the sample")
-    if not case.reverse_only:
-        _compare(case, "tangent of result", narrow.smooth, *_derivatives(narrow, wide, "forward"))
+    ways = [] if case.reverse_only else ["forward"]
     if narrow.smooth and not case.has_unsupported_transpose:
-        _compare(case, "cotangent of argument", narrow.active, *_derivatives(narrow, wide, "backward"))
+        ways.append("backward")
+    found = _derivatives(narrow, ways)
+    for way in ways:
+        what, positions = (
+            ("tangent of result", narrow.smooth) if way == "forward" else ("cotangent of argument", narrow.active)
+        )
+        _compare(case, what, positions, found[way], _in_double(narrow, wide, way))
 
 
 def _narrow(case: Case) -> Setting | None:
@@ -48,16 +54,24 @@ def _narrow(case: Case) -> Setting | None:
     return setting if refusal(setting) is None else None
 
 
-def _derivatives(narrow: Setting, wide: Setting, way: str) -> tuple[list[Any], list[Any]]:
-    """Tangents or cotangents at one point along one direction, in both precisions."""
+def _derivatives(narrow: Setting, ways: Sequence[str]) -> Parts:
+    """Results and tangents ("forward") and cotangents ("backward"), in one program."""
+    n, m = len(narrow.args), len(narrow.args) + len(narrow.tangents)
+    functions = {
+        "forward": lambda *values: narrow.run_forward(*values[:m])[len(narrow.out_avals) :],
+        "backward": lambda *values: narrow.run_backward(*values[:n], *values[m:]),
+    }
+    inputs = [*narrow.args, *narrow.tangents, *narrow.cotangents]
+    return Parts({way: functions[way] for way in ways}, inputs, compiled=narrow.case.compiles, x64=narrow.x64)
+
+
+def _in_double(narrow: Setting, wide: Setting, way: str) -> list[Any]:
+    """Tangents or cotangents in double precision, at the point and along the direction of the narrow setting."""
     along = "tangents" if way == "forward" else "cotangents"
-    directions = getattr(narrow, along)
     exact = [double(x) if is_array_type(a) else x for x, a in zip(narrow.args, narrow.avals, strict=True)]
-    got = getattr(narrow, way)(*narrow.args, *directions)
-    widened = [t.astype(like.dtype) for t, like in zip(directions, getattr(wide, along), strict=True)]
-    want = getattr(wide, way)(*exact, *widened)
-    skipped = len(narrow.out_avals) if way == "forward" else 0
-    return got[skipped:], want[skipped:]
+    pairs = zip(getattr(narrow, along), getattr(wide, along), strict=True)
+    found: list[Any] = getattr(wide, way)(*exact, *(t.astype(like.dtype) for t, like in pairs))
+    return found[len(narrow.out_avals) :] if way == "forward" else found
 
 
 def _compare(case: Case, what: str, positions: Sequence[int], gots: list[Any], wants: list[Any]) -> None:

@@ -16,10 +16,14 @@ PICTURE = np.random.default_rng(0).normal(size=(5, 7, 2)).astype(np.float32)
 
 @pytest.mark.parametrize("method", METHODS)
 def test_resized_images_are_those_of_jax(jax, method):
-    for shape in ((3, 9, 2), (11, 2, 2), (5, 7, 2), (1, 1, 3)):
-        for antialias in (True, False):
-            got = image.resize(PICTURE, shape, method, antialias)
-            np.testing.assert_allclose(got, jax.image.resize(PICTURE, shape, method, antialias), rtol=1e-5, atol=1e-5)
+    ways = [(s, a) for s in ((3, 9, 2), (11, 2, 2), (5, 7, 2), (1, 1, 3)) for a in (True, False)]
+    ours, theirs = (
+        f.jit(lambda x, f=f: [f.image.resize(x, shape, method, antialias) for shape, antialias in ways])(PICTURE)
+        for f in (px, jax)
+    )
+    for got, want in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(image.resize(PICTURE, (3, 9, 2), method), ours[0], rtol=1e-5, atol=1e-5)
     for x in (ROW.astype(np.int32), (1j * ROW).astype(np.complex64), ROW.astype(np.float16)):
         got, want = image.resize(x, (3,), method), jax.image.resize(x, (3,), method)
         assert (got.dtype, got.shape, got.weak_type) == (want.dtype, want.shape, want.weak_type)
@@ -28,12 +32,17 @@ def test_resized_images_are_those_of_jax(jax, method):
 
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_scaled_and_moved_images_are_those_of_jax(jax, method):
-    for scale, translation in (([0.5, 1.7], [0.3, -2.0]), ([-1.0, 2.0], [4.3, 0.1]), ([0.0, 1.0], [0.0, 1.0])):
-        args = (4, 9, 2), (0, -2), np.float32(scale), np.float32(translation), method
-        for antialias in (True, False):
-            got = image.scale_and_translate(PICTURE, *args, antialias)
-            want = jax.image.scale_and_translate(PICTURE, *args, antialias)
+    places = np.float32([([0.5, 1.7], [0.3, -2.0]), ([-1.0, 2.0], [4.3, 0.1]), ([0.0, 1.0], [0.0, 1.0])])
+
+    def moved(module, scale, translation):
+        args = PICTURE, (4, 9, 2), (0, -2), scale, translation, method
+        return [module.image.scale_and_translate(*args, antialias) for antialias in (True, False)]
+
+    ours, theirs = (f.jit(lambda scale, translation, f=f: moved(f, scale, translation)) for f in (px, jax))
+    for place in places:
+        for got, want in zip(ours(*place), theirs(*place), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(moved(px, *places[0])[0], ours(*places[0])[0], rtol=1e-4, atol=1e-5)
 
 
 def test_areas_and_the_cubic_kernel_of_pytorch_have_the_values_of_jax():

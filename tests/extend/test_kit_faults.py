@@ -69,9 +69,8 @@ def test_parameters_must_be_hashable():
 def test_parameters_that_change_nothing_are_reported():
     ignoring = mlir.lower_fun(lambda x, *, factor: pnp.sin(x), multiple_results=False)
     with registered(WAVE, lowering=ignoring, impl=None) as p:
-        failed = _reports(p, "parameters").failed
-    assert len(failed) == 2
-    assert "got the same for factor=1.5 or 0.5" in failed[0].message
+        (outcome,) = _reports(p, "parameters").failed  # of two samples, which are compared once
+    assert "got the same for factor=1.5 or 0.5" in outcome.message
 
 
 def test_a_reference_shows_what_no_other_rule_can():

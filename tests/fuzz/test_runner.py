@@ -61,20 +61,20 @@ _CASES = """
 import random, sys
 from itertools import islice
 from fuzz.kinds import load
-cases = load(sys.argv[1])().cases(random.Random("seed"), "")
-print(*[repr(case.program) for case in islice(cases, 200)], sep="\\n")
+for place in sys.argv[1:]:
+    cases = load(place)().cases(random.Random("seed"), "")
+    print(*[(place, case.program) for case in islice(cases, 200)], sep="\\n")
 """
 
 
-@pytest.mark.parametrize("place", KINDS.values(), ids=KINDS)
-def test_a_seed_makes_the_same_cases_in_each_process(place):
+def test_a_seed_makes_the_same_cases_in_each_process():
     def cases(hash_seed):
         variables = environment(32) | {"PYTHONHASHSEED": hash_seed}
-        command = [sys.executable, "-c", _CASES, place]
+        command = [sys.executable, "-c", _CASES, *KINDS.values()]
         return subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout.splitlines()
 
     first, second = cases("1"), cases("2")
-    assert len(first) == 200
+    assert len(first) == 200 * len(KINDS)
     assert first == second
 
 
@@ -130,8 +130,8 @@ def test_the_same_seed_makes_the_same_cases():
 
 
 def test_a_run_ends_when_time_is_over():
-    outcome = run([Job(TOY, 32, "seed", only="5"), Job(TOY, 64, "seed", only="5")], seconds=3)
-    assert outcome.cases[TOY] > 50
+    outcome = run([Job(TOY, 32, "seed", only="5"), Job(TOY, 64, "seed", only="5")], seconds=1)
+    assert outcome.cases[TOY] > 0
 
 
 def test_a_run_without_an_end_is_refused():

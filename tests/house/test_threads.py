@@ -35,7 +35,7 @@ assert not failures, failures
 """
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_threads_may_be_the_first_to_name_functions_of_primax(order: int) -> None:
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", _PROGRAM, str(order)],

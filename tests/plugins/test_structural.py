@@ -669,12 +669,17 @@ def test_axes_of_size_1_are_as_long_as_those_of_the_other_operand_at_equal_rank(
     if name not in OF_INTEGERS:
         one, many = one.astype(np.float32), many.astype(np.float32)
     half = (np.full((2, 1), 0.5, np.float32),) if name == "betainc" else ()
+    np.testing.assert_allclose(function(one, many, *half), function(np.repeat(one, 2, 0), many, *half), rtol=1e-5)
+
+    @px.jit
+    def every_way(x, y):
+        full = [px.lax.broadcast_in_dim(v, (2, 3), (0, 1)) for v in (x, y, *half)]
+        return function(x, y, *half), function(*full), px.vmap(lambda v: function(v, y, *half))(x[None])
+
     for x, y in ((one, many), (many, one), (many[:, :1], one)):
-        a, b = (np.ascontiguousarray(v) for v in np.broadcast_arrays(x, y))
-        full = tuple(np.broadcast_to(v, a.shape).copy() for v in half)
-        np.testing.assert_allclose(function(x, y, *half), function(a, b, *full), rtol=1e-5)
-        mapped = px.vmap(lambda v, y=y: function(v, y, *half))(x[None])
-        assert mapped.shape == (1, 2, 3)
+        got, want, mapped = every_way(x, y)
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+        np.testing.assert_allclose(mapped, np.asarray(want)[None], rtol=1e-5)
     with pytest.raises((TypeError, ValueError), match=r"differ in axes of length 1, got shapes \(1, 2\) and \(2, 3\)"):
         function(one[:, :2], many, *half)
 

@@ -232,9 +232,9 @@ def test_a_program_has_the_values_that_it_has_for_known_shapes(name):
     function, *types = PROGRAMS[name]
     shapes = px.tree.leaves(px.eval_shape(function, *types))
     exported = deserialize(export(px.jit(function))(*types).serialize())
-    for sizes in SIZES:
-        args = arguments(name, types, sizes)
-        got, want = exported.call(*args), px.jit(function)(*args)
+    every = [arguments(name, types, sizes) for sizes in SIZES]
+    results = px.jit(lambda every: [(exported.call(*args), function(*args)) for args in every])(every)
+    for sizes, (got, want) in zip(SIZES, results, strict=True):
         leaves = zip(px.tree.leaves(got), px.tree.leaves(want), shapes, strict=True)
         for x, y, struct in leaves:
             assert x.shape == np.shape(y) == known(struct.shape, sizes)

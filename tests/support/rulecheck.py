@@ -182,14 +182,14 @@ def check_batch(
     elements = [[np.asarray(vary(x, k)) for x in args] for k in range(size)]
     ranks = {i: np.ndim(x) for i, x in enumerate(args)}
     wheres = choices(ranks, most, mapped)
-    results = Mapped(lambda *xs: _list(fun(*xs)), elements, wheres, size, x64=px.config.enable_x64)
+    results = Mapped(lambda *xs: _list(fun(*xs)), elements, {size: wheres}, x64=px.config.enable_x64)
     loops: dict[tuple[int, ...], Any] = {}
     for where in wheres:
         chosen = tuple(i for i, _ in where)
         if chosen not in loops:
             rows = [[each[i] if i in chosen else x for i, x in enumerate(elements[0])] for each in elements]
             loops[chosen] = [_list(fun(*row)) for row in rows]
-        for n, out in enumerate(results[where]):
+        for n, out in enumerate(results[size, where]):
             want = np.stack([np.asarray(element[n]) for element in loops[chosen]])
             assert_close(out, want, rtol, f"output {n}, {said(len(args), where, size)}")
 

@@ -106,25 +106,25 @@ def test_updates_beside_other_entries(traced: bool, start: int, mode: str | None
     options = {"mode": mode, "wrap_negative_indices": wrap}
     rows = np.array([3, 1])
 
-    def with_start(update: Any) -> Any:
-        return px.jit(update)(start) if traced else update(start)
+    def updated(i: Any) -> list[Any]:
+        array = pnp.asarray(x)
+        at = array.at[rows, px.ds(i, 2, stride)]
+        multiplied = array.at[2, px.ds(i, 2, stride)].apply(lambda e: e * 10, **options)
+        return [*(getattr(at, name)(values, **options) for name, _ in _UPDATES), multiplied]
 
-    for name, combine in _UPDATES:
+    *found, multiplied = px.jit(updated)(start) if traced else updated(start)
+    for out, (_, combine) in zip(found, _UPDATES, strict=True):
         expected = x.copy()
         at = np.ix_(rows, positions[inside])
         expected[at] = combine(x[at], values[:, inside])
-        found = with_start(
-            lambda i, name=name: getattr(pnp.asarray(x).at[rows, px.ds(i, 2, stride)], name)(values, **options)
-        )
         if len(set(positions)) < 2:  # which value remains is not specified
-            expected[rows, positions[0]] = found[rows, positions[0]]
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+            expected[rows, positions[0]] = out[rows, positions[0]]
+        np.testing.assert_allclose(out, expected, rtol=1e-6)
     expected = x.copy()
     expected[2, positions[inside]] *= 10
-    found = with_start(lambda i: pnp.asarray(x).at[2, px.ds(i, 2, stride)].apply(lambda e: e * 10, **options))
     if len(set(positions)) < 2:
-        expected[2, positions[0]] = found[2, positions[0]]
-    np.testing.assert_array_equal(found, expected)
+        expected[2, positions[0]] = multiplied[2, positions[0]]
+    np.testing.assert_array_equal(multiplied, expected)
 
 
 @pytest.mark.parametrize("start", [np.int32(2**31 - 1), np.uint32(2**32 - 1), np.uint8(255)])

@@ -106,8 +106,9 @@ def operations_of(f: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return operations
 
 
+@pytest.mark.parametrize("kind", ["floats", pytest.param("integers", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("module", MODULES)
-def test_functions_of_arrays_are_one_program_and_perhaps_a_conversion(module, monkeypatch):
+def test_functions_of_arrays_are_one_program_and_perhaps_a_conversion(module, kind, monkeypatch):
     x = pnp.asarray(np.random.RandomState(0).rand(3, 3).astype(np.float32))
     v, i = x[0], pnp.arange(9).reshape(3, 3)
     room = px
@@ -118,7 +119,7 @@ def test_functions_of_arrays_are_one_program_and_perhaps_a_conversion(module, mo
         f = getattr(room, name)
         if isinstance(f, type) or not callable(f) or f"{module}.{name}" in SEVERAL or name in ("save", "savez"):
             continue
-        for args in [(x,), (i,), (x, x), (i, i), (x, 1), (v, 3)]:
+        for args in [(x,), (x, x), (x, 1)] if kind == "floats" else [(i,), (i, i), (v, 3)]:
             try:
                 count = operations_of(f, monkeypatch)(*args)
             except Exception:
@@ -126,7 +127,7 @@ def test_functions_of_arrays_are_one_program_and_perhaps_a_conversion(module, mo
             reached += 1
             if count > 2:
                 several[name, tuple(map(str, map(px.typeof, args)))] = count
-    assert reached > 5
+    assert reached > 2
     assert not several
 
 
