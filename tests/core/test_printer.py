@@ -316,11 +316,8 @@ def test_two_hundred_nested_programs_print() -> None:
     assert str(nested(200)).count("lambda") == 201
 
 
-def test_a_hundred_thousand_equations_print() -> None:
-    assert str(chain(100_000)).count("\n") == 100_001
-
-
 def test_printing_takes_time_linear_in_the_number_of_equations() -> None:
+    assert str(chain(1000)).count("\n") == 1001
     assert grows_linearly(chain, str)
     assert grows_linearly(
         lambda n: trace_to_jaxpr(powers(n), [F32]), lambda closed: closed.pretty_print(source_info=True)
