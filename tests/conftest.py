@@ -46,17 +46,8 @@ hypothesis.settings.register_profile("primax", deadline=None, derandomize=True, 
 hypothesis.settings.load_profile("primax")
 
 
-# Files whose tests take long and share nothing, so that several workers run them.
-DIVIDED = {"test_conformance.py"}
-
-
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(config, items):
-    """One worker runs the tests of a file, which share programs; a run in 64 bits leaves out what it would repeat."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if item.path.name not in DIVIDED and item.get_closest_marker("xdist_group") is None:
-                item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    """A run in 64 bits leaves out what it would repeat; one in random order shuffles the tests."""
     if px.config.enable_x64:
         repeated = [
             item for item in items if "in_32_bits" in item.fixturenames or item.get_closest_marker("any_word_size")

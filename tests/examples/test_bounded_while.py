@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 from packages import BOUNDED_WHILE, copy_of_example, install, run
 
-# One worker runs all of these, so that the package is built once.
-pytestmark = pytest.mark.xdist_group("bounded-while")
-
 PUBLIC = ("primax", "primax.lax", "primax.numpy", "primax.extend")
 
 

@@ -14,8 +14,6 @@ from packages import SWISH, copy_of_example, install, run
 for needed in ("matplotlib", "sklearn", "tqdm"):
     pytest.importorskip(needed)
 
-# One worker runs all of these, so that the package is built once.
-pytestmark = pytest.mark.xdist_group("digits")
 
 EXAMPLES = ROOT / "examples"
 PICTURES = """learning-curve confusion misread filters saliency gradient-norms convolutions curves solid""".split()

@@ -9,9 +9,6 @@ import pytest
 from checkout import ROOT
 from packages import KEPLER, copy_of_kepler, install, run
 
-# One worker runs all of these, so that the package is built once.
-pytestmark = pytest.mark.xdist_group("examples")
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:

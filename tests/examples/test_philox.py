@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 from packages import PHILOX, copy_of_example, install, run, run_beside
 
-# One worker runs all of these, so that the package is built once.
-pytestmark = pytest.mark.xdist_group("philox")
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:

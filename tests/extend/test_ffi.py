@@ -22,11 +22,7 @@ from primax.extend.interpreters import ad, mlir
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 EXAMPLE = ROOT / "examples" / "primax-ffi-cpu"
 
-# One worker runs all of these, so that everything is compiled once.
-pytestmark = [
-    pytest.mark.xdist_group("ffi"),
-    pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler on the path"),
-]
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler on the path")
 
 
 def struct(*shape: int, dtype: Any = np.float32) -> px.ShapeDtypeStruct:

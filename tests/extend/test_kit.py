@@ -279,7 +279,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return install(folder / "site", copy_of_kepler(folder))
 
 
-@pytest.mark.xdist_group("examples")
 def test_pytest_checks_a_plugin_by_name(site: Path, tmp_path: Path) -> None:
     (tmp_path / "test_other.py").write_text("def test_other(): raise AssertionError\n")
     command = [sys.executable, "-m", "pytest", "--primax", "kepler", "-v", "-p", "no:cacheprovider", "-k"]

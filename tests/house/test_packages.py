@@ -30,9 +30,6 @@ assert "jax" not in sys.modules
 print(home.resolve())
 """
 
-# One worker runs all of these, so that the packages are built once.
-pytestmark = pytest.mark.xdist_group("packages")
-
 
 def _run(*command: str | Path, cwd: Path) -> str:
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

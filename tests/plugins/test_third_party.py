@@ -16,7 +16,7 @@ from checkout import ROOT
 from packages import copy_of_checkout, copy_of_kepler, install, require, run, run_beside, write_package
 
 # One worker runs all of these, so that the packages are built once.
-pytestmark = [pytest.mark.xdist_group("third-party"), pytest.mark.any_jaxlib, pytest.mark.any_word_size]
+pytestmark = [pytest.mark.any_jaxlib, pytest.mark.any_word_size]
 
 USE = """
     import json, sys
