@@ -70,7 +70,7 @@ def in_random_order(items, seed):
 
 
 # Programs, jax's caches and recorded results take most of the memory of a process. They go when it has grown by this.
-MOST_GROWTH = 400e6  # bytes
+MOST_GROWTH = 300e6  # bytes
 # Linux gives a process 65,530 mappings of memory, and each compiled program takes nine.
 MOST_MAPPINGS = 30_000
 
