@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.core.layout import Space
+from primax.core.memory_space import Space
 
 __all__ = ["Space"]
 

@@ -14,16 +14,14 @@ import numpy as np
 from primax.core import _jaxlib, dtypes, fork, tree
 from primax.core._jaxlib import ArrayImpl, buffer_to_dlpack_managed_tensor
 from primax.core.arguments import among, integer, numpy_dtype, sequence
-from primax.core.avals import ShapedArray, get_aval, register_aval
+from primax.core.avals import ShapedArray, register_aval
 from primax.core.dlpack import capsule_address, capsule_view
 from primax.core.errors import DeletedArrayError, XlaError
+from primax.core.host_values import maker
 from primax.core.operand import Operand
 from primax.core.trace import Tracer
 
-__all__ = ["Array", "HOST_VALUES", "Shard", "array_of", "arrays_of", "from_host"]
-
-# Types of host values that are accepted as arrays.
-HOST_VALUES = (float, int, complex, np.ndarray, np.generic)
+__all__ = ["Array", "Shard"]
 
 _new = object.__new__
 
@@ -538,16 +536,12 @@ class _Constructor:
     """Functions that the interpreters set.
 
     Attributes:
-      put: makes an array from a host value, a dtype and a weak type.
-      put_each: makes arrays of a given type from the elements of a host value along its first axis.
       copy: copies an array on the same devices.
       parts: returns the buffers of an array's parts on the devices of this process.
       gather: copies a buffer on several devices to host memory.
       widen: converts a buffer of packed elements to one with whole bytes per element.
     """
 
-    put: Callable[[np.ndarray[Any, Any], bool], Array]
-    put_each: Callable[[np.ndarray[Any, Any], ShapedArray], list[Array]]
     copy: Callable[[Array], Array]
     gather: Callable[[Any], np.ndarray[Any, Any]]
     parts: Callable[[Any], list[Any]]
@@ -557,28 +551,9 @@ class _Constructor:
 constructor = _Constructor()
 
 
-def array_of(x: Any, aval: ShapedArray) -> Any:
-    """A scalar or NumPy array as an array of the dtype and weak type of an aval, independent of `enable_x64`."""
-    return constructor.put(np.asarray(x, aval.dtype), aval.weak_type)
-
-
-def arrays_of(x: np.ndarray[Any, Any], weak_type: bool) -> list[Array]:
-    """The elements along the first axis of a NumPy array, each as an array, independent of `enable_x64`."""
-    return constructor.put_each(x, ShapedArray(x.shape[1:], x.dtype, weak_type))
-
-
-def from_host(x: Any) -> Any:
-    """A host value as an array of the type that programs give it; other values, including float0, unchanged."""
-    if isinstance(x, HOST_VALUES):
-        aval = get_aval(x)
-        if aval.dtype != dtypes.float0:
-            return array_of(x, aval)
-    return x
-
-
 def rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> Array:
     """The inverse of pickling. Arrays that were pickled with 64-bit types get the 32-bit ones where those are off."""
-    return constructor.put(value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False), weak_type)
+    return maker.put(value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False), weak_type)
 
 
 def _buffer_aval(b: Any) -> ShapedArray:

@@ -15,7 +15,7 @@ from primax.core._jaxlib import Sharding
 from primax.core.arguments import check_function, numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
 from primax.core.division import Division, division_in, explicit_part, shardings, shown_names, whole
-from primax.core.layout import Space
+from primax.core.memory_space import Space
 from primax.core.set_once import SetOnce
 from primax.core.symbolic_dims import SymbolicDim
 from primax.core.withheld import Withheld

@@ -44,6 +44,7 @@ __all__ = [
     "numpy_rank_promotion",
     "persistent_cache_min_compile_time_secs",
     "platforms",
+    "refuses_nonfinite",
     "strict_plugins",
     "threefry_partitionable",
     "transfer_guard",
@@ -297,6 +298,11 @@ class Config:
             known = ", ".join(sorted(options))
             raise AttributeError(f"config: name must be one of {known}, got {name!r}")
         return option
+
+
+def refuses_nonfinite() -> bool:
+    """Whether results are checked for nan or inf."""
+    return bool(debug_nans.value or debug_infs.value)
 
 
 def make_user_context(default_value: Any = None) -> Context:

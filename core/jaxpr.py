@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from primax.core import config, rules
 from primax.core.arguments import integer
-from primax.core.array import array_of
 from primax.core.avals import get_aval
 from primax.core.cache import Cache
 from primax.core.debug_info import DebugInfo
 from primax.core.effects import Effects, OperandEffect, effects_of, no_effects
+from primax.core.host_values import array_of
 from primax.core.recursion import deeper
 from primax.core.trace import thread
 

@@ -9,15 +9,7 @@ from typing import Any, ClassVar
 from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
 
-__all__ = ["Format", "Layout", "Space"]
-
-
-class Space(enum.Enum):
-    """A memory space. All arrays are in device memory, which on CPUs is host memory."""
-
-    Device = enum.auto()
-    Host = enum.auto()
-    Any = enum.auto()
+__all__ = ["Format", "Layout"]
 
 
 class _Choice(enum.Enum):

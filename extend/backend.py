@@ -11,6 +11,7 @@ from primax.core import _jaxlib
 from primax.core._jaxlib import Device
 from primax.core.arguments import read_size
 from primax.core.array import Array
+from primax.core.config import refuses_nonfinite
 from primax.extend.clients import Client, Program, get_backend
 from primax.interpreters import platforms as _platforms
 from primax.interpreters.backend import (
@@ -53,7 +54,6 @@ from primax.interpreters.evaluate import clear_caches as clear_in_memory_compila
 from primax.interpreters.evaluate import first_call, leaves_tree
 from primax.interpreters.from_dlpack import from_cuda_array_interface, from_dlpack
 from primax.interpreters.linear_trace import is_staged
-from primax.interpreters.nonfinite import refuses_nonfinite
 from primax.interpreters.platforms import (
     client,
     default_device,

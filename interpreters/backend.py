@@ -23,13 +23,14 @@ from primax.core.diagnostics import of_call
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.extended import ExtendedArray
+from primax.core.host_values import maker
 from primax.core.mesh import PartitionSpec
 from primax.core.option import Guard
 from primax.core.thread import tracing
 from primax.core.trace import Tracer, escaped
 from primax.interpreters.platforms import default_device, joined, platform_of
 from primax.interpreters.shardings import devices_of, on_one_device, placed, sharding_of
-from primax.interpreters.staging import remember_memory
+from primax.interpreters.staging import host_scalars, remember_memory
 
 __all__ = ["ALIGNMENT", "compile_options", "full_on_host", "move", "of_parts", "parts_of", "put_value", "to_buffer"]
 
@@ -494,8 +495,9 @@ def copy_of(x: Array) -> Array:
     return Array(move(x._b, x._b._sharding, x._b._committed, copy=True))
 
 
-constructor.put = _put_as_is
-constructor.put_each = _put_each
+host_scalars[Array] = lambda x: x._host()[()]
+maker.put = _put_as_is
+maker.put_each = _put_each
 constructor.copy = copy_of
 constructor.widen = _widen
 constructor.gather = _gather

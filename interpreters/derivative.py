@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from primax.core import dtypes, tree
-from primax.core.array import from_host
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
 from primax.core.errors import TangentTypeError
+from primax.core.host_values import from_host
 from primax.core.tree_registry import register_pytree_node_class
 from primax.core.variance import cotangent_aval, vary_like
 from primax.interpreters.linearize import Tape

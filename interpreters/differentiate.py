@@ -9,9 +9,9 @@ import numpy as np
 
 from primax.core import dtypes, tree
 from primax.core.arguments import check_function, name_of, wraps
-from primax.core.array import from_host
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
 from primax.core.errors import TangentTypeError
+from primax.core.host_values import from_host
 from primax.core.thread import thread
 from primax.core.trace import Tracer
 from primax.core.tree_partial import Partial

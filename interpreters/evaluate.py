@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from primax.core import config, rules
-from primax.core.array import Array, from_host
+from primax.core.array import Array
 from primax.core.avals import get_aval
 from primax.core.cache import epoch
+from primax.core.config import refuses_nonfinite
 from primax.core.diagnostics import blame
 from primax.core.errors import MissingRuleError
 from primax.core.exact import is_hashable, params_key
+from primax.core.host_values import from_host
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, set_current_trace, thread
 from primax.core.tree import result_registry
@@ -24,7 +26,7 @@ from primax.interpreters.compile import executable_for, used_inputs
 from primax.interpreters.dispatch import fast_function, fast_path
 from primax.interpreters.donation import refuse_buffers
 from primax.interpreters.key_reuse import watched_keys
-from primax.interpreters.nonfinite import refuse, refuses_nonfinite
+from primax.interpreters.nonfinite import refuse
 from primax.interpreters.promise import promised
 from primax.interpreters.rule_results import ExternalRules, require_list, type_of
 from primax.interpreters.sites import Site, choose_site, site_of

@@ -13,8 +13,8 @@ from primax.core.arguments import check_function, wraps
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
 from primax.core.errors import UnsupportedError
+from primax.core.host_values import array_of
 from primax.core.symbolic_dims import has_symbolic
-from primax.interpreters.backend import put_value
 from primax.interpreters.derivative import pull_back
 from primax.interpreters.differentiate import FlatFunction, check_input, without_tracers
 from primax.interpreters.jvp import jvp_flat
@@ -35,7 +35,7 @@ def _basis(avals: Sequence[Any]) -> list[Any]:
         np.eye(total, dtype=bool)[:, start : start + aval.size].reshape(total, *aval.shape).astype(aval.dtype)
         for start, aval in zip(starts, avals, strict=True)
     ]
-    return [put_value(x, aval.weak_type) for x, aval in zip(basis, avals, strict=True)]
+    return [array_of(x, aval) for x, aval in zip(basis, avals, strict=True)]
 
 
 def _unknown_units(aval: Any, start: Any, total: Any) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 
 from primax.core import config, dtypes
 from primax.core.arguments import sequence
-from primax.core.array import from_host
 from primax.core.avals import get_aval
 from primax.core.closures import note_derived
+from primax.core.host_values import from_host
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.masks import merge, partition
 from primax.core.trace import enter, escaped, thread

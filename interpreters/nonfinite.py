@@ -13,12 +13,7 @@ from primax.core.avals import ShapedArray, get_aval
 from primax.core.config import debug_infs, debug_nans
 from primax.core.diagnostics import user_line
 
-__all__ = ["found_in", "refuse", "refuses_nonfinite"]
-
-
-def refuses_nonfinite() -> bool:
-    """Whether results are checked for nan or inf."""
-    return bool(debug_nans.value or debug_infs.value)
+__all__ = ["found_in", "refuse"]
 
 
 def found_in(values: Sequence[Any]) -> str:

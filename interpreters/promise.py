@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.core import rules
-from primax.core.array import Array
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
 from primax.core.cache import epoch
 from primax.core.config import check_rules
@@ -132,7 +131,7 @@ def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: A
         return None
     try:
         # Only a hash of the parameters is kept: a key would keep inner programs alive.
-        signature = (hash((key, what, thread.config)), *[x._b.aval if type(x) is Array else get_aval(x) for x in args])
+        signature = (hash((key, what, thread.config)), *[get_aval(x) for x in args])
     except TypeError:
         signature = None
     if signature in primitive._accepted:

@@ -20,6 +20,7 @@ from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
 from primax.core.divided import divide, explicit_part
 from primax.core.division import shardings as division_hooks
+from primax.core.memory_space import Space
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
 from primax.core.set_once import refuse_assignment
 from primax.interpreters.platforms import devices, platform_of
@@ -589,8 +590,8 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
                 f"have, got {value.layout!r}"
             )
         return canonical_sharding(function, argument, value.sharding)
-    if isinstance(value, layout.Space):
-        if value is layout.Space.Host:
+    if isinstance(value, Space):
+        if value is Space.Host:
             raise ValueError(
                 f"{function}: {argument} must not be Space.Host: arrays are in device memory; primax.device_get "
                 f"copies them to the host, as NumPy arrays"

@@ -10,13 +10,13 @@ import numpy as np
 from primax.core import check, config, rules
 from primax.core._jaxlib import Traceback, TracebackScope
 from primax.core.arguments import name_of
-from primax.core.array import Array, array_of
 from primax.core.avals import get_aval, unwrap
 from primax.core.collector import sparing
 from primax.core.effects import effects_of, no_effects
 from primax.core.errors import RuleError
 from primax.core.events import TRACE, silent, timed
 from primax.core.exact import params_key
+from primax.core.host_values import array_of
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
 from primax.core.recursion import deeper
 from primax.core.source_info import scoped, summarize, use
@@ -42,7 +42,7 @@ class StagingTracer(Tracer):
         self._var = var
 
 
-def remember_memory(array: Array, memory: np.ndarray[Any, Any] | None) -> None:
+def remember_memory(array: Any, memory: np.ndarray[Any, Any] | None) -> None:
     """Record the NumPy array from which an array was made, if a program is being staged.
 
     The program then holds the NumPy array itself, so that each call reads its current contents. An array of rank 0
@@ -82,7 +82,7 @@ class StagingTrace(Trace):
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
         self.constants: dict[int, tuple[Var, Any]] = {}
-        self.memory: dict[int, tuple[Array, Any]] = {}  # the NumPy arrays from which arrays were made during this trace
+        self.memory: dict[int, tuple[Any, Any]] = {}  # the NumPy arrays from which arrays were made during this trace
         self.effects = no_effects
         self.x64 = config.enable_x64.value
         self.here = thread.here
@@ -239,6 +239,10 @@ def _of_type(x: Any, aval: Any) -> Any:
     return x if get_aval(x) == aval else array_of(x, aval)
 
 
+# By the type of arrays: the value of an array of rank 0 as a scalar of NumPy. Such arrays are literals of programs.
+host_scalars: dict[type, Callable[[Any], Any]] = {}
+
+
 def _literal(x: Any, trace: StagingTrace) -> Literal | None:
     kind = type(x)
     if kind is float or kind is int or kind is bool or kind is complex:
@@ -247,10 +251,10 @@ def _literal(x: Any, trace: StagingTrace) -> Literal | None:
         aval = get_aval(x)
         same = kind is not np.ndarray and x.dtype == aval.dtype
         return Literal(x if same else np.asarray(x, aval.dtype)[()], aval)
-    if kind is Array and not x.aval.shape and isinstance(x.aval.dtype, np.dtype) and x.aval.division is None:
+    if kind in host_scalars and not x.aval.shape and isinstance(x.aval.dtype, np.dtype) and x.aval.division is None:
         if trace.hoists and not _is_made_in(trace, x):
             return None
-        value = x._host()[()]
+        value = host_scalars[kind](x)
         if x.aval.weak_type:
             value = value.item()
         if get_aval(value) != x.aval:
@@ -259,7 +263,7 @@ def _literal(x: Any, trace: StagingTrace) -> Literal | None:
     return None
 
 
-def _is_made_in(trace: Any, x: Array) -> bool:
+def _is_made_in(trace: Any, x: Any) -> bool:
     """Whether an array was made from a number while a program or one around it was traced."""
     while trace is not None:
         if type(trace) is StagingTrace and id(x) in trace.memory:

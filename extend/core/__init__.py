@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from primax.core import config, dtypes, tree
-from primax.core.array import Array, array_of, arrays_of
+from primax.core.array import Array
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import (
     ALL_BUT_SHAPE_AND_DTYPE,
@@ -50,6 +50,7 @@ from primax.core.errors import (
     XlaError,
 )
 from primax.core.extended import ExtendedArray, has_extended_dtype, logical, physical, physical_aval
+from primax.core.host_values import array_of, arrays_of
 from primax.core.jaxpr import (
     Atom,
     ClosedJaxpr,

@@ -1,0 +1,54 @@
+"""Values of the host as arrays: numbers of Python and arrays of NumPy have types, and a runtime makes arrays of them.
+
+Without a runtime they stay what they are, in the dtype of their type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primax.core import dtypes
+from primax.core.avals import ShapedArray, get_aval
+
+__all__ = ["HOST_VALUES", "array_of", "arrays_of", "from_host", "maker"]
+
+# Types of host values that are accepted as arrays.
+HOST_VALUES = (float, int, complex, np.ndarray, np.generic)
+
+
+class _Maker:
+    """How arrays are made; a runtime sets the attributes.
+
+    Attributes:
+      put: makes an array from an array of NumPy and a weak type.
+      put_each: makes arrays of a type from the elements of an array of NumPy along its first axis.
+    """
+
+    def __init__(self) -> None:
+        self.put: Callable[[np.ndarray[Any, Any], bool], Any] = lambda x, weak_type: x
+        self.put_each: Callable[[np.ndarray[Any, Any], ShapedArray], list[Any]] = lambda x, aval: list(x)
+
+
+maker = _Maker()
+
+
+def array_of(x: Any, aval: ShapedArray) -> Any:
+    """A scalar or NumPy array as an array of the dtype and weak type of an aval, independent of `enable_x64`."""
+    return maker.put(np.asarray(x, aval.dtype), aval.weak_type)
+
+
+def arrays_of(x: np.ndarray[Any, Any], weak_type: bool) -> list[Any]:
+    """The elements along the first axis of a NumPy array, each as an array, independent of `enable_x64`."""
+    return maker.put_each(x, ShapedArray(x.shape[1:], x.dtype, weak_type))
+
+
+def from_host(x: Any) -> Any:
+    """A host value as an array of the type that programs give it; other values, including float0, unchanged."""
+    if isinstance(x, HOST_VALUES):
+        aval = get_aval(x)
+        if aval.dtype != dtypes.float0:
+            return array_of(x, aval)
+    return x
