@@ -553,7 +553,8 @@ constructor = _Constructor()
 
 def rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> Array:
     """The inverse of pickling. Arrays that were pickled with 64-bit types get the 32-bit ones where those are off."""
-    return maker.put(value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False), weak_type)
+    made: Array = maker.put(value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False), weak_type)
+    return made
 
 
 def _buffer_aval(b: Any) -> ShapedArray:

@@ -24,6 +24,7 @@ from primax.interpreters.linearize import linear_tape
 from primax.interpreters.lowering import find_lowering, lower_fun, physical_lowering
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero
+from primax.interpreters.vectorize import sum_over_axis
 
 __all__ = ["LOST", "Level", "bind_batched"]
 
@@ -263,7 +264,7 @@ def _transpose(form: BatchedPrimitive) -> Rule:
         out: list[Any] = [Zero(x.aval) if is_linear else None for x, is_linear in zip(args, linear, strict=True)]
         for i, x, d in zip(nonzero, results, out_dims, strict=True):
             dim = level.dims[i]
-            out[i] = to_dim(x, level.size, d, dim) if dim is not None else total(x, level.size, d)
+            out[i] = to_dim(x, level.size, d, dim) if dim is not None else sum_over_axis(x, level.size, d)
         return out
 
     return rule
@@ -271,13 +272,6 @@ def _transpose(form: BatchedPrimitive) -> Rule:
 
 def _element(aval: Any, size: int, dim: int | None) -> Any:
     return aval if dim is None else aval.mapped(size, dim)
-
-
-def total(x: Any, size: int, dim: int | None) -> Any:
-    """The sum over a batch, which is the transpose of broadcasting."""
-    x = bdim_at_front(x, dim, size)
-    element = get_aval(x).mapped(size, 0)
-    return linear_tape(lambda y: [broadcast(y, size, 0)], [element]).transpose([x])[0]
 
 
 def _bind_list(primitive: Primitive, params: dict[str, Any]) -> Callable[..., list[Any]]:

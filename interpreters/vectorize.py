@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 from primax.core import tree
@@ -13,10 +12,11 @@ from primax.core.divided import axes_of_dims
 from primax.core.division import Division
 from primax.core.errors import ShardingTypeError
 from primax.core.symbolic_dims import as_size
-from primax.interpreters.batching import AxisData, batch_flat, stacked
+from primax.interpreters.batching import AxisData, batch_flat, bdim_at_front, broadcast, stacked
+from primax.interpreters.linearize import linear_tape
 from primax.interpreters.signature import avals_of, check_outputs
 
-__all__ = ["vmap"]
+__all__ = ["sum_over_axis", "vmap"]
 
 
 def vmap(
@@ -175,10 +175,17 @@ def _division(avals: Sequence[Any], dims: Sequence[int | None], args: Any, kwarg
     return Division(divisions[0].mesh, (names,)) if names else None
 
 
+def sum_over_axis(x: Any, size: int, dim: int | None) -> Any:
+    """The sum over a mapped axis, which is the transpose of broadcasting along it."""
+    x = bdim_at_front(x, dim, size)
+    element = get_aval(x).mapped(size, 0)
+    return linear_tape(lambda y: [broadcast(y, size, 0)], [element]).transpose([x])[0]
+
+
 def _to_out(x: Any, dim: int | None, want: Any, axis: AxisData, sum_match: bool) -> Any:
     if want is None:
         if dim is not None and sum_match:
-            return import_module("primax.interpreters.batched").total(x, axis.size, dim)
+            return sum_over_axis(x, axis.size, dim)
         if dim is not None:
             raise ValueError("vmap: out_axes is None for a result that depends on mapped arguments")
         return x
