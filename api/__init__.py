@@ -11,7 +11,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from primax.core.array import Array, Shard
 from primax.core.avals import ShapeDtypeStruct, typeof
 from primax.core.config import (
     check_rules,
@@ -42,20 +41,20 @@ from primax.core.config import (
 from primax.core.config import check_tracer_leaks as checking_leaks
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
-from primax.core.host import host
 from primax.core.mesh import PartitionSpec as P
-from primax.interpreters.evaluate import ensure_compile_time_eval
+from primax.extend.host.host import host
+from primax.interpreters.runtime.array import Array, Shard
+from primax.interpreters.runtime.eval import ensure_compile_time_eval
 
 if TYPE_CHECKING:
     from primax.core.scopes import named_call, named_scope
     from primax.environment import live_arrays, print_environment_info
     from primax.extend.drawing import visualize
-    from primax.interpreters.compile import effects_barrier
-    from primax.interpreters.differentiate import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+    from primax.interpreters.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
     from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
     from primax.interpreters.make_jaxpr import make_jaxpr
-    from primax.interpreters.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh, use_abstract_mesh
-    from primax.interpreters.platforms import (
+    from primax.interpreters.runtime.compile import effects_barrier
+    from primax.interpreters.runtime.devices.backends import (
         default_backend,
         device_count,
         devices,
@@ -65,8 +64,15 @@ if TYPE_CHECKING:
         process_index,
         process_indices,
     )
-    from primax.interpreters.shardings import NamedSharding
-    from primax.interpreters.vectorize import vmap
+    from primax.interpreters.runtime.sharding.mesh_context import (
+        get_abstract_mesh,
+        get_mesh,
+        make_mesh,
+        set_mesh,
+        use_abstract_mesh,
+    )
+    from primax.interpreters.runtime.sharding.shardings import NamedSharding
+    from primax.interpreters.vmap import vmap
     from primax.numpy.dslice import ds, dslice
     from primax.plugins.callbacks import io_callback, pure_callback
     from primax.plugins.calls import clear_caches, eval_shape, jit
@@ -237,12 +243,18 @@ _FUNCTIONS = {
         "plugins.devices": ("block_until_ready", "copy_to_host_async", "device_get", "device_put"),
         "plugins.remat": ("checkpoint", "remat"),
         "plugins.resharding": ("reshard",),
-        "interpreters.compile": ("effects_barrier",),
-        "interpreters.differentiate": ("grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"),
+        "interpreters.runtime.compile": ("effects_barrier",),
+        "interpreters.grad": ("grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"),
         "interpreters.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
         "interpreters.make_jaxpr": ("make_jaxpr",),
-        "interpreters.meshes": ("get_abstract_mesh", "get_mesh", "make_mesh", "set_mesh", "use_abstract_mesh"),
-        "interpreters.platforms": (
+        "interpreters.runtime.sharding.mesh_context": (
+            "get_abstract_mesh",
+            "get_mesh",
+            "make_mesh",
+            "set_mesh",
+            "use_abstract_mesh",
+        ),
+        "interpreters.runtime.devices.backends": (
             "default_backend",
             "device_count",
             "devices",
@@ -252,8 +264,8 @@ _FUNCTIONS = {
             "process_index",
             "process_indices",
         ),
-        "interpreters.shardings": ("NamedSharding",),
-        "interpreters.vectorize": ("vmap",),
+        "interpreters.runtime.sharding.shardings": ("NamedSharding",),
+        "interpreters.vmap": ("vmap",),
         "plugins.sharding": (
             "make_array_from_callback",
             "make_array_from_process_local_data",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.core.contributions import contributions
 from primax.core.errors import PluginError
-from primax.core.host import host
+from primax.extend.host.contributions import contributions
+from primax.extend.host.host import host
 
 __all__: list[str] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.interpreters.distributed import initialize, is_initialized, shutdown
+from primax.interpreters.runtime.devices.distributed import initialize, is_initialized, shutdown
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
 

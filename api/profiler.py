@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from primax.core import _jaxlib
-from primax.core.thread import unusual
+from primax.core.trace_state import unusual
 from primax.extend.api_util import check_function, integer
 from primax.extend.backend import get_backend
 

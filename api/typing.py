@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from primax.core.array import Array
+from primax.interpreters.runtime.array import Array
 
 __all__ = ["ArrayLike", "DTypeLike"]
 

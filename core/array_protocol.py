@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from primax.core.diagnostics import user_line
 from primax.core.errors import PluginError
-from primax.core.withheld import Withheld
+from primax.core.lazy_tables import Withheld
 
 __all__ = ["ArrayProtocol", "install_protocol", "protocol_of"]
 

@@ -15,10 +15,10 @@ from primax.core._jaxlib import Sharding
 from primax.core.arguments import check_function, numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
 from primax.core.division import Division, division_in, explicit_part, shardings, shown_names, whole
+from primax.core.frozen import SetOnce
+from primax.core.lazy_tables import Withheld
 from primax.core.memory_space import Space
-from primax.core.set_once import SetOnce
 from primax.core.symbolic_dims import SymbolicDim
-from primax.core.withheld import Withheld
 
 __all__ = [
     "ALL_BUT_SHAPE_AND_DTYPE",

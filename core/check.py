@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import dtypes, printer, rules
+from primax.core import dtypes, rules
 from primax.core.avals import WEAKNESS, get_aval, is_valid, same_type
 from primax.core.effects import Effects, effects_of
 from primax.core.errors import JaxprTypeError, RuleError
 from primax.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params, opened
 from primax.core.recursion import deeper
 from primax.core.source_info import summarize
+from primax.core.text import printer
 
 __all__ = ["CheckContext", "check_jaxpr"]
 

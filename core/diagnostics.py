@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.core.errors import MissingRuleError, RuleError
 from primax.core.source_info import called, is_internal, recorded_frames, running_frames, scope_of, user_lines
-from primax.core.thread import thread
+from primax.core.trace_state import thread
 
 __all__ = ["blame", "encodable", "missing_text", "of_call", "shorten", "user_line", "wrong"]
 

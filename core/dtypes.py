@@ -15,10 +15,11 @@ import ml_dtypes
 import numpy as np
 
 from primax.core.arguments import numpy_dtype
-from primax.core.author import warn_caller
+from primax.core.caller import warn_caller
 from primax.core.config import enable_x64, numpy_dtype_promotion
 from primax.core.diagnostics import of_call
-from primax.core.element_types import (
+from primax.core.promotion import Node, TypePromotionError, least_upper_bound
+from primax.core.scalar_types import (
     BOOL,
     DType,
     ExtendedDType,
@@ -53,7 +54,6 @@ from primax.core.element_types import (
     uint2,
     uint4,
 )
-from primax.core.promotion import Node, TypePromotionError, least_upper_bound
 
 __all__ = [
     "DType",

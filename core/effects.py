@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from primax.core.withheld import Withheld
+from primax.core.lazy_tables import Withheld
 
 __all__ = [
     "Effect",

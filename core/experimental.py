@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 
-from primax.core.author import author
+from primax.core.caller import author
 from primax.core.errors import ExperimentalWarning
-from primax.core.standing import belongs, built_in
+from primax.core.trusted_modules import belongs, built_in
 
 __all__ = ["experimental"]
 

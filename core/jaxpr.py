@@ -10,10 +10,10 @@ from primax.core import config, rules
 from primax.core.arguments import integer
 from primax.core.avals import get_aval
 from primax.core.cache import Cache
-from primax.core.debug_info import DebugInfo
 from primax.core.effects import Effects, OperandEffect, effects_of, no_effects
 from primax.core.host_values import array_of
 from primax.core.recursion import deeper
+from primax.core.text.debug_info import DebugInfo
 from primax.core.trace import thread
 
 __all__ = [
@@ -313,7 +313,7 @@ def _colored(text: str) -> str:
 
 
 class _Formatter:
-    """The functions that print programs, set by `primax.core.printer`."""
+    """The functions that print programs, set by `primax.core.text.printer`."""
 
     jaxpr: Callable[..., str]
     eqn: Callable[..., str]

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from primax.core.errors import UnexpectedTracerError
-from primax.core.thread import thread
+from primax.core.trace_state import thread
 
 __all__ = ["refuse_leaks"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
 from primax.core.config import mesh_scope
-from primax.core.set_once import SetOnce
+from primax.core.frozen import SetOnce
 
 __all__ = ["AbstractMesh", "AxisType", "Mesh", "MeshScope", "PartitionSpec", "current_scope", "placing_mesh"]
 

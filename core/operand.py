@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from primax.core import journal
+from primax.core import undo_log
 from primax.core.cache import epoch
-from primax.core.withheld import Withheld
+from primax.core.lazy_tables import Withheld
 
 if TYPE_CHECKING:
-    from primax.core.array import Array
+    from primax.interpreters.runtime.array import Array
 
 __all__ = ["Operand", "install_operators", "operator_names"]
 
@@ -258,7 +258,7 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
         _held.let_go(name)
         if name in _implementations:
             epoch.bump()  # existing programs used the other function
-            journal.note(epoch.bump)
+            undo_log.note(epoch.bump)
         _held.put(name, function)
         if name in _METHODS:
             _describe(getattr(Operand, name), function)
@@ -267,9 +267,9 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
 def _describe(method: Any, function: Callable[..., Any]) -> None:
     """Let a method show the signature and the docstring of its implementation, reversibly."""
     before = method.__doc__
-    journal.note(lambda: setattr(method, "__doc__", before))
+    undo_log.note(lambda: setattr(method, "__doc__", before))
     method.__doc__ = function.__doc__
-    journal.put(vars(method), "__wrapped__", function)  # `inspect.signature` follows it
+    undo_log.put(vars(method), "__wrapped__", function)  # `inspect.signature` follows it
 
 
 def installed_operators() -> dict[str, Callable[..., Any]]:

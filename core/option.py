@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from primax.core._jaxlib import Config as _Cell
 from primax.core._jaxlib import config_unset, guard_lib
 from primax.core.option_kinds import Kind, choice
-from primax.core.thread import shared, thread, unusual
+from primax.core.trace_state import shared, thread, unusual
 
 __all__ = ["Context", "Guard", "Option", "changed", "options", "options_of_traces", "settle"]
 

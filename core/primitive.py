@@ -14,22 +14,22 @@ from primax.core import rules
 from primax.core.arguments import nearest
 from primax.core.avals import AbstractValue, ShapedArray
 from primax.core.cache import Cache
-from primax.core.closures import using, with_operands
+from primax.core.cache_keys import is_hashable, params_key
+from primax.core.call_errors import refuse_call, without_neutral
+from primax.core.closure_lifting import using, with_operands
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import Effect, Effects, OperandEffect, kind_of, no_effects
-from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.operand import Operand
-from primax.core.signatures import refuse_call, without_neutral
-from primax.core.standing import is_proven
-from primax.core.thread import Thread, thread
 from primax.core.trace import set_current_trace
+from primax.core.trace_state import Thread, thread
+from primax.core.trusted_modules import is_proven
 from primax.core.variance import join_operands, settle_results
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    from primax.core.array import Array
+    from primax.interpreters.runtime.array import Array
 
     Result = TypeVar("Result", default=Any)
 else:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from primax.core.diagnostics import of_call
-from primax.core.element_types import (
+from primax.core.scalar_types import (
     BOOL,
     COMPLEX,
     FLOATS,

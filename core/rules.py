@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
-from primax.core import journal
-from primax.core.author import author
+from primax.core import undo_log
 from primax.core.cache import epoch
+from primax.core.caller import author
 from primax.core.derivation import Derivation
 from primax.core.diagnostics import missing_text, name_of_key
 from primax.core.dimension_rules import dimension_rule
@@ -244,7 +244,7 @@ class RuleTable(MutableMapping[Any, Rule]):
 
     def _changed(self, key: Any, before: tuple[Rule, Provenance] | None) -> Change:
         change = Change(self, key, before)
-        journal.note(functools.partial(self.restore, change))
+        undo_log.note(functools.partial(self.restore, change))
         return change
 
     def _was_missed(self, key: Any) -> bool:
@@ -521,7 +521,7 @@ def new_rule_table(kind: str, signature: str, *, remedy: str = "", optional: boo
     with lock:
         if kind in rule_tables:
             raise PluginError(f"new_rule_table: there is a table of {kind} rules already")
-        journal.put(rule_tables, kind, RuleTable(kind, signature, remedy, optional=optional))
+        undo_log.put(rule_tables, kind, RuleTable(kind, signature, remedy, optional=optional))
         loader.primitives += 1
         return rule_tables[kind]
 

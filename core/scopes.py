@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from primax.core.arguments import name_of, wraps
 from primax.core.config import make_user_context
 from primax.core.source_info import use
-from primax.core.thread import thread
+from primax.core.trace_state import thread
 
 __all__ = ["compiler_attributes", "named_call", "named_scope"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, NamedTuple
 
-from primax.core.thread import thread
+from primax.core.trace_state import thread
 
 __all__ = [
     "Frame",

@@ -27,7 +27,7 @@ from primax.core.errors import (
 from primax.core.operand import Operand
 from primax.core.rules import load_plugins
 from primax.core.source_info import user_frame
-from primax.core.thread import Thread, thread, tracing
+from primax.core.trace_state import Thread, thread, tracing
 
 __all__ = ["Trace", "Tracer", "current_trace", "encloses", "leakless", "set_current_trace", "thread"]
 

@@ -14,8 +14,8 @@ from primax.core import rules
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.divided import divided_results
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
-from primax.core.thread import thread
 from primax.core.trace import Tracer
+from primax.core.trace_state import thread
 
 __all__ = [
     "axes_of",

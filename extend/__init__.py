@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from primax.core.hookspec import API_VERSION, hookimpl
+from primax.extend.host.hookspec import API_VERSION, hookimpl
 
 if TYPE_CHECKING:
     from primax.extend import derive, random

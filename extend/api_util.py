@@ -21,13 +21,13 @@ from primax.core.arguments import (
     sequence,
     wraps,
 )
-from primax.core.author import warn_caller
 from primax.core.avals import ShapeDtypeStruct
-from primax.core.debug_info import DebugInfo, source_of
+from primax.core.caller import warn_caller
 from primax.core.diagnostics import of_call
+from primax.core.text.debug_info import DebugInfo, source_of
 from primax.core.tree import flatten_axes, keystr
 from primax.extend.linear_util import transformation_with_aux2
-from primax.interpreters.signature import (
+from primax.interpreters.call_signature import (
     StaticArguments,
     argument_positions,
     aval_of,

@@ -10,21 +10,11 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core._jaxlib import Device
 from primax.core.arguments import read_size
-from primax.core.array import Array
 from primax.core.config import refuses_nonfinite
 from primax.extend.clients import Client, Program, get_backend
-from primax.interpreters import platforms as _platforms
-from primax.interpreters.backend import (
-    as_array,
-    asked_transfer,
-    compile_options,
-    full_on_host,
-    of_parts,
-    on_host,
-    parts_of,
-    put_value,
-)
-from primax.interpreters.compile import (
+from primax.interpreters.linear_trace import is_staged
+from primax.interpreters.runtime.array import Array
+from primax.interpreters.runtime.compile import (
     Executable,
     Unnamed,
     compile_lowered,
@@ -39,22 +29,18 @@ from primax.interpreters.compile import (
     optimized_text,
     wait_for_effect,
 )
-from primax.interpreters.dispatch import SeemingPjitFunction, fast_front, fast_function, fast_path
-from primax.interpreters.donation import (
-    Donation,
-    claimed,
-    is_constant,
-    must_copy,
-    refuse_buffers,
-    release,
-    shared,
-    spare,
+from primax.interpreters.runtime.device_put import (
+    as_array,
+    asked_transfer,
+    compile_options,
+    full_on_host,
+    of_parts,
+    on_host,
+    parts_of,
+    put_value,
 )
-from primax.interpreters.evaluate import clear_caches as clear_in_memory_compilation_cache
-from primax.interpreters.evaluate import first_call, leaves_tree
-from primax.interpreters.from_dlpack import from_cuda_array_interface, from_dlpack
-from primax.interpreters.linear_trace import is_staged
-from primax.interpreters.platforms import (
+from primax.interpreters.runtime.devices import backends as _platforms
+from primax.interpreters.runtime.devices.backends import (
     client,
     default_device,
     device_count,
@@ -66,10 +52,30 @@ from primax.interpreters.platforms import (
     process_index,
     register_platform,
 )
-from primax.interpreters.platforms import default_device as get_default_device
-from primax.interpreters.portable import artifact_text, artifact_version, newest_version, refined, to_artifact
-from primax.interpreters.shardings import sharding_of
-from primax.interpreters.sites import Site, choose_device, choose_site, one_device
+from primax.interpreters.runtime.devices.backends import default_device as get_default_device
+from primax.interpreters.runtime.dispatch import SeemingPjitFunction, fast_front, fast_function, fast_path
+from primax.interpreters.runtime.donation import (
+    Donation,
+    claimed,
+    is_constant,
+    must_copy,
+    refuse_buffers,
+    release,
+    shared,
+    spare,
+)
+from primax.interpreters.runtime.eval import clear_caches as clear_in_memory_compilation_cache
+from primax.interpreters.runtime.eval import first_call, leaves_tree
+from primax.interpreters.runtime.from_dlpack import from_cuda_array_interface, from_dlpack
+from primax.interpreters.runtime.sharding.device_assignment import Site, choose_device, choose_site, one_device
+from primax.interpreters.runtime.sharding.shardings import sharding_of
+from primax.interpreters.runtime.stablehlo_artifact import (
+    artifact_text,
+    artifact_version,
+    newest_version,
+    refined,
+    to_artifact,
+)
 
 __all__ = [
     "Client",

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.core.array import Array
 from primax.core.config import enable_x64
-from primax.interpreters import platforms
-from primax.interpreters.backend import put_value
+from primax.interpreters.runtime.array import Array
+from primax.interpreters.runtime.device_put import put_value
+from primax.interpreters.runtime.devices import backends
 
 __all__ = ["Client", "Program", "get_backend"]
 
@@ -95,7 +95,7 @@ def get_backend(platform: str | None = None) -> Client:
     >>> backend.get_backend("cpu").platform
     'cpu'
     """
-    return _known(platforms.client(platform))
+    return _known(backends.client(platform))
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 from primax.core.config import disable_jit
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn
 from primax.extend.interpreter import Interpreter, replay
-from primax.interpreters.nonfinite import found_in, refuse
+from primax.interpreters.runtime.debug.nonfinite import found_in, refuse
 
 __all__ = ["check_results"]
 

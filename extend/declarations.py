@@ -7,18 +7,18 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from primax.core import tree
-from primax.core.author import is_surface
 from primax.core.avals import NO_VALUE, ShapedArray, get_aval
+from primax.core.caller import is_surface
 from primax.core.derivation import Derivation
 from primax.core.diagnostics import shorten, user_line, wrong
 from primax.core.dimension_rules import elementwise_rule
 from primax.core.dtypes import float0
 from primax.core.effects import Effect, Mutates, OperandEffect
 from primax.core.errors import MissingRuleError, RuleError
-from primax.core.host import host
 from primax.core.linearity import linear_alone
 from primax.core.rules import location, transpose_rules
 from primax.extend import derive
+from primax.extend.host.host import host
 from primax.extend.interpreters.ad import (
     UndefinedPrimal,
     Zero,

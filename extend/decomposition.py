@@ -10,8 +10,8 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, jaxprs_in_params, su
 from primax.core.primitive import Primitive
 from primax.core.rules import impl_rules, lowering_rules
 from primax.core.source_info import summarize
+from primax.extend.derive.impl_program import ImplProgram
 from primax.extend.interpreter import Interpreter, replay
-from primax.interpreters.impl_program import ImplProgram
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["decompose"]

@@ -6,18 +6,18 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from primax.core.author import author
 from primax.core.cache import epoch
-from primax.core.contributions import sample_sources
+from primax.core.caller import author
 from primax.core.derivation import Derivation
 from primax.core.effects import Effect
 from primax.core.errors import PluginWarning
-from primax.core.host import host
 from primax.core.primitive import Primitive, require_declaration
-from primax.core.registry import Registry, not_entered, require_samples, rules_to_enter
 from primax.core.rules import load_plugins, rule_tables
-from primax.core.samples import SampleSource
 from primax.extend.declarations import check_signatures, with_declared, with_effects
+from primax.extend.host.contributions import sample_sources
+from primax.extend.host.host import host
+from primax.extend.host.registry import Registry, not_entered, require_samples, rules_to_enter
+from primax.extend.host.samples import SampleSource
 from primax.extend.rule_types import BatchRule, ImplRule, JVPRule, LoweringRule, TransposeRule, TypeRule
 
 __all__ = ["Definitions", "define_primitive"]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from primax.core.author import author
+from primax.core.caller import author
 
 __all__ = ["Deprecation", "deprecated", "deprecations", "renamed"]
 

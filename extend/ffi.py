@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from primax.core import _jaxlib, dtypes
-from primax.core.author import author
 from primax.core.avals import ShapedArray, get_aval
-from primax.core.host import host
+from primax.core.caller import author
 from primax.core.primitive import Primitive
-from primax.interpreters.custom_calls import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
+from primax.extend.host.host import host
+from primax.interpreters.runtime.custom_calls import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
 
 __all__ = [
     "build_ffi_lowering_function",

@@ -12,10 +12,10 @@ from itertools import compress
 from typing import Any
 
 from primax.core.avals import get_aval
-from primax.core.closures import lifted
+from primax.core.closure_lifting import lifted
 from primax.core.dce import dce_jaxpr
 from primax.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Var, cached
-from primax.core.masks import fixpoint, merge, partition, sections
+from primax.core.list_utils import fixpoint, merge, partition, sections
 from primax.interpreters.tangents import UndefinedPrimal, Zero
 
 __all__ = [

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 from primax.core.arguments import name_of
 from primax.core.cache import Cache
-from primax.core.debug_info import DebugInfo
-from primax.core.thread import thread
+from primax.core.text.debug_info import DebugInfo
+from primax.core.trace_state import thread
 
 __all__ = [
     "DebugInfo",

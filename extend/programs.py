@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from primax.core.debug_info import program_info
+from primax.core.text.debug_info import program_info
 from primax.extend import core
 from primax.extend.core import tree
-from primax.interpreters.signature import check_outputs
+from primax.interpreters.call_signature import check_outputs
 
 __all__ = [
     "Program",
@@ -109,7 +109,7 @@ def remember(programs: core.Cache, key: Any, make: Callable[[], Program]) -> Pro
 
 def explain_miss(name: str, key: Any, programs: core.Cache) -> None:
     """Log how a call that will be traced differs from earlier calls; see the option `explain_cache_misses`."""
-    explain = import_module("primax.interpreters.explain").explain
+    explain = import_module("primax.interpreters.runtime.debug.explain").explain
     explain(name, key, [*programs, *programs.older])
 
 

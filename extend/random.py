@@ -16,11 +16,11 @@ from primax.core.config import default_prng_impl
 from primax.core.diagnostics import of_call
 from primax.core.dtypes import ExtendedDType, extended, is_integer
 from primax.core.errors import PluginError
+from primax.core.lazy_tables import Table
 from primax.core.primitive import Primitive
-from primax.core.registry import Registry
-from primax.core.withheld import Table
 from primax.extend.core import primitives
-from primax.interpreters.key_reuse import register_key_use
+from primax.extend.host.registry import Registry
+from primax.interpreters.runtime.debug.key_reuse import register_key_use
 
 __all__ = [
     "KeyDType",

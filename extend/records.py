@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.core.host import PluginRecord, host
-from primax.core.withheld import Table
+from primax.core.lazy_tables import Table
+from primax.extend.host.host import PluginRecord, host
 
 __all__ = ["Table", "allow_overrides", "load_plugin", "plugin_of", "plugins", "register", "unregister"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from primax.core import config, dtypes, tree
-from primax.core.host import host
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, last_uses
 from primax.core.primitive import Primitive
 from primax.core.recursion import deeper
 from primax.core.trace import Tracer
-from primax.interpreters.differentiate import vjp
+from primax.extend.host.host import host
+from primax.interpreters.grad import vjp
 from primax.interpreters.jvp import jvp_jaxpr
 from primax.interpreters.staging import trace_to_jaxpr
 

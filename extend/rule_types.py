@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias, TypedDict
 from primax.core.avals import AbstractValue
 from primax.core.derivation import Derivation
 from primax.core.primitive import Primitive
-from primax.core.samples import SampleSource
+from primax.extend.host.samples import SampleSource
 
 __all__ = [
     "AxisBatchRule",

@@ -14,7 +14,7 @@ from primax.core.layout import Format, Layout
 from primax.core.memory_space import Space
 from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, PartitionSpec, current_scope
 from primax.core.variance import axes_of, cotangent_like, hooks, own_axes, vary, vary_like
-from primax.interpreters.meshes import (
+from primax.interpreters.runtime.sharding.mesh_context import (
     axes_in_scope,
     get_abstract_mesh,
     get_mesh,
@@ -24,7 +24,7 @@ from primax.interpreters.meshes import (
     set_mesh,
     use_abstract_mesh,
 )
-from primax.interpreters.shardings import (
+from primax.interpreters.runtime.sharding.shardings import (
     NamedSharding,
     Sharding,
     SingleDeviceSharding,

@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.core._jaxlib import Traceback
 from primax.core.source_info import Frame, is_internal, register_exclusion, scope_of, user_frame, user_frames
-from primax.core.thread import thread
+from primax.core.trace_state import thread
 
 __all__ = [
     "Frame",

@@ -14,19 +14,19 @@ from primax.core import _jaxlib, tree
 from primax.core.arguments import name_of
 from primax.core.avals import ShapedArray
 from primax.core.cache import Cache
+from primax.core.cache_keys import is_hashable, params_key
 from primax.core.config import enable_x64
-from primax.core.exact import is_hashable, params_key
-from primax.core.extended import has_extended_dtype
 from primax.core.jaxpr import ClosedJaxpr, jaxprs_in_params
 from primax.core.primitive import Primitive
 from primax.core.rules import load_plugins, lowering_rules
 from primax.core.trace import thread
 from primax.extend.replay_in_jax import Replay, varying
 from primax.interpreters.batching import AxisData, batch_jaxpr
+from primax.interpreters.call_signature import check_outputs
 from primax.interpreters.jvp import jvp_jaxpr
 from primax.interpreters.linearize import transpose_jaxpr
-from primax.interpreters.lowering import LoweringRuleContext, ModuleContext, lower_eqn
-from primax.interpreters.signature import check_outputs
+from primax.interpreters.runtime.extended_array import has_extended_dtype
+from primax.interpreters.runtime.lowering import LoweringRuleContext, ModuleContext, lower_eqn
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["to_jax"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from primax.interpreters.differentiate import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+from primax.interpreters.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from primax.interpreters.make_jaxpr import make_jaxpr
-from primax.interpreters.vectorize import vmap
+from primax.interpreters.vmap import vmap
 
 __all__ = ["grad", "jvp", "linear_transpose", "linearize", "make_jaxpr", "value_and_grad", "vjp", "vmap"]

@@ -1,3 +1,3 @@
 """The interpreters of programs: evaluation, staging, derivatives, batching and lowering."""
 
-from primax.core import printer as printer
+from primax.core.text import printer as printer

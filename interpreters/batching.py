@@ -10,15 +10,15 @@ import numpy as np
 from primax.core import rules
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import NO_VALUE, ShapedArray, aval_handlers, get_aval, unwrap
-from primax.core.closures import note_derived
+from primax.core.closure_lifting import note_derived
 from primax.core.config import check_rules
 from primax.core.diagnostics import shorten, wrong
 from primax.core.division import Division
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
 from primax.core.variance import hooks
-from primax.interpreters.promise import check_results, outsiders, require_operands
-from primax.interpreters.rule_results import ExternalRules, call_rule, not_array, require_list, stale
+from primax.interpreters.rule_calls import ExternalRules, call_rule, not_array, require_list, stale
+from primax.interpreters.rule_checks import check_results, outsiders, require_operands
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [

@@ -15,13 +15,13 @@ from primax.core.avals import get_aval
 from primax.core.errors import UnsupportedError
 from primax.core.host_values import array_of
 from primax.core.symbolic_dims import has_symbolic
-from primax.interpreters.derivative import pull_back
-from primax.interpreters.differentiate import FlatFunction, check_input, without_tracers
+from primax.interpreters.call_signature import argument_positions, avals_of, split_arguments
+from primax.interpreters.grad import FlatFunction, check_input, without_tracers
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linearize_flat
-from primax.interpreters.signature import argument_positions, avals_of, split_arguments
+from primax.interpreters.pullback import pull_back
 from primax.interpreters.tangents import instantiate_zeros
-from primax.interpreters.vectorize import vmap
+from primax.interpreters.vmap import vmap
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 

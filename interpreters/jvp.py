@@ -11,7 +11,7 @@ from primax.core import dtypes, rules
 from primax.core._jaxlib import Traceback
 from primax.core.avals import NO_VALUE, aval_handlers, get_aval, unwrap
 from primax.core.cache import epoch
-from primax.core.closures import note_derived
+from primax.core.closure_lifting import note_derived
 from primax.core.config import check_rules
 from primax.core.diagnostics import shorten, wrong
 from primax.core.errors import RuleError
@@ -19,8 +19,8 @@ from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.source_info import use
 from primax.core.trace import CURRENT, Trace, Tracer, encloses, enter, escaped, leakless, thread
 from primax.interpreters.linear_trace import is_staged
-from primax.interpreters.promise import check_results, outsiders, require_operands
-from primax.interpreters.rule_results import ExternalRules, call_rule, not_array, stale, type_of
+from primax.interpreters.rule_calls import ExternalRules, call_rule, not_array, stale, type_of
+from primax.interpreters.rule_checks import check_results, outsiders, require_operands
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 

@@ -8,16 +8,16 @@ from typing import Any
 from primax.core import config, rules
 from primax.core._jaxlib import Traceback
 from primax.core.avals import get_aval
+from primax.core.cache_keys import params_key
 from primax.core.config import refuses_nonfinite
 from primax.core.effects import Effects
-from primax.core.exact import params_key
 from primax.core.host_values import HOST_VALUES, array_of
 from primax.core.jaxpr import JaxprEqn, Literal
 from primax.core.source_info import scoped, use
-from primax.core.thread import shared
 from primax.core.trace import Trace, Tracer, thread
+from primax.core.trace_state import shared
 from primax.interpreters.partial_eval import split_call
-from primax.interpreters.rule_results import ExternalRules, apply_rule
+from primax.interpreters.rule_calls import ExternalRules, apply_rule
 from primax.interpreters.staging import StagingTrace
 from primax.interpreters.tangents import Zero
 

@@ -10,17 +10,17 @@ from typing import Any
 from primax.core import config, dtypes
 from primax.core.arguments import sequence
 from primax.core.avals import get_aval
-from primax.core.closures import note_derived
+from primax.core.closure_lifting import note_derived
 from primax.core.host_values import from_host
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
-from primax.core.masks import merge, partition
+from primax.core.list_utils import merge, partition
 from primax.core.trace import enter, escaped, thread
 from primax.core.variance import cotangent_aval
-from primax.interpreters.backward import backward
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
+from primax.interpreters.transpose import backward
 
 __all__ = ["Tape", "drop_unused", "linear_tape", "linearize_flat", "transpose_jaxpr"]
 

@@ -8,11 +8,11 @@ from typing import Any
 from primax.core import tree
 from primax.core.arguments import integer, name_of, sequence, wraps
 from primax.core.avals import ShapeDtypeStruct
-from primax.core.debug_info import program_info
-from primax.core.exact import is_hashable
+from primax.core.cache_keys import is_hashable
 from primax.core.jaxpr import ClosedJaxpr
-from primax.core.thread import thread
-from primax.interpreters.signature import StaticArguments, avals_of, positions_and_names, shaped_abstractify
+from primax.core.text.debug_info import program_info
+from primax.core.trace_state import thread
+from primax.interpreters.call_signature import StaticArguments, avals_of, positions_and_names, shaped_abstractify
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["make_jaxpr"]

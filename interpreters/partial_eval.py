@@ -7,12 +7,12 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 from primax.core import rules
+from primax.core.cache_keys import is_hashable, params_key
 from primax.core.dce import dce_jaxpr
 from primax.core.diagnostics import blame, shorten, wrong
 from primax.core.effects import effects_of
-from primax.core.exact import is_hashable, params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, cached
-from primax.core.masks import partition
+from primax.core.list_utils import partition
 
 __all__ = ["PartialEval", "SplitCall", "close_over", "partial_eval_jaxpr", "split_call", "split_equation"]
 

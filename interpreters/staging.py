@@ -11,18 +11,18 @@ from primax.core import check, config, rules
 from primax.core._jaxlib import Traceback, TracebackScope
 from primax.core.arguments import name_of
 from primax.core.avals import get_aval, unwrap
-from primax.core.collector import sparing
+from primax.core.cache_keys import params_key
 from primax.core.effects import effects_of, no_effects
 from primax.core.errors import RuleError
 from primax.core.events import TRACE, silent, timed
-from primax.core.exact import params_key
+from primax.core.gc_pause import sparing
 from primax.core.host_values import array_of
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
 from primax.core.recursion import deeper
 from primax.core.source_info import scoped, summarize, use
-from primax.core.thread import shared
 from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
-from primax.interpreters.rule_results import apply_rule
+from primax.core.trace_state import shared
+from primax.interpreters.rule_calls import apply_rule
 
 __all__ = ["StagingTrace", "StagingTracer", "remember_memory", "trace_to_jaxpr"]
 

@@ -11,7 +11,7 @@ from primax.core import dtypes, rules
 from primax.core.avals import NO_VALUE, get_aval
 from primax.core.diagnostics import shorten, wrong
 from primax.core.trace import thread
-from primax.interpreters.rule_results import not_array
+from primax.interpreters.rule_calls import not_array
 from primax.interpreters.tangents import UndefinedPrimal, Zero, instantiate_zeros
 
 __all__ = ["check_transpose"]

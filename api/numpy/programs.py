@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from primax.core.thread import tracing, unusual
+from primax.core.trace_state import tracing, unusual
 from primax.extend import backend
 from primax.extend.core import Array, thread
 from primax.plugins.calls import jit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NewType
 
-from primax.core.array import Array
+from primax.interpreters.runtime.array import Array
 from primax.plugins.random import (
     PRNGKey,
     bits,

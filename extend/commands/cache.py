@@ -8,7 +8,7 @@ import time
 from primax.core.config import compilation_cache_dir, compilation_cache_max_size
 from primax.extend.commands.common import UsageError, add_json, show_json
 from primax.extend.commands.table import facts, terminal_width
-from primax.interpreters import disk_cache
+from primax.interpreters.runtime import compilation_cache
 
 __all__ = ["configure", "run"]
 
@@ -29,8 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"There is no cache of compiled programs: {compilation_cache_dir.env} names no directory.")
         return 1
     try:
-        removed = disk_cache.clear(folder) if arguments.clear else 0
-        files = disk_cache.contents(folder)
+        removed = compilation_cache.clear(folder) if arguments.clear else 0
+        files = compilation_cache.contents(folder)
     except OSError as error:
         raise UsageError(f"{folder} cannot be read or cleared: {error}") from None
     size, most = sum(size for _, size, _ in files), compilation_cache_max_size.value

@@ -8,9 +8,9 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from primax.core.host import host
 from primax.extend.commands.common import add_json, load_plugins, look_up, show_json
 from primax.extend.commands.table import render, terminal_width
+from primax.extend.host.host import host
 
 __all__ = ["configure", "run"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from primax.core.errors import PluginError
-from primax.core.host import host
 from primax.core.primitive import Primitive
-from primax.core.registry import find_primitive
 from primax.core.rules import Provenance, rule_tables
-from primax.core.samples import samples_of
 from primax.extend.commands.common import UsageError, look_up
+from primax.extend.host.host import host
+from primax.extend.host.registry import find_primitive
+from primax.extend.host.samples import samples_of
 
 __all__ = [
     "Coverage",

@@ -12,7 +12,7 @@ from typing import Any
 
 from primax.extend.commands.common import add_json, show_json
 from primax.extend.commands.table import facts, render, terminal_width
-from primax.interpreters import gpus, platforms
+from primax.interpreters.runtime.devices import backends, gpus
 
 __all__ = ["configure", "run"]
 
@@ -28,10 +28,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show platforms."""
-    plugins = platforms.plugins()
-    names = platforms.known()
+    plugins = backends.plugins()
+    names = backends.known()
     if arguments.platform:
-        names = [name for name in names if arguments.platform in platforms.names_of(name)] or [arguments.platform]
+        names = [name for name in names if arguments.platform in backends.names_of(name)] or [arguments.platform]
     first = {plugin.name: plugin for plugin in reversed(plugins)}
     found = [_platform(name, first.get(name), arguments.found) for name in names]
     if not arguments.platform:
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         found += [_description(each.name, each, each.problem) for each in first.values() if each.name not in names]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the output of this command says the same
-        default = platforms.default_platform()
+        default = backends.default_platform()
     hint = "" if any(name in ("cuda", "rocm") for name in names) else gpus.hint()
     if arguments.json:
         show_json({"default": default, "platforms": found, "hint": hint})
@@ -59,7 +59,7 @@ def _platform(name: str, plugin: Any, only_found: bool) -> dict[str, Any]:
     if problem or only_found:
         return _description(name, plugin, problem)
     try:
-        client = platforms.client(name)
+        client = backends.client(name)
     except Exception as error:  # plugins fail in many ways; each is an answer
         return _description(name, plugin, " ".join(str(error).split()))
     devices = [_device(device) for device in client.devices()]

@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 from primax.core.arguments import nearest
 from primax.core.errors import PluginError
-from primax.core.hookspec import API_VERSION
 from primax.extend.commands.common import UsageError, tell
 from primax.extend.commands.table import columns
+from primax.extend.host.hookspec import API_VERSION
 
 __all__ = ["main"]
 

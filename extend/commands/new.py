@@ -12,9 +12,9 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-from primax.core.hookspec import API_VERSION
-from primax.core.host import host
 from primax.extend.commands.common import UsageError, add_json, look_up, show_json
+from primax.extend.host.hookspec import API_VERSION
+from primax.extend.host.host import host
 
 __all__ = ["configure", "run"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from primax.core.host import PluginRecord, host
-from primax.core.metadata import FILE
 from primax.core.rules import rule_tables
 from primax.extend.commands.common import add_json, load_plugins, look_up, show_json
 from primax.extend.commands.table import facts, render, terminal_width
+from primax.extend.host.host import PluginRecord, host
+from primax.extend.host.metadata import FILE
 
 __all__ = ["configure", "run"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from primax.core import config, dtypes, tree
-from primax.core.array import Array
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import (
     ALL_BUT_SHAPE_AND_DTYPE,
@@ -49,7 +48,6 @@ from primax.core.errors import (
     UnsupportedError,
     XlaError,
 )
-from primax.core.extended import ExtendedArray, has_extended_dtype, logical, physical, physical_aval
 from primax.core.host_values import array_of, arrays_of
 from primax.core.jaxpr import (
     Atom,
@@ -69,11 +67,9 @@ from primax.core.jaxpr import (
     subjaxprs,
 )
 from primax.core.primitive import Primitive
-from primax.core.printer import PrintedCall
 from primax.core.recursion import deeper
-from primax.core.registry import Registry
 from primax.core.rules import Provenance, RuleTable, load_plugins, new_rule_table, rule_tables
-from primax.core.samples import Sample
+from primax.core.text.printer import PrintedCall
 from primax.core.trace import Trace, Tracer, current_trace, encloses, escaped, set_current_trace, thread
 from primax.extend.core import primitives
 from primax.extend.core.names import (
@@ -88,14 +84,24 @@ from primax.extend.core.names import (
     unmapped_aval,
     valid_jaxtype,
 )
+from primax.extend.host.registry import Registry
+from primax.extend.host.samples import Sample
 from primax.extend.linear_util import DebugInfo
-from primax.interpreters.evaluate import (
+from primax.interpreters.runtime.array import Array
+from primax.interpreters.runtime.eval import (
     EvalTrace,
     apply_primitive,
     clear_caches,
     ensure_compile_time_eval,
     eval_trace,
     get_opaque_trace_state,
+)
+from primax.interpreters.runtime.extended_array import (
+    ExtendedArray,
+    has_extended_dtype,
+    logical,
+    physical,
+    physical_aval,
 )
 from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_jaxpr
 

@@ -12,7 +12,7 @@ from primax.core import dtypes
 from primax.core.avals import AbstractValue, aval_handlers, get_aval
 from primax.core.errors import ConcretizationTypeError, tracer_message
 from primax.core.trace import Tracer, current_trace, escaped, set_current_trace
-from primax.interpreters.evaluate import eval_trace
+from primax.interpreters.runtime.eval import eval_trace
 
 __all__ = [
     "TraceTag",

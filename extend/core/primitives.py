@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from primax.core.arguments import nearest
 from primax.core.errors import PluginError
-from primax.core.host import host
 from primax.core.primitive import Primitive
-from primax.core.registry import find_primitive
+from primax.extend.host.host import host
+from primax.extend.host.registry import find_primitive
 
 __all__: list[str] = []
 

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from primax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
-from primax.core.printer import PrintedCall, atom_to_text, eqn_to_text, name_vars, shown_params
+from primax.core.text.printer import PrintedCall, atom_to_text, eqn_to_text, name_vars, shown_params
 
 __all__ = ["Box", "Edge", "Graph", "Node", "build"]
 

@@ -10,7 +10,6 @@ from primax.core.jaxpr import Jaxpr, eval_jaxpr
 from primax.core.linearity import Linearity, linear_alone, linear_together
 from primax.core.rules import jvp_rules as primitive_jvps
 from primax.core.rules import transpose_rules as primitive_transposes
-from primax.interpreters.backward import backward
 from primax.interpreters.jvp import JVPTrace, JVPTracer, jvp_flat, jvp_jaxpr, primals_only
 from primax.interpreters.linear_trace import LinearTrace, LinearTracer
 from primax.interpreters.linearize import Tape, linear_tape, linearize_flat, transpose_jaxpr
@@ -22,6 +21,7 @@ from primax.interpreters.tangents import (
     is_undefined_primal,
     zeros_like_aval,
 )
+from primax.interpreters.transpose import backward
 
 __all__ = [
     "JVPTrace",

@@ -13,9 +13,8 @@ from primax.core import _jaxlib
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
 from primax.core.symbolic_dims import is_symbolic
-from primax.interpreters import ir_types
-from primax.interpreters.contexts import SharedContext
-from primax.interpreters.dynamic_shapes import (
+from primax.interpreters.runtime import ir_types
+from primax.interpreters.runtime.dynamic_ops import (
     broadcast_in_dim,
     dynamic_slice,
     iota,
@@ -26,7 +25,7 @@ from primax.interpreters.dynamic_shapes import (
     sizes_value,
     slice_op,
 )
-from primax.interpreters.ir_types import (
+from primax.interpreters.runtime.ir_types import (
     array_in_module,
     cached_ir_type,
     dtype_to_ir_type,
@@ -34,7 +33,7 @@ from primax.interpreters.ir_types import (
     ir_constant,
     stack_axes,
 )
-from primax.interpreters.lowering import (
+from primax.interpreters.runtime.lowering import (
     LoweringRuleContext,
     ModuleContext,
     broadcast_scalar,
@@ -47,21 +46,22 @@ from primax.interpreters.lowering import (
     physical_lowering,
     register_lowering,
 )
-from primax.interpreters.partitioning import (
+from primax.interpreters.runtime.mlir_context import SharedContext
+from primax.interpreters.runtime.sharding.shardy import (
     constrained,
     divided_stack,
     inspect_sharding,
     mesh_symbol,
     sharding_attribute,
 )
-from primax.interpreters.portable import call_artifact
-from primax.interpreters.tokens import TokenSet
+from primax.interpreters.runtime.stablehlo_artifact import call_artifact
+from primax.interpreters.runtime.tokens import TokenSet
 
 if TYPE_CHECKING:
-    from primax.interpreters.callbacks import emit_python_callback, host_results
-    from primax.interpreters.custom_calls import custom_call, lapack_target
-    from primax.interpreters.custom_parts import partitioned_call
-    from primax.interpreters.summands import change_of_summands
+    from primax.interpreters.runtime.callbacks import emit_python_callback, host_results
+    from primax.interpreters.runtime.custom_calls import custom_call, lapack_target
+    from primax.interpreters.runtime.sharding.custom_parts import partitioned_call
+    from primax.interpreters.runtime.sharding.unreduced_lowering import change_of_summands
 
 __all__ = [
     "LoweringRuleContext",
@@ -121,12 +121,12 @@ __all__ = [
 _call_jaxpr = call_jaxpr  # `call_jaxpr` is also the name of a parameter below
 _DIALECTS = frozenset(("chlo", "func", "hlo", "ir", "sdy"))
 _FUNCTIONS = {
-    "change_of_summands": "primax.interpreters.summands",
-    "custom_call": "primax.interpreters.custom_calls",
-    "emit_python_callback": "primax.interpreters.callbacks",
-    "host_results": "primax.interpreters.callbacks",
-    "lapack_target": "primax.interpreters.custom_calls",
-    "partitioned_call": "primax.interpreters.custom_parts",
+    "change_of_summands": "primax.interpreters.runtime.sharding.unreduced_lowering",
+    "custom_call": "primax.interpreters.runtime.custom_calls",
+    "emit_python_callback": "primax.interpreters.runtime.callbacks",
+    "host_results": "primax.interpreters.runtime.callbacks",
+    "lapack_target": "primax.interpreters.runtime.custom_calls",
+    "partitioned_call": "primax.interpreters.runtime.sharding.custom_parts",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.interpreters.evaluate import apply_primitive
+from primax.interpreters.runtime.eval import apply_primitive
 
 __all__ = ["apply_primitive"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from primax.core import _jaxlib
 from primax.extend.mlir import dialects
-from primax.interpreters.contexts import shared_context
+from primax.interpreters.runtime.mlir_context import shared_context
 
 __all__ = [
     "deserialize_portable_artifact",

@@ -11,13 +11,13 @@ import numpy as np
 
 from primax.core.arguments import read_size, sequence
 from primax.core.avals import ShapedArray
-from primax.core.extended import ExtendedArray, physical
 from primax.extend.testing.case import Case, batched
 from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import difference_alone, require_same
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
-from primax.interpreters import backend
+from primax.interpreters.runtime import device_put
+from primax.interpreters.runtime.extended_array import ExtendedArray, physical
 
 __all__ = ["Mapped", "check_batch", "check_batch_sizes", "choices", "said"]
 
@@ -123,7 +123,7 @@ class Mapped:
 
 def _like(x: Any, elements: Any) -> Any:
     """A stack of values such as `x`, which may be of an extended dtype."""
-    return ExtendedArray(backend.put_value(elements), x.dtype) if type(x) is ExtendedArray else elements
+    return ExtendedArray(device_put.put_value(elements), x.dtype) if type(x) is ExtendedArray else elements
 
 
 def said(count: int, where: Where, size: int) -> str:

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from primax.core import config
-from primax.core.array import Array
 from primax.core.avals import get_aval
 from primax.core.diagnostics import shorten
 from primax.core.effects import Mutates
-from primax.core.extended import physical
 from primax.core.rules import rule_tables
 from primax.core.trace import set_current_trace
 from primax.extend.testing.case import Case, Setting, is_array_type
@@ -21,8 +19,10 @@ from primax.extend.testing.invariants import require_same
 from primax.extend.testing.programs import Program
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import default_rtol, difference
-from primax.interpreters import backend
-from primax.interpreters.evaluate import eval_trace
+from primax.interpreters.runtime import device_put
+from primax.interpreters.runtime.array import Array
+from primax.interpreters.runtime.eval import eval_trace
+from primax.interpreters.runtime.extended_array import physical
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero
 
@@ -62,7 +62,7 @@ def eager(setting: Setting, args: Values | None = None) -> list[Any]:
 
 
 def _array(x: Any, aval: Any) -> Any:
-    return backend.put_value(np.asarray(x), aval.weak_type) if is_array_type(aval) else x
+    return device_put.put_value(np.asarray(x), aval.weak_type) if is_array_type(aval) else x
 
 
 def require_types(outs: Values, avals: Values, who: str, kind: str) -> None:

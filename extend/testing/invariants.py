@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from primax.core.array import Array
-from primax.core.extended import physical
 from primax.extend.testing.case import Case, Setting
 from primax.extend.testing.report import Failed
 from primax.extend.testing.values import difference, double, epsilon, is_inexact, type_difference
+from primax.interpreters.runtime.array import Array
+from primax.interpreters.runtime.extended_array import physical
 
 __all__ = [
     "STEP",

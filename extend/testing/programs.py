@@ -10,12 +10,12 @@ import numpy as np
 from primax.core import _jaxlib, config
 from primax.core.avals import get_aval
 from primax.core.errors import XlaError
-from primax.core.extended import physical
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import set_current_trace
-from primax.interpreters.compile import Executable, compile_lowered, lower
-from primax.interpreters.evaluate import eval_trace
-from primax.interpreters.sites import Site, choose_site
+from primax.interpreters.runtime.compile import Executable, compile_lowered, lower
+from primax.interpreters.runtime.eval import eval_trace
+from primax.interpreters.runtime.extended_array import physical
+from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import instantiate_zeros
 

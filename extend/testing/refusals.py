@@ -16,9 +16,9 @@ from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.types import bad_variants, is_refusal
 from primax.extend.testing.values import direction
 from primax.interpreters.batching import AxisData
-from primax.interpreters.evaluate import eval_trace
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.promise import outsiders
+from primax.interpreters.rule_checks import outsiders
+from primax.interpreters.runtime.eval import eval_trace
 from primax.interpreters.tangents import Zero
 
 __all__ = ["check_refusals"]

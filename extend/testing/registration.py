@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from primax.core import _jaxlib
+from primax.core.cache_keys import params_key
 from primax.core.check import check_jaxpr
 from primax.core.effects import Effect, Effects, kind_of, register_effect
-from primax.core.exact import params_key
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr, jaxprs_in_params
 from primax.core.primitive import Primitive
 from primax.core.rules import rule_tables
 from primax.extend.testing.case import Case
 from primax.extend.testing.report import Failed
-from primax.interpreters.compile import lower
-from primax.interpreters.sites import choose_site
+from primax.interpreters.runtime.compile import lower
+from primax.interpreters.runtime.sharding.device_assignment import choose_site
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["check_effects", "check_program", "check_registration"]

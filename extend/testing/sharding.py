@@ -11,7 +11,6 @@ import numpy as np
 from primax.core import config
 from primax.core.dimension_rules import WHOLE, Factors
 from primax.core.divisions import division_of
-from primax.core.extended import has_extended_dtype
 from primax.core.mesh import Mesh, PartitionSpec
 from primax.core.rules import rule_tables
 from primax.extend.testing.case import Case
@@ -19,10 +18,11 @@ from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import require_same
 from primax.extend.testing.programs import quickly_compiled
 from primax.extend.testing.report import Failed, NotRun
-from primax.interpreters.parts import all_divided
-from primax.interpreters.platforms import devices
-from primax.interpreters.shardings import NamedSharding
-from primax.interpreters.sites import Site
+from primax.interpreters.runtime.devices.backends import devices
+from primax.interpreters.runtime.extended_array import has_extended_dtype
+from primax.interpreters.runtime.sharding.custom_partitioning import all_divided
+from primax.interpreters.runtime.sharding.device_assignment import Site
+from primax.interpreters.runtime.sharding.shardings import NamedSharding
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["check_sharding"]

@@ -9,8 +9,8 @@ import numpy as np
 
 from primax.core import dtypes
 from primax.core.arguments import integer
-from primax.core.extended import ExtendedArray
-from primax.interpreters import backend
+from primax.interpreters.runtime import device_put
+from primax.interpreters.runtime.extended_array import ExtendedArray
 
 __all__ = [
     "default_rtol",
@@ -76,7 +76,7 @@ def direction(x: Any, seed: Any) -> Any:
 def varied(x: Any, k: int) -> Any:
     """The k-th of several values like `x`: with its elements in another order, or close to it if it has only one."""
     if type(x) is ExtendedArray:
-        return ExtendedArray(backend.put_value(varied(x.base, k)), x.dtype)
+        return ExtendedArray(device_put.put_value(varied(x.base, k)), x.dtype)
     x, k = np.asarray(x), integer("varied", "k", k)
     if x.size > 1:
         return np.roll(x.ravel(), k).reshape(x.shape)

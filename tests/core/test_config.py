@@ -24,7 +24,7 @@ from primax.core.config import (
     persistent_cache_min_compile_time_secs,
     strict_plugins,
 )
-from primax.core.thread import thread
+from primax.core.trace_state import thread
 
 FLAGS = [enable_x64, disable_jit, strict_plugins, log_compiles]
 

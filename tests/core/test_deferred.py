@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("in_32_bits")
 
 START = """
 import primax as px
-from primax.core.host import host
+from primax.extend.host.host import host
 
 def waiting():
     return [record.name for record in host.records() if record.state == "discovered"]
@@ -253,7 +253,7 @@ def test_any_plugin_may_say_that_its_rules_are_proven(tmp_path, proven):
     environment = _filed(tmp_path, body, proven=proven, deferred=False)
     (found,) = run(
         """
-        from primax.interpreters.promise import outsiders
+        from primax.interpreters.rule_checks import outsiders
         from primax.plugins.arithmetic import add_p
         print(outsiders[host.primitives["p"]], outsiders[add_p])
         """,

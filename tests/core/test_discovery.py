@@ -22,7 +22,7 @@ def site(tmp_path: Path) -> Site:
 
 def test_a_plugin_may_be_an_attribute_of_its_module(site: Site) -> None:
     source = """
-        from primax.core.hookspec import hookimpl
+        from primax.extend.host.hookspec import hookimpl
         from primax.core.primitive import Primitive
         p = Primitive("p")
         class Outer:

@@ -190,7 +190,7 @@ def _raises(kind, function, *args):
 
 
 def _compiles_with(jaxlib, backend, option):
-    client = importlib.import_module("primax.interpreters.platforms").client("cpu")
+    client = importlib.import_module("primax.interpreters.runtime.devices.backends").client("cpu")
     options = backend.compile_options(client.devices()[:1])
     options.env_option_overrides = [(option, False)]
     text = "func.func public @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }"
@@ -219,13 +219,13 @@ assert float(px.numpy.add(1, 2)) == 3
 
 @pytest.fixture(scope="module")
 def backend():
-    return importlib.import_module("primax.interpreters.backend")
+    return importlib.import_module("primax.interpreters.runtime.device_put")
 
 
 def test_the_second_call_of_a_signature_does_not_enter_python():
     import_module = importlib.import_module
     px = import_module("primax")
-    evaluate = import_module("primax.interpreters.evaluate")
+    evaluate = import_module("primax.interpreters.runtime.eval")
     calls = []
     inner = px.jit(lambda x: x + 1)
 
@@ -272,7 +272,7 @@ def test_a_traceback_knows_its_frames_and_a_scope_cuts_it(jaxlib):
 
 
 def test_tracebacks_become_locations(jaxlib):
-    lowering = importlib.import_module("primax.interpreters.contexts")
+    lowering = importlib.import_module("primax.interpreters.runtime.mlir_context")
     shared = lowering.shared_context()
     with shared:
         assert Path(__file__).name in str(shared.locations.get(jaxlib.Traceback.get_traceback()))
@@ -319,7 +319,7 @@ def test_the_runtime_error_class_can_be_raised_and_caught(jaxlib):
 def test_portable_artifacts_and_executables_round_trip(jaxlib):
     px = importlib.import_module("primax")
     lowered = px.jit(lambda x: x + 1).lower(np.float32(1))
-    client = importlib.import_module("primax.interpreters.platforms").client()
+    client = importlib.import_module("primax.interpreters.runtime.devices.backends").client()
     data = client.serialize_executable(lowered.compile().runtime_executable())
     assert isinstance(data, bytes)
     module = lowered.compiler_ir()

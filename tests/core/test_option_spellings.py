@@ -16,7 +16,7 @@ from heap import freeze_heap
 import primax as px
 import primax.numpy as pnp
 from primax.core.config import config, log_compiles
-from primax.core.thread import thread
+from primax.core.trace_state import thread
 
 
 def in_new_process(code: str, **environment: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 import primax as px
 from primax import lax
-from primax.core.exact import params_key
+from primax.core.cache_keys import params_key
 from primax.core.trace import thread, tracing_flag
 from primax.extend import core
 from primax.extend.interpreters import mlir

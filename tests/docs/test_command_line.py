@@ -15,8 +15,8 @@ import pytest
 
 from primax.__main__ import COMMANDS
 from primax.core.config import compilation_cache_dir, compilation_cache_max_size
-from primax.core.host import host
 from primax.extend.commands import main
+from primax.extend.host.host import host
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 

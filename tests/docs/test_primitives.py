@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from primax import config
-from primax.core.samples import sample_sources, samples_of
 from primax.extend import core
+from primax.extend.host.samples import sample_sources, samples_of
 from primax.extend.testing import Sample, check_primitive
 
 ROOT = Path(__file__).parents[2]

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from checkout import python_files
 
-from primax.core import config, discovery, hookspec
+from primax.core import config, discovery
 from primax.core.array_protocol import ArrayProtocol
-from primax.core.host import PluginHost, PluginRecord
 from primax.core.operand import operator_names
-from primax.core.registry import Registry
 from primax.core.rules import rule_tables
+from primax.extend.host import hookspec
+from primax.extend.host.host import PluginHost, PluginRecord
+from primax.extend.host.registry import Registry
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
 HOOKS = {name: spec for name, spec in vars(hookspec).items() if hasattr(spec, "primax_spec")}

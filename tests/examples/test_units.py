@@ -14,8 +14,8 @@ from packages import run
 
 import primax as px
 import primax.numpy as pnp
-from primax.core.host import host
 from primax.extend import core, hookimpl
+from primax.extend.host.host import host
 
 FOLDER = ROOT / "examples" / "units"
 units = example("units/units")

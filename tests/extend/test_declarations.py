@@ -10,9 +10,9 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.core.contributions import sample_sources
 from primax.extend import core, define_primitive, derive
 from primax.extend.effects import Mutates, OperandEffect, register_effect
+from primax.extend.host.contributions import sample_sources
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.testing import Sample, check_primitive, iter_checks
 

@@ -9,8 +9,8 @@ import pytest
 from distributions import Site
 
 import primax as px
-from primax.core.contributions import sample_sources
 from primax.extend import Definitions, core, define_primitive, derive, hookimpl
+from primax.extend.host.contributions import sample_sources
 from primax.extend.interpreters import ad, batching, mlir
 
 F32 = core.ShapedArray((), np.float32)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import primax as px
 import primax.numpy as pnp
-from primax.core import masks
+from primax.core import list_utils
 from primax.extend import core, held_programs
 from primax.extend.interpreters import ad
 from primax.extend.interpreters import partial_eval as pe
@@ -98,7 +98,7 @@ def test_a_half_that_is_nothing_is_none() -> None:
     assert all_known.rest([], eqn.params, core.no_effects) is None
 
 
-@pytest.mark.parametrize("module", [masks, held_programs])
+@pytest.mark.parametrize("module", [list_utils, held_programs])
 def test_the_examples_are_true(module: Any) -> None:
     tested = doctest.testmod(module)
     assert tested.attempted

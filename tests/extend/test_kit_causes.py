@@ -10,9 +10,9 @@ from sound_rules import X
 
 import primax as px
 import primax.numpy as pnp
-from primax.core.contributions import sample_sources
-from primax.core.host import host
 from primax.extend import core, define_primitive, derive, hookimpl
+from primax.extend.host.contributions import sample_sources
+from primax.extend.host.host import host
 from primax.extend.interpreters import ad
 from primax.extend.testing import ConformanceError, Outcome, Report, Sample, check_plugin, check_primitive, iter_checks
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primax.core.contributions import sample_sources
 from primax.extend import core, define_primitive, derive
 from primax.extend.core import primitives
+from primax.extend.host.contributions import sample_sources
 from primax.extend.testing import Outcome, Sample, iter_checks
 
 X = np.float32([0.3, -1.2])

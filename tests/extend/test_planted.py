@@ -16,9 +16,9 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.core.contributions import sample_sources
 from primax.extend import Definitions, core, define_primitive, derive, hookimpl, plugins
 from primax.extend.effects import Effect, OperandEffect, register_effect
+from primax.extend.host.contributions import sample_sources
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.testing import Report, Sample, check_plugin, iter_checks
 

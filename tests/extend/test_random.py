@@ -12,8 +12,8 @@ import primax as px
 import primax.extend.random as jer
 import primax.numpy as pnp
 from primax.core.errors import PluginError
-from primax.core.registry import Registry
 from primax.extend.core import ShapedArray, primitives
+from primax.extend.host.registry import Registry
 from primax.plugins.random import rbg
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")

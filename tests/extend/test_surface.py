@@ -8,7 +8,7 @@ import inspect
 from surface import RECORD, public_modules, surface
 
 import primax.extend
-from primax.core import hookspec
+from primax.extend.host import hookspec
 
 
 def difference(recorded, found):

@@ -7,10 +7,10 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.core.registry import Registry
 from primax.errors import ConcretizationTypeError, UnexpectedTracerError
 from primax.extend import api_util, core, effects, sharding, source_info_util
 from primax.extend import linear_util as lu
+from primax.extend.host.registry import Registry
 from primax.extend.interpreters import ad, batching, mlir, xla
 from primax.extend.interpreters import partial_eval as pe
 

@@ -12,11 +12,11 @@ import pytest
 from surface import public_modules
 
 import primax
-from primax.core.registry import Registry
 from primax.core.rules import RuleTable
 from primax.errors import ExperimentalWarning
 from primax.extend import core
 from primax.extend.deprecation import Deprecation, deprecated, deprecations, renamed
+from primax.extend.host.registry import Registry
 from primax.extend.interpreters import partial_eval as pe
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import primax as px
-from primax.core.registry import Registry
 from primax.errors import PluginError
 from primax.extend import core
+from primax.extend.host.registry import Registry
 from primax.extend.interpreters import ad, batching, mlir
 
 X = np.float32(2.0)

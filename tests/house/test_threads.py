@@ -110,7 +110,7 @@ def test_a_module_is_imported_while_another_thread_is_half_way_through_its_packa
 _POOLS = """
 import threading, time
 import primax as px
-from primax.interpreters import contexts
+from primax.interpreters.runtime import mlir_context as contexts
 
 real, made = contexts._jaxlib.ir.ThreadPool, []
 

@@ -225,8 +225,8 @@ assert px.jit(lambda x, y: y + x.shape[0])(terabytes, 1.0) == 2**12 + 1
 
 def test_an_argument_of_many_bytes_is_computed_with() -> None:
     run("""
-from primax.interpreters import evaluate
-evaluate._LARGE = 8
+from primax.interpreters.runtime import eval as evaluation
+evaluation._LARGE = 8
 x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
 for double in (lambda x, y: pnp.transpose(x) * y, px.jit(lambda x, y: pnp.transpose(x) * y, donate_argnums=0)):
     for _ in range(2):

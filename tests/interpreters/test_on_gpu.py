@@ -19,9 +19,9 @@ from processes import HANG
 
 import primax as px
 from primax import numpy as pnp
-from primax.interpreters import platforms
+from primax.interpreters.runtime.devices import backends
 
-pytestmark = pytest.mark.skipif(platforms.default_platform() not in ("cuda", "rocm"), reason="there is no GPU")
+pytestmark = pytest.mark.skipif(backends.default_platform() not in ("cuda", "rocm"), reason="there is no GPU")
 
 A = np.random.default_rng(0).standard_normal((6, 6)).astype(np.float32)
 V = A[0]
@@ -38,8 +38,8 @@ def host() -> Any:
 
 def test_gpus_have_the_names_of_jax() -> None:
     assert px.default_backend() == here().platform == pnp.ones(3).platform() == "gpu"
-    assert platforms.platform_of(here()) == px.export.default_export_platform()
-    assert px.devices("gpu") == px.devices(platforms.platform_of(here())) == px.devices()
+    assert backends.platform_of(here()) == px.export.default_export_platform()
+    assert px.devices("gpu") == px.devices(backends.platform_of(here())) == px.devices()
 
 
 def test_arrays_move_between_host_and_gpu() -> None:
@@ -129,7 +129,7 @@ def test_errors_of_callbacks_reach_the_caller() -> None:
 
 
 def test_exported_functions_run_on_the_platforms_that_they_were_exported_for() -> None:
-    both = px.export.export(px.jit(pnp.sin), platforms=[platforms.platform_of(here()), "cpu"])(V)
+    both = px.export.export(px.jit(pnp.sin), platforms=[backends.platform_of(here()), "cpu"])(V)
     again = px.export.deserialize(both.serialize())
     assert again.call(V).devices() == {here()}
     assert again.call(px.device_put(V, host())).devices() == {host()}

@@ -22,7 +22,7 @@ import primax.numpy as pnp
 from primax.errors import DeletedArrayError, UnexpectedTracerError
 from primax.extend import backend, core
 from primax.extend.interpreters import mlir
-from primax.interpreters import dispatch
+from primax.interpreters.runtime import dispatch
 
 ONES = np.ones(3, np.float32)
 

@@ -14,13 +14,13 @@ import pytest
 
 import primax as px
 from primax.core import _jaxlib
-from primax.core.host import host
-from primax.core.samples import samples_of
 from primax.extend import core
-from primax.interpreters import pjrt, platforms
-from primax.interpreters.compile import lower
+from primax.extend.host.host import host
+from primax.extend.host.samples import samples_of
+from primax.interpreters.runtime.compile import lower
+from primax.interpreters.runtime.devices import backends, pjrt
 
-PLUGIN = next((plugin for plugin in platforms.plugins() if plugin.name == "cuda" and not plugin.problem), None)
+PLUGIN = next((plugin for plugin in backends.plugins() if plugin.name == "cuda" and not plugin.problem), None)
 pytestmark = pytest.mark.skipif(PLUGIN is None, reason="the plugin for CUDA is not installed")
 
 # What XLA is told of an H100 where there is none.

@@ -10,8 +10,8 @@ import pytest
 from rulecheck import assert_close, check_against_jax, check_grad, equations
 
 import primax as px
-from primax.interpreters.compile import compile_lowered, lower
-from primax.interpreters.sites import one_device
+from primax.interpreters.runtime.compile import compile_lowered, lower
+from primax.interpreters.runtime.sharding.device_assignment import one_device
 from primax.plugins import cumulative as C
 from primax.plugins.cumulative.recurrence import linear_recurrence, linear_recurrence_p
 from primax.plugins.reductions import scan_along as scan

@@ -14,8 +14,8 @@ from hypothesis.extra import numpy as hnp
 from rulecheck import assert_close, check_against_jax, equations
 
 import primax as px
-from primax.interpreters.compile import compile_lowered, lower
-from primax.interpreters.sites import one_device
+from primax.interpreters.runtime.compile import compile_lowered, lower
+from primax.interpreters.runtime.sharding.device_assignment import one_device
 from primax.plugins import sorting as S
 
 DTYPES = ["bool", "int8", "uint8", "int32", "uint32", "float16", "bfloat16", "float32", "complex64"]

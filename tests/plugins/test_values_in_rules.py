@@ -10,7 +10,7 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax import lax
-from primax.core.closures import lifted, using
+from primax.core.closure_lifting import lifted, using
 from primax.extend import core
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")

@@ -37,7 +37,7 @@ def python_files() -> list[Path]:
 
 
 def installed_path(file: str) -> str:
-    """`api/lax.py` becomes `primax/lax.py`, `core/tree.py` becomes `primax/core/tree.py`."""
+    """`api/lax.py` becomes `primax/lax.py`, `core/tree/__init__.py` becomes `primax/core/tree.py`."""
     if file == PYTEST_PLUGIN:
         return "primax_pytest/__init__.py"
     room, _, rest = file.partition("/")

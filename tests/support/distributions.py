@@ -14,9 +14,9 @@ from processes import HANG
 _HEADER = """
 import sys, warnings
 from primax.core.errors import *
-from primax.core.host import PluginHost
+from primax.extend.host.host import PluginHost
 from primax.core.primitive import Primitive
-import primax.interpreters.evaluate
+import primax.interpreters.runtime.eval
 
 host = PluginHost()
 host.install()
@@ -29,7 +29,7 @@ def attempt(function, *args):
 """
 
 PLUGIN = """
-from primax.core.hookspec import hookimpl
+from primax.extend.host.hookspec import hookimpl
 from primax.core.primitive import Primitive
 
 {name}_p = Primitive("{name}")

@@ -7,8 +7,8 @@ from typing import Any
 
 from checkout import FAMILIES, ROOT
 
-from primax.core import metadata
-from primax.core.host import host
+from primax.extend.host import metadata
+from primax.extend.host.host import host
 
 FILE = ROOT / "plugins" / metadata.FILE
 

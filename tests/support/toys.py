@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from heap import freeze_heap
 
-import primax.interpreters.evaluate  # noqa: F401 - the trace that computes
+import primax.interpreters.runtime.eval  # noqa: F401 - the trace that computes
 from primax.core.avals import ShapedArray
 from primax.core.effects import Effect, register_effect
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr, new_jaxpr_eqn

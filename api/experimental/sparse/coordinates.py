@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from primax import numpy as pnp
 from primax.extend.api_util import integer, sequence
 from primax.extend.core import Array, dtypes
-from primax.interpreters.vectorize import vmap
+from primax.interpreters.vmap import vmap
 
 __all__ = [
     "Coordinates",

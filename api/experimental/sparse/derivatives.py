@@ -11,7 +11,8 @@ from primax import numpy as pnp
 from primax import tree_util
 from primax.experimental.sparse.coordinates import JAXSparse
 from primax.extend.api_util import check_function, one_or_several, wraps
-from primax.interpreters import differentiate, jacobians
+from primax.interpreters import grad as dense
+from primax.interpreters import jacobians
 
 __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 
@@ -105,14 +106,14 @@ def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """Return a function that computes the gradient with respect to dense arrays and to elements of sparse arrays."""
-    return _transformed("grad", differentiate.grad, fun, argnums, has_aux, False, kwargs)
+    return _transformed("grad", dense.grad, fun, argnums, has_aux, False, kwargs)
 
 
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """Return a function that computes the value and the gradient; see `grad`."""
-    return _transformed("value_and_grad", differentiate.value_and_grad, fun, argnums, has_aux, True, kwargs)
+    return _transformed("value_and_grad", dense.value_and_grad, fun, argnums, has_aux, True, kwargs)
 
 
 def jacfwd(

@@ -24,7 +24,7 @@ from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim
 from primax.experimental.sparse.storage import bcoo_todense, capped
 from primax.extend.api_util import numpy_dtype, sequence
 from primax.extend.core import Array
-from primax.interpreters.vectorize import vmap
+from primax.interpreters.vmap import vmap
 from primax.lax import dot_general
 from primax.plugins.sparse import cleared, contracted, taken, within
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from primax.core.extended import physical_aval
 from primax.extend import core
 from primax.extend.arguments import integers
 from primax.extend.core.primitives import call_p, closed_call_p
 from primax.extend.dimensions import is_symbolic_dim, max_dim, min_dim
+from primax.interpreters.runtime.extended_array import physical_aval
 
 __all__ = [
     "DimSize",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.interpreters import platforms
+from primax.interpreters.runtime.devices import backends
 
 __all__ = ["global_state"]
 
@@ -15,17 +15,17 @@ class _State:
     @property
     def client(self) -> Any:
         """The client of the coordination service; None for a single process."""
-        return getattr(platforms.joined.runtime, "client", None)
+        return getattr(backends.joined.runtime, "client", None)
 
     @property
     def process_id(self) -> int:
         """The number of this process."""
-        return platforms.process_index()
+        return backends.process_index()
 
     @property
     def num_processes(self) -> int:
         """The number of processes."""
-        return platforms.process_count()
+        return backends.process_count()
 
 
 global_state = _State()

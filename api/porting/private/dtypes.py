@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from primax.core.dtypes import dtype, supports_inf, to_complex_dtype, to_inexact_dtype
-from primax.core.element_types import ExtendedDType
-from primax.core.extended import has_extended_dtype
+from primax.core.scalar_types import ExtendedDType
+from primax.interpreters.runtime.extended_array import has_extended_dtype
 
 __all__ = [
     "DType",

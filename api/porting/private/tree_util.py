@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from primax.core import tree
-from primax.core.tree_registry import child_names
+from primax.core.tree.registry import child_names
 from primax.extend.api_util import flatten_axes
 
 __all__ = ["Leaf", "flatten_axes", "prefix_errors"]

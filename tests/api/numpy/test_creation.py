@@ -15,7 +15,7 @@ from numpycheck import agree, compare, refuses, with_tuples
 import primax as px
 import primax.numpy as pnp
 from primax.extend import backend
-from primax.interpreters import platforms
+from primax.interpreters.runtime.devices import backends
 
 SCALARS: list[Any] = [True, 3, 2.5, 1j, np.int8(3), np.float64(2.5), np.float16(1), np.bool_(True), np.uint64(7)]
 SEQUENCES: list[Any] = [
@@ -453,7 +453,7 @@ class Copied(OnGpu):
 
 
 INTERFACE = {"shape": (2,), "typestr": "<f4", "data": (4096, False), "version": 3}
-without_cuda = pytest.mark.skipif("cuda" in platforms.known(), reason="there is a platform for GPUs")
+without_cuda = pytest.mark.skipif("cuda" in backends.known(), reason="there is a platform for GPUs")
 
 
 @without_cuda

@@ -14,7 +14,7 @@ import primax.numpy as pnp
 import primax.scipy.linalg
 import primax.scipy.special
 import primax.scipy.stats
-from primax.interpreters.evaluate import EvalTrace
+from primax.interpreters.runtime.eval import EvalTrace
 from primax.numpy.programs import one_program
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")

@@ -11,9 +11,9 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax import lax
-from primax.interpreters.compile import module_text
-from primax.interpreters.modules import lower_to_module
-from primax.interpreters.partitioning import Spread
+from primax.interpreters.runtime.compile import module_text
+from primax.interpreters.runtime.sharding.shardy import Spread
+from primax.interpreters.runtime.stablehlo_module import lower_to_module
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 

@@ -1,0 +1,1 @@
+"""The plugin host: finding, loading and recording plugins."""

@@ -1,0 +1,166 @@
+"""The record of one plugin: its origin, its state, and the reason for it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from primax.extend.host.registry import Entry, Registry
+
+__all__ = ["PluginRecord"]
+
+_HOST_CODE = ("primax.core.", "primax.extend.", "pluggy", "importlib", "_frozen_importlib")
+
+
+class PluginRecord:
+    """The state of one plugin in the host.
+
+    Attributes:
+      name: the plugin's name.
+      source: `"built-in"`, `"explicit"` (given to `register_module`) or `"installed"`.
+      distribution: the distribution that offers it; empty for explicit ones.
+      version: that distribution's version.
+      entry_point: the imported object, `module` or `module:attribute`.
+      api: the range of API versions that it supports, as written; empty if it states none.
+      state: `"discovered"`, `"active"`, `"blocked"`, `"failed"` or `"refused"`.
+      reason: the reason why it is not active, in one line.
+      traceback: the traceback of the exception that it raised, if any.
+      registry: its entries, if it is active.
+      plugin: the module or object with its hooks, if it is active.
+      unreadable: the fault in its metadata, if there is one.
+      error: the exception, until it has been reported.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: str,
+        distribution: str = "",
+        version: str = "",
+        entry_point: str = "",
+        api: str = "",
+        *,
+        unreadable: str = "",
+    ) -> None:
+        self.name = name
+        self.source = source
+        self.distribution = distribution
+        self.version = version
+        self.entry_point = entry_point
+        self.unreadable = unreadable
+        self.api = api
+        self.state = "discovered"
+        self.reason = ""
+        self.traceback = ""
+        self.registry: Registry | None = None
+        self.plugin: Any = None
+        self.error: BaseException | None = None
+
+    def __repr__(self) -> str:
+        return f"<plugin {self.describe()}, {self.state}>"
+
+    @property
+    def module(self) -> str:
+        """The module of its entry point."""
+        return self.entry_point.partition(":")[0].strip()
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All its entries."""
+        return [] if self.registry is None else self.registry.entries
+
+    @property
+    def primitives(self) -> list[str]:
+        """The names of its primitives."""
+        return [entry.name for entry in self.entries if entry.what == "primitive"]
+
+    @property
+    def rules(self) -> list[Entry]:
+        """The rules that it has registered, each with its primitive's name, its kind and its provenance."""
+        return [entry for entry in self.entries if entry.what == "rule" and not entry.outranked]
+
+    @property
+    def outranked(self) -> list[Entry]:
+        """Its overrides that have no effect, because another plugin has priority; each with the current entry."""
+        return [entry for entry in self.entries if entry.outranked]
+
+    def describe(self) -> str:
+        """The plugin in messages, such as `'kepler' (primax-kepler 1.2, primax_kepler:plugin)`."""
+        parts = [f"{self.distribution} {self.version}".strip(), self.entry_point]
+        return f"{self.name!r} ({', '.join(part for part in parts if part) or self.source})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as plain data for JSON."""
+        others: dict[str, list[str]] = {}
+        for entry in self.entries:
+            if entry.what not in ("primitive", "rule", "unsupported", "samples") and not entry.outranked:
+                others.setdefault(entry.what + "s", []).append(entry.name)
+        return {
+            "name": self.name,
+            "source": self.source,
+            "distribution": self.distribution,
+            "version": self.version,
+            "entry_point": self.entry_point,
+            "api": self.api,
+            "state": self.state,
+            "reason": self.reason,
+            "traceback": self.traceback,
+            "primitives": self.primitives,
+            "rules": [_rule_as_dict(rule) for rule in self.rules],
+            "unsupported": [
+                {"primitive": entry.name, "kind": entry.kind} for entry in self.entries if entry.what == "unsupported"
+            ],
+            **others,
+            **({"outranked": [_outranked_as_dict(entry) for entry in self.outranked]} if self.outranked else {}),
+        }
+
+    def match(self, module: str) -> int:
+        """The length of the match between a module's name and this plugin; 0 if the module is not part of it."""
+        home = self.module.split(".")
+        parts = module.split(".")
+        common = 0
+        while common < min(len(home), len(parts)) and home[common] == parts[common]:
+            common += 1
+        return common if self.source != "built-in" or common == len(home) else 0
+
+    def give_up(self, state: str, reason: str, error: BaseException | None = None) -> None:
+        """Record that the plugin failed or was refused, and the place if an exception has one."""
+        self.state = state
+        self.reason = f"plugin {self.describe()} {reason}"
+        if error is not None:
+            self.error = error
+            self.traceback = "".join(import_module("traceback").format_exception(error))
+            self.reason += self._place(error)
+
+    def _place(self, error: BaseException) -> str:
+        """The innermost line of the plugin's own code that the exception went through."""
+        if isinstance(error, SyntaxError) and error.filename:
+            return f", at {error.filename}:{error.lineno}"
+        in_plugin = ""
+        elsewhere = ""
+        for frame, line in import_module("traceback").walk_tb(error.__traceback__):
+            module = frame.f_globals.get("__name__") or ""
+            place = f", at {frame.f_code.co_filename}:{line}"
+            if self.match(module):
+                in_plugin = place
+            elif not module.startswith(_HOST_CODE):
+                elsewhere = place
+        return in_plugin or elsewhere
+
+
+def one_line(error: BaseException) -> str:
+    """An exception in one line, such as `ZeroDivisionError: division by zero`."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+
+
+def _outranked_as_dict(entry: Entry) -> dict[str, Any]:
+    by = "" if entry.provenance is None else entry.provenance.plugin
+    return {"what": entry.what, "name": entry.name, "kind": entry.kind, "by": by}
+
+
+def _rule_as_dict(rule: Entry) -> dict[str, Any]:
+    """A rule as plain data; with the replaced rule, if there is one."""
+    data = {"primitive": rule.name, "kind": rule.kind, "provenance": str(rule.provenance)}
+    replaced = rule.provenance.replaced if rule.provenance is not None else None
+    return data if replaced is None else {**data, "replaced": str(replaced)}

@@ -1,0 +1,165 @@
+"""Promises of type rules: the operands that a primitive accepts, and the types of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.core import rules
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
+from primax.core.cache import epoch
+from primax.core.cache_keys import params_key
+from primax.core.config import check_rules
+from primax.core.diagnostics import wrong
+from primax.core.trace_state import thread
+from primax.core.trusted_modules import is_proven
+from primax.interpreters.rule_calls import require_list, type_of
+
+__all__ = ["Outsiders", "Promise", "check_results", "outsiders", "promised", "require_operands", "type_rule_of"]
+
+_types = rules.abstract_eval_rules.functions
+_ALL_BUT_WEAKNESS = frozenset({"vma"})
+
+
+class Outsiders(dict[Any, bool]):
+    """For each primitive whether to check its rules against its type rule: True unless its plugin is proven."""
+
+    def __missing__(self, primitive: Any) -> bool:
+        rules.loader.discover()
+        self[primitive] = outside = not is_proven(primitive.module)
+        return outside
+
+
+outsiders = Outsiders()
+
+
+class Typed(dict[Any, bool]):
+    """For each primitive whether it has a type rule, in this epoch; a rule that is registered later counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        epoch.listeners.append(self.clear)
+
+    def __missing__(self, primitive: Any) -> bool:
+        primitive.used = True  # a rule that is registered later then starts another epoch
+        self[primitive] = has_rule = bool(primitive.has_type_rule())
+        return has_rule
+
+
+typed = Typed()
+
+
+class Promise:
+    """The promised types of the results of one application, against which the results of rules are checked.
+
+    Args:
+      primitive: the primitive.
+      avals: the types of its results.
+      signature: identifies this check in the primitive's record.
+    """
+
+    __slots__ = ("avals", "primitive", "signature")
+
+    def __init__(self, primitive: Any, avals: Sequence[Any], signature: tuple[Any, ...] | None) -> None:
+        self.primitive = primitive
+        self.avals = avals
+        self.signature = signature
+
+    def keep(self, table: Any, returned: Any) -> None:
+        """Check results against the promise.
+
+        Args:
+          table: the table of the rule that returned them.
+          returned: a value, or a list of values if the primitive has multiple results.
+
+        Raises:
+          RuleError: the results differ in number, shape or dtype; with `check_rules`, also in weak type.
+        """
+        primitive = self.primitive
+        if primitive.multiple_results:
+            require_list(table, primitive, returned)
+            outs = returned
+            if len(outs) != len(self.avals):
+                text = f"returned {len(outs)} results, but {type_rule_of(primitive)} returns {len(self.avals)}"
+                raise wrong(table, primitive, text)
+        else:
+            outs = [returned]
+        ignored = _ALL_BUT_WEAKNESS if check_rules.value else ALL_BUT_SHAPE_AND_DTYPE
+        for i, (x, promise) in enumerate(zip(outs, self.avals, strict=True)):
+            have = type_of(table, primitive, x)
+            if not same_type(have, promise, ignored):
+                which = f" as result {i}" if primitive.multiple_results else ""
+                text = f"returned {_show(have, promise)}{which}, but by {type_rule_of(primitive)} it is"
+                raise wrong(table, primitive, f"{text} {_show(promise, have)}")
+        if self.signature is not None and not check_rules.value:
+            primitive._accepted.put(self.signature, True)
+
+
+def _show(aval: Any, other: Any) -> str:
+    """A type, with its weakness if two types differ only in that."""
+    text = str(aval.str_short())
+    if text != other.str_short():
+        return text
+    return f"{text} of weak type" if getattr(aval, "weak_type", False) else f"{text} of strong type"
+
+
+def type_rule_of(primitive: Any) -> str:
+    """The kind of the type rule, and its place."""
+    primitive = primitive.form_of or primitive
+    table = rules.abstract_eval_rules
+    if primitive not in table.functions:
+        table = rules.effectful_abstract_eval_rules
+    provenance = table.provenance.get(primitive)
+    return f"its {table.kind} rule" + (f" ({provenance.file}:{provenance.line})" if provenance else "")
+
+
+def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: Any = (), what: int = 0) -> Any:
+    """The promise of a primitive for these operands; None if it was checked before, or if the primitive has no promise.
+
+    Args:
+      primitive: the primitive.
+      args: its operands.
+      params: its parameters.
+      key: `params_key` of the parameters.
+      what: the number of the transformation or check, which is part of the signature.
+
+    Raises:
+      Exception: any error of the type rule for invalid operands.
+      TypeError: a parameter cannot be part of a key, usually because it is an array.
+    """
+    if primitive not in _types and not typed[primitive]:
+        return None
+    try:
+        # Only a hash of the parameters is kept: a key would keep inner programs alive.
+        signature = (hash((key, what, thread.config)), *[get_aval(x) for x in args])
+    except TypeError:
+        signature = None
+    if signature in primitive._accepted:
+        return None
+    return Promise(primitive, primitive.result_types(tuple(map(get_aval, args)), params)[0], signature)
+
+
+def require_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any], what: int) -> Any:
+    """Raise the error of a primitive's type rule for invalid operands; the rule runs once for each signature.
+
+    Args:
+      primitive: the primitive.
+      args: its operands.
+      params: its parameters.
+      what: the number of the transformation.
+
+    Returns:
+      The promise for checks of the results; None if this signature was checked before.
+    """
+    return promised(primitive, args, params, params_key(params) if params else (), what)
+
+
+def check_results(table: Any, primitive: Any, args: Sequence[Any], params: dict[str, Any], returned: Any) -> None:
+    """Check the results of a transformation's rule against the primitive's promise; for `check_rules`.
+
+    Raises:
+      RuleError: the results differ from it.
+    """
+    if primitive.has_type_rule():
+        avals = tuple(map(get_aval, args))
+        Promise(primitive, primitive.result_types(avals, params)[0], None).keep(table, returned)

@@ -1,0 +1,1 @@
+"""Compiling programs with XLA, and running them on devices."""

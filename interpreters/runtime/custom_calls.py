@@ -1,0 +1,292 @@
+"""Custom calls: operations of a module that are implemented outside XLA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from primax.core import _jaxlib
+from primax.interpreters.runtime.ir_types import aval_to_ir_types, dtype_to_ir_type, ir_attribute
+from primax.interpreters.runtime.lowering import LoweringRuleContext
+
+__all__ = [
+    "FrozenArray",
+    "build_ffi_lowering_function",
+    "custom_call",
+    "ffi_lowering",
+    "freeze",
+    "lapack_target",
+    "load_lapack",
+]
+
+TYPED = 4  # the version of custom calls in which handlers take named attributes with types
+
+Layout = Sequence[int] | None  # None for row-major, as in NumPy
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenArray:
+    """A NumPy array as a parameter of a primitive; compared by its value."""
+
+    dtype: Any
+    shape: tuple[int, ...]
+    data: bytes
+
+    def thaw(self) -> np.ndarray[Any, Any]:
+        """The array."""
+        return np.frombuffer(self.data, self.dtype).reshape(self.shape)
+
+    def __repr__(self) -> str:
+        return f"{self.thaw().tolist()}"
+
+
+def freeze(value: Any, where: str) -> Any:
+    """An attribute of a foreign function as a hashable value; dictionaries become tuples of pairs.
+
+    Raises:
+      TypeError: attributes cannot have such values; the message begins with `where`.
+    """
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "OSUMm":
+        return FrozenArray(value.dtype, value.shape, value.tobytes())
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError(f"{where}: keys must be strings, got {list(value)}")
+        return tuple((key, freeze(value[key], f"{where}[{key!r}]")) for key in sorted(value))
+    if isinstance(value, bool | int | float | str) or (isinstance(value, np.generic) and value.dtype.kind in "biufV"):
+        return value
+    raise TypeError(
+        f"{where} must be a bool, an integer, a real number, a string, a NumPy array, or a dictionary of these, "
+        f"got {value!r}"
+    )
+
+
+def attribute(value: Any) -> Any:
+    """The MLIR attribute for a value.
+
+    Args:
+      value: an argument or a result of `freeze`, or an attribute. Python's integers and floats have 64 bits.
+
+    Raises:
+      TypeError: attributes cannot have such values.
+      OverflowError: an integer does not fit into 64 bits.
+    """
+    ir = _jaxlib.ir
+    if isinstance(value, ir.Attribute):
+        return value
+    if isinstance(value, tuple):
+        value = dict(value)
+    elif not isinstance(value, FrozenArray):
+        value = freeze(value, "a custom call: attributes")
+        if isinstance(value, tuple):
+            value = dict(value)
+    if isinstance(value, FrozenArray):
+        return ir_attribute(value.thaw())
+    if isinstance(value, dict):
+        return ir.DictAttr.get({key: attribute(item) for key, item in value.items()})
+    if isinstance(value, bool | np.bool_):
+        return ir.BoolAttr.get(bool(value))
+    if isinstance(value, str):
+        return ir.StringAttr.get(str(value))
+    if not isinstance(value, np.generic):
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise OverflowError(f"a custom call: attributes must fit into 64 bits, got {value}")
+        value = np.int64(value) if isinstance(value, int) else np.float64(value)
+    kind = dtype_to_ir_type(value.dtype)
+    return ir.IntegerAttr.get(kind, int(value)) if value.dtype.kind in "iu" else ir.FloatAttr.get(kind, float(value))
+
+
+def custom_call(
+    call_target_name: str,
+    *,
+    result_types: Sequence[Any],
+    operands: Sequence[Any],
+    backend_config: Mapping[str, Any] | str | bytes | None = None,
+    has_side_effect: bool = False,
+    api_version: int = 2,
+    operand_output_aliases: Mapping[int, int] | None = None,
+    operand_layouts: Sequence[Layout] | None = None,
+    result_layouts: Sequence[Layout] | None = None,
+    extra_attributes: Mapping[str, Any] | None = None,
+    result_shapes: Sequence[Any] | None = None,
+) -> Any:
+    """Build a custom call at the current insertion point.
+
+    Args:
+      call_target_name: the registered name of the function.
+      result_types: MLIR types of the results.
+      operands: IR values.
+      backend_config: named attributes if `api_version` is 4, else a string.
+      has_side_effect: whether the call is kept if nothing uses its results.
+      api_version: the calling convention; 4 is the typed foreign function interface.
+      operand_output_aliases: for positions of operands, the results that take over their memory.
+      operand_layouts: for each operand its axes, the fastest first, None for row-major; by default XLA's choice.
+      result_layouts: the same for the results.
+      extra_attributes: further MLIR attributes of the operation.
+      result_shapes: IR values, the shapes of the results as vectors; required if a shape has a symbolic dimension.
+
+    Returns:
+      The operation; its `results` are the IR values.
+    """
+    ir = _jaxlib.ir
+    if api_version >= TYPED:
+        if isinstance(backend_config, str | bytes):
+            raise TypeError(f"custom_call: backend_config must be a mapping in version 4, got {backend_config!r}")
+        config = ir.DictAttr.get({name: attribute(value) for name, value in (backend_config or {}).items()})
+    else:
+        if isinstance(backend_config, Mapping):
+            raise TypeError(f"custom_call: backend_config must be a string before version 4, got {backend_config!r}")
+        config = ir.StringAttr.get(backend_config or "")
+    attributes = {
+        "call_target_name": ir.StringAttr.get(call_target_name),
+        "has_side_effect": ir.BoolAttr.get(has_side_effect),
+        "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), api_version),
+        "backend_config": config,
+        **(extra_attributes or {}),
+    }
+    if operand_output_aliases:
+        attributes["output_operand_aliases"] = ir.ArrayAttr.get(
+            [
+                _jaxlib.hlo_ext.OutputOperandAlias.get(
+                    output_tuple_indices=[] if len(result_types) == 1 else [result],
+                    operand_index=operand,
+                    operand_tuple_indices=[],
+                )
+                for operand, result in operand_output_aliases.items()
+            ]
+        )
+    if result_shapes is not None:
+        places = np.arange(len(operands), len(operands) + len(result_shapes))
+        attributes["indices_of_shape_operands"] = ir.DenseIntElementsAttr.get(places)
+        operands = [*operands, *result_shapes]
+        if operand_layouts is not None:
+            operand_layouts = [*operand_layouts, *[(0,)] * len(result_shapes)]
+    if operand_layouts is not None or result_layouts is not None:  # XLA requires both or none
+        attributes["operand_layouts"] = _layouts_attribute(operand_layouts, [x.type for x in operands])
+        attributes["result_layouts"] = _layouts_attribute(result_layouts, result_types)
+    return ir.Operation.create("stablehlo.custom_call", list(result_types), list(operands), attributes)
+
+
+def _layouts_attribute(layouts: Sequence[Layout] | None, types: Sequence[Any]) -> Any:
+    ir = _jaxlib.ir
+    found = [None] * len(types) if layouts is None else list(layouts)
+    if len(found) != len(types):
+        raise ValueError(f"custom_call: layouts must be one for each value, got {len(found)} for {len(types)}")
+    index = ir.IndexType.get()
+    return ir.ArrayAttr.get(
+        [
+            ir.DenseIntElementsAttr.get(np.asarray(_axes(layout, kind), np.int64), type=index)
+            for layout, kind in zip(found, types, strict=True)
+        ]
+    )
+
+
+def _axes(layout: Layout, kind: Any) -> Sequence[int]:
+    """The axes of a value, the fastest first; row-major by default."""
+    if layout is not None:
+        return layout
+    return range(getattr(kind, "rank", 0) - 1, -1, -1)
+
+
+def build_ffi_lowering_function(
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[Layout] | None = None,
+    result_layouts: Sequence[Layout] | None = None,
+    backend_config: Mapping[str, Any] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable[..., Any]:
+    """`ffi_lowering`, for a function that returns the operation instead of its results."""
+
+    def lower(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Any:
+        arguments = {"api_version": TYPED, **lowering_args}
+        if arguments["api_version"] >= TYPED:
+            if isinstance(backend_config, str):
+                raise ValueError(
+                    f"ffi_lowering: backend_config of {call_target_name} must be a mapping in version 4, "
+                    f"got {backend_config!r}"
+                )
+            config: Any = {**(backend_config or {}), **params}
+        elif params:
+            raise ValueError(
+                f"ffi_lowering: attributes of {call_target_name} must be given to version 4 only, "
+                f"got {sorted(params)} for version {arguments['api_version']}"
+            )
+        else:
+            config = backend_config
+        if "result_types" not in arguments:
+            arguments["result_types"] = [t for aval in ctx.avals_out for t in aval_to_ir_types(aval)]
+        if not skip_ffi_layout_processing:
+            arguments["operand_layouts"] = operand_layouts or [None] * len(operands)
+            arguments["result_layouts"] = result_layouts or [None] * len(arguments["result_types"])
+        ctx.module_context.calls_foreign = True
+        return custom_call(call_target_name, operands=operands, backend_config=config, **arguments)
+
+    return lower
+
+
+def ffi_lowering(
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[Layout] | None = None,
+    result_layouts: Sequence[Layout] | None = None,
+    backend_config: Mapping[str, Any] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable[..., Any]:
+    """The lowering rule of a primitive that a foreign function implements.
+
+    The parameters of the primitive become attributes of the call: bools, integers, real numbers, strings, NumPy
+    arrays, and dictionaries of these. Integers and floats of Python have 64 bits; NumPy scalars keep their dtype.
+
+    Args:
+      call_target_name: the registered name of the function.
+      operand_layouts: for each operand its axes in memory, the fastest first; None for row-major, as in NumPy.
+      result_layouts: the same for the results.
+      backend_config: further attributes; a string for functions of the older, untyped interface.
+      skip_ffi_layout_processing: whether to leave the layouts to XLA.
+      lowering_args: other arguments of `custom_call`, such as `has_side_effect` and `operand_output_aliases`.
+
+    Returns:
+      A rule for `registry.define(..., lowering=...)`.
+    """
+    lower = build_ffi_lowering_function(
+        call_target_name,
+        operand_layouts=operand_layouts,
+        result_layouts=result_layouts,
+        backend_config=backend_config,
+        skip_ffi_layout_processing=skip_ffi_layout_processing,
+        **lowering_args,
+    )
+
+    def rule(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Any:
+        return lower(ctx, *operands, **params).results
+
+    rule.__name__ = f"ffi_lowering({call_target_name})"
+    return rule
+
+
+@cache
+def load_lapack() -> frozenset[str]:
+    """Load LAPACK from scipy, and register jaxlib's functions that call it; returns their names."""
+    found = _jaxlib.lapack.registrations()["cpu"]
+    for name, handler, api_version in found:
+        _jaxlib.xla_client.register_custom_call_target(name, handler, platform="cpu", api_version=api_version)
+    _jaxlib.lapack.prepare_lapack_call("getrf_ffi", np.dtype(np.float32))
+    return frozenset(name for name, *_ in found)
+
+
+def lapack_target(routine: str, dtype: Any) -> str:
+    """The name of jaxlib's foreign function for a LAPACK routine; the first call loads LAPACK.
+
+    Args:
+      routine: its name without the letter of its dtype, such as `"getrf"`.
+      dtype: float32, float64, complex64 or complex128.
+    """
+    if f"{routine}_ffi" in load_lapack():  # one function for all dtypes
+        return f"{routine}_ffi"
+    return str(_jaxlib.lapack.build_lapack_fn_target(f"{routine}_ffi", np.dtype(dtype)))

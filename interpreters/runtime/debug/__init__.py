@@ -1,0 +1,1 @@
+"""Options that find mistakes while programs run."""

@@ -1,0 +1,1 @@
+"""Devices, the plugins of platforms, and processes."""

@@ -1,0 +1,76 @@
+"""The lowering of structural primitives for arrays of extended dtypes, whose elements are small arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.core.array_protocol import protocol_of
+from primax.core.avals import get_aval
+from primax.core.jaxpr import ClosedJaxpr
+from primax.core.variance import unvaried
+from primax.interpreters.batching import AxisData, batch_flat, to_dim
+from primax.interpreters.runtime.extended_array import has_extended_dtype, physical_aval
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["holds_extended", "over_elements"]
+
+
+def over_elements(
+    primitive: Any, params: dict[str, Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
+) -> ClosedJaxpr:
+    """The program that computes a primitive on the arrays of the elements of extended dtypes.
+
+    An array of such a dtype is a batch of arrays, one for each number in an element; the mapped axes are the last ones.
+
+    Args:
+      primitive: a primitive that moves or selects elements without reading their contents.
+      params: its parameters.
+      in_avals: the types of its arguments.
+      out_avals: the types of its results.
+    """
+    (sizes,) = {aval.dtype.element_shape for aval in (*in_avals, *out_avals) if has_extended_dtype(aval)}
+
+    def bind(*xs: Any) -> Sequence[Any]:
+        out = primitive.bind(*xs, **params)
+        return out if primitive.multiple_results else [out]
+
+    fun: Callable[..., Sequence[Any]] = bind
+    for size in reversed(sizes):
+        fun = _mapped(fun, AxisData(None, size), in_avals, out_avals)
+    return trace_to_jaxpr(fun, [unvaried(physical_aval(aval)) for aval in in_avals], primitive.name)
+
+
+def _mapped(
+    fun: Callable[..., Sequence[Any]],
+    axis: AxisData,
+    in_avals: Sequence[Any],
+    out_avals: Sequence[Any],
+) -> Callable[..., Sequence[Any]]:
+    """A function mapped over the first axis of the elements, from a function without that axis."""
+    dims = list(map(_axis_of_elements, in_avals))
+    wanted = list(map(_axis_of_elements, out_avals))
+
+    def over(*xs: Any) -> list[Any]:
+        outs, found = batch_flat(fun, axis, xs, dims)
+        return [_with_axis(x, axis.size, dim, to) for x, dim, to in zip(outs, found, wanted, strict=True)]
+
+    return over
+
+
+def _with_axis(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
+    """A value with the axis of elements at `wanted`, repeated if it has none; its first element if `wanted` is None."""
+    if wanted is None and dim is not None:
+        return protocol_of(get_aval(x)).index(x, 0, dim)
+    return to_dim(x, size, dim, wanted)
+
+
+def _axis_of_elements(aval: Any) -> int | None:
+    return len(aval.shape) if has_extended_dtype(aval) else None
+
+
+def holds_extended(jaxpr: Any) -> bool:
+    """Whether a program has values of extended dtypes, apart from its inner programs."""
+    if any(has_extended_dtype(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)):
+        return True
+    return any(has_extended_dtype(v.aval) for eqn in jaxpr.eqns for v in eqn.outvars)

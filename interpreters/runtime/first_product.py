@@ -1,0 +1,51 @@
+"""The first matrix product of a process, beside the compilation of the first program that has one.
+
+XLA for CPUs generates the machine code for products of float32 matrices when a process runs the first one, which takes
+30 ms. A thread runs a small product while XLA compiles the program that needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+
+from primax.core._jaxlib import DeviceList
+from primax.core.avals import ShapedArray
+from primax.core.errors import XlaError
+from primax.interpreters.runtime import device_put, log
+from primax.interpreters.runtime.sharding.shardings import sharding_of
+
+__all__ = ["prepare_products"]
+
+_PROGRAM = """
+module @first_product {
+  func.func public @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %y = stablehlo.dot_general %x, %x, contracting_dims = [0] x [0]
+      : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    return %y : tensor<8x8xf32>
+  }
+}
+"""
+_SQUARE = ShapedArray((8, 8), np.dtype(np.float32))
+_first = threading.Lock()  # whoever acquires it is first; it is not released
+
+
+def prepare_products(device: Any) -> None:
+    """Run a product on a CPU in a thread, the first time in a process that has several cores."""
+    if (os.cpu_count() or 1) > 1 and _first.acquire(blocking=False):
+        try:
+            threading.Thread(target=_run, args=(device,), name="primax-first-product").start()
+        except RuntimeError as error:  # the interpreter is shutting down
+            log.debug("no product beside the compilation: %s", error)
+
+
+def _run(device: Any) -> None:
+    try:
+        options = device_put.compile_options((device,))
+        xla = device.client.compile_and_load(_PROGRAM, DeviceList((device,)), options)
+        xla.execute_sharded([device_put.put_host(np.ones((8, 8), np.float32), _SQUARE, sharding_of(device))])
+    except XlaError as error:
+        log.debug("no product beside the compilation: %s", error)

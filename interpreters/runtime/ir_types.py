@@ -1,0 +1,153 @@
+"""MLIR types and constants for the types and constants of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from primax.core import _jaxlib
+from primax.core.avals import AbstractToken
+from primax.core.diagnostics import of_call
+from primax.core.division import Division
+from primax.core.dtypes import float0
+from primax.core.symbolic_dims import is_symbolic
+from primax.interpreters.runtime.extended_array import physical, physical_aval
+from primax.interpreters.runtime.mlir_context import SharedContext
+
+__all__ = [
+    "array_in_module",
+    "aval_to_ir_type",
+    "aval_to_ir_types",
+    "cached_ir_type",
+    "dtype_to_ir_type",
+    "ir_attribute",
+    "ir_constant",
+    "stack_axes",
+]
+
+
+def _ir_type_makers() -> dict[str, Callable[[], Any]]:
+    ir = _jaxlib.ir
+    signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
+    makers: dict[str, Callable[[], Any]] = {
+        "bool": lambda: signless(1),
+        "float0": lambda: signless(1),
+        "float16": ir.F16Type.get,
+        "bfloat16": ir.BF16Type.get,
+        "float32": ir.F32Type.get,
+        "float64": ir.F64Type.get,
+        "complex64": lambda: ir.ComplexType.get(ir.F32Type.get()),
+        "complex128": lambda: ir.ComplexType.get(ir.F64Type.get()),
+        "float8_e3m4": ir.Float8E3M4Type.get,
+        "float8_e4m3": ir.Float8E4M3Type.get,
+        "float8_e4m3fn": ir.Float8E4M3FNType.get,
+        "float8_e4m3fnuz": ir.Float8E4M3FNUZType.get,
+        "float8_e4m3b11fnuz": ir.Float8E4M3B11FNUZType.get,
+        "float8_e5m2": ir.Float8E5M2Type.get,
+        "float8_e5m2fnuz": ir.Float8E5M2FNUZType.get,
+        "float8_e8m0fnu": ir.Float8E8M0FNUType.get,
+        "float4_e2m1fn": ir.Float4E2M1FNType.get,
+    }
+    for bits in (2, 4, 8, 16, 32, 64):
+        makers[f"int{bits}"] = partial(signless, bits)
+        makers[f"uint{bits}"] = partial(unsigned, bits)
+    return makers
+
+
+_makers: dict[str, Callable[[], Any]] = {}
+# XLA counts the bytes of an array in a signed 64-bit integer, and aborts the process on overflow.
+_MOST_ELEMENTS = 2**59
+_MOST_AXES = 1024  # XLA takes minutes to compile programs with more; NumPy's arrays have up to 64
+
+
+def dtype_to_ir_type(dtype: Any) -> Any:
+    """The MLIR element type of a dtype, in the current MLIR context."""
+    if not _makers:
+        _makers.update(_ir_type_makers())
+    name = "float0" if dtype == float0 else np.dtype(dtype).name
+    try:
+        return _makers[name]()
+    except KeyError:
+        raise TypeError(f"dtype {dtype} has no MLIR type") from None
+
+
+def stack_axes(aval: Any) -> tuple[Any, ...]:
+    """The mesh axes along which a module stacks the summands of a value: those that no `shard_map` maps."""
+    division = getattr(aval, "division", None)
+    if division is None or not division.unreduced:
+        return ()
+    return tuple([name for name in division.mesh.explicit_axes if name in division.unreduced])
+
+
+def array_in_module(aval: Any) -> Any:
+    """The type of the array that holds values of a type in a module: elements of extended dtypes add axes, and so do
+    unreduced values, whose summands are stacked.
+    """
+    aval = physical_aval(aval)
+    names = stack_axes(aval)
+    if not names:
+        return aval
+    division = aval.division
+    rest = division.unreduced.difference(names)
+    mesh = division.mesh
+    shape = (*aval.shape, *(mesh.shape[name] for name in names))
+    axes = (*division.axes, *((name,) for name in names))
+    return aval.update(shape=shape, division=Division(mesh, axes, rest, division.reduced))
+
+
+def aval_to_ir_type(aval: Any) -> Any:
+    """The MLIR type of values of a type, in the current MLIR context."""
+    if isinstance(aval, AbstractToken):
+        return _jaxlib.hlo_ext.TokenType.get()
+    aval = array_in_module(aval)
+    if len(aval.shape) > _MOST_AXES:
+        raise ValueError(f"arrays must have at most {_MOST_AXES} axes, got {len(aval.shape)}{of_call()}")
+    if is_symbolic(aval.shape):
+        unknown = _jaxlib.ir.ShapedType.get_dynamic_size()
+        shape = [size if type(size) is int else unknown for size in aval.shape]
+        return _jaxlib.ir.RankedTensorType.get(shape, dtype_to_ir_type(aval.dtype))
+    if max(aval.shape, default=0) >= _MOST_ELEMENTS or prod(aval.shape) >= _MOST_ELEMENTS:
+        most = f"2**{_MOST_ELEMENTS.bit_length() - 1}"
+        raise ValueError(f"arrays must have fewer than {most} elements, got {aval.str_short()}{of_call()}")
+    return _jaxlib.ir.RankedTensorType.get(aval.shape, dtype_to_ir_type(aval.dtype))
+
+
+def aval_to_ir_types(aval: Any) -> Sequence[Any]:
+    """The MLIR types that a value of this type occupies: one."""
+    return (aval_to_ir_type(aval),)
+
+
+def cached_ir_type(shared: SharedContext, aval: Any) -> Any:
+    """`aval_to_ir_type`, kept per context."""
+    found = shared.types.get(aval)
+    if found is None:
+        found = shared.types[aval] = aval_to_ir_type(aval)
+    return found
+
+
+def ir_attribute(value: Any) -> Any:
+    """A NumPy array or scalar as a dense elements attribute."""
+    ir = _jaxlib.ir
+    array = np.asarray(value)
+    if array.dtype == float0:
+        array = np.zeros(array.shape, np.bool_)
+    element = dtype_to_ir_type(array.dtype)
+    if array.size and array.ndim and array.strides.count(0) == array.ndim:
+        one = np.asarray(array[(0,) * array.ndim]).reshape(1)
+        return ir.DenseElementsAttr.get(one, type=element, shape=array.shape)
+    if not array.flags.c_contiguous:
+        array = array.copy()
+    return ir.DenseElementsAttr.get(array, type=element, shape=array.shape)
+
+
+def ir_constant(value: Any, aval: Any = None) -> Any:
+    """A NumPy array or a scalar as an IR value; `aval` gives the dtype of Python scalars."""
+    value = physical(value)
+    array = np.asarray(value) if aval is None else np.asarray(value, physical_aval(aval).dtype)
+    attribute = ir_attribute(array)
+    create = _jaxlib.ir.Operation.create
+    return create("stablehlo.constant", [attribute.type], (), {"value": attribute}).results[0]

@@ -1,0 +1,588 @@
+"""Lowering: from jaxprs to StableHLO modules, by per-platform rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from primax.core import _jaxlib, rules
+from primax.core.arguments import name_of
+from primax.core.avals import ShapedArray
+from primax.core.config import enable_x64
+from primax.core.diagnostics import blame, encodable, of_call, shorten, wrong
+from primax.core.dtypes import canonicalize_dtype
+from primax.core.effects import ordered_effects
+from primax.core.errors import CallbackError, RuleError
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, subjaxprs
+from primax.core.linearity import linearity_of
+from primax.core.mesh import meshes_exist
+from primax.core.recursion import deeper
+from primax.core.source_info import attributes_of, is_internal, scope_of, summarize
+from primax.core.variance import unvaried
+from primax.interpreters.rule_checks import type_rule_of
+from primax.interpreters.runtime.callback_errors import Failures
+from primax.interpreters.runtime.devices.backends import names_of
+from primax.interpreters.runtime.dynamic_ops import broadcast_in_dim
+from primax.interpreters.runtime.element_lowering import holds_extended, over_elements
+from primax.interpreters.runtime.extended_array import has_extended_dtype
+from primax.interpreters.runtime.ir_types import aval_to_ir_type, cached_ir_type, ir_constant, stack_axes
+from primax.interpreters.runtime.mlir_context import SharedContext
+from primax.interpreters.runtime.sharding.shardy import as_typed
+from primax.interpreters.runtime.tokens import TokenSet, no_tokens
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = [
+    "LoweringRuleContext",
+    "ModuleContext",
+    "lower_fun",
+    "lower_jaxpr_to_fun",
+    "register_lowering",
+]
+
+_functions = rules.lowering_rules.functions
+
+
+def register_lowering(
+    primitive: Any,
+    rule: Callable[..., Any],
+    platform: str | None = None,
+    inline: bool = True,
+    cacheable: bool = True,
+) -> Callable[..., Any]:
+    """Register a lowering rule.
+
+    Args:
+      primitive: the primitive.
+      rule: `(ctx, *ir_values, **params) -> ir values`.
+      platform: the only platform of the rule, which need not be present; None for the default rule.
+      inline: as in jax, where equations may share the operations of a rule; not used, since here each equation has its
+        own, which is equivalent.
+      cacheable: the same.
+
+    Raises:
+      PluginError: there is a rule of another plugin.
+    """
+    rules.lowering_rules[primitive if platform is None else (primitive, platform)] = rule
+    return rule
+
+
+class ModuleContext:
+    """One StableHLO module being built.
+
+    Attributes:
+      module: the MLIR module.
+      platform: its platform.
+      host_callbacks: Python functions that the program calls; rules append to them, and the executable keeps them
+        alive.
+      failures: the record of their errors in a program over several devices.
+      keepalives: other objects that must live as long as the executable.
+      calls_foreign: whether the program calls foreign functions, which may fail; rules set it.
+      multiplies: whether the program multiplies matrices of float32; rules set it.
+      partitions: the number of devices on which the program runs.
+      mesh: a mesh of these devices; None for one device.
+      mesh_symbols: the names of its meshes.
+      anchor: a number that calls of Python take, so that XLA assigns them to one device; None if it is not needed.
+      manual: the mesh and its manual axes, inside a per-device program; otherwise None.
+      divide: `(ctx, rule, args, params) -> results` of an operation that a sharding rule divides among devices, or None
+        if none does. The attribute is None for one device, and for modules for other processes.
+      parts: the operations divided in this way.
+      symbolic: whether types have symbolic dimensions.
+      typed: whether values may be divided among devices according to their types.
+      source: the place of the equation that is being lowered.
+      path: the prefix of the names of operations in profiles and dumps, such as `jit(f)/while/body/`.
+    """
+
+    def __init__(self, shared: SharedContext, module: Any, platform: str, root: Jaxpr, partitions: int = 1) -> None:
+        if not isinstance(module, _jaxlib.ir.Module):
+            raise TypeError(f"ModuleContext: module must be an MLIR module, got {module!r}")
+        self.shared = shared
+        self.root = root
+        self.depth = 0
+        self.module = module
+        self.platform = platform
+        self.symbols = _jaxlib.ir.SymbolTable(module.operation)
+        self.body = _jaxlib.ir.InsertionPoint(module.body)
+        self.top = _jaxlib.ir.InsertionPoint.at_block_begin(module.body)
+        self.partitions = partitions
+        self.mesh_symbols: dict[Any, str] = {}
+        self.channels = 0
+        self.mesh: Any = None
+        self.anchor: Any = None
+        self.manual: tuple[Any, frozenset[Any]] | None = None
+        self.divide: Callable[..., Any] | None = None
+        self.parts: list[Any] = []
+        self.typed = False
+        self.host_callbacks: list[Any] = []
+        self.failures = Failures()
+        self.keepalives: list[Any] = []
+        self.calls_foreign = False
+        self.multiplies = False
+        self.functions: dict[Any, Any] = {}
+        self.checked = False
+        self.symbolic = False
+        self.source: Any = None
+        self.path = ""
+        self._uses: dict[Jaxpr, int] | None = None
+
+    def uses(self, jaxpr: Jaxpr) -> int:
+        """The number of equations of the whole program that hold this inner program."""
+        if self._uses is None:
+            counts: dict[Jaxpr, int] = {}
+            pending = [self.root]
+            while pending:
+                for held in subjaxprs(pending.pop()):
+                    counts[held] = counts.get(held, 0) + 1
+                    if counts[held] == 1:
+                        pending.append(held)
+            self._uses = counts
+        return self._uses.get(jaxpr, 0)
+
+    def new_channel(self) -> int:
+        """A new channel number for communication between devices."""
+        self.channels += 1
+        return self.channels
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        return (self.platform,)
+
+    @property
+    def context(self) -> Any:
+        return self.shared.context
+
+    def add_host_callback(self, function: Callable[..., Any], instead: Callable[[], Any] | None = None) -> int:
+        """Keep a Python function with the program and return its index for the custom call.
+
+        Args:
+          function: the function.
+          instead: makes its results if it fails in a program over several devices, which wait for each other.
+        """
+        located = _located(function, self.source)
+        if self.partitions > 1 and instead is not None:
+            located = self.failures.guarded(located, instead)
+        self.host_callbacks.append(located)
+        return len(self.host_callbacks) - 1
+
+
+def _located(function: Callable[..., Any], source: Any) -> Callable[..., Any]:
+    """A function whose errors name their origin in the text, because XLA keeps only the text of an error."""
+
+    def call(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except Exception as error:
+            traceback = import_module("traceback")
+            text = f"{type(error).__name__}: {error}\nThe callback was made at {summarize(source)}."
+            frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_internal(frame.filename)]
+            if frames:
+                text += f"\nIt failed at:\n{''.join(traceback.format_list(frames))}"
+            raise CallbackError(text) from error
+
+    return call
+
+
+class LoweringRuleContext:
+    """The context of a lowering rule: information about the equation that it lowers.
+
+    Attributes:
+      module_context: the module being built.
+      primitive: the primitive that is lowered.
+      avals_in: types of the operands.
+      avals_out: types of the results.
+      tokens_in: the current token of each ordered effect of the equation.
+    """
+
+    __slots__ = (
+        "avals_in",
+        "avals_out",
+        "module_context",
+        "primitive",
+        "source_info",
+        "tokens_in",
+        "tokens_out",
+    )
+
+    def __init__(
+        self,
+        module_context: ModuleContext,
+        primitive: Any,
+        avals_in: Sequence[Any],
+        avals_out: Sequence[Any],
+        tokens_in: TokenSet = no_tokens,
+        source_info: Any = None,
+    ) -> None:
+        self.module_context = module_context
+        self.primitive = primitive
+        self.avals_in = avals_in
+        self.avals_out = avals_out
+        self.tokens_in = tokens_in
+        self.tokens_out: dict[Any, Any] | None = None
+        self.source_info = source_info
+
+    def replace(self, **changes: Any) -> LoweringRuleContext:
+        """A copy with `primitive`, `avals_in`, `avals_out` or `tokens_in` replaced."""
+        fields = {
+            name: getattr(self, name)
+            for name in ("module_context", "primitive", "avals_in", "avals_out", "tokens_in", "source_info")
+        }
+        return LoweringRuleContext(**{**fields, **changes})
+
+    def set_tokens_out(self, tokens: dict[Any, Any]) -> None:
+        """Set the tokens for later equations with the same ordered effects."""
+        self.tokens_out = tokens
+
+
+def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The IR values of one application of a primitive."""
+    key, rule = _rule_of(ctx)
+    divide = ctx.module_context.divide
+    try:
+        out = None if divide is None else divide(ctx, rule, args, params)
+        if out is None:
+            out = rule(ctx, *args, **params)
+    except Exception as error:
+        if isinstance(error, TypeError | OverflowError):
+            _refuse_wide(ctx.primitive, params)
+        blame(error, rules.lowering_rules, key, ctx.source_info)
+        raise
+    value = _jaxlib.ir.Value
+    if isinstance(out, value):
+        outs = [out]
+    else:
+        outs = []
+        try:
+            for x in out:
+                if isinstance(x, value):
+                    outs.append(x)
+                else:
+                    outs.extend(x)
+        except TypeError:
+            outs = [None]
+        if not all(isinstance(x, value) for x in outs):
+            raise _wrong(ctx, key, f"must return IR values, got {shorten(out)}")
+    if len(outs) != len(ctx.avals_out):
+        raise _wrong(ctx, key, f"must return {len(ctx.avals_out)} IR values, got {len(outs)}")
+    if ctx.module_context.checked:
+        for x, aval in zip(outs, ctx.avals_out, strict=True):
+            if x.type != aval_to_ir_type(aval):
+                of = f"of type {aval.str_short()} by {type_rule_of(ctx.primitive)}"
+                raise _wrong(ctx, key, f"returned {x.type} for a result {of}")
+    return outs
+
+
+def _refuse_wide(primitive: Any, params: dict[str, Any]) -> None:
+    """Raise an error for a parameter with an int that does not fit into 64 bits, since no rule can pass it to XLA."""
+    for name, value in params.items():
+        parts = [value]
+        for x in parts:  # parts grows in the loop
+            if isinstance(x, tuple | list):
+                parts += x
+            elif isinstance(x, int) and not -(2**63) <= x < 2**63:
+                raise OverflowError(f"{primitive}: {name} must fit 64 bits, got {value!r}{of_call()}") from None
+
+
+def _rule_of(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
+    """`find_lowering`, with a fast path if the plugins are active already."""
+    key: Any = (ctx.primitive, ctx.module_context.platform)
+    rule = _functions.get(key)
+    if rule is None:
+        if ctx.module_context.platform != "cpu":
+            return find_lowering(ctx)
+        key = ctx.primitive
+        rule = _functions.get(key)
+        if rule is None:
+            return find_lowering(ctx)
+    return key, rule
+
+
+def _wrong(ctx: LoweringRuleContext, key: Any, text: str) -> RuleError:
+    return wrong(rules.lowering_rules, key, text, ctx.source_info)
+
+
+def find_lowering(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
+    """The lowering rule of a primitive for the platform of the module, and its key in the table.
+
+    Raises:
+      MissingRuleError: there is no rule for this platform.
+    """
+    primitive, platform = ctx.primitive, ctx.module_context.platform
+    rules.let_go(rules.lowering_rules, primitive)
+    rules.load_plugins()
+    for key in (*((primitive, name) for name in names_of(platform)), primitive):
+        if key in _functions:
+            return key, _functions[key]
+    others = sorted(key[1] for key in _functions if isinstance(key, tuple) and key[0] is primitive)
+    hint = f"There are lowerings for {others}, but the program is built for {platform!r}." if others else ""
+    asked = f"compilation for {platform}"
+    error = rules.missing_error(rules.lowering_rules, primitive)
+    raise error(rules.explain_missing(rules.lowering_rules, primitive, asked, hint, ctx.source_info))
+
+
+def ir_constants_of(closed: ClosedJaxpr) -> list[Any]:
+    """The IR values of a program's constants, with their types in the program."""
+    return [ir_constant(x, v.aval) for v, x in zip(closed.jaxpr.constvars, closed.consts, strict=True)]
+
+
+def jaxpr_subcomp(
+    module: ModuleContext,
+    jaxpr: Jaxpr,
+    tokens: dict[Any, Any],
+    consts: Sequence[Any],
+    args: Sequence[Any],
+) -> tuple[list[Any], dict[Any, Any]]:
+    """Build the IR of a jaxpr at the current insertion point.
+
+    Args:
+      module: the module being built.
+      jaxpr: the program.
+      tokens: the current token of each ordered effect.
+      consts: IR values of its constvars.
+      args: IR values of its invars.
+
+    Returns:
+      IR values of its outputs, and the tokens after it.
+    """
+    env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    env.update(zip(jaxpr.invars, args, strict=True))
+    location_of = module.shared.locations.get
+    unknown = module.shared.unknown
+    source = None
+    scope = ""
+    attributes: Any = ()
+    plain = unknown
+    named = _jaxlib.ir.Location.name
+    path = module.path
+    locations: dict[Any, Any] = {}  # equations of one line, in a loop for example, share theirs
+    extended = holds_extended(jaxpr)
+    summing = meshes_exist() and _holds_summands(jaxpr)
+    for eqn in jaxpr.eqns:
+        if eqn.source_info is not source:
+            source = eqn.source_info
+            plain = unknown if source is None else location_of(getattr(source, "traceback", source))
+            scope = scope_of(source)
+            attributes = attributes_of(source)
+            module.path = f"{path}{encodable(scope)}/" if scope else path
+        params = eqn.params
+        label = params.get("name")
+        if type(label) is not str:  # another parameter of that name
+            label = None
+        place = (eqn.primitive, id(source), label)
+        location = locations.get(place)
+        if location is None:
+            name = eqn.primitive.name if label is None else f"{eqn.primitive.name}({label})"
+            location = locations[place] = named(module.path + encodable(name), plain)
+        invars = eqn.invars
+        with location:
+            values = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in invars]
+            ctx = LoweringRuleContext(
+                module,
+                eqn.primitive,
+                [v.aval for v in invars],
+                [v.aval for v in eqn.outvars],
+                no_tokens,
+                source,
+            )
+            ordered = ordered_effects(eqn.effects)
+            if ordered:
+                ctx.tokens_in = TokenSet({effect: tokens[effect] for effect in ordered})
+            module.source = source
+            if extended and _is_by_elements(ctx, params):
+                outs = inline_jaxpr(ctx, over_elements(eqn.primitive, params, ctx.avals_in, ctx.avals_out), values)
+            elif summing and _is_on_summands(ctx, params):
+                rule = linearity_of(eqn.primitive, params)
+                outs = import_module("primax.interpreters.runtime.sharding.unreduced_lowering").on_summands(
+                    ctx, values, params, lower_eqn, rule
+                )
+            else:
+                outs = lower_eqn(ctx, values, params)
+            if ordered:
+                if ctx.tokens_out is None:
+                    raise _wrong(ctx, eqn.primitive, "has ordered effects and must call ctx.set_tokens_out")
+                tokens = {**tokens, **ctx.tokens_out}
+        if attributes:
+            tell_compiler(outs, attributes)
+        if module.typed:
+            outs = as_typed(module, eqn, outs)
+        env.update(zip(eqn.outvars, outs, strict=True))
+    module.path = path
+    results = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
+    return results, tokens
+
+
+_TOLD = "mhlo.frontend_attributes"
+
+
+def tell_compiler(values: Sequence[Any], attributes: Sequence[tuple[str, str]]) -> None:
+    """Add attributes for the compiler to the operations that define IR values."""
+    ir = _jaxlib.ir
+    for value in values:
+        operation = value.owner
+        if isinstance(operation, ir.Block):  # an argument of a function
+            continue
+        before = {each.name: each.attr for each in operation.attributes[_TOLD]} if _TOLD in operation.attributes else {}
+        new = {name: ir.StringAttr.get(text) for name, text in attributes}
+        operation.attributes[_TOLD] = ir.DictAttr.get({**new, **before})
+
+
+def physical_lowering(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a lowering rule that takes arrays of extended dtypes as arrays of their elements.
+
+    Other primitives, except those that hold programs, are lowered for such arrays by their batch rules.
+    """
+    rule.physical = True  # type: ignore[attr-defined]
+    return rule
+
+
+def _is_by_elements(ctx: LoweringRuleContext, params: dict[str, Any]) -> bool:
+    """Whether an equation has arrays of extended dtypes, and a lowering rule that does not support them."""
+    if not any(map(has_extended_dtype, (*ctx.avals_in, *ctx.avals_out))) or next(jaxprs_in_params(params), None):
+        return False
+    return not getattr(_rule_of(ctx)[1], "physical", False)
+
+
+def _holds_summands(jaxpr: Any) -> bool:
+    """Whether a program has unreduced values."""
+    atoms = (*jaxpr.constvars, *jaxpr.invars, *(v for eqn in jaxpr.eqns for v in eqn.outvars))
+    return any(map(stack_axes, (v.aval for v in atoms)))
+
+
+def _is_on_summands(ctx: LoweringRuleContext, params: dict[str, Any]) -> bool:
+    """Whether the operands of an equation are summands, which its lowering rule does not support."""
+    if not any(map(stack_axes, (*ctx.avals_in, *ctx.avals_out))) or next(jaxprs_in_params(params), None):
+        return False
+    return not getattr(_rule_of(ctx)[1], "takes_summands", False)
+
+
+def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) -> Any:
+    """A private function of the module that computes a closed jaxpr; one for each jaxpr object.
+
+    It takes and returns a token for each of the jaxpr's ordered effects, before its other arguments.
+    """
+    found = module.functions.get(closed)
+    if found is not None:
+        return found
+    ir = _jaxlib.ir
+    ordered = ordered_effects(closed.effects)
+    token_types = [_jaxlib.hlo_ext.TokenType.get()] * len(ordered)
+    shared = module.shared
+    in_types = [*token_types, *(cached_ir_type(shared, aval) for aval in closed.in_avals)]
+    out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in closed.out_avals)]
+    function = _jaxlib.func.FuncOp(encodable(name), (in_types, out_types), visibility="private", ip=module.body)
+    module.symbols.insert(function)
+    module.depth += 1
+    path, module.path = module.path, ""  # XLA puts the name of the call before it
+    with deeper(), ir.InsertionPoint(function.add_entry_block()):
+        arguments = list(function.arguments)
+        tokens = dict(zip(ordered, arguments, strict=False))
+        consts = ir_constants_of(closed)
+        outs, tokens = jaxpr_subcomp(module, closed.jaxpr, tokens, consts, arguments[len(ordered) :])
+        _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])
+    module.depth -= 1
+    module.path = path
+    module.functions[closed] = function
+    return function
+
+
+# XLA overflows its stack on call graphs that are about 180 functions deep; deeper ones are inlined.
+_MOST_NESTED_CALLS = 64
+
+
+def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    """Call a closed jaxpr as a function of the module, for rules of primitives with inner programs."""
+    module = ctx.module_context
+    if module.symbolic:  # the sizes are values of the function that needs them
+        with deeper():
+            return inline_jaxpr(ctx, closed, args)
+    if module.depth >= _MOST_NESTED_CALLS and closed not in module.functions and module.uses(closed.jaxpr) <= 1:
+        with deeper():
+            return inline_jaxpr(ctx, closed, args)
+    ordered = ordered_effects(closed.effects)
+    function = lower_jaxpr_to_fun(module, name, closed)
+    before = ctx.tokens_in
+    call = _jaxlib.func.CallOp(function, [*(before[effect] for effect in ordered), *args])
+    results = list(call.results)
+    if ordered:
+        ctx.set_tokens_out(dict(zip(ordered, results, strict=False)))
+    return results[len(ordered) :]
+
+
+def inline_jaxpr(ctx: LoweringRuleContext, closed: ClosedJaxpr, args: Sequence[Any], part: str = "") -> list[Any]:
+    """Build the IR of a closed jaxpr inline.
+
+    Args:
+      ctx: the context of the rule.
+      closed: the program.
+      args: IR values of its inputs.
+      part: the part of the equation, such as `while/body`, for the names of its operations in profiles.
+    """
+    consts = ir_constants_of(closed)
+    module = ctx.module_context
+    path = module.path
+    if part:
+        module.path = f"{path}{part}/"
+    outs, tokens = jaxpr_subcomp(module, closed.jaxpr, ctx.tokens_in, consts, args)
+    module.path = path
+    if ctx.tokens_in:
+        ctx.set_tokens_out({effect: tokens[effect] for effect in ctx.tokens_in})
+    return outs
+
+
+def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callable[..., list[Any]]:
+    """A lowering rule from a function written in primax operations.
+
+    Args:
+      fun: `(*arrays, **params)`, returns an array, or a list of them if `multiple_results`.
+      multiple_results: that of the primitive.
+    """
+
+    def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> list[Any]:
+        def run(*xs: Any) -> Any:
+            out = fun(*xs, **params)
+            if isinstance(out, list | tuple) != multiple_results:
+                must = "a list of arrays" if multiple_results else "one array"
+                raise RuleError(
+                    f"lower_fun: {name_of(fun)} must return {must}, since multiple_results is {multiple_results}, got "
+                    f"{shorten(out)}"
+                )
+            return out if multiple_results else [out]
+
+        # A program may be lowered outside of the `enable_x64` block in which it was traced.
+        avals = (*ctx.avals_in, *ctx.avals_out)
+        wide = enable_x64.value or any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in avals)
+        with enable_x64(wide):
+            closed = trace_to_jaxpr(run, list(map(unvaried, ctx.avals_in)), name_of(fun))
+        return inline_jaxpr(ctx, closed, args)
+
+    rule.__name__ = f"lower_fun({getattr(fun, '__name__', 'fun')})"
+    rule.func = fun  # type: ignore[attr-defined]
+    return rule
+
+
+def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
+    """The lowering rule of an elementwise operation; scalars and axes of length 1 are broadcast.
+
+    Args:
+      op_name: the name of the operation, such as `stablehlo.add`.
+      attributes: for each attribute a function that makes it.
+    """
+
+    def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> Any:
+        aval = ctx.avals_out[0]
+        operands = list(args)
+        for i, a in enumerate(ctx.avals_in):
+            if a.shape != aval.shape:
+                operands[i] = broadcast_in_dim(
+                    ctx, args[i], ShapedArray(aval.shape, a.dtype), broadcast_dimensions=range(len(a.shape))
+                )
+        made = {name: make() for name, make in attributes.items()} or None
+        result = cached_ir_type(ctx.module_context.shared, aval)
+        return _jaxlib.ir.Operation.create(op_name, [result], operands, made).results
+
+    rule.__name__ = f"lower_to({op_name})"
+    return rule
+
+
+def broadcast_scalar(x: Any, aval: Any) -> Any:
+    """A rank-0 IR value, broadcast to a shape."""
+    return broadcast_in_dim(None, x, aval, broadcast_dimensions=())

@@ -1,0 +1,1 @@
+"""Arrays and programs over several devices."""

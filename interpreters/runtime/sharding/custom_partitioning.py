@@ -1,0 +1,344 @@
+"""Foreign operations on each device's part: XLA's partitioner cannot divide them, so a sharding rule does.
+
+Such an operation is one call of `primax_parts` in the module, with its rule in Shardy's notation. When XLA divides the
+program, it calls Python for the division of the call and the program of one device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from primax.core import _jaxlib, rules
+from primax.core.avals import ShapedArray
+from primax.core.config import enable_x64
+from primax.core.dimension_rules import WHOLE, Factors
+from primax.core.divisions import division_of
+from primax.core.errors import RuleError
+from primax.core.jaxpr import ClosedJaxpr
+from primax.core.mesh import Mesh, PartitionSpec
+from primax.core.variance import hooks
+from primax.interpreters.runtime.extended_array import has_extended_dtype
+from primax.interpreters.runtime.ir_types import aval_to_ir_type, cached_ir_type
+from primax.interpreters.runtime.lowering import LoweringRuleContext, ModuleContext, ir_constants_of, jaxpr_subcomp
+from primax.interpreters.runtime.mlir_context import shared_context
+from primax.interpreters.runtime.sharding.mesh_context import manual_scope
+from primax.interpreters.runtime.sharding.shardings import NamedSharding, named_from_hlo
+from primax.interpreters.runtime.sharding.shardy import sharding_rule
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["all_divided", "call_of", "divided_call", "divides", "module_of_part"]
+
+_TARGET = "primax_parts"
+_parts: WeakValueDictionary[str, Any] = WeakValueDictionary()
+
+
+class _Part:
+    """An operation that is divided, with its rule.
+
+    Attributes:
+      error: the error of its division, if there was one.
+    """
+
+    def __init__(self, primitive: Any, params: dict[str, Any], avals: Any, outs: Any, factors: Factors, mesh: Mesh):
+        self.primitive = primitive
+        self.params = params
+        self.avals = tuple(avals)
+        self.outs = tuple(outs)
+        self.factors = factors
+        self.mesh = mesh
+        self.wide = enable_x64.value
+        self.error: BaseException | None = None
+
+    def told(self) -> tuple[Any, ...]:
+        """An identifier, the same in all processes."""
+        return str(self.params), str(self.avals), str(self.outs), str(self.mesh), self.wide, self.factors
+
+    def divided(self, operands: Sequence[Any], results: Sequence[Any]) -> tuple[bytes, list[Any], list[Any]]:
+        """The program of one device, and the shardings of its arguments and results over the mesh.
+
+        Args:
+          operands: XLA's shardings of the operands.
+          results: XLA's shardings of the results.
+        """
+        axes = _axes_of_factors(self, operands, results)
+        ins, outs = (
+            [NamedSharding(self.mesh, _spec(dims, axes)) for dims in terms]
+            for terms in (self.factors.operands, self.factors.results)
+        )
+        return _program_of_part(self, axes), ins, outs
+
+
+def _key(part: Any) -> str:
+    """The unique name of this part in modules, the same in all processes."""
+    name = str(part.primitive)
+    digest = hashlib.sha256(repr((name, *part.told())).encode()).hexdigest()[:16]
+    key = f"{name}-{digest}"
+    count = 0
+    while key in _parts:
+        count += 1
+        key = f"{name}-{digest}-{count}"
+    return key
+
+
+class _Always(threading.local):
+    """Whether in this thread every operation is divided by its rule."""
+
+    on = False
+
+
+_always = _Always()
+
+
+@contextmanager
+def all_divided(on: bool = True) -> Iterator[None]:
+    """A `with` block in which all operations with sharding rules are divided by them, even if XLA could."""
+    before, _always.on = _always.on, on
+    try:
+        yield
+    finally:
+        _always.on = before
+
+
+def divides(ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Whether the sharding rule of an operation divides it among devices. Otherwise XLA divides it, or nothing does."""
+    module = ctx.module_context
+    told = rules.sharding_rules.functions.get(ctx.primitive)
+    if told is None or getattr(told, "for_types", False) or module.manual is not None or ctx.tokens_in:
+        return False
+    if module.platform != "cpu":  # other clients have their own partitioners
+        return False
+    return _always.on or _calls_foreign(ctx, rule, args, params)
+
+
+_foreign: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+
+
+def _calls_foreign(
+    ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]
+) -> bool:
+    """Whether a lowering rule builds foreign calls without information for XLA about their division.
+
+    The rule runs once, in a function that is discarded.
+    """
+    found = _foreign.get(rule)
+    if found is None:
+        ir, module = _jaxlib.ir, ctx.module_context
+        callbacks, keepalives, before = len(module.host_callbacks), len(module.keepalives), module.calls_foreign
+        kinds = [x.type for x in args]
+        trial = _jaxlib.func.FuncOp("trial", (kinds, []), visibility="private", ip=module.body)
+        try:
+            with ir.InsertionPoint(trial.add_entry_block()):
+                rule(ctx, *trial.arguments, **params)
+                _jaxlib.func.return_([])
+            found = len(module.host_callbacks) == callbacks and _has_foreign_call(trial.operation)
+        finally:
+            trial.operation.erase()
+            del module.host_callbacks[callbacks:], module.keepalives[keepalives:]
+            module.calls_foreign = before
+        _foreign[rule] = found
+    return found
+
+
+def _has_foreign_call(operation: Any) -> bool:
+    ir = _jaxlib.ir
+    found = False
+
+    def visit(each: Any) -> Any:
+        nonlocal found
+        if each.name == "stablehlo.custom_call" and "sdy.sharding_rule" not in each.attributes:
+            found = True
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def divided_call(
+    ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]
+) -> Any:
+    """The call of an operation that is divided when XLA divides the program; None if the operation is not divided."""
+    avals = (*ctx.avals_in, *ctx.avals_out)
+    if not divides(ctx, rule, args, params) or any(
+        type(aval) is not ShapedArray or has_extended_dtype(aval) for aval in avals
+    ):
+        return None
+    factors = division_of(ctx.primitive, ctx.avals_in, ctx.avals_out, params)
+    if not isinstance(factors, Factors):
+        return None
+    part = _Part(ctx.primitive, params, ctx.avals_in, ctx.avals_out, factors, ctx.module_context.mesh)
+    return call_of(ctx, part, args, sharding_rule(factors))
+
+
+def call_of(ctx: LoweringRuleContext, part: Any, args: Sequence[Any], rule: Any) -> list[Any]:
+    """The results of a call that a part divides when XLA divides the program.
+
+    Args:
+      ctx: the lowering context of the operation.
+      part: an object with the methods of `_Part`.
+      args: the operands.
+      rule: the rule in Shardy's notation, or None.
+    """
+    module = ctx.module_context
+    key = _key(part)
+    _parts[key] = part
+    module.keepalives.append(part)
+    module.parts.append(part)
+    module.calls_foreign = True
+    _register()
+    ir = _jaxlib.ir
+    attributes = {
+        "call_target_name": ir.StringAttr.get(_TARGET),
+        "has_side_effect": ir.BoolAttr.get(False),
+        "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2),
+        "backend_config": ir.StringAttr.get(key),
+    }
+    if rule is not None:
+        attributes["sdy.sharding_rule"] = rule
+    types = [aval_to_ir_type(aval) for aval in ctx.avals_out]
+    return list(ir.Operation.create("stablehlo.custom_call", types, list(args), attributes).results)
+
+
+@cache
+def _register() -> None:
+    _jaxlib.register_custom_call_partitioner(_TARGET, _of_user, _partition, _of_operands, True)
+
+
+def _of_user(sharding: Any, shape: Any, key: bytes) -> Any:
+    return sharding
+
+
+def _of_operands(arg_shapes: Any, arg_shardings: Any, shape: Any, key: bytes) -> None:
+    return None
+
+
+@cache
+def _builder() -> ThreadPoolExecutor:
+    """A Python thread that builds modules: a thread of XLA may end while the context of a module it built is in use."""
+    return ThreadPoolExecutor(1, "primax_parts")
+
+
+def _partition(arg_shapes: Any, arg_shardings: Any, shape: Any, sharding: Any, key: bytes) -> Any:
+    """The program of one device, and the shardings of its arguments and results, for XLA."""
+    part = _parts[key.decode()]
+    try:
+        several = len(part.outs) != 1
+        results = sharding.tuple_elements() if several else [sharding]
+        module, ins, outs = _builder().submit(part.divided, arg_shardings, results).result()
+        taken, returned = (
+            [each._to_xla_hlo_sharding(len(aval.shape)) for each, aval in zip(shardings, avals, strict=True)]
+            for shardings, avals in ((ins, part.avals), (outs, part.outs))
+        )
+        return module, taken, _tuple_of(returned) if several else returned[0]
+    except BaseException as error:
+        part.error = error
+        raise
+
+
+def _tuple_of(shardings: Sequence[Any]) -> Any:
+    xla_client = _jaxlib.xla_client
+    proto = xla_client.OpSharding()
+    proto.type = xla_client.OpSharding.Type.TUPLE
+    proto.tuple_shardings = [sharding.to_proto() for sharding in shardings]
+    return xla_client.HloSharding.from_proto(proto)
+
+
+def _spec(dims: Sequence[int], axes: dict[int, tuple[Any, ...]]) -> PartitionSpec:
+    return PartitionSpec(*[axes.get(i) or None for i in dims])
+
+
+def _axes_of_factors(part: _Part, arg_shardings: Sequence[Any], results: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
+    """For each dimension the mesh axes that divide it.
+
+    The shardings of results take precedence over those of operands; an axis divides only one dimension.
+    """
+    mesh, factors = part.mesh, part.factors
+    wanted: list[tuple[int, tuple[Any, ...]]] = []
+    for dims, sharding in [
+        *zip(factors.results, results, strict=True),
+        *zip(factors.operands, arg_shardings, strict=True),
+    ]:
+        named = named_from_hlo(sharding, mesh, len(dims))
+        if named is not None:
+            wanted += [(i, named.spec.along(place)) for place, i in enumerate(dims)]
+    found: dict[int, tuple[Any, ...]] = {}
+    used: set[Any] = set()
+    for i, axes in wanted:
+        if not axes or i in found or factors.mark(i) == WHOLE or used & set(axes):
+            continue
+        if factors.sizes[i] % mesh.size_along(axes) == 0:
+            found[i] = axes
+            used |= set(axes)
+    return found
+
+
+def _program_of_part(part: _Part, axes: dict[int, tuple[Any, ...]]) -> bytes:
+    """The module of one device's part of an operation."""
+    mesh, factors = part.mesh, part.factors
+
+    def local(aval: ShapedArray, dims: Sequence[int]) -> ShapedArray:
+        shape = [n // mesh.size_along(axes.get(i, ())) for n, i in zip(aval.shape, dims, strict=True)]
+        return aval.update(shape=tuple(shape))
+
+    ins = [local(aval, dims) for aval, dims in zip(part.avals, factors.operands, strict=True)]
+    outs = [local(aval, dims) for aval, dims in zip(part.outs, factors.results, strict=True)]
+
+    def run(*xs: Any) -> list[Any]:
+        found = part.primitive.bind(*xs, **part.params)
+        values = list(found) if part.primitive.multiple_results else [found]
+        return [_reduced(x, dims, factors, axes) for x, dims in zip(values, factors.results, strict=True)]
+
+    with enable_x64(part.wide), manual_scope(mesh, mesh.axis_names, False):
+        closed = trace_to_jaxpr(run, ins, str(part.primitive))
+        for got, want, whole in zip(closed.out_avals, outs, part.outs, strict=True):
+            if got.shape != want.shape or got.dtype != want.dtype:
+                raise RuleError(
+                    f"the sharding rule of {part.primitive} divides a result of type {whole.str_short()} into parts of "
+                    f"type {want.str_short()}, but the primitive returns {got.str_short()} for operands of types "
+                    f"[{', '.join(aval.str_short() for aval in ins)}]; mark dimensions that must not be divided with "
+                    "'!', and take sizes from operands rather than from parameters"
+                )
+        return module_of_part(closed, part)
+
+
+def _reduced(x: Any, dims: Sequence[int], factors: Factors, axes: dict[int, tuple[Any, ...]]) -> Any:
+    """A result of one device, reduced over the devices along the axes that divide the reduced dimensions."""
+    for i, names in axes.items():
+        if i not in dims and any(i in operand for operand in factors.operands) and factors.mark(i) != "":
+            x = hooks.reductions[factors.mark(i)](x, names)
+    return x
+
+
+def module_of_part(closed: ClosedJaxpr, part: Any) -> bytes:
+    """The bytecode of a program for one device of the mesh of a part."""
+    ir = _jaxlib.ir
+    shared = shared_context()
+    with shared, shared.unknown:
+        op = ir.Module.create()
+        module = ModuleContext(shared, op, "cpu", closed.jaxpr, part.mesh.size)
+        module.mesh = part.mesh
+        module.manual = part.mesh, frozenset(part.mesh.axis_names)
+        types = [[cached_ir_type(shared, aval) for aval in avals] for avals in (closed.in_avals, closed.out_avals)]
+        main = _jaxlib.func.FuncOp("main", tuple(types), visibility="public", ip=module.body)
+        module.symbols.insert(main)
+        with ir.InsertionPoint(main.add_entry_block()):
+            consts = ir_constants_of(closed)
+            outs, _ = jaxpr_subcomp(module, closed.jaxpr, {}, consts, list(main.arguments))
+            _jaxlib.func.return_(outs)
+        if module.host_callbacks:
+            raise RuleError(
+                f"{part.primitive}: a primitive that calls Python must have no sharding rule; without it every device "
+                "computes the whole"
+            )
+        op.operation.verify()
+        written = io.BytesIO()
+        op.operation.write_bytecode(written)
+        return written.getvalue()

@@ -1,0 +1,87 @@
+"""Operations that a user's function divides among devices when XLA partitions the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.core.config import enable_x64
+from primax.core.errors import RuleError
+from primax.core.mesh import Mesh
+from primax.interpreters.runtime.lowering import LoweringRuleContext
+from primax.interpreters.runtime.sharding.custom_partitioning import call_of, module_of_part
+from primax.interpreters.runtime.sharding.mesh_context import manual_scope
+from primax.interpreters.runtime.sharding.shardings import NamedSharding, named_from_hlo
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["partitioned_call"]
+
+
+class _CustomPart:
+    """An operation that a user's function divides.
+
+    Attributes:
+      error: the error of the function, if it raised one.
+    """
+
+    def __init__(self, primitive: Any, label: str, divide: Callable[..., Any], avals: Any, outs: Any, mesh: Mesh):
+        self.primitive = primitive
+        self.label = label
+        self.divide = divide
+        self.avals = tuple(avals)
+        self.outs = tuple(outs)
+        self.mesh = mesh
+        self.wide = enable_x64.value
+        self.error: BaseException | None = None
+
+    def told(self) -> tuple[Any, ...]:
+        """An identifier, the same in all processes."""
+        return self.label, str(self.avals), str(self.outs), str(self.mesh), self.wide
+
+    def divided(self, operands: Sequence[Any], results: Sequence[Any]) -> tuple[bytes, list[Any], list[Any]]:
+        """The program of one device, and the shardings of its arguments and results over the mesh."""
+        ins, outs = (
+            [named_from_hlo(sharding, self.mesh, len(aval.shape)) for sharding, aval in zip(given, avals, strict=True)]
+            for given, avals in ((operands, self.avals), (results, self.outs))
+        )
+        with enable_x64(self.wide):
+            run, ins, outs = self.divide(self.mesh, ins, outs)
+            mesh = next((each.mesh for each in (*ins, *outs)), self.mesh)
+            parts = [_local(each, aval) for each, aval in zip(ins, self.avals, strict=True)]
+            with manual_scope(mesh, mesh.axis_names, False):
+                closed = trace_to_jaxpr(run, parts, self.label)
+            self._check(closed.out_avals, [_local(each, aval) for each, aval in zip(outs, self.outs, strict=True)])
+            return module_of_part(closed, self), ins, outs
+
+    def _check(self, found: Sequence[Any], wanted: Sequence[Any]) -> None:
+        if [(aval.shape, aval.dtype) for aval in found] != [(aval.shape, aval.dtype) for aval in wanted]:
+            have, want = (", ".join(aval.str_short() for aval in avals) for avals in (found, wanted))
+            raise RuleError(
+                f"{self.label}: by the shardings of the results, the function of one device must return [{want}], "
+                f"got [{have}]"
+            )
+
+
+def _local(sharding: NamedSharding, aval: Any) -> Any:
+    return aval.update(shape=sharding.shard_shape(aval.shape), division=None)
+
+
+def partitioned_call(
+    ctx: LoweringRuleContext, label: str, args: Sequence[Any], rule: Any, divide: Callable[..., Any]
+) -> list[Any] | None:
+    """The results of an operation that a function divides among the devices of a mesh; None if it is not divided.
+
+    Args:
+      ctx: the lowering context of the operation.
+      label: its name, for messages.
+      args: the operands.
+      rule: the correspondence of dimensions, in Shardy's notation; None if there is none.
+      divide: called when XLA partitions the program, as `divide(mesh, operands, results)` with a `NamedSharding` for
+        each, or None if XLA's sharding is not over the mesh; returns a function of flat parts, and the shardings of
+        operands and of results.
+    """
+    module = ctx.module_context
+    if module.divide is None or ctx.tokens_in or module.manual is not None or module.platform != "cpu":
+        return None
+    part = _CustomPart(ctx.primitive, label, divide, ctx.avals_in, ctx.avals_out, module.mesh)
+    return call_of(ctx, part, args, rule)

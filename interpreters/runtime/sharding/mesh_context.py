@@ -1,0 +1,187 @@
+"""The mesh in scope, also inside per-device programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
+from math import prod
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from primax.core.arguments import integer, sequence
+from primax.core.config import mesh_scope
+from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, current_scope, empty_mesh, placing_mesh
+from primax.core.trace_state import thread
+from primax.interpreters.runtime.devices.backends import devices as all_devices
+
+__all__ = [
+    "axes_in_scope",
+    "get_abstract_mesh",
+    "get_mesh",
+    "make_mesh",
+    "manual_axes",
+    "manual_scope",
+    "set_mesh",
+    "use_abstract_mesh",
+]
+
+_NO_MESH = AbstractMesh((), ())
+
+
+def make_mesh(axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devices: Any = None) -> Mesh:
+    """A mesh of the first available devices.
+
+    Args:
+      axis_shapes: the sizes of the axes.
+      axis_names: their names.
+      axis_types: an `AxisType` for each axis, or one for all; `Auto` if None.
+      devices: the devices of the mesh; by default all of the default platform.
+
+    Raises:
+      ValueError: there are too few devices, or names and sizes do not match.
+
+    >>> import primax as px
+    >>> px.make_mesh((1,), ("data",)).shape["data"]
+    1
+    """
+    sizes = tuple(
+        integer("make_mesh", "each of axis_shapes", n) for n in sequence("make_mesh", "axis_shapes", axis_shapes)
+    )
+    if any(size < 1 for size in sizes):
+        raise ValueError(f"make_mesh: axis_shapes must be positive, got {sizes}")
+    found = all_devices() if devices is None else sequence("make_mesh", "devices", devices)
+    count = prod(sizes)
+    if count > len(found):
+        raise ValueError(
+            f"make_mesh: a mesh of shape {sizes} needs {count} devices, and there are {len(found)}; "
+            f"PRIMAX_NUM_CPU_DEVICES={count}, set before the first use, makes {count} CPU devices"
+        )
+    grid = np.empty(count, object)
+    grid[:] = found[:count]
+    return Mesh(grid.reshape(sizes), axis_names, axis_types)
+
+
+class _Setting:
+    """The result of `set_mesh`, after the mesh was set; as a context manager, it restores the earlier mesh."""
+
+    __slots__ = ("_before", "mesh")
+
+    def __init__(self, mesh: Any, before: MeshScope | None) -> None:
+        self.mesh = mesh
+        self._before = before
+
+    def __enter__(self) -> Any:
+        return self.mesh
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        mesh_scope.set_here(self._before)
+
+
+def set_mesh(mesh: Mesh | None) -> _Setting:
+    """Put a mesh in scope in this thread: for the rest of the program, or within a `with` statement.
+
+    Specifications without a mesh refer to this mesh. New arrays, and programs with uncommitted arguments, are on all
+    its devices, unless `device=` or a sharding places them.
+
+    Args:
+      mesh: the mesh; None removes the mesh from scope.
+
+    Raises:
+      TypeError: `mesh` is not a mesh.
+      ValueError: a transformation is active.
+    """
+    if isinstance(mesh, Mesh) and mesh.empty:
+        mesh = None
+    if mesh is not None and not isinstance(mesh, Mesh):
+        raise TypeError(f"set_mesh: mesh must be a Mesh or None, got {mesh!r}")
+    if thread.trace.tracing:
+        raise ValueError("set_mesh: the mesh cannot change while a function is traced; set it around the call")
+    before = current_scope()
+    places = mesh if mesh is not None and mesh.size > 1 else None
+    mesh_scope.set_here(None if mesh is None else MeshScope(mesh, mesh.abstract_mesh, True, places))
+    return _Setting(mesh, before)
+
+
+def use_abstract_mesh(mesh: AbstractMesh) -> AbstractContextManager[AbstractMesh]:
+    """A context manager that puts an abstract mesh in scope.
+
+    In a program over a mesh, `mesh` may be another arrangement of the same number of devices; types then refer to the
+    axes of `mesh`.
+
+    Raises:
+      TypeError: `mesh` is not an `AbstractMesh`.
+      ValueError: its number of devices differs from that of the mesh in scope.
+    """
+    if not isinstance(mesh, AbstractMesh):
+        raise TypeError(f"use_abstract_mesh: mesh must be an AbstractMesh, got {mesh!r}")
+    scope = current_scope()
+    if scope is not None and not mesh.empty and mesh.size != scope.abstract.size:
+        raise ValueError(
+            f"use_abstract_mesh: mesh must have {scope.abstract.size} devices, as {scope.abstract!r}, which is in "
+            f"scope, got {mesh!r} of {mesh.size}"
+        )
+    return axes_in_scope(mesh, None)
+
+
+@contextmanager
+def axes_in_scope(mesh: AbstractMesh, concrete: Mesh | None) -> Iterator[AbstractMesh]:
+    """A context manager that puts the axes of a mesh in scope, with its devices if they are known.
+
+    Args:
+      mesh: the axes, of any types.
+      concrete: a mesh with these axes; None for the mesh in scope, if it has them.
+    """
+    scope = current_scope()
+    if concrete is None and scope is not None:
+        concrete = scope.mesh
+    if concrete is not None and concrete.abstract_mesh != mesh:
+        concrete = concrete.update(axis_types=mesh.axis_types) if concrete.shape_tuple == mesh.shape_tuple else None
+    with mesh_scope(MeshScope(concrete, mesh, True, placing_mesh()) if not mesh.empty else None):
+        yield mesh
+
+
+def get_mesh() -> Mesh:
+    """The mesh in scope in this thread; an empty one if there is none."""
+    scope = current_scope()
+    return empty_mesh() if scope is None or scope.mesh is None else scope.mesh
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The abstract mesh in scope; an empty one if there is none."""
+    scope = current_scope()
+    return _NO_MESH if scope is None else scope.abstract
+
+
+def manual_axes() -> tuple[Any, ...]:
+    """The axes of the mesh in scope along which types record variance."""
+    scope = current_scope()
+    return scope.abstract.manual_axes if scope is not None and scope.checked else ()
+
+
+@lru_cache(256)
+def _with_manual(mesh: AbstractMesh, names: tuple[Any, ...]) -> AbstractMesh:
+    """A mesh with some axes of type `Manual`."""
+    return mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
+
+
+@contextmanager
+def manual_scope(mesh: Mesh, axes: Iterable[Any], checked: bool) -> Iterator[None]:
+    """A `with` block in which the traced program is a per-device program along axes of a mesh."""
+    outer = current_scope()
+    names = tuple(axes)
+    abstract = mesh.abstract_mesh
+    if outer is not None and outer.abstract.shape_tuple == abstract.shape_tuple:
+        abstract = outer.abstract
+    sizes = mesh.shape
+    before = thread.axes
+    thread.axes = {**before, **{name: sizes[name] for name in names}}
+    try:
+        with mesh_scope(MeshScope(mesh, _with_manual(abstract, names), checked, placing_mesh())):
+            yield
+    finally:
+        thread.axes = before

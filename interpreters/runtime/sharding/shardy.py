@@ -1,0 +1,213 @@
+"""Shardings in modules, in the form of XLA's partitioner, Shardy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from primax.core import _jaxlib
+from primax.core.avals import ShapedArray
+from primax.core.dimension_rules import WHOLE, Factors, dimension_rule
+from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec
+from primax.core.rules import sharding_rules
+from primax.interpreters.runtime.ir_types import array_in_module
+
+__all__ = [
+    "Spread",
+    "as_typed",
+    "constrained",
+    "divided_stack",
+    "inspect_sharding",
+    "mesh_symbol",
+    "on_first_device",
+    "sharding_attribute",
+    "sharding_attributes",
+    "sharding_rule",
+]
+
+
+class Explicit(NamedTuple):
+    """The sharding of a result along the explicit axes of a mesh, which its type tells; XLA chooses along the others.
+
+    Attributes:
+      mesh: a mesh with axes of both kinds.
+      spec: for each axis the explicit axes that divide it.
+    """
+
+    mesh: Mesh
+    spec: PartitionSpec
+
+
+class Spread(NamedTuple):
+    """The distribution of a program's arguments and results over the devices of a mesh.
+
+    Attributes:
+      mesh: the mesh.
+      consts: the shardings of its constants.
+      ins: the shardings of its inputs.
+      outs: the shardings of its results, None for XLA's choice, an `Explicit` for its choice along other axes.
+    """
+
+    mesh: Mesh
+    consts: Sequence[Any]
+    ins: Sequence[Any]
+    outs: Sequence[Any]
+
+
+def mesh_symbol(module: Any, mesh: Any) -> str:
+    """The name of a mesh in a module, to which the mesh is added at its first use."""
+    abstract: AbstractMesh = mesh.abstract_mesh
+    key = abstract.shape_tuple
+    found: str | None = module.mesh_symbols.get(key)
+    if found is None:
+        sdy = _jaxlib.sdy
+        axes = [sdy.MeshAxisAttr.get(str(name), size) for name, size in key]
+        name = f"mesh_{len(module.mesh_symbols)}" if module.mesh_symbols else "mesh"
+        with module.top:
+            sdy.MeshOp(name, sdy.MeshAttr.get(axes))
+        found = module.mesh_symbols[key] = name
+    return found
+
+
+def sharding_attribute(
+    module: Any, mesh: Any, spec: PartitionSpec, ndim: int, open_axes: bool = False, whole: Sequence[Any] = ()
+) -> Any:
+    """The Shardy attribute for the sharding of a value with a given number of axes.
+
+    The value is whole along axes of pending sums: since jaxlib 0.12, Shardy passes no summands to per-device programs.
+
+    Args:
+      module: the module.
+      mesh: the mesh.
+      spec: for each axis the mesh axes that divide it; `UNCONSTRAINED` leaves it to Shardy.
+      ndim: the number of axes.
+      open_axes: whether Shardy may divide all axes further.
+      whole: mesh axes along which it may not.
+    """
+    sdy = _jaxlib.sdy
+    dims = []
+    for i in range(ndim):
+        free = open_axes or (i < len(spec) and spec[i] is PartitionSpec.UNCONSTRAINED)
+        refs = [sdy.AxisRefAttr.get(str(name)) for name in spec.along(i)]
+        dims.append(sdy.DimensionShardingAttr.get(refs, is_closed=not free))
+    kept = [sdy.AxisRefAttr.get(str(name)) for name in whole]
+    return sdy.TensorShardingAttr.get(mesh_symbol(module, mesh), dims, kept)
+
+
+def sharding_attributes(module: Any, shardings: Sequence[Any], ranks: Sequence[int]) -> list[dict[str, Any]]:
+    """For each value the attributes of an argument or a result; empty if the sharding is None."""
+    found: list[dict[str, Any]] = []
+    for sharding, ndim in zip(shardings, ranks, strict=True):
+        if sharding is None:
+            found.append({})
+        elif isinstance(sharding, Explicit):
+            mesh, spec = sharding
+            whole = [name for name in mesh.explicit_axes if name not in spec.axes]
+            found.append({"sdy.sharding": sharding_attribute(module, mesh, spec, ndim, open_axes=True, whole=whole)})
+        else:
+            found.append({"sdy.sharding": sharding_attribute(module, sharding.mesh, sharding.spec, ndim)})
+    return found
+
+
+def on_first_device(module: Any, count: int) -> Any:
+    """The attribute of an operation with `count` results that runs only on the first device, on whole values."""
+    sdy = _jaxlib.sdy
+    found = module.mesh_symbols.get("first device")
+    if found is None:
+        with module.top:
+            sdy.MeshOp("first_device", sdy.MeshAttr.get([], device_ids=[0]))
+        found = module.mesh_symbols["first device"] = "first_device"
+    return sdy.TensorShardingPerValueAttr.get([sdy.TensorShardingAttr.get(found, [])] * count)
+
+
+def sharding_rule(factors: Factors) -> Any:
+    """A rule in Shardy's notation, by which Shardy propagates shardings between operands and results."""
+    sdy = _jaxlib.sdy
+
+    def mapping(dims: Sequence[int]) -> Any:
+        return sdy.TensorMappingAttr.get([sdy.DimMappingAttr.get([i]) for i in dims])
+
+    marks = [factors.mark(i) for i in range(len(factors.names))]
+    whole = [i for i, mark in enumerate(marks) if mark == WHOLE]
+    return sdy.OpShardingRuleAttr.get(
+        list(factors.sizes),
+        list(map(mapping, factors.operands)),
+        list(map(mapping, factors.results)),
+        reduction_factors=[i for i, mark in enumerate(marks) if mark not in ("", WHOLE)],
+        need_replication_factors=whole,
+        blocked_propagation_factors=whole,
+        is_custom=True,
+    )
+
+
+_stacking: set[str] = set()
+
+
+def divided_stack(
+    module: Any, target: str, count: int, operands: Sequence[Sequence[int]], results: Sequence[Sequence[int]]
+) -> dict[str, Any]:
+    """The attributes of a foreign call with which XLA can divide stacks of its operands.
+
+    Args:
+      module: the module.
+      target: the name of the function.
+      count: the number of leading axes of the stack, in all operands and results.
+      operands: the shapes of the operands.
+      results: the shapes of the results.
+    """
+    if module.partitions == 1 or count == 0:
+        return {}
+    if target not in _stacking:
+        _stacking.add(target)
+        _jaxlib.register_custom_call_as_batch_partitionable(target)
+    ir = _jaxlib.ir
+    batch = " ".join(f"b{i}" for i in range(count))
+    texts = [", ".join(batch + " _" * (len(shape) - count) for shape in shapes) for shapes in (operands, results)]
+    factors = dimension_rule(" -> ".join(texts)).factors(target, operands, results)
+    told = ir.DictAttr.get({"num_batch_dims": ir.StringAttr.get(str(count))})
+    return {"mhlo.frontend_attributes": told, "sdy.sharding_rule": sharding_rule(factors)}
+
+
+def as_typed(module: Any, eqn: Any, outs: list[Any]) -> list[Any]:
+    """The results of an equation, divided as their types record; XLA may choose if no operand or result is divided."""
+    if module.manual is not None:
+        return outs
+    divisions = [v.aval.division for v in (*eqn.invars, *eqn.outvars) if getattr(v.aval, "division", None) is not None]
+    if not divisions or getattr(sharding_rules.functions.get(eqn.primitive), "left_to_xla", False):
+        return outs
+    found = []
+    mesh = divisions[0].mesh
+    free = not divisions[0].mesh.are_all_axes_explicit
+    for x, v in zip(outs, eqn.outvars, strict=True):
+        aval = array_in_module(v.aval)
+        if not isinstance(aval, ShapedArray):
+            found.append(x)
+            continue
+        along, spec = (mesh, PartitionSpec()) if aval.division is None else (aval.division.mesh, aval.division.spec)
+        attribute = sharding_attribute(module, along, spec, len(aval.shape), open_axes=free)
+        found.append(_jaxlib.sdy.sharding_constraint(x, attribute))
+    return found
+
+
+def inspect_sharding(module: Any, x: Any, handler: Callable[[Any], None]) -> None:
+    """Call a function with XLA's `HloSharding` of an IR value while the module is compiled.
+
+    Args:
+      module: the module being built.
+      x: the value.
+      handler: the function. It must not raise.
+    """
+    ir = _jaxlib.ir
+    module.keepalives.append(handler)
+    attributes = {
+        "call_target_name": ir.StringAttr.get("InspectSharding"),
+        "has_side_effect": ir.BoolAttr.get(True),
+        "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1),
+        "backend_config": ir.StringAttr.get(_jaxlib.xla_client.encode_inspect_sharding_callback(handler)),
+    }
+    ir.Operation.create("stablehlo.custom_call", [x.type], [x], attributes)
+
+
+def constrained(module: Any, x: Any, mesh: Any, spec: PartitionSpec, ndim: int) -> Any:
+    """An IR value with a given sharding."""
+    return _jaxlib.sdy.sharding_constraint(x, sharding_attribute(module, mesh, spec, ndim))

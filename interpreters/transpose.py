@@ -1,0 +1,178 @@
+"""Transposition: transpose rules pull cotangents back along a tape, from its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from primax.core import config, rules
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
+from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.divided import divide
+from primax.core.errors import RuleError, ShardingTypeError
+from primax.core.mesh import meshes_exist
+from primax.core.source_info import transposed, use
+from primax.core.trace import Tracer, thread
+from primax.core.variance import cotangent_aval, hooks
+from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn, has_external_transpose
+from primax.interpreters.rule_calls import not_array, stale
+from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents
+from primax.interpreters.transposes import check_transpose
+
+__all__ = ["backward"]
+
+_new = object.__new__
+_transpose_rules = rules.transpose_rules
+_transpose_functions = _transpose_rules.functions
+
+
+def backward(trace: Any, outs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """Pull cotangents back along a tape.
+
+    Args:
+      trace: the tape, or a `LinearTrace` of which none was made.
+      outs: the outputs of the tape.
+      cotangents: one for each output, possibly `Zero`.
+
+    Returns:
+      One cotangent or `Zero` for each input of the tape.
+
+    Raises:
+      MissingRuleError: an operation on the tape has no transpose rule.
+      RuleError: a rule returned cotangents of the wrong number, shape or dtype.
+    """
+    eqns, inputs = trace.eqns, trace.inputs
+    trace = trace if type(trace) is LinearTrace else trace.trace
+    if trace.x64 is not config.enable_x64.value:
+        with config.enable_x64(trace.x64):
+            return _backward(trace, eqns, inputs, outs, cotangents)
+    return _backward(trace, eqns, inputs, outs, cotangents)
+
+
+def _backward(
+    trace: LinearTrace,
+    eqns: Sequence[TapeEqn],
+    inputs: Sequence[LinearTracer],
+    outs: Sequence[Any],
+    cotangents: Sequence[Any],
+) -> list[Any]:
+    cts: list[Any] = [None] * trace.count
+    ct: Any
+    for out, ct in zip(outs, cotangents, strict=True):
+        if type(out) is LinearTracer and out._trace is trace and type(ct) is not Zero:
+            if meshes_exist():
+                ct = _as_cotangent(ct, out.aval)
+            have = cts[out.index]
+            cts[out.index] = ct if have is None else add_tangents(have, ct)
+    here = thread.here
+    source = before = here.source
+    checking = config.check_rules.value
+    several_devices = meshes_exist()
+    try:
+        for eqn in reversed(eqns):
+            primitive = eqn.primitive
+            eqn_outs = eqn.outs
+            if primitive.multiple_results:
+                ct = _take(eqn_outs, cts)
+                if ct is None:
+                    continue
+            else:
+                index = eqn_outs[0].index
+                ct = cts[index]
+                if ct is None:
+                    continue
+                cts[index] = None
+            rule = _transpose_functions.get(primitive)
+            if rule is None:
+                here.source = eqn.source_info
+                rule = _transpose_rules.find(primitive, "transposition (grad, vjp, linear_transpose)")
+            args: list[Any] = []
+            linear = []  # the positions of values on the tape
+            for x in eqn.args:
+                if type(x) is LinearTracer and x._trace is trace:
+                    unknown = _new(UndefinedPrimal)  # avoids a call of `__init__`
+                    unknown.aval = cotangent_aval(x.aval) if several_devices else x.aval
+                    linear.append(len(args))
+                    args.append(unknown)
+                else:
+                    args.append(x)
+            if eqn.source_info is not source:
+                source = eqn.source_info
+                here.source = transposed(source) if use.begun else source
+            try:
+                returned = rule(ct, *args, **eqn.params)
+            except ShardingTypeError:  # XLA decides what the types do not determine; the cotangents are checked again
+                ct = list(map(_forgotten, ct)) if primitive.multiple_results else _forgotten(ct)
+                args = list(map(_forgotten, args))
+                returned = rule(ct, *args, **eqn.params)
+            except Exception as error:
+                blame(error, _transpose_rules, primitive)
+                raise
+            if not isinstance(returned, list | tuple) or len(returned) != len(args):
+                raise _miscounted(primitive, returned, len(args))
+            if checking:
+                check_transpose(rule, eqn, ct, args, returned)
+            for position in linear:
+                c = returned[position]
+                if c is None or type(c) is Zero:
+                    continue
+                x = eqn.args[position]
+                traced = isinstance(c, Tracer)
+                try:
+                    have = c.aval if traced else get_aval(c)
+                except NO_VALUE as error:
+                    raise not_array(_transpose_rules, primitive, c) from error
+                if traced and not c._trace.alive and has_external_transpose[primitive]:
+                    raise stale(_transpose_rules, primitive, c)
+                if have is not x.aval and not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
+                    raise _misfit(eqn, x, have)
+                if several_devices:
+                    wanted = getattr(cotangent_aval(x.aval), "division", None)
+                    if getattr(have, "division", None) is not wanted:
+                        c = hooks.divided(c, wanted)
+                have = cts[x.index]
+                cts[x.index] = c if have is None else add_tangents(have, c)
+    finally:
+        here.source = before
+    results = []
+    for tracer in inputs:
+        ct = cts[tracer.index]
+        results.append(Zero(cotangent_aval(tracer.aval)) if ct is None else ct)
+    return results
+
+
+def _as_cotangent(ct: Any, aval: Any) -> Any:
+    """A cotangent for a value of a type; the pending sum over devices is computed if the type requires it."""
+    division = getattr(aval, "division", None)
+    return ct if division is None or not division.is_pending else hooks.divided(ct, division.of_cotangents)
+
+
+def _forgotten(x: Any) -> Any:
+    """An argument of a transpose rule, with an undivided type."""
+    if type(x) is UndefinedPrimal:
+        return UndefinedPrimal(divide(x.aval, None))
+    return x if type(x) is Zero else hooks.forgotten(x)
+
+
+def _misfit(eqn: TapeEqn, x: LinearTracer, have: Any) -> RuleError:
+    """The error for a cotangent whose type differs from that of its argument."""
+    position = next(i for i, arg in enumerate(eqn.args) if arg is x)
+    text = f"returned a cotangent of type {have.str_short()} for its argument {position}, of type {x.aval.str_short()}"
+    return wrong(_transpose_rules, eqn.primitive, text)
+
+
+def _take(outs: Sequence[LinearTracer], cts: list[Any]) -> list[Any] | None:
+    """The cotangents of several values, removed from `cts`; None if all are zero."""
+    found = [cts[out.index] for out in outs]
+    if all(ct is None for ct in found):
+        return None
+    for out in outs:
+        cts[out.index] = None
+    return [Zero(cotangent_aval(out.aval)) if ct is None else ct for out, ct in zip(outs, found, strict=True)]
+
+
+def _miscounted(primitive: Any, returned: Any, count: int) -> RuleError:
+    """The error for a rule that does not return one cotangent per argument."""
+    got = len(returned) if isinstance(returned, list | tuple) else shorten(returned)
+    must = "must return a list of one cotangent or None per argument"
+    return wrong(_transpose_rules, primitive, f"{must}, got {got} for {count} arguments")

@@ -1,0 +1,199 @@
+"""`vmap`: a function of pytrees, mapped over axes of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from primax.core import tree
+from primax.core.arguments import check_function, integer, name_of, wraps
+from primax.core.avals import NO_VALUE, get_aval
+from primax.core.divided import axes_of_dims
+from primax.core.division import Division
+from primax.core.errors import ShardingTypeError
+from primax.core.symbolic_dims import as_size
+from primax.interpreters.batching import AxisData, batch_flat, bdim_at_front, broadcast, stacked
+from primax.interpreters.call_signature import avals_of, check_outputs
+from primax.interpreters.linearize import linear_tape
+
+__all__ = ["sum_over_axis", "vmap"]
+
+
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    sum_match: bool = False,
+) -> Callable[..., Any]:
+    """Map a function over axes of its arguments, without a loop.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      in_axes: the axis of each argument to map over, or None: one int for all arguments, or a tuple with one entry per
+        argument, each an int, None, or a pytree of these that is a prefix of the argument. Negative axes count from the
+        end. Keyword arguments are mapped over axis 0.
+      out_axes: the position of the mapped axis in the results: an int, None (only for results that do not depend on
+        mapped arguments), or a pytree of these that is a prefix of the result.
+      axis_name: the name of the axis, for collectives.
+      axis_size: the length of the axis, needed if no argument is mapped.
+      spmd_axis_name: the name of an axis of a mesh, or several. In each `shard_map` or `lax.with_sharding_constraint`
+        in `fun`, the mapped axis is divided along it; elsewhere it has no effect.
+      sum_match: whether a result that depends on mapped arguments, and for which `out_axes` is None, is the sum over
+        the axis.
+
+    Returns:
+      A function of the same arguments, each with one more axis where mapped.
+
+    Raises:
+      TypeError: `in_axes` or `out_axes` are not ints, None or containers of them, `axis_size` is not an int, or
+        `axis_name` is not hashable.
+      ValueError: mapped sizes disagree (the message names each), `axis_size` is negative, or an axis is out of range.
+
+    >>> import primax as px
+    >>> px.vmap(lambda x, y: x * y, in_axes=(0, None))(px.numpy.arange(3.0), 2.0).tolist()
+    [0.0, 2.0, 4.0]
+    """
+    check_function("vmap", "fun", fun)
+    spmd = () if spmd_axis_name is None else spmd_axis_name
+    spmd = spmd if isinstance(spmd, tuple) else (spmd,)
+    try:
+        hash(spmd)
+    except TypeError:
+        raise TypeError(f"vmap: spmd_axis_name must be hashable, got {spmd_axis_name!r}") from None
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not (in_axes is None or isinstance(in_axes, int | tuple)):
+        raise TypeError(f"vmap: in_axes must be an int, None or a tuple with one entry per argument, got {in_axes!r}")
+    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        for leaf in tree.tree_leaves(axes):
+            if isinstance(leaf, bool) or not isinstance(leaf, int):
+                raise TypeError(f"vmap: {what} must consist of ints and None, got {leaf!r} in {axes!r}")
+
+    if axis_size is not None:
+        axis_size = integer("vmap", "axis_size", axis_size)
+        if axis_size < 0:
+            raise ValueError(f"vmap: axis_size must not be negative, got {axis_size}")
+
+    @wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                f"vmap: in_axes must have one entry per positional argument, got {len(in_axes)} entries "
+                f"for {len(args)} arguments"
+            )
+        leaves, in_tree = tree.flatten((args, kwargs))
+        axes = tree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+        try:
+            avals = avals_of(leaves, (args, kwargs), "vmap", call=True)
+        except TypeError:  # arguments without a mapped axis may be any objects; `fun` gets them unchanged
+            values = [0.0 if axis is None and not _is_value(x) else x for x, axis in zip(leaves, axes, strict=True)]
+            avals = avals_of(values, (args, kwargs), "vmap", call=True)
+        dims = [_normalize(axis, aval, i, args, kwargs) for i, (axis, aval) in enumerate(zip(axes, avals, strict=True))]
+        size = _size(avals, dims, axis_size, args, kwargs)
+        out_trees: list[Any] = []
+
+        def flat(*xs: Any) -> Any:
+            xargs, xkwargs = tree.unflatten(in_tree, xs)
+            outs, out_tree = tree.flatten(fun(*xargs, **xkwargs))
+            out_trees.append(out_tree)
+            check_outputs(outs, out_tree, name_of(fun))
+            return outs
+
+        axis = AxisData(axis_name, size, spmd, division=_division(avals, dims, args, kwargs))
+        outs, found = batch_flat(flat, axis, leaves, dims)
+        (out_tree,) = out_trees
+        wanted = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
+        results = [_to_out(x, dim, want, axis, sum_match) for x, dim, want in zip(outs, found, wanted, strict=True)]
+        return tree.unflatten(out_tree, results)
+
+    return mapped
+
+
+def _is_value(x: Any) -> bool:
+    try:
+        get_aval(x)
+    except NO_VALUE:
+        return False
+    return True
+
+
+def _place(i: int, args: Any, kwargs: Any) -> str:
+    return "argument" + tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0][1:])
+
+
+def _normalize(axis: Any, aval: Any, i: int, args: Any, kwargs: Any) -> int | None:
+    if axis is None:
+        return None
+    rank = len(aval.shape)
+    if not -rank <= axis < rank:
+        raise ValueError(
+            f"vmap: in_axes has axis {axis} for {_place(i, args, kwargs)}, which is of type {aval.str_short()} "
+            f"and has {rank} axes"
+        )
+    return int(axis % rank)
+
+
+def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | None, args: Any, kwargs: Any) -> int:
+    sizes = {aval.shape[dim] for aval, dim in zip(avals, dims, strict=True) if dim is not None}
+    if axis_size is not None:
+        sizes.add(axis_size)
+    if len(sizes) == 1:
+        return as_size(sizes.pop())  # type: ignore[no-any-return]
+    if not sizes:
+        raise ValueError("vmap: at least one argument must be mapped (in_axes not None), or axis_size must be given")
+    lines = [
+        f"  {_place(i, args, kwargs)} of type {aval.str_short()} has size {aval.shape[dim]} along axis {dim}"
+        for i, (aval, dim) in enumerate(zip(avals, dims, strict=True))
+        if dim is not None
+    ]
+    if axis_size is not None:
+        lines.append(f"  axis_size is {axis_size!r}")
+    raise ValueError("vmap: the mapped axes must have one size:\n" + "\n".join(lines))
+
+
+def _division(avals: Sequence[Any], dims: Sequence[int | None], args: Any, kwargs: Any) -> Division | None:
+    """The explicit mesh axes that divide the mapped axis.
+
+    Raises:
+      ShardingTypeError: mapped arguments divide it differently.
+    """
+    if all(getattr(aval, "division", None) is None for aval in avals):
+        return None
+    mapped = [(i, aval, dim) for i, (aval, dim) in enumerate(zip(avals, dims, strict=True)) if dim is not None]
+    found = {axes_of_dims(aval)[dim] for _, aval, dim in mapped}
+    if len(found) > 1:
+        lines = [f"  {_place(i, args, kwargs)} of type {aval.str_short()} along axis {dim}" for i, aval, dim in mapped]
+        raise ShardingTypeError(
+            "vmap: the mapped axes must be divided alike; primax.reshard brings one to the division of another:\n"
+            + "\n".join(lines)
+        )
+    (names,) = found or {()}
+    divisions = [aval.division for aval in avals if getattr(aval, "division", None) is not None]
+    return Division(divisions[0].mesh, (names,)) if names else None
+
+
+def sum_over_axis(x: Any, size: int, dim: int | None) -> Any:
+    """The sum over a mapped axis, which is the transpose of broadcasting along it."""
+    x = bdim_at_front(x, dim, size)
+    element = get_aval(x).mapped(size, 0)
+    return linear_tape(lambda y: [broadcast(y, size, 0)], [element]).transpose([x])[0]
+
+
+def _to_out(x: Any, dim: int | None, want: Any, axis: AxisData, sum_match: bool) -> Any:
+    if want is None:
+        if dim is not None and sum_match:
+            return sum_over_axis(x, axis.size, dim)
+        if dim is not None:
+            raise ValueError("vmap: out_axes is None for a result that depends on mapped arguments")
+        return x
+    aval = get_aval(x)
+    if getattr(aval, "shape", None) is None:
+        raise TypeError(f"vmap: results must be arrays if out_axes is not None, got {aval.str_short()}")
+    rank = len(aval.shape) + (dim is None)
+    if not -rank <= want < rank:
+        raise ValueError(f"vmap: out_axes has axis {want} for a result that has {rank} axes with the mapped one")
+    want %= rank
+    return stacked(axis, x, dim, want)
