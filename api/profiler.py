@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from primax.core import _jaxlib
-from primax.core.trace_state import unusual
+from primax.core.trace_state import fast_path_blockers
 from primax.extend.api_util import check_function, integer
 from primax.extend.backend import get_backend
 
@@ -153,7 +153,7 @@ class ProfileSession:
         self.profile_data: Any = None
         get_backend()
         self._session: Any = _jaxlib.profiler.ProfilerSession(profiler_options or ProfileOptions())
-        unusual.append(_PROFILE)
+        fast_path_blockers.append(_PROFILE)
 
     def __enter__(self) -> ProfileSession:
         return self
@@ -171,7 +171,7 @@ class ProfileSession:
         if self._session is None:
             raise RuntimeError("ProfileSession.stop: the session must be at work, and it has ended")
         session, self._session = self._session, None
-        unusual.remove(_PROFILE)
+        fast_path_blockers.remove(_PROFILE)
         traced = session.stop()
         if self.log_dir is not None:
             session.export(traced, str(self.log_dir))

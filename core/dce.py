@@ -7,7 +7,7 @@ from itertools import compress
 from typing import Any
 
 from primax.core import rules
-from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.effects import effects_of
 from primax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, cached
 
@@ -75,7 +75,7 @@ def _by_rule(rule: Callable[..., Any], used: list[bool], eqn: JaxprEqn) -> tuple
     try:
         returned = rule(used, eqn)
     except Exception as error:
-        blame(error, table, eqn.primitive, eqn.source_info)
+        add_rule_note(error, table, eqn.primitive, eqn.source_info)
         raise
     match returned:
         case (list() | tuple() as flags, (None | JaxprEqn()) as trimmed) if len(flags) == len(eqn.invars):
@@ -83,7 +83,7 @@ def _by_rule(rule: Callable[..., Any], used: list[bool], eqn: JaxprEqn) -> tuple
             lost = [i for i, (v, u) in enumerate(zip(eqn.outvars, used, strict=True)) if u and v not in kept]
             if lost:
                 must = f"must keep result {lost[0]}, which is used"
-                raise wrong(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)
+                raise rule_error(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)
             return list(flags), trimmed
     must = f"must return (used_inputs, eqn or None), with {len(eqn.invars)} flags"
-    raise wrong(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)
+    raise rule_error(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)

@@ -9,7 +9,7 @@ from primax.core.errors import MissingRuleError, RuleError
 from primax.core.source_info import called, is_internal, recorded_frames, running_frames, scope_of, user_lines
 from primax.core.trace_state import thread
 
-__all__ = ["blame", "encodable", "missing_text", "of_call", "shorten", "user_line", "wrong"]
+__all__ = ["add_rule_note", "encodable", "missing_text", "of_call", "shorten", "user_line", "rule_error"]
 
 # How to give a rule in one line, by kind; other kinds use `registry.define`.
 _GIVE = {
@@ -125,7 +125,7 @@ def _home(primitive: Any) -> str:
     return f"from no plugin, made in {module}" if module else "from no plugin"
 
 
-def wrong(table: Any, key: Any, text: str, source: Any = None) -> RuleError:
+def rule_error(table: Any, key: Any, text: str, source: Any = None) -> RuleError:
     """The error for a rule with a wrong result.
 
     Args:
@@ -141,7 +141,7 @@ def wrong(table: Any, key: Any, text: str, source: Any = None) -> RuleError:
     )
 
 
-def blame(error: BaseException, table: Any, key: Any, source: Any = None) -> None:
+def add_rule_note(error: BaseException, table: Any, key: Any, source: Any = None) -> None:
     """Add a note to an exception, if it needs one: the innermost rule that raised it, and the user's line."""
     if any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())):
         return

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.core import rules
-from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.dimension_rules import DimensionRule, Factors, dimension_rule, elementwise_rule
 
 __all__ = ["division_of"]
@@ -29,7 +29,7 @@ def division_of(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], param
     try:
         told: Any = rule(*avals, **params)
     except Exception as error:
-        blame(error, rules.sharding_rules, primitive)
+        add_rule_note(error, rules.sharding_rules, primitive)
         raise
     if isinstance(told, str):
         told = dimension_rule(told)
@@ -38,7 +38,7 @@ def division_of(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], param
             return None
         specs = list(told) if isinstance(told, list) else [told]
         if len(specs) != len(outs):
-            raise wrong(
+            raise rule_error(
                 rules.sharding_rules,
                 primitive,
                 f"must return the divisions of {len(outs)} results, got {shorten(told)}",

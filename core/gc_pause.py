@@ -6,7 +6,7 @@ import gc
 import threading
 from types import TracebackType
 
-__all__ = ["sparing"]
+__all__ = ["gc_paused"]
 
 _YOUNG = 50_000  # new objects between two collections of the youngest generation
 _NEVER = 2**30
@@ -16,7 +16,7 @@ _at_work = 0
 _before = (0, 0, 0)
 
 
-class sparing:
+class gc_paused:
     """A `with` block in which the collector scans only new objects, and seldom.
 
     While a program is staged, nearly all new objects stay, and repeated scans of them would be slow. Garbage cycles of

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from primax.core._jaxlib import Config as _Cell
 from primax.core._jaxlib import config_unset, guard_lib
 from primax.core.option_kinds import Kind, choice
-from primax.core.trace_state import shared, thread, unusual
+from primax.core.trace_state import fast_path_blockers, shared, thread
 
 __all__ = ["Context", "Guard", "Option", "changed", "options", "options_of_traces", "settle"]
 
@@ -136,7 +136,7 @@ class Option(_Cell):  # type: ignore[misc]
         """Record in `unusual` whether the value for the process requires that calls are examined."""
         with _noting:
             if self._noted is not (self.examines and self.get_global() != self.default):
-                (unusual.remove if self._noted else unusual.append)(self)
+                (fast_path_blockers.remove if self._noted else fast_path_blockers.append)(self)
                 self._noted = not self._noted
 
     def set_here(self, value: Any) -> None:
@@ -147,7 +147,7 @@ class Option(_Cell):  # type: ignore[misc]
         """
         before = self.get_local()
         self.swap_local(self.validate(value))
-        for found, change in ((before, unusual.remove), (self.get_local(), unusual.append)):
+        for found, change in ((before, fast_path_blockers.remove), (self.get_local(), fast_path_blockers.append)):
             if found is not config_unset and found is not self.default:
                 change(self)
         if self.tracing:
@@ -237,7 +237,7 @@ class _Override:
         previous = option.swap_local(self._value)
         self._previous.setdefault(threading.get_ident(), []).append(previous)
         if option.of_programs:
-            unusual.append(option)
+            fast_path_blockers.append(option)
         if option.tracing:
             thread.here.config = _settled()
 
@@ -249,7 +249,7 @@ class _Override:
         if not stack:
             del self._previous[me]
         if option.of_programs:
-            unusual.remove(option)
+            fast_path_blockers.remove(option)
         if option.tracing:
             _settle_for_thread()
 

@@ -17,7 +17,7 @@ from primax.core.cache import Cache
 from primax.core.cache_keys import is_hashable, params_key
 from primax.core.call_errors import refuse_call, without_neutral
 from primax.core.closure_lifting import using, with_operands
-from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.effects import Effect, Effects, OperandEffect, kind_of, no_effects
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.operand import Operand
@@ -253,16 +253,16 @@ class Primitive(Generic[Result]):
         except Exception as error:
             if isinstance(error, TypeError):
                 refuse_call(self, rule, avals, params)
-            blame(error, table, self)
+            add_rule_note(error, table, self)
             raise
         if table is rules.effectful_abstract_eval_rules:
             if not (isinstance(out, tuple) and len(out) == 2):
-                raise wrong(table, self, f"must return (avals, effects), got {shorten(out)}")
+                raise rule_error(table, self, f"must return (avals, effects), got {shorten(out)}")
             out, effects = out[0], _effects(table, self, out[1], len(avals))
         if self.multiple_results:
             if not isinstance(out, list | tuple):
                 must = "must return a list of avals, since multiple_results is True"
-                raise wrong(table, self, f"{must}, got {shorten(out)}")
+                raise rule_error(table, self, f"{must}, got {shorten(out)}")
             outs = list(out)
         else:
             outs = [out]
@@ -271,9 +271,9 @@ class Primitive(Generic[Result]):
                 must = "avals" if self.multiple_results else "an aval"
                 typed = hasattr(one, "shape") and hasattr(one, "dtype")
                 hint = "; make it core.ShapedArray(shape, dtype)" if typed else ""
-                raise wrong(table, self, f"must return {must}, got {shorten(one)} for {shorten(avals)}{hint}")
+                raise rule_error(table, self, f"must return {must}, got {shorten(one)} for {shorten(avals)}{hint}")
             if isinstance(one, ShapedArray) and any(size < 0 for size in one.shape):
-                raise wrong(table, self, f"must return sizes of axes that are not negative, got shape {one.shape}")
+                raise rule_error(table, self, f"must return sizes of axes that are not negative, got shape {one.shape}")
         self.used = True
         return settle_results(self, avals, outs, params), effects
 
@@ -364,18 +364,22 @@ def _attribute(module: str, name: str, primitive: str = "") -> Any:
 def _effects(table: rules.RuleTable, primitive: Primitive, returned: Any, operands: int) -> Effects:
     """The effects that a rule returned."""
     if isinstance(returned, str) or not isinstance(returned, Iterable):
-        raise wrong(table, primitive, f"must return a set of effects, got {shorten(returned)}")
+        raise rule_error(table, primitive, f"must return a set of effects, got {shorten(returned)}")
     effects = frozenset(returned)
     for effect in effects:
         if not isinstance(effect, Effect):
-            raise wrong(table, primitive, f"must return effects that are instances of Effect, got {shorten(effect)}")
+            raise rule_error(
+                table, primitive, f"must return effects that are instances of Effect, got {shorten(effect)}"
+            )
         if isinstance(effect, OperandEffect) and not 0 <= effect.operand < operands:
             must = f"must return effects on operands from 0 to {operands - 1}, got {shorten(effect)}"
-            raise wrong(table, primitive, must)
+            raise rule_error(table, primitive, must)
         try:
             kind_of(effect)
         except TypeError as error:
-            raise wrong(table, primitive, f"returned an effect of a class that is not registered; {error}") from None
+            raise rule_error(
+                table, primitive, f"returned an effect of a class that is not registered; {error}"
+            ) from None
     return effects
 
 

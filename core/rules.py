@@ -158,7 +158,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             if who.file != file:
                 file, line = who.file, who.line
         with lock:
-            let_go(self, key)
+            unhide(self, key)
             old = self.functions.get(key)
             before = None if old is None else (old, self.sources[key])
             if before is not None and not override:
@@ -234,7 +234,7 @@ class RuleTable(MutableMapping[Any, Rule]):
     def restore(self, change: Change) -> None:
         """Undo one registration."""
         with lock:
-            let_go(self, change.key)
+            unhide(self, change.key)
             if change.before is None:
                 self.functions.pop(change.key, None)
                 self.sources.pop(change.key, None)
@@ -271,13 +271,13 @@ class RuleTable(MutableMapping[Any, Rule]):
         """The rule or None; loads plugins if necessary."""
         rule = self.functions.get(primitive)
         if rule is None:
-            let_go(self, primitive)
+            unhide(self, primitive)
             load_plugins()
             rule = self.functions.get(primitive)  # also if another thread has loaded them since the first look
         return rule
 
 
-def withhold(table: RuleTable, primitive: Any, plugin: str) -> None:
+def hide_until_lookup(table: RuleTable, primitive: Any, plugin: str) -> None:
     """Withhold the rules of a primitive until one is requested, since a waiting plugin will replace it.
 
     Args:
@@ -312,7 +312,7 @@ class _Asking:
         self.plugin = plugin
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        let_go(self.table, self.primitive)
+        unhide(self.table, self.primitive)
         load_plugins()
         rule = self.table.functions.get(self.primitive)
         if rule is None:
@@ -323,7 +323,7 @@ class _Asking:
         return rule(*args, **params)
 
 
-def let_go(table: RuleTable, key: Any) -> None:
+def unhide(table: RuleTable, key: Any) -> None:
     """Put back withheld rules, and tell the host which plugins to load."""
     if table.withheld:
         with lock:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-__all__ = ["Here", "Thread", "shared", "thread", "tracing", "unusual"]
+__all__ = ["TraceState", "Thread", "shared", "thread", "tracing", "fast_path_blockers"]
 
 
 # The reasons, in all threads, why compiled programs are not called directly: overrides of options, options whose value
 # requires that calls are examined, axes along which sums are pending, a profile that is recorded, and a fork.
-unusual: list[Any] = []
+fast_path_blockers: list[Any] = []
 
 # One item for each thread that traces a function. While the list is empty, no code need read `thread`, which is slow.
 tracing: list[None] = []
 
 
-class Here:
+class TraceState:
     """State read for every equation. A trace keeps its thread's `Here`: reading `thread` takes four times as long.
 
     Attributes:
@@ -75,7 +75,7 @@ class Thread(threading.local):
     ended: tuple[Any, ...] = ()
 
     def __init__(self) -> None:
-        self.here = Here()
+        self.here = TraceState()
 
     @property
     def source(self) -> Any:
@@ -99,7 +99,7 @@ class Thread(threading.local):
     @opened.setter
     def opened(self, axes: tuple[Any, ...]) -> None:
         if bool(axes) is not bool(self.here.opened):
-            (unusual.append if axes else unusual.remove)("opened")
+            (fast_path_blockers.append if axes else fast_path_blockers.remove)("opened")
         self.here.opened = axes
 
 

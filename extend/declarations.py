@@ -10,7 +10,7 @@ from primax.core import tree
 from primax.core.avals import NO_VALUE, ShapedArray, get_aval
 from primax.core.caller import is_surface
 from primax.core.derivation import Derivation
-from primax.core.diagnostics import shorten, user_line, wrong
+from primax.core.diagnostics import rule_error, shorten, user_line
 from primax.core.dimension_rules import elementwise_rule
 from primax.core.dtypes import float0
 from primax.core.effects import Effect, Mutates, OperandEffect
@@ -426,7 +426,7 @@ def _kept(transpose: Rule, primitive: Any, linear: tuple[int, ...]) -> Rule:
             for i, (x, c) in enumerate(zip(args, found, strict=True)):
                 if type(x) is UndefinedPrimal and c is None:
                     text = f"returned None for its argument {i}, in which it is declared linear"
-                    raise wrong(transpose_rules, primitive, f"{text}; where that is zero, return ad.Zero(x.aval)")
+                    raise rule_error(transpose_rules, primitive, f"{text}; where that is zero, return ad.Zero(x.aval)")
         return found
 
     return rule

@@ -12,13 +12,13 @@ from primax.core.array_protocol import protocol_of
 from primax.core.avals import NO_VALUE, ShapedArray, aval_handlers, get_aval, unwrap
 from primax.core.closure_lifting import note_derived
 from primax.core.config import check_rules
-from primax.core.diagnostics import shorten, wrong
+from primax.core.diagnostics import rule_error, shorten
 from primax.core.division import Division
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
 from primax.core.variance import hooks
-from primax.interpreters.rule_calls import ExternalRules, call_rule, not_array, require_list, stale
-from primax.interpreters.rule_checks import check_results, outsiders, require_operands
+from primax.interpreters.rule_calls import ExternalRules, call_rule, escaped_tracer_error, not_array, require_list
+from primax.interpreters.rule_checks import check_results, needs_rule_checks, require_operands
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [
@@ -149,10 +149,10 @@ class BatchTrace(Trace):
                 dims.append(None)
         if not batched and not _has_axis_rule(primitive):
             return self.parent.process(primitive, values, params)
-        promise = require_operands(primitive, args, params, 2) if outsiders[primitive] else None
+        check = require_operands(primitive, args, params, 2) if needs_rule_checks[primitive] else None
         results = self.results(primitive, self.call_rule(primitive, tuple(values), tuple(dims), params))
-        if promise is not None:
-            promise.keep(_table_of(primitive), results)
+        if check is not None:
+            check.compare(_table_of(primitive), results)
         return results
 
     def call_rule(self, primitive: Any, values: Any, dims: Any, params: dict[str, Any]) -> Any:
@@ -175,14 +175,16 @@ class BatchTrace(Trace):
         try:
             out, dim = returned
         except (TypeError, ValueError):
-            raise wrong(_table_of(primitive), primitive, f"must return (out, dim), got {shorten(returned)}") from None
+            raise rule_error(
+                _table_of(primitive), primitive, f"must return (out, dim), got {shorten(returned)}"
+            ) from None
         if not primitive.multiple_results:
             return self.tracer(primitive, out, dim)
         require_list(_table_of(primitive), primitive, out)
         dims = dim if isinstance(dim, list | tuple) else [dim] * len(out)
         if len(out) != len(dims):
             text = f"returned {len(out)} outputs but {len(dims)} dims"
-            raise wrong(_table_of(primitive), primitive, text)
+            raise rule_error(_table_of(primitive), primitive, text)
         return [self.tracer(primitive, x, d) for x, d in zip(out, dims, strict=True)]
 
     def tracer(self, primitive: Any, value: Any, dim: Any) -> Any:
@@ -192,14 +194,14 @@ class BatchTrace(Trace):
         except NO_VALUE as error:
             raise not_array(_table_of(primitive), primitive, value) from error
         if _has_external_rule[primitive] and isinstance(value, Tracer) and not value._trace.alive:
-            raise stale(_table_of(primitive), primitive, value)
+            raise escaped_tracer_error(_table_of(primitive), primitive, value)
         if dim is None:
             return value
         shape = aval.shape
         if dim.__class__ is not int:
             dim = _as_int(dim)
         if dim.__class__ is not int or not 0 <= dim < len(shape) or shape[dim] != self.axis.size:
-            raise wrong(
+            raise rule_error(
                 _table_of(primitive),
                 primitive,
                 f"returned dim {shorten(dim)} for an output of shape {shape}; it must be None "

@@ -13,14 +13,14 @@ from primax.core.avals import NO_VALUE, aval_handlers, get_aval, unwrap
 from primax.core.cache import epoch
 from primax.core.closure_lifting import note_derived
 from primax.core.config import check_rules
-from primax.core.diagnostics import shorten, wrong
+from primax.core.diagnostics import rule_error, shorten
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
 from primax.core.source_info import use
 from primax.core.trace import CURRENT, Trace, Tracer, encloses, enter, escaped, leakless, thread
 from primax.interpreters.linear_trace import is_staged
-from primax.interpreters.rule_calls import ExternalRules, call_rule, not_array, stale, type_of
-from primax.interpreters.rule_checks import check_results, outsiders, require_operands
+from primax.interpreters.rule_calls import ExternalRules, call_rule, escaped_tracer_error, not_array, type_of
+from primax.interpreters.rule_checks import check_results, needs_rule_checks, require_operands
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
@@ -117,7 +117,7 @@ class JVPTrace(Trace):
                 tangents.append(Zero.from_primal_value(x))
         if not active:
             return self.parent.process(primitive, primals, params)
-        promise = require_operands(primitive, args, params, 1) if outsiders[primitive] else None
+        check = require_operands(primitive, args, params, 1) if needs_rule_checks[primitive] else None
         rule = _functions.get(primitive) or _table.find(primitive, "differentiation (jvp, grad, linearize)")
         here: Any = self._here
         if self._lines and here.source is None and _one_place[primitive] and not use.begun:
@@ -132,8 +132,8 @@ class JVPTrace(Trace):
             results = self.tracer(primitive, *returned)  # avoids a call of `results`
         else:
             results = self.results(primitive, returned)
-        if promise is not None:
-            promise.keep(_table, results)
+        if check is not None:
+            check.compare(_table, results)
         return results
 
     def results(self, primitive: Any, returned: Any) -> Any:
@@ -150,7 +150,7 @@ class JVPTrace(Trace):
             if not isinstance(out, list | tuple) or not isinstance(tangent_out, list | tuple):
                 raise _refused(primitive, "a list of primals and one of tangents", returned)
             if len(out) != len(tangent_out):
-                raise wrong(_table, primitive, f"returned {len(out)} primals but {len(tangent_out)} tangents")
+                raise rule_error(_table, primitive, f"returned {len(out)} primals but {len(tangent_out)} tangents")
             return [
                 self.tracer(primitive, p, _zero_for(primitive, p, tangent_out) if t is None else t)
                 for p, t in zip(out, tangent_out, strict=True)
@@ -218,7 +218,7 @@ def _zero_for(primitive: Any, primal: Any, tangents: Sequence[Any]) -> Zero:
 
 
 def _no_tangent(primitive: Any) -> RuleError:
-    return wrong(_table, primitive, "returned None as a tangent; a zero is Zero(aval)")
+    return rule_error(_table, primitive, "returned None as a tangent; a zero is Zero(aval)")
 
 
 def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
@@ -226,7 +226,7 @@ def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
     aval = type_of(_table, primitive, primal)
     if tangent._aval is not None and getattr(aval, "shape", None) != tangent.shape:
         text = f"returned {tangent!r} as the tangent of a primal of type {aval.str_short()}"
-        raise wrong(_table, primitive, f"{text}; that is Zero.from_primal_value(primal_out)")
+        raise rule_error(_table, primitive, f"{text}; that is Zero.from_primal_value(primal_out)")
 
 
 def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
@@ -241,11 +241,11 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
     if _has_external_rule[primitive]:
         for x in (primal, tangent):
             if isinstance(x, Tracer) and not x._trace.alive:
-                raise stale(_table, primitive, x)
+                raise escaped_tracer_error(_table, primitive, x)
     # The types need not be equal: tangents of integers have another type.
     if (p is t and p.dtype in _real) or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
         return p
-    raise wrong(
+    raise rule_error(
         _table,
         primitive,
         f"returned a tangent of type {t.str_short()} for a primal of type {p.str_short()}; "
@@ -254,7 +254,7 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
 
 
 def _refused(primitive: Any, wanted: str, returned: Any) -> RuleError:
-    return wrong(_table, primitive, f"must return {wanted}, got {shorten(returned)}")
+    return rule_error(_table, primitive, f"must return {wanted}, got {shorten(returned)}")
 
 
 @leakless

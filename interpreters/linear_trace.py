@@ -21,7 +21,7 @@ from primax.interpreters.rule_calls import ExternalRules, apply_rule
 from primax.interpreters.staging import StagingTrace
 from primax.interpreters.tangents import Zero
 
-__all__ = ["LinearTrace", "LinearTracer", "TapeEqn", "has_external_transpose", "is_staged"]
+__all__ = ["LinearTrace", "LinearTracer", "LinearEqn", "has_external_transpose", "is_staged"]
 
 _get_traceback = Traceback.get_traceback
 _new = object.__new__
@@ -41,7 +41,7 @@ class LinearTracer(Tracer):
         self.index = index
 
 
-class TapeEqn:
+class LinearEqn:
     """One linear operation. Among `args`, tracers of the tape are linear; other values are residuals."""
 
     __slots__ = ("args", "outs", "params", "primitive", "source_info")
@@ -69,7 +69,7 @@ class LinearTrace(Trace):
 
     def __init__(self, parent: Any) -> None:
         super().__init__(parent)
-        self.eqns: list[TapeEqn] = []
+        self.eqns: list[LinearEqn] = []
         self.inputs: list[LinearTracer] = []
         self.count = 0
         self.lines = is_staged(parent) or refuses_nonfinite()
@@ -159,7 +159,7 @@ class LinearTrace(Trace):
             source = _get_traceback()  # only here: on an eager tape this would take a tenth of the time
             if use.begun:
                 source = scoped(source)
-        eqn = _new(TapeEqn)
+        eqn = _new(LinearEqn)
         eqn.primitive = primitive
         eqn.args = args
         eqn.outs = outs

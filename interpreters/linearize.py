@@ -17,7 +17,7 @@ from primax.core.list_utils import merge, partition
 from primax.core.trace import enter, escaped, thread
 from primax.core.variance import cotangent_aval
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn
+from primax.interpreters.linear_trace import LinearEqn, LinearTrace, LinearTracer
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 from primax.interpreters.transpose import backward
@@ -122,7 +122,7 @@ class Tape:
 
         new.inputs = [renewed(x) for x in self.inputs]
         new.eqns = [
-            TapeEqn(
+            LinearEqn(
                 eqn.primitive,
                 [renewed(x) for x in eqn.args],
                 [renewed(x) for x in eqn.outs],
@@ -180,7 +180,7 @@ def drop_unused(tape: Tape) -> None:
     """
     trace = tape.trace
     needed = {x.index for x in tape.outs if trace.is_linear(x)}
-    kept: list[TapeEqn] = []
+    kept: list[LinearEqn] = []
     for eqn in reversed(tape.eqns):
         if any(x.index in needed for x in eqn.outs) or eqn.effects():
             needed.update(x.index for x in eqn.args if type(x) is LinearTracer and x._trace is trace)

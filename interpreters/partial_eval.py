@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from primax.core import rules
 from primax.core.cache_keys import is_hashable, params_key
 from primax.core.dce import dce_jaxpr
-from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.effects import effects_of
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, cached
 from primax.core.list_utils import partition
@@ -171,7 +171,7 @@ def split_equation(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> SplitCall:
     try:
         returned = table.functions[eqn.primitive](list(unknown_in), eqn)
     except Exception as error:
-        blame(error, table, eqn.primitive, eqn.source_info)
+        add_rule_note(error, table, eqn.primitive, eqn.source_info)
         raise
     match returned:
         case (None | JaxprEqn() | list() as known, (None | JaxprEqn()) as unknown, list() | tuple() as flags):
@@ -179,7 +179,7 @@ def split_equation(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> SplitCall:
                 equations = known if isinstance(known, list) else [] if known is None else [known]
                 return SplitCall(eqn, equations, unknown, flags)
     must = f"must return (known eqn or None, unknown eqn or None, unknown_out), with {len(eqn.outvars)} flags"
-    raise wrong(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)
+    raise rule_error(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)
 
 
 def _same(one: Jaxpr, other: Jaxpr) -> bool:

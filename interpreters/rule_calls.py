@@ -6,12 +6,12 @@ from typing import Any
 
 from primax.core.avals import NO_VALUE, get_aval
 from primax.core.cache import epoch
-from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.errors import RuleError
 from primax.core.source_info import is_internal
 from primax.core.trace import Tracer, flag, thread
 
-__all__ = ["ExternalRules", "apply_rule", "call_rule", "not_array", "require_list", "stale", "type_of"]
+__all__ = ["ExternalRules", "apply_rule", "call_rule", "not_array", "require_list", "escaped_tracer_error", "type_of"]
 
 
 def type_of(table: Any, key: Any, x: Any) -> Any:
@@ -25,18 +25,18 @@ def type_of(table: Any, key: Any, x: Any) -> Any:
     except NO_VALUE as error:
         raise not_array(table, key, x) from error
     if isinstance(x, Tracer) and not x._trace.alive:
-        raise stale(table, key, x)
+        raise escaped_tracer_error(table, key, x)
     return aval
 
 
 def not_array(table: Any, key: Any, x: Any) -> RuleError:
     """The error for a rule that returned a value that is not an array."""
-    return wrong(table, key, f"must return arrays, got {shorten(x)}")
+    return rule_error(table, key, f"must return arrays, got {shorten(x)}")
 
 
-def stale(table: Any, key: Any, x: Tracer) -> RuleError:
+def escaped_tracer_error(table: Any, key: Any, x: Tracer) -> RuleError:
     """The error for a rule that returned a tracer of a transformation that has ended."""
-    return wrong(
+    return rule_error(
         table,
         key,
         f"returned {x.describe()} that had escaped from {x._trace.transformation}; "
@@ -61,7 +61,9 @@ class ExternalRules(dict[Any, bool]):
 def require_list(table: Any, primitive: Any, returned: Any) -> None:
     """Raise an error if a rule for a primitive with multiple results did not return a list."""
     if not isinstance(returned, list | tuple):
-        raise wrong(table, primitive, f"must return a list, since multiple_results is True, got {shorten(returned)}")
+        raise rule_error(
+            table, primitive, f"must return a list, since multiple_results is True, got {shorten(returned)}"
+        )
 
 
 def call_rule(
@@ -81,7 +83,7 @@ def call_rule(
     except Exception as error:
         if here is not None:
             here.source = None  # the traceback of the error leads to the rule
-        blame(error, table, primitive)
+        add_rule_note(error, table, primitive)
         raise
     finally:
         if here is not None:
@@ -96,7 +98,7 @@ def apply_rule(table: Any, primitive: Any, trace: Any, args: Any, params: dict[s
     try:
         out = table.functions[primitive](trace, args, params)
     except Exception as error:
-        blame(error, table, primitive)
+        add_rule_note(error, table, primitive)
         raise
     if primitive.multiple_results:
         require_list(table, primitive, out)

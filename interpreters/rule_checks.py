@@ -1,4 +1,4 @@
-"""Promises of type rules: the operands that a primitive accepts, and the types of its results."""
+"""Checks of rules against type rules: the operands that a primitive accepts, and the types of its results."""
 
 from __future__ import annotations
 
@@ -10,18 +10,26 @@ from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
 from primax.core.cache import epoch
 from primax.core.cache_keys import params_key
 from primax.core.config import check_rules
-from primax.core.diagnostics import wrong
+from primax.core.diagnostics import rule_error
 from primax.core.trace_state import thread
 from primax.core.trusted_modules import is_proven
 from primax.interpreters.rule_calls import require_list, type_of
 
-__all__ = ["Outsiders", "Promise", "check_results", "outsiders", "promised", "require_operands", "type_rule_of"]
+__all__ = [
+    "NeedsRuleChecks",
+    "RuleCheck",
+    "check_results",
+    "needs_rule_checks",
+    "rule_check",
+    "require_operands",
+    "type_rule_of",
+]
 
 _types = rules.abstract_eval_rules.functions
 _ALL_BUT_WEAKNESS = frozenset({"vma"})
 
 
-class Outsiders(dict[Any, bool]):
+class NeedsRuleChecks(dict[Any, bool]):
     """For each primitive whether to check its rules against its type rule: True unless its plugin is proven."""
 
     def __missing__(self, primitive: Any) -> bool:
@@ -30,7 +38,7 @@ class Outsiders(dict[Any, bool]):
         return outside
 
 
-outsiders = Outsiders()
+needs_rule_checks = NeedsRuleChecks()
 
 
 class Typed(dict[Any, bool]):
@@ -49,7 +57,7 @@ class Typed(dict[Any, bool]):
 typed = Typed()
 
 
-class Promise:
+class RuleCheck:
     """The promised types of the results of one application, against which the results of rules are checked.
 
     Args:
@@ -65,8 +73,8 @@ class Promise:
         self.avals = avals
         self.signature = signature
 
-    def keep(self, table: Any, returned: Any) -> None:
-        """Check results against the promise.
+    def compare(self, table: Any, returned: Any) -> None:
+        """Check results against the promised types.
 
         Args:
           table: the table of the rule that returned them.
@@ -81,16 +89,16 @@ class Promise:
             outs = returned
             if len(outs) != len(self.avals):
                 text = f"returned {len(outs)} results, but {type_rule_of(primitive)} returns {len(self.avals)}"
-                raise wrong(table, primitive, text)
+                raise rule_error(table, primitive, text)
         else:
             outs = [returned]
         ignored = _ALL_BUT_WEAKNESS if check_rules.value else ALL_BUT_SHAPE_AND_DTYPE
-        for i, (x, promise) in enumerate(zip(outs, self.avals, strict=True)):
+        for i, (x, want) in enumerate(zip(outs, self.avals, strict=True)):
             have = type_of(table, primitive, x)
-            if not same_type(have, promise, ignored):
+            if not same_type(have, want, ignored):
                 which = f" as result {i}" if primitive.multiple_results else ""
-                text = f"returned {_show(have, promise)}{which}, but by {type_rule_of(primitive)} it is"
-                raise wrong(table, primitive, f"{text} {_show(promise, have)}")
+                text = f"returned {_show(have, want)}{which}, but by {type_rule_of(primitive)} it is"
+                raise rule_error(table, primitive, f"{text} {_show(want, have)}")
         if self.signature is not None and not check_rules.value:
             primitive._accepted.put(self.signature, True)
 
@@ -113,8 +121,8 @@ def type_rule_of(primitive: Any) -> str:
     return f"its {table.kind} rule" + (f" ({provenance.file}:{provenance.line})" if provenance else "")
 
 
-def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: Any = (), what: int = 0) -> Any:
-    """The promise of a primitive for these operands; None if it was checked before, or if the primitive has no promise.
+def rule_check(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: Any = (), what: int = 0) -> Any:
+    """The check of a rule for these operands; None if it was checked before, or if the primitive has no type rule.
 
     Args:
       primitive: the primitive.
@@ -136,7 +144,7 @@ def promised(primitive: Any, args: Sequence[Any], params: dict[str, Any], key: A
         signature = None
     if signature in primitive._accepted:
         return None
-    return Promise(primitive, primitive.result_types(tuple(map(get_aval, args)), params)[0], signature)
+    return RuleCheck(primitive, primitive.result_types(tuple(map(get_aval, args)), params)[0], signature)
 
 
 def require_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any], what: int) -> Any:
@@ -149,17 +157,17 @@ def require_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]
       what: the number of the transformation.
 
     Returns:
-      The promise for checks of the results; None if this signature was checked before.
+      The check of the results; None if this signature was checked before.
     """
-    return promised(primitive, args, params, params_key(params) if params else (), what)
+    return rule_check(primitive, args, params, params_key(params) if params else (), what)
 
 
 def check_results(table: Any, primitive: Any, args: Sequence[Any], params: dict[str, Any], returned: Any) -> None:
-    """Check the results of a transformation's rule against the primitive's promise; for `check_rules`.
+    """Check the results of a transformation's rule against the primitive's type rule; for `check_rules`.
 
     Raises:
       RuleError: the results differ from it.
     """
     if primitive.has_type_rule():
         avals = tuple(map(get_aval, args))
-        Promise(primitive, primitive.result_types(avals, params)[0], None).keep(table, returned)
+        RuleCheck(primitive, primitive.result_types(avals, params)[0], None).compare(table, returned)

@@ -15,7 +15,7 @@ from primax.core.cache_keys import params_key
 from primax.core.effects import effects_of, no_effects
 from primax.core.errors import RuleError
 from primax.core.events import TRACE, silent, timed
-from primax.core.gc_pause import sparing
+from primax.core.gc_pause import gc_paused
 from primax.core.host_values import array_of
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
 from primax.core.recursion import deeper
@@ -304,7 +304,7 @@ def trace_to_jaxpr(
     opened, thread.opened = thread.opened, ()  # these axes are for binds in the outer trace only
     try:
         told = timed(TRACE, trace.name) if what in ("jit", "make_jaxpr") else silent
-        with told, deeper(), sparing(), TracebackScope():
+        with told, deeper(), gc_paused(), TracebackScope():
             outs = fun(*tracers)
             if not isinstance(outs, list | tuple):
                 raise RuleError(f"{trace.name}: a staged function must return a list of values, got {outs!r}")

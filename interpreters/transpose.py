@@ -7,15 +7,15 @@ from typing import Any
 
 from primax.core import config, rules
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
-from primax.core.diagnostics import blame, shorten, wrong
+from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.divided import divide
 from primax.core.errors import RuleError, ShardingTypeError
 from primax.core.mesh import meshes_exist
 from primax.core.source_info import transposed, use
 from primax.core.trace import Tracer, thread
 from primax.core.variance import cotangent_aval, hooks
-from primax.interpreters.linear_trace import LinearTrace, LinearTracer, TapeEqn, has_external_transpose
-from primax.interpreters.rule_calls import not_array, stale
+from primax.interpreters.linear_trace import LinearEqn, LinearTrace, LinearTracer, has_external_transpose
+from primax.interpreters.rule_calls import escaped_tracer_error, not_array
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents
 from primax.interpreters.transposes import check_transpose
 
@@ -51,7 +51,7 @@ def backward(trace: Any, outs: Sequence[Any], cotangents: Sequence[Any]) -> list
 
 def _backward(
     trace: LinearTrace,
-    eqns: Sequence[TapeEqn],
+    eqns: Sequence[LinearEqn],
     inputs: Sequence[LinearTracer],
     outs: Sequence[Any],
     cotangents: Sequence[Any],
@@ -106,7 +106,7 @@ def _backward(
                 args = list(map(_forgotten, args))
                 returned = rule(ct, *args, **eqn.params)
             except Exception as error:
-                blame(error, _transpose_rules, primitive)
+                add_rule_note(error, _transpose_rules, primitive)
                 raise
             if not isinstance(returned, list | tuple) or len(returned) != len(args):
                 raise _miscounted(primitive, returned, len(args))
@@ -123,7 +123,7 @@ def _backward(
                 except NO_VALUE as error:
                     raise not_array(_transpose_rules, primitive, c) from error
                 if traced and not c._trace.alive and has_external_transpose[primitive]:
-                    raise stale(_transpose_rules, primitive, c)
+                    raise escaped_tracer_error(_transpose_rules, primitive, c)
                 if have is not x.aval and not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
                     raise _misfit(eqn, x, have)
                 if several_devices:
@@ -154,11 +154,11 @@ def _forgotten(x: Any) -> Any:
     return x if type(x) is Zero else hooks.forgotten(x)
 
 
-def _misfit(eqn: TapeEqn, x: LinearTracer, have: Any) -> RuleError:
+def _misfit(eqn: LinearEqn, x: LinearTracer, have: Any) -> RuleError:
     """The error for a cotangent whose type differs from that of its argument."""
     position = next(i for i, arg in enumerate(eqn.args) if arg is x)
     text = f"returned a cotangent of type {have.str_short()} for its argument {position}, of type {x.aval.str_short()}"
-    return wrong(_transpose_rules, eqn.primitive, text)
+    return rule_error(_transpose_rules, eqn.primitive, text)
 
 
 def _take(outs: Sequence[LinearTracer], cts: list[Any]) -> list[Any] | None:
@@ -175,4 +175,4 @@ def _miscounted(primitive: Any, returned: Any, count: int) -> RuleError:
     """The error for a rule that does not return one cotangent per argument."""
     got = len(returned) if isinstance(returned, list | tuple) else shorten(returned)
     must = "must return a list of one cotangent or None per argument"
-    return wrong(_transpose_rules, primitive, f"{must}, got {got} for {count} arguments")
+    return rule_error(_transpose_rules, primitive, f"{must}, got {got} for {count} arguments")

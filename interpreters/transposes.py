@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.core import dtypes, rules
 from primax.core.avals import NO_VALUE, get_aval
-from primax.core.diagnostics import shorten, wrong
+from primax.core.diagnostics import rule_error, shorten
 from primax.core.trace import thread
 from primax.interpreters.rule_calls import not_array
 from primax.interpreters.tangents import UndefinedPrimal, Zero, instantiate_zeros
@@ -36,18 +36,18 @@ def check_transpose(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[
         if type(x) is not UndefinedPrimal:
             if c is not None and type(c) is not Zero:
                 must = f"must return None for its argument {i}, which is known"
-                raise wrong(table, primitive, f"{must}, got {shorten(c)}")
+                raise rule_error(table, primitive, f"{must}, got {shorten(c)}")
             continue
         if c is None:
             text = f"returned None for its argument {i}, which needs a cotangent"
-            raise wrong(table, primitive, f"{text}; return ad.Zero(x.aval) if the cotangent is zero")
+            raise rule_error(table, primitive, f"{text}; return ad.Zero(x.aval) if the cotangent is zero")
         try:
             have = c.aval if type(c) is Zero else get_aval(c)
         except NO_VALUE as error:
             raise not_array(table, primitive, c) from error
         if have.shape != x.aval.shape or have.dtype != x.aval.dtype:
             text = f"returned a cotangent of type {have.str_short()} for its argument {i}"
-            raise wrong(table, primitive, f"{text}, of type {x.aval.str_short()}")
+            raise rule_error(table, primitive, f"{text}, of type {x.aval.str_short()}")
     if not thread.trace.tracing:
         _check_zero(rule, eqn, ct, args)
 
@@ -63,7 +63,7 @@ def _check_zero(rule: Callable[..., Any], eqn: Any, ct: Any, args: Sequence[Any]
         value = np.asarray(c)
         bad = (value != 0) & ~np.isnan(value)
         if np.any(bad):
-            raise wrong(
+            raise rule_error(
                 rules.transpose_rules,
                 eqn.primitive,
                 f"is not linear: for zero cotangents it returns {value[bad].flat[0]} for its argument {i}",

@@ -18,7 +18,7 @@ from primax.core import config, rules, undo_log
 from primax.core.arguments import name_of, nearest
 from primax.core.caller import author
 from primax.core.errors import PluginError, PluginWarning
-from primax.core.gc_pause import sparing
+from primax.core.gc_pause import gc_paused
 from primax.core.primitive import Primitive
 from primax.core.source_info import register_plugin_files
 from primax.extend.host import hookspec, metadata
@@ -225,7 +225,7 @@ class PluginHost(WaitingPlugins):
             return False
         self._activation.running = True
         try:
-            with sparing():  # definitions of plugins stay
+            with gc_paused():  # definitions of plugins stay
                 self._discover()
                 done = steps()
         finally:

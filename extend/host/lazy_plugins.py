@@ -87,7 +87,7 @@ class WaitingPlugins(PluginCatalog):
             return any(kind == what and name in (None, each) for each, kind in targets or ())
 
         if not self._is_loading_family():
-            self._load_families(lambda said: has(metadata.awaited({**said, "deferred": True}, "")))
+            self._load_families(lambda said: has(metadata.manifest_triggers({**said, "deferred": True}, "")))
         waiting = [each for each in self._installed or () if each.state == "discovered" and self._may_wait(each)]
         names = [each.name for each in waiting if has(self.awaited(each))]
         self._stop_waiting(names)
@@ -102,7 +102,7 @@ class WaitingPlugins(PluginCatalog):
         """Put back the entries that were withheld for a plugin, because the plugin is being loaded."""
         for table in rules.rule_tables.values():
             for primitive in [each for each, (_, names) in list(table.withheld.items()) if name in names]:
-                rules.let_go(table, primitive)
+                rules.unhide(table, primitive)
         for held in list(held_tables.values()):
             held.release(name)
 
@@ -136,7 +136,7 @@ class WaitingPlugins(PluginCatalog):
         if primitive.used:
             self._stop_waiting([record.name])
         else:
-            rules.withhold(table, primitive, record.name)
+            rules.hide_until_lookup(table, primitive, record.name)
         return True
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILE", "awaited", "describe", "flags", "read", "unsaid"]
+__all__ = ["FILE", "manifest_triggers", "describe", "flags", "read", "unsaid"]
 
 FILE = "primax.json"
 _LISTS = ("extends", "others")
@@ -78,7 +78,7 @@ def _is_description(found: Any) -> bool:
     )
 
 
-def awaited(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | None:
+def manifest_triggers(metadata: dict[str, Any], package: str) -> list[tuple[str, str]] | None:
     """The entries that load a waiting plugin, besides the import of its package.
 
     Args:

@@ -64,7 +64,7 @@ class PluginCatalog:
     def waits_for(self, record: PluginRecord) -> list[tuple[str, str]] | None:
         """The entries that load an installed plugin, besides the import of its package; None if it does not wait."""
         found = self.said(record)
-        return None if found is None else metadata.awaited(found, record.module.partition(".")[0])
+        return None if found is None else metadata.manifest_triggers(found, record.module.partition(".")[0])
 
     def _may_wait(self, record: PluginRecord) -> bool:
         """Whether no program uses an entry of the plugin yet, and each later use will be noticed."""

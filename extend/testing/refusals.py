@@ -17,7 +17,7 @@ from primax.extend.testing.types import bad_variants, is_refusal
 from primax.extend.testing.values import direction
 from primax.interpreters.batching import AxisData
 from primax.interpreters.jvp import jvp_flat
-from primax.interpreters.rule_checks import outsiders
+from primax.interpreters.rule_checks import needs_rule_checks
 from primax.interpreters.runtime.eval import eval_trace
 from primax.interpreters.tangents import Zero
 
@@ -26,7 +26,7 @@ __all__ = ["check_refusals"]
 
 def check_refusals(case: Case) -> None:
     """Evaluation, derivatives and vmap refuse the arguments that abstract_eval refuses, with the same error."""
-    strict = outsiders[
+    strict = needs_rule_checks[
         case.primitive
     ]  # the functions of primax check arguments before they bind the primitives of primax
     if case.sample.axes:

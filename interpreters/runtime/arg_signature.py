@@ -1,4 +1,4 @@
-"""Forms of arrays: the properties of an argument on which a compiled program depends."""
+"""Signatures of arrays: the properties of an argument on which a compiled program depends."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 from primax.core.cache import Cache
 from primax.interpreters.runtime.array import Array
 
-__all__ = ["Form", "form_of"]
+__all__ = ["ArgSignature", "arg_signature"]
 
 
-class Form:
+class ArgSignature:
     """The type of an array, its sharding, and whether it is committed.
 
-    Forms are compared by identity. Arrays with the same properties have the same form, unless thousands of other forms
-    were used in between.
+    Signatures are compared by identity. Arrays with the same properties have the same signature, unless thousands of
+    others were used in between.
     """
 
     __slots__ = ("aval", "committed", "sharding")
@@ -25,19 +25,19 @@ class Form:
         self.committed = committed
 
 
-_forms = Cache(4096)
+_signatures = Cache(4096)
 
 
-def form(aval: Any, sharding: Any, committed: bool) -> Form:
-    """The form with these properties."""
-    return _forms.get_or_make((aval, sharding, committed), lambda: Form(aval, sharding, committed))  # type: ignore[no-any-return]
+def interned(aval: Any, sharding: Any, committed: bool) -> ArgSignature:
+    """The signature with these properties."""
+    return _signatures.get_or_make((aval, sharding, committed), lambda: ArgSignature(aval, sharding, committed))  # type: ignore[no-any-return]
 
 
-def form_of(x: Array) -> Form | None:
-    """The form of an array, which the array keeps; None if it was deleted or donated."""
+def arg_signature(x: Array) -> ArgSignature | None:
+    """The signature of an array, which the array keeps; None if it was deleted or donated."""
     try:
-        return x._form  # type: ignore[no-any-return]
+        return x._signature  # type: ignore[no-any-return]
     except AttributeError:
         b = x._b
-        found = x._form = None if b.is_deleted() else form(b.aval, b._sharding, b._committed)
+        found = x._signature = None if b.is_deleted() else interned(b.aval, b._sharding, b._committed)
         return found

@@ -48,10 +48,10 @@ class Array(Operand, metaclass=_ArrayType):
     versions can use `memoryview(numpy.asarray(x))`.
     """
 
-    __slots__ = ("__weakref__", "_b", "_form")
+    __slots__ = ("__weakref__", "_b", "_signature")
 
     _b: Any
-    _form: Any  # set by the first call of a compiled program; see `primax.interpreters.runtime.arg_signature`
+    _signature: Any  # set by the first call of a compiled program; see `primax.interpreters.runtime.arg_signature`
 
     def __init__(self, _b: Any) -> None:
         self._b = _b
@@ -198,10 +198,10 @@ class Array(Operand, metaclass=_ArrayType):
         if not self._b.is_deleted():
             self._let_go("was deleted (delete())")
 
-    def _let_go(self, fate: str) -> None:
-        """Drop the buffer; `fate` tells in messages what became of the array."""
-        gone = Gone(self._b, fate, getattr(self, "_form", None))
-        self._form = None
+    def _let_go(self, reason: str) -> None:
+        """Drop the buffer; messages give the reason, such as `was deleted (delete())`."""
+        gone = Gone(self._b, reason, getattr(self, "_signature", None))
+        self._signature = None
         self._b = gone
 
     def is_deleted(self) -> bool:
@@ -461,14 +461,14 @@ class Gone:
     Programs and jaxlib's dispatcher refuse objects of this class, which leaves calls with such an array to Python.
     """
 
-    __slots__ = ("_committed", "_sharding", "aval", "fate")
+    __slots__ = ("_committed", "_sharding", "aval", "reason")
 
-    def __init__(self, b: Any, fate: str, form: Any = None) -> None:
-        self.fate = fate
-        if form is None:
+    def __init__(self, b: Any, reason: str, signature: Any = None) -> None:
+        self.reason = reason
+        if signature is None:
             self.aval, self._sharding, self._committed = b.aval, b._sharding, b._committed
         else:  # the same, in less time
-            self.aval, self._sharding, self._committed = form.aval, form.sharding, form.committed
+            self.aval, self._sharding, self._committed = signature.aval, signature.sharding, signature.committed
 
     def is_deleted(self) -> bool:
         return True
@@ -476,9 +476,9 @@ class Gone:
 
 def deleted(b: Any) -> DeletedArrayError:
     """The error for a deleted buffer, which names the reason."""
-    fate = getattr(b, "fate", "was deleted or donated (donate_argnums)")
+    reason = getattr(b, "reason", "was deleted or donated (donate_argnums)")
     return DeletedArrayError(
-        f"the array of type {b.aval.str_short()} {fate} and has no value any more; "
+        f"the array of type {b.aval.str_short()} {reason} and has no value any more; "
         "use what the computation returned, or keep a copy"
     )
 

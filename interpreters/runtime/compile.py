@@ -24,7 +24,7 @@ from primax.core.dtypes import float0
 from primax.core.effects import no_effects
 from primax.core.errors import UnsupportedError, XlaError
 from primax.core.events import COMPILE, LOWER, record_event, timed
-from primax.core.gc_pause import sparing
+from primax.core.gc_pause import gc_paused
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
 from primax.core.mesh import PartitionSpec
 from primax.core.symbolic_dims import has_symbolic
@@ -34,7 +34,7 @@ from primax.interpreters.runtime.devices.backends import client, joined
 from primax.interpreters.runtime.extended_array import has_extended_dtype, logical, physical, physical_aval
 from primax.interpreters.runtime.sharding.device_assignment import Site, one_device, site_of
 from primax.interpreters.runtime.sharding.shardings import devices_of, named_from_hlo, placed, sharding_of
-from primax.interpreters.runtime.sharding.shardy import Explicit, Spread
+from primax.interpreters.runtime.sharding.shardy import Explicit, SpmdShardings
 from primax.interpreters.runtime.stablehlo_module import Lowered, lower_to_module
 
 __all__ = ["Executable", "executable_for"]
@@ -364,7 +364,7 @@ def _lower(
     if site.mesh is not None:
         ins = site.ins or (site.replicated,) * len(kept)
         outs = list(map(_told, site.outs or (None,) * len(trimmed.out_avals), trimmed.out_avals, repeat(site.mesh)))
-        spread = Spread(site.mesh, () if embed else const_shardings(trimmed, site), ins, outs)
+        spread = SpmdShardings(site.mesh, () if embed else const_shardings(trimmed, site), ins, outs)
     return trimmed, lower_to_module(trimmed, name, platform or site.platform, donated, kept, embed, spread=spread)
 
 
@@ -438,7 +438,7 @@ def executable_for(
     def make() -> Executable:
         where = site
         while True:
-            with sparing():
+            with gc_paused():
                 trimmed, lowered = lower(closed, name, where, donated, keep_unused)
             try:
                 return compile_lowered(trimmed, lowered, where, name, overrides)

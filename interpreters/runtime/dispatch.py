@@ -25,7 +25,7 @@ from primax.interpreters.call_signature import StaticArguments
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.compile import Executable, is_committed
-from primax.interpreters.runtime.donation import Donation, giving
+from primax.interpreters.runtime.donation import Donation, donating_call
 from primax.interpreters.runtime.extended_array import ExtendedArray
 from primax.interpreters.runtime.fast_dispatch import NO_PROGRAMS, direct_calls
 
@@ -186,7 +186,7 @@ def fast_function(
     except TypeError:
         raise TypeError(f"fast_function: fun must be callable or None, key hashable; got {fun!r}, {key!r}") from None
     called = by_value if has_static else dispatched
-    direct = direct_calls(giving(called, miss, donation) if donation is not None else called, static, donation)
+    direct = direct_calls(donating_call(called, miss, donation) if donation is not None else called, static, donation)
     function: Any = direct.call
     function._dispatch = Dispatch(forget, functools.partial(type(dispatched)._cache_size, dispatched), direct.programs)
     return function

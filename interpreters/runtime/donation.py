@@ -15,7 +15,17 @@ from primax.interpreters.runtime.array import Array, Gone, deleted, has_owners, 
 from primax.interpreters.runtime.extended_array import ExtendedArray, physical
 from primax.interpreters.runtime.sharding.shardings import on_one_device
 
-__all__ = ["Donation", "claimed", "giving", "is_constant", "must_copy", "refuse_buffers", "release", "shared", "spare"]
+__all__ = [
+    "Donation",
+    "claimed",
+    "donating_call",
+    "is_constant",
+    "must_copy",
+    "refuse_buffers",
+    "release",
+    "shared",
+    "spare",
+]
 
 
 class Donation(NamedTuple):
@@ -32,7 +42,7 @@ class Donation(NamedTuple):
     given: Callable[[tuple[Any, ...], dict[str, Any]], list[Any]]
 
 
-def giving(dispatched: Callable[..., Any], miss: Callable[..., Any], donation: Donation) -> Callable[..., Any]:
+def donating_call(dispatched: Callable[..., Any], miss: Callable[..., Any], donation: Donation) -> Callable[..., Any]:
     """A function that marks donated arrays as gone, and donates copies of arrays whose buffers have several owners.
 
     Args:
@@ -76,7 +86,7 @@ def claimed(given: Iterable[Any], name: str) -> Iterator[None]:
         buffers = [x._b for x in arrays]
         for b in buffers:
             if id(b) in _claimed:
-                raise deleted(Gone(b, fate(name)))
+                raise deleted(Gone(b, deletion_reason(name)))
             if b.is_deleted():
                 raise deleted(b)
         own = set(map(id, buffers))
@@ -88,7 +98,7 @@ def claimed(given: Iterable[Any], name: str) -> Iterator[None]:
             _claimed.difference_update(own)
 
 
-def fate(name: str) -> str:
+def deletion_reason(name: str) -> str:
     """What messages tell of an array that was donated to the program of this name."""
     return f"was donated to {name} (donate_argnums)"
 
@@ -105,7 +115,7 @@ def release(given: Sequence[Any], name: str, passed: Sequence[Any] | None = None
         if type(x) is ExtendedArray:
             x, taken = x.base, taken.base
         if type(x) is Array and type(x._b) is not Gone and taken._b.is_deleted():
-            x._let_go(fate(name))
+            x._let_go(deletion_reason(name))
 
 
 def is_constant(x: Any) -> bool:

@@ -13,7 +13,7 @@ from primax.core.avals import get_aval
 from primax.core.cache import epoch
 from primax.core.cache_keys import is_hashable, params_key
 from primax.core.config import refuses_nonfinite
-from primax.core.diagnostics import blame
+from primax.core.diagnostics import add_rule_note
 from primax.core.errors import MissingRuleError
 from primax.core.host_values import from_host
 from primax.core.jaxpr import ClosedJaxpr
@@ -21,7 +21,7 @@ from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace,
 from primax.core.tree import result_registry
 from primax.core.tree.flatten import too_deep
 from primax.interpreters.rule_calls import ExternalRules, require_list, type_of
-from primax.interpreters.rule_checks import promised
+from primax.interpreters.rule_checks import rule_check
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.compile import executable_for, used_inputs
@@ -171,17 +171,17 @@ class EvalTrace(Trace):
             if primitive in rules.impl_rules.unsupported:
                 raise MissingRuleError(rules.explain_missing(rules.impl_rules, primitive))
             return apply_primitive(primitive, *args, **params)
-        promise = None
+        check = None
         external = _has_external_rule[primitive]
         if external or config.check_rules.value:
-            promise = promised(primitive, args, params, key)
+            check = rule_check(primitive, args, params, key)
         before = thread.trace
         if before is not self:
             enter(self)
         try:
             out = impl(*args, **params)
         except Exception as error:
-            blame(error, rules.impl_rules, primitive)
+            add_rule_note(error, rules.impl_rules, primitive)
             raise
         finally:
             if before is not self:
@@ -191,8 +191,8 @@ class EvalTrace(Trace):
         for x in out if primitive.multiple_results else (out,):
             if type(x) is not Array:
                 type_of(rules.impl_rules, primitive, x)
-        if promise is not None:
-            promise.keep(rules.impl_rules, out)
+        if check is not None:
+            check.compare(rules.impl_rules, out)
         if not external:
             return out
         return [from_host(x) for x in out] if primitive.multiple_results else from_host(out)

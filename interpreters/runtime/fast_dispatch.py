@@ -1,8 +1,8 @@
 """Direct calls: compiled programs whose arguments are all arrays are run without jaxlib's dispatcher.
 
 For each call the dispatcher determines the type and the place of every argument, and wraps every result. An `Array`
-keeps both as one object, its form, so the program for some forms is found by a lookup. Numbers of Python and NumPy are
-passed as arrays that are kept, if they come more than once.
+keeps both as one object, its signature, so the program for some signatures is found by a lookup. Numbers of Python and
+NumPy are passed as arrays that are kept, if they come more than once.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from primax.core._jaxlib import array_result_handler
 from primax.core.avals import get_aval
 from primax.core.cache import Cache
 from primax.core.trace import thread
-from primax.core.trace_state import tracing, unusual
+from primax.core.trace_state import fast_path_blockers, tracing
 from primax.core.tree.registry import registry
 from primax.interpreters.call_signature import Exact, StaticArguments
 from primax.interpreters.runtime import device_put
-from primax.interpreters.runtime.arg_signature import Form, form_of
-from primax.interpreters.runtime.arg_signature import form as make_form
+from primax.interpreters.runtime.arg_signature import ArgSignature, arg_signature
+from primax.interpreters.runtime.arg_signature import interned as make_signature
 from primax.interpreters.runtime.array import Array, Gone, deleted, mark_shared, some_have_owners
-from primax.interpreters.runtime.donation import Donation, fate
+from primax.interpreters.runtime.donation import Donation, deletion_reason
 from primax.interpreters.runtime.sharding.shardings import on_one_device
 
 __all__ = ["Direct", "NO_PROGRAMS", "direct_calls"]
@@ -93,7 +93,7 @@ def _made_number(x: Any) -> Array | None:
         except OverflowError:
             return None  # the dispatcher raises the error
         mark_shared(found._b)  # a program that donates it gets a copy
-        form_of(found)
+        arg_signature(found)
         cache.put(key, found)
     return found  # type: ignore[no-any-return]
 
@@ -119,7 +119,7 @@ def _with_numbers(values: Sequence[Any], seen: set[Any]) -> list[Array] | None:
 
 
 def _as_arrays(values: Sequence[Any]) -> list[Array] | None:
-    """Arrays that have forms, for arrays and numbers; None if there are other values."""
+    """Arrays that have signatures, for arrays and numbers; None if there are other values."""
     arrays = []
     for x in values:
         if type(x) is not Array:
@@ -127,7 +127,7 @@ def _as_arrays(values: Sequence[Any]) -> list[Array] | None:
                 x = _made_number(x)
             except KeyError:
                 return None
-        if x is None or form_of(x) is None:
+        if x is None or arg_signature(x) is None:
             return None
         arrays.append(x)
     return arrays
@@ -177,8 +177,8 @@ def direct_calls(
       donation: the arguments whose buffers its programs may take.
       programs: the programs that it knows; none at first.
     """
-    # The key of a program is the forms of its arguments. With keywords, static arguments or flattened ones it is the
-    # constants of the call and the forms; with the structure as a third part if there may be several.
+    # The key of a program is the signatures of its arguments. With keywords, static arguments or flattened ones it is
+    # the constants of the call and the signatures; with the structure as a third part if there may be several.
     paths = Cache(_MOST) if programs is None else programs
     positions, names = static.positions, static.names
     first_static = min(positions, default=sys.maxsize)
@@ -189,7 +189,7 @@ def direct_calls(
     left = False  # whether all calls are left to the dispatcher
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if unusual or left or (tracing and thread.trace.tracing):
+        if fast_path_blockers or left or (tracing and thread.trace.tracing):
             return dispatched(*args, **kwargs)
         # jaxlib collects the stack for each array that a program returns, so the program is run in this frame.
         arrays: Any = args
@@ -201,7 +201,7 @@ def direct_calls(
                 if type(x) is not Array:
                     arrays = (x,) = (_number(x, seen),)
                     once = x is None
-                path = None if once else paths[x._form]
+                path = None if once else paths[x._signature]
                 buffers = None if once else [x._b]
             elif kwargs or flattens or len(args) > first_static:
                 constants: Any = ()
@@ -210,12 +210,12 @@ def direct_calls(
                 structure = None
                 if flattens:
                     arrays, structure = _flatten(arrays)
-                forms = tuple([x._form for x in arrays if type(x) is Array])
-                if len(forms) != len(arrays):
+                signatures = tuple([x._signature for x in arrays if type(x) is Array])
+                if len(signatures) != len(arrays):
                     arrays = _with_numbers(arrays, seen)
                     once = arrays is None
-                    forms = () if once else tuple([x._form for x in arrays])
-                path = None if once else paths[constants, forms]
+                    signatures = () if once else tuple([x._signature for x in arrays])
+                path = None if once else paths[constants, signatures]
                 if path is not None and path[0] != structure:
                     path = None
             elif len(args) == 2:
@@ -227,16 +227,19 @@ def direct_calls(
                 if x is None or y is None:
                     path, once = None, True
                 else:
-                    path = paths[x._form, y._form]
+                    path = paths[x._signature, y._signature]
                     buffers = [x._b, y._b]
             else:
-                forms = tuple([x._form for x in args if type(x) is Array])
-                if len(forms) != len(args):
+                signatures = tuple([x._signature for x in args if type(x) is Array])
+                if len(signatures) != len(args):
                     arrays = _with_numbers(args, seen)
                     once = arrays is None
-                    forms = () if once else tuple([x._form for x in arrays])
-                path = None if once else paths[forms]
-        except (AttributeError, KeyError):  # some argument is no array, or has no form yet, or the signature is new
+                    signatures = () if once else tuple([x._signature for x in arrays])
+                path = None if once else paths[signatures]
+        except (
+            AttributeError,
+            KeyError,
+        ):  # some argument is no array, or has no signature yet, or the signature is new
             path = None
         except Exception:  # of a container or a static argument, which the dispatcher raises again
             return dispatched(*args, **kwargs)
@@ -245,7 +248,7 @@ def direct_calls(
             if path is None:
                 return dispatched(*args, **kwargs)
             buffers = None
-        _, run, pick, handlers, form, give, build = path
+        _, run, pick, handlers, signature, give, build = path
         if pick is not None:
             buffers = pick(arrays)
             if buffers is None:  # a donated array must be copied, or is also another argument
@@ -259,13 +262,13 @@ def direct_calls(
             if not gone:
                 raise
             raise deleted(gone[0]) from None
-        if form is None:
+        if signature is None:
             if give is not None:
                 give(arrays)
             return build(outs)
         result = _new(Array)
         (result._b,) = outs
-        result._form = form
+        result._signature = signature
         return result
 
     def spread(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Sequence[Any]]:
@@ -308,8 +311,10 @@ def direct_calls(
         arrays = _as_arrays(values)
         if arrays is None:
             return None
-        forms = tuple([x._form for x in arrays])
-        key = (constants, forms) if not (flat and simple) else forms[0] if len(forms) == 1 else forms
+        signatures = tuple([x._signature for x in arrays])
+        key = (
+            (constants, signatures) if not (flat and simple) else signatures[0] if len(signatures) == 1 else signatures
+        )
         hash(key)
         return Place(key, arrays, structure)
 
@@ -332,7 +337,7 @@ def direct_calls(
         return path, place.arrays
 
     def locate(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Place | None:
-        if unusual:
+        if fast_path_blockers:
             return None
         try:
             place = located(args, kwargs, not flattens)
@@ -370,7 +375,7 @@ def direct_calls(
 
 
 def _path(place: Place, results: Any, fast: Any, name: str, donated: Sequence[bool]) -> Any:
-    """How to run a program for arguments of these forms; None if only the dispatcher can do so.
+    """How to run a program for arguments of these signatures; None if only the dispatcher can do so.
 
     Args:
       place: the arguments.
@@ -393,16 +398,16 @@ def _path(place: Place, results: Any, fast: Any, name: str, donated: Sequence[bo
         return None
     found = list(zip(fast.out_avals, fast.out_shardings, fast.out_committed, strict=True))
     handlers = [array_result_handler(aval, sharding, committed=committed) for aval, sharding, committed in found]
-    forms = [make_form(*each) for each in found]
+    signatures = [make_signature(*each) for each in found]
     given = [i for i in used if donated[i]] if donated else []
     if not all(on_one_device(arrays[i]._b._sharding) for i in given):
         return None  # other threads must not donate the same arrays
-    give = _giver([(i, Gone(arrays[i]._b, fate(name))) for i in given]) if given else None
+    give = _giver([(i, Gone(arrays[i]._b, deletion_reason(name))) for i in given]) if given else None
     pick = _picker(consts, used, len(arrays), given)
-    form = forms[0] if out_tree == _LEAF and give is None else None
+    signature = signatures[0] if out_tree == _LEAF and give is None else None
     as_list = type(results) is list and all(type(x) is Array for x in results)
     run = fast.xla_executable.execute_sharded
-    return place.structure, run, pick, handlers, form, give, _builder(forms, out_tree, as_list)
+    return place.structure, run, pick, handlers, signature, give, _builder(signatures, out_tree, as_list)
 
 
 def _picker(
@@ -437,21 +442,21 @@ def _giver(donated: list[tuple[int, Gone]]) -> Callable[[Sequence[Any]], None]:
         for i, gone in donated:
             x = arrays[i]
             if x._b.is_deleted():
-                x._form = None
+                x._signature = None
                 x._b = gone
 
     return give
 
 
-def _builder(forms: list[Form], structure: Any, as_list: bool) -> Callable[[list[Any]], Any]:
+def _builder(signatures: list[ArgSignature], structure: Any, as_list: bool) -> Callable[[list[Any]], Any]:
     """A function from the buffers of a program's results to what the function returns."""
 
     def build(buffers: list[Any]) -> Any:
         outs = []
-        for b, form in zip(buffers, forms, strict=True):
+        for b, signature in zip(buffers, signatures, strict=True):
             x = _new(Array)
             x._b = b
-            x._form = form
+            x._signature = signature
             outs.append(x)
         return outs if as_list else structure.unflatten(outs)
 

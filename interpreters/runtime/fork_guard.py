@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from primax.core._jaxlib import ArrayImpl, Config, batched_block_until_ready
-from primax.core.trace_state import unusual
+from primax.core.trace_state import fast_path_blockers
 
 __all__ = ["await_buffer", "await_buffers", "note_threads", "require_own_process"]
 
@@ -64,7 +64,7 @@ def _after_in_child() -> None:
     global await_buffer
     if _has_threads:
         _forked.set_global(True)
-        unusual.append(_forked)
+        fast_path_blockers.append(_forked)
         await_buffer = _await_in_child
 
 

@@ -10,7 +10,7 @@ from primax.core import _jaxlib, rules
 from primax.core.arguments import name_of
 from primax.core.avals import ShapedArray
 from primax.core.config import enable_x64
-from primax.core.diagnostics import blame, encodable, of_call, shorten, wrong
+from primax.core.diagnostics import add_rule_note, encodable, of_call, rule_error, shorten
 from primax.core.dtypes import canonicalize_dtype
 from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, RuleError
@@ -28,7 +28,7 @@ from primax.interpreters.runtime.element_lowering import holds_extended, over_el
 from primax.interpreters.runtime.extended_array import has_extended_dtype
 from primax.interpreters.runtime.ir_types import aval_to_ir_type, cached_ir_type, ir_constant, stack_axes
 from primax.interpreters.runtime.mlir_context import SharedContext
-from primax.interpreters.runtime.sharding.shardy import as_typed
+from primax.interpreters.runtime.sharding.shardy import constrain_to_types
 from primax.interpreters.runtime.tokens import TokenSet, no_tokens
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -244,7 +244,7 @@ def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, A
     except Exception as error:
         if isinstance(error, TypeError | OverflowError):
             _refuse_wide(ctx.primitive, params)
-        blame(error, rules.lowering_rules, key, ctx.source_info)
+        add_rule_note(error, rules.lowering_rules, key, ctx.source_info)
         raise
     value = _jaxlib.ir.Value
     if isinstance(out, value):
@@ -297,7 +297,7 @@ def _rule_of(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
 
 
 def _wrong(ctx: LoweringRuleContext, key: Any, text: str) -> RuleError:
-    return wrong(rules.lowering_rules, key, text, ctx.source_info)
+    return rule_error(rules.lowering_rules, key, text, ctx.source_info)
 
 
 def find_lowering(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
@@ -307,7 +307,7 @@ def find_lowering(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
       MissingRuleError: there is no rule for this platform.
     """
     primitive, platform = ctx.primitive, ctx.module_context.platform
-    rules.let_go(rules.lowering_rules, primitive)
+    rules.unhide(rules.lowering_rules, primitive)
     rules.load_plugins()
     for key in (*((primitive, name) for name in names_of(platform)), primitive):
         if key in _functions:
@@ -401,9 +401,9 @@ def jaxpr_subcomp(
                     raise _wrong(ctx, eqn.primitive, "has ordered effects and must call ctx.set_tokens_out")
                 tokens = {**tokens, **ctx.tokens_out}
         if attributes:
-            tell_compiler(outs, attributes)
+            set_frontend_attributes(outs, attributes)
         if module.typed:
-            outs = as_typed(module, eqn, outs)
+            outs = constrain_to_types(module, eqn, outs)
         env.update(zip(eqn.outvars, outs, strict=True))
     module.path = path
     results = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
@@ -413,7 +413,7 @@ def jaxpr_subcomp(
 _TOLD = "mhlo.frontend_attributes"
 
 
-def tell_compiler(values: Sequence[Any], attributes: Sequence[tuple[str, str]]) -> None:
+def set_frontend_attributes(values: Sequence[Any], attributes: Sequence[tuple[str, str]]) -> None:
     """Add attributes for the compiler to the operations that define IR values."""
     ir = _jaxlib.ir
     for value in values:

@@ -20,7 +20,7 @@ from primax.interpreters.runtime.extended_array import physical_aval
 from primax.interpreters.runtime.ir_types import cached_ir_type, ir_constant, stack_axes
 from primax.interpreters.runtime.lowering import ModuleContext, jaxpr_subcomp
 from primax.interpreters.runtime.mlir_context import shared_context
-from primax.interpreters.runtime.sharding.shardy import Spread, sharding_attributes
+from primax.interpreters.runtime.sharding.shardy import SpmdShardings, sharding_attributes
 
 __all__ = ["Lowered", "lower_to_module"]
 
@@ -59,7 +59,7 @@ def lower_to_module(
     kept: Sequence[bool] = (),
     embed: bool = False,
     checked: bool = False,
-    spread: Spread | None = None,
+    spread: SpmdShardings | None = None,
 ) -> Lowered:
     """The StableHLO module of a program; its `main` takes the constants, then the kept inputs.
 
@@ -161,7 +161,7 @@ def lower_to_module(
     return Lowered(module, ordered, kept)
 
 
-def _ins_of(spread: Spread | None, kept: Sequence[bool], count: int) -> Sequence[Any]:
+def _ins_of(spread: SpmdShardings | None, kept: Sequence[bool], count: int) -> Sequence[Any]:
     """The shardings of the constants and of the kept arguments; None for each without a sharding."""
     if spread is None:
         return (None,) * count
@@ -182,7 +182,7 @@ def _crossing(
 def _lay_out(
     module: ModuleContext,
     main: Any,
-    spread: Spread,
+    spread: SpmdShardings,
     kept: Sequence[bool],
     in_avals: Sequence[Any],
     out_avals: Sequence[Any],

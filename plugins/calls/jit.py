@@ -35,7 +35,7 @@ from primax.extend.programs import (
 )
 from primax.extend.sharding import canonical_sharding, devices_of
 from primax.plugins.calls.primitive import check_results, jit_p
-from primax.plugins.calls.spread import Spread
+from primax.plugins.calls.spread import JitShardings
 from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, structs_of
 from primax.plugins.devices import constrain_all
 
@@ -102,7 +102,7 @@ class Jitted:
         inline: bool,
         device: Any = None,
         overrides: tuple[tuple[str, Any], ...] = (),
-        spread: Spread | None = None,
+        spread: JitShardings | None = None,
     ) -> None:
         self.fun = fun
         self.name = name_of(fun)
@@ -349,7 +349,9 @@ def jit(
         if device is not None:
             raise ValueError(f"jit: device must be None where backend is given, got {device!r} and {backend!r}")
         device = runtime.local_devices(backend=backend)[0]
-    spread = Spread(in_shardings, out_shardings) if in_shardings is not None or out_shardings is not None else None
+    spread = (
+        JitShardings(in_shardings, out_shardings) if in_shardings is not None or out_shardings is not None else None
+    )
     if device is not None:
         if spread:
             raise ValueError("jit: device and backend must be None where in_shardings or out_shardings are given")

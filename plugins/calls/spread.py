@@ -10,10 +10,10 @@ from primax.extend.core import tree
 from primax.extend.sharding import PartitionSpec, canonical_sharding
 from primax.plugins.devices import require_determined
 
-__all__ = ["Spread"]
+__all__ = ["JitShardings"]
 
 
-class Spread:
+class JitShardings:
     """The shardings of arguments and results, as given to `jit`.
 
     Args:

@@ -5,7 +5,7 @@ import gc
 import pytest
 
 import primax as px
-from primax.core.gc_pause import sparing
+from primax.core.gc_pause import gc_paused
 
 pytestmark = pytest.mark.any_word_size
 
@@ -18,9 +18,9 @@ def thresholds():
 
 
 def test_the_collector_is_sparing_in_the_block_and_as_it_was_afterwards(thresholds):
-    with sparing():
+    with gc_paused():
         inside = gc.get_threshold()
-        with sparing():
+        with gc_paused():
             assert gc.get_threshold() == inside
         assert gc.get_threshold() == inside
     assert inside[0] > thresholds[0]
@@ -39,7 +39,7 @@ def test_it_is_given_back_after_an_error(thresholds):
 
 def test_it_is_left_alone_by_those_who_have_turned_it_off(thresholds):
     gc.set_threshold(0)
-    with sparing():
+    with gc_paused():
         assert gc.get_threshold()[0] == 0
 
 

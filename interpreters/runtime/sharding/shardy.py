@@ -13,8 +13,8 @@ from primax.core.rules import sharding_rules
 from primax.interpreters.runtime.ir_types import array_in_module
 
 __all__ = [
-    "Spread",
-    "as_typed",
+    "SpmdShardings",
+    "constrain_to_types",
     "constrained",
     "divided_stack",
     "inspect_sharding",
@@ -38,7 +38,7 @@ class Explicit(NamedTuple):
     spec: PartitionSpec
 
 
-class Spread(NamedTuple):
+class SpmdShardings(NamedTuple):
     """The distribution of a program's arguments and results over the devices of a mesh.
 
     Attributes:
@@ -168,7 +168,7 @@ def divided_stack(
     return {"mhlo.frontend_attributes": told, "sdy.sharding_rule": sharding_rule(factors)}
 
 
-def as_typed(module: Any, eqn: Any, outs: list[Any]) -> list[Any]:
+def constrain_to_types(module: Any, eqn: Any, outs: list[Any]) -> list[Any]:
     """The results of an equation, divided as their types record; XLA may choose if no operand or result is divided."""
     if module.manual is not None:
         return outs

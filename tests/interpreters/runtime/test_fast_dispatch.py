@@ -17,10 +17,10 @@ from processes import HANG
 import primax as px
 import primax.numpy as pnp
 from primax import lax
-from primax.core.trace_state import tracing, unusual
+from primax.core.trace_state import fast_path_blockers, tracing
 from primax.extend import core
 from primax.interpreters.runtime import dispatch
-from primax.interpreters.runtime.arg_signature import form_of
+from primax.interpreters.runtime.arg_signature import arg_signature
 from primax.interpreters.runtime.compile import Executable
 
 
@@ -81,9 +81,9 @@ def by_dispatcher(ways: Ways, call: Any) -> Any:
 @pytest.fixture(autouse=True)
 def usual() -> Iterator[None]:
     """What makes calls unusual is gone after each test."""
-    before = list(unusual)
+    before = list(fast_path_blockers)
     yield
-    assert unusual == before
+    assert fast_path_blockers == before
     assert not tracing
 
 
@@ -347,7 +347,7 @@ def test_deleted_arrays_raise_and_later_calls_are_direct(ways):
     f(x, y)
     f(x, y)
     y.delete()
-    assert form_of(y) is None
+    assert arg_signature(y) is None
     for _ in range(2):
         with pytest.raises(px.errors.DeletedArrayError):
             f(x, y)
@@ -359,9 +359,9 @@ def test_an_array_that_is_deleted_during_a_call_raises_the_error_for_deleted_arr
     x = pnp.ones(3)
     f(x)
     f(x)
-    form = form_of(x)
+    form = arg_signature(x)
     x.delete()
-    x._form = form  # as another thread sees it that has read the form before
+    x._signature = form  # as another thread sees it that has read the form before
     with pytest.raises(px.errors.DeletedArrayError):
         f(x)
 
@@ -542,7 +542,7 @@ def test_options_of_the_process_empty_what_they_change(ways):
     f(x)
     px.config.update("debug_nans", True)
     try:
-        assert unusual
+        assert fast_path_blockers
         with pytest.raises(FloatingPointError):
             f(pnp.zeros(3))
     finally:

@@ -12,7 +12,7 @@ import primax as px
 import primax.numpy as pnp
 from primax import lax
 from primax.interpreters.runtime.compile import module_text
-from primax.interpreters.runtime.sharding.shardy import Spread
+from primax.interpreters.runtime.sharding.shardy import SpmdShardings
 from primax.interpreters.runtime.stablehlo_module import lower_to_module
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
@@ -155,7 +155,7 @@ def test_gpus_have_operations_of_their_own(platform):
         out_specs=P("i"),
     )
     shardings = (px.NamedSharding(mesh, P()),) * 6
-    spread = Spread(mesh, (), shardings, (None,))
+    spread = SpmdShardings(mesh, (), shardings, (None,))
     text = module_text(lower_to_module(px.make_jaxpr(f)(*args), "f", platform, spread=spread))
     there = [name in text for name in ("@ragged_all_to_all", "collective_broadcast", "replica_groups", "all_gather")]
     assert there == ([True, True, True, False] if platform == "cuda" else [False, False, True, True])
