@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from primax.core._jaxlib import Config as _Cell
 from primax.core._jaxlib import config_unset, guard_lib
@@ -25,7 +26,7 @@ _noting = threading.Lock()
 
 options: dict[str, Option] = {}
 options_of_traces: list[Option] = []
-contexts: list[Context] = []
+contexts: WeakKeyDictionary[Context, None] = WeakKeyDictionary()  # in the order in which they were made
 changed: list[Callable[[], None]] = []  # called after an option on which compiled programs depend has a new value
 
 
@@ -133,7 +134,7 @@ class Option(_Cell):  # type: ignore[misc]
                 listener()
 
     def _note(self) -> None:
-        """Record in `unusual` whether the value for the process requires that calls are examined."""
+        """Record in `fast_path_blockers` whether the value for the process requires that calls are examined."""
         with _noting:
             if self._noted is not (self.examines and self.get_global() != self.default):
                 (fast_path_blockers.remove if self._noted else fast_path_blockers.append)(self)
@@ -169,7 +170,7 @@ class Context(Option):
     """An option that a user defined. At its default value it is not part of the settings that tracing reads."""
 
     def _join(self) -> None:
-        contexts.append(self)
+        contexts[self] = None
 
 
 _LEVELS = {
@@ -262,19 +263,19 @@ class _Override:
         return wrapped  # type: ignore[return-value]
 
 
-class Settings(tuple[Any, ...]):
+class Settings:
     """The values of the options that affect tracing, and pairs of a context and its value, if that is not the default.
 
-    Equal values give one object, so settings are compared by identity.
+    Equal values give one object as long as something holds it, so settings are compared by identity.
     """
 
-    __slots__ = ()
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
-    __ne__ = object.__ne__
+    __slots__ = ("__weakref__", "values")
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self.values = values
 
 
-_settings: dict[tuple[Any, ...], Settings] = {}
+_settings: WeakValueDictionary[tuple[Any, ...], Settings] = WeakValueDictionary()
 
 
 def _settled() -> Settings:

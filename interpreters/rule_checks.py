@@ -139,7 +139,7 @@ def rule_check(primitive: Any, args: Sequence[Any], params: dict[str, Any], key:
         return None
     try:
         # Only a hash of the parameters is kept: a key would keep inner programs alive.
-        signature = (hash((key, what, thread.config)), *[get_aval(x) for x in args])
+        signature = (hash((key, what)), thread.config, *[get_aval(x) for x in args])
     except TypeError:
         signature = None
     if signature in primitive._accepted:

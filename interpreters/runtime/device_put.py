@@ -18,6 +18,7 @@ from primax.core import _jaxlib
 from primax.core._jaxlib import ArrayImpl, DeviceList
 from primax.core.arguments import integer
 from primax.core.avals import ShapedArray, ShapeDtypeStruct, get_aval, unwrap
+from primax.core.cache import Cache
 from primax.core.diagnostics import of_call
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
@@ -104,30 +105,30 @@ _WIDE = {
     "float4_e2m1fn": ("f4E2M1FN", "f32"),
 }
 _WIDE_DTYPES = {"i8": np.dtype(np.int8), "ui8": np.dtype(np.uint8), "f32": np.dtype(np.float32)}
-_widening: dict[Any, Any] = {}
+_widening = Cache(1024)
 
 
 def _widen(b: Any) -> Any:
     """A buffer of packed elements on one device, converted to whole bytes per element."""
     (device,) = devices_of(b._sharding)
     aval = b.aval
-    found = _widening.get((device, aval.shape, aval.dtype))
-    if found is None:
-        narrow, wide = _WIDE[aval.dtype.name]
-        dims = "".join(f"{size}x" for size in aval.shape)
-        text = f"""func.func public @main(%x: tensor<{dims}{narrow}>) -> tensor<{dims}{wide}> {{
-            %y = stablehlo.convert %x : (tensor<{dims}{narrow}>) -> tensor<{dims}{wide}>
-            return %y : tensor<{dims}{wide}>
-        }}"""
-        handler = _jaxlib.array_result_handler(
-            ShapedArray(aval.shape, _WIDE_DTYPES[wide]),
-            sharding_of(device),
-            committed=False,
-        )
-        program = device.client.compile_and_load(text, DeviceList((device,)), compile_options([device]))
-        found = _widening[device, aval.shape, aval.dtype] = program, handler
-    program, handler = found
+    program, handler = _widening.get_or_make((device, aval.shape, aval.dtype), lambda: _program_to_widen(device, aval))
     return program.execute_sharded([b]).consume_with_handlers([handler])[0]
+
+
+def _program_to_widen(device: Any, aval: ShapedArray) -> tuple[Any, Any]:
+    narrow, wide = _WIDE[aval.dtype.name]
+    dims = "".join(f"{size}x" for size in aval.shape)
+    text = f"""func.func public @main(%x: tensor<{dims}{narrow}>) -> tensor<{dims}{wide}> {{
+        %y = stablehlo.convert %x : (tensor<{dims}{narrow}>) -> tensor<{dims}{wide}>
+        return %y : tensor<{dims}{wide}>
+    }}"""
+    handler = _jaxlib.array_result_handler(
+        ShapedArray(aval.shape, _WIDE_DTYPES[wide]),
+        sharding_of(device),
+        committed=False,
+    )
+    return device.client.compile_and_load(text, DeviceList((device,)), compile_options([device])), handler
 
 
 def on_host(x: Any) -> np.ndarray[Any, Any]:

@@ -61,6 +61,7 @@ option.changed.append(_fast_cache.clear)  # so that programs are recorded for di
 
 
 _NOTHING = StaticArguments((), ())
+_MOST_FAILED = 1024  # signatures of calls that failed, for each function
 
 
 class Dispatch(NamedTuple):
@@ -106,7 +107,7 @@ def fast_function(
     )
     has_static = bool(static.positions or static.names)
 
-    failed: set[Any] = set()
+    failed = Cache(_MOST_FAILED)  # the signatures of calls that raised errors
     calling: Any = None  # dispatches the programs that call Python
 
     def forget() -> None:
@@ -123,13 +124,13 @@ def fast_function(
                 place = direct.locate(args, kwargs)
             found = miss(*args, **kwargs)
         except (SystemError, AttributeError, RecursionError):
-            failed.add(_shapes((args, kwargs)))
+            failed.put(_shapes((args, kwargs)), True)
             flatten((args, kwargs))  # raises the error for a tree that is too deep; jaxlib continued with the error set
             raise
         except BaseException:
-            failed.add(_shapes((args, kwargs)))
+            failed.put(_shapes((args, kwargs)), True)
             raise
-        if failed and _shapes((args, kwargs)) in failed:
+        if failed.held() and failed.find(_shapes((args, kwargs))):
             # jaxlib does not dispatch a signature again after an error. This call allows it.
             failed.clear()
             forget()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 from processes import HANG
 
+import primax as px
 from primax.core import config as config_module
 from primax.core.config import (
     Option,
@@ -309,8 +312,8 @@ def test_settings_for_the_process_reach_threads_without_overrides(restored):
         other.start()
         other.join()
         assert seen[-1] == (thread.config, value)
-    assert tuple(thread.config) == tuple(before)  # the same object only if no other thread is alive
-    assert tuple(seen[0][0]) != tuple(before)
+    assert thread.config.values == before.values  # the same object only if no other thread is alive
+    assert seen[0][0].values != before.values
 
 
 def test_settings_of_a_thread_with_overrides_follow_the_process_when_those_end(restored):
@@ -321,3 +324,19 @@ def test_settings_of_a_thread_with_overrides_follow_the_process_when_those_end(r
         with disable_jit(False):
             changed = thread.config
     assert thread.config is changed
+
+
+def test_contexts_of_users_and_meshes_are_freed_with_the_programs_that_depend_on_them():
+    def use():
+        context = px.make_user_context(0)
+        with context(3):
+            assert float(px.jit(lambda x: x + context.value)(1.0)) == 4
+        mesh = px.make_mesh((1,), ("alone",))
+        with px.set_mesh(mesh):
+            assert float(px.jit(lambda x: x * 2)(1.0)) == 2
+        return weakref.ref(context), weakref.ref(mesh)
+
+    kept = use()
+    px.clear_caches()
+    gc.collect()
+    assert [each() for each in kept] == [None, None]

@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.core import tree
 from primax.core.diagnostics import shorten
-from primax.core.option import options_of_traces
+from primax.core.option import Settings, options_of_traces
 from primax.core.source_info import running_frames, user_lines
 from primax.core.tree.registry import PyTreeDef
 
@@ -71,9 +71,9 @@ def _static(record: Any) -> str:
     return ", ".join(f"{where}={shorten(value)}" for where, value in (*record.positional, *record.keywords)) or "none"
 
 
-def _changed_option(new: tuple[Any, ...], old: tuple[Any, ...]) -> str:
-    *values, contexts = new
-    *old_values, old_contexts = old
+def _changed_option(new: Settings, old: Settings) -> str:
+    *values, contexts = new.values
+    *old_values, old_contexts = old.values
     for option, now, before in zip(options_of_traces, values, old_values, strict=True):
         if now != before:
             return f"the option {option.short_name} is {now!r}, earlier {before!r}"
