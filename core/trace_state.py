@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-__all__ = ["TraceState", "Thread", "shared", "thread", "tracing", "fast_path_blockers"]
+__all__ = ["Thread", "TraceState", "fast_path_blockers", "shared", "thread", "tracing"]
 
 
 # The reasons, in all threads, why compiled programs are not called directly: overrides of options, options whose value

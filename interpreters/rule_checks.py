@@ -20,8 +20,8 @@ __all__ = [
     "RuleCheck",
     "check_results",
     "needs_rule_checks",
-    "rule_check",
     "require_operands",
+    "rule_check",
     "type_rule_of",
 ]
 

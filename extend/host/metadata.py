@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILE", "manifest_triggers", "describe", "flags", "read", "unsaid"]
+__all__ = ["FILE", "describe", "flags", "manifest_triggers", "read", "unsaid"]
 
 FILE = "primax.json"
 _LISTS = ("extends", "others")

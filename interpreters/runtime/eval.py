@@ -8,20 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import config, rules
+from primax.core import rules
 from primax.core.avals import get_aval
 from primax.core.cache import epoch
 from primax.core.cache_keys import is_hashable, params_key
 from primax.core.config import refuses_nonfinite
-from primax.core.diagnostics import add_rule_note
 from primax.core.errors import MissingRuleError
-from primax.core.host_values import from_host
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, set_current_trace, thread
 from primax.core.tree import result_registry
 from primax.core.tree.flatten import too_deep
-from primax.interpreters.rule_calls import ExternalRules, require_list, type_of
-from primax.interpreters.rule_checks import rule_check
+from primax.interpreters.evaluation import ImplTrace, known_results
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.compile import executable_for, used_inputs
@@ -125,16 +122,10 @@ def leaves_tree(outs: Sequence[Any]) -> Any:
         raise too_deep(error) from None
 
 
-_has_external_rule = ExternalRules(rules.impl_rules)
-
-
-class EvalTrace(Trace):
-    """The bottom trace, which computes results."""
+class EvalTrace(ImplTrace):
+    """The bottom trace, which computes results: by impl rules, or by compiled lowerings."""
 
     __slots__ = ()
-
-    tracing = False
-    transformation = "evaluation"
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         key = params_key(params) if params else ()
@@ -153,51 +144,13 @@ class EvalTrace(Trace):
                 raise
         return self.evaluate(primitive, args, params, key)
 
-    def evaluate(self, primitive: Any, args: Any, params: dict[str, Any], key: Any) -> Any:
-        """The results of a primitive with an impl rule, or of another primitive at its first use with these parameters.
-
-        Args:
-          primitive: the primitive.
-          args: its arguments.
-          params: its parameters.
-          key: the key of the parameters.
-
-        Raises:
-          MissingRuleError: it has no impl rule, and its plugin declares the rule unsupported.
-          RuleError: its rule returned an invalid result.
-        """
-        impl = rules.impl_rules.get_or_load(primitive)
-        if impl is None:
-            if primitive in rules.impl_rules.unsupported:
-                raise MissingRuleError(rules.explain_missing(rules.impl_rules, primitive))
-            return apply_primitive(primitive, *args, **params)
-        check = None
-        external = _has_external_rule[primitive]
-        if external or config.check_rules.value:
-            check = rule_check(primitive, args, params, key)
-        before = thread.trace
-        if before is not self:
-            enter(self)
-        try:
-            out = impl(*args, **params)
-        except Exception as error:
-            add_rule_note(error, rules.impl_rules, primitive)
-            raise
-        finally:
-            if before is not self:
-                enter(before)
-        if primitive.multiple_results:
-            require_list(rules.impl_rules, primitive, out)
-        for x in out if primitive.multiple_results else (out,):
-            if type(x) is not Array:
-                type_of(rules.impl_rules, primitive, x)
-        if check is not None:
-            check.compare(rules.impl_rules, out)
-        if not external:
-            return out
-        return [from_host(x) for x in out] if primitive.multiple_results else from_host(out)
+    def without_impl(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+        if primitive in rules.impl_rules.unsupported:
+            return super().without_impl(primitive, args, params)
+        return apply_primitive(primitive, *args, **params)
 
 
+known_results.add(Array)
 eval_trace = EvalTrace(None)
 install_eval_trace(eval_trace)
 
