@@ -13,25 +13,27 @@ _NEVER = 2**30
 
 _lock = threading.Lock()
 _at_work = 0
-_before = (0, 0, 0)
+_before = _paused = (0, 0, 0)
 
 
 class gc_paused:
     """A `with` block in which the collector scans only new objects, and seldom.
 
     While a program is staged, nearly all new objects stay, and repeated scans of them would be slow. Garbage cycles of
-    new objects are still found. At the end of the block the thresholds are restored.
+    new objects are still found. At the end of the block the thresholds are restored, unless the traced function has set
+    others.
     """
 
     __slots__ = ()
 
     def __enter__(self) -> None:
-        global _at_work, _before
+        global _at_work, _before, _paused
         with _lock:
             if not _at_work:
                 _before = gc.get_threshold()
                 if _before[0]:  # 0 turns the collector off
                     gc.set_threshold(max(_before[0], _YOUNG), _NEVER, _NEVER)
+                _paused = gc.get_threshold()
             _at_work += 1
 
     def __exit__(
@@ -40,5 +42,5 @@ class gc_paused:
         global _at_work
         with _lock:
             _at_work -= 1
-            if not _at_work:
+            if not _at_work and gc.get_threshold() == _paused:
                 gc.set_threshold(*_before)

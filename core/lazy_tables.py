@@ -34,9 +34,9 @@ class Withheld:
     def put(self, key: Any, value: Any) -> None:
         """Enter a value reversibly; it is withheld if a waiting plugin enters another one."""
         with lock:
-            self.let_go(key)
+            self.unhide(key)
             undo_log.put(self.table, key, value)
-            undo_log.note(lambda: self.let_go(key))
+            undo_log.note(lambda: self.unhide(key))
         loader.entered()
 
     def hold(self, name: str, plugin: str) -> bool:
@@ -56,7 +56,7 @@ class Withheld:
                 self.entries[key][1].append(plugin)
             return bool(keys)
 
-    def let_go(self, key: Any) -> None:
+    def unhide(self, key: Any) -> None:
         """Put back the entry of a key, and tell the host which plugins to load."""
         if key in self.entries:
             with lock:
@@ -67,12 +67,12 @@ class Withheld:
     def release(self, plugin: str) -> None:
         """Put back the entries that were withheld for a plugin."""
         for key in [key for key, (_, plugins) in list(self.entries.items()) if plugin in plugins]:
-            self.let_go(key)
+            self.unhide(key)
 
     def ask(self, key: Any) -> bool:
         """Load the waiting plugins that enter something under a key; returns whether anything may have changed."""
         held = key in self.entries
-        self.let_go(key)
+        self.unhide(key)
         changed = load_plugins()
         return (loader.asked(self.what, class_path(key)) and load_plugins()) or changed or held
 
@@ -121,7 +121,7 @@ class Table(MutableMapping[str, Any]):
 
     def __delitem__(self, name: str) -> None:
         self[name]
-        self.withheld.let_go(name)
+        self.withheld.unhide(name)
         del self.entries[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -136,7 +136,7 @@ class Table(MutableMapping[str, Any]):
         """Load every plugin that has an entry here."""
         load_plugins()
         for name in list(self.withheld.entries):
-            self.withheld.let_go(name)
+            self.withheld.unhide(name)
         loader.asked(self.withheld.what, None)
         load_plugins()
 

@@ -255,7 +255,7 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
     if unknown:
         raise TypeError(f"operators: {unknown} are not operators of arrays; there are {sorted(operator_names)}")
     for name, function in functions.items():
-        _held.let_go(name)
+        _held.unhide(name)
         if name in _implementations:
             epoch.bump()  # existing programs used the other function
             undo_log.note(epoch.bump)

@@ -57,6 +57,11 @@ class Change(NamedTuple):
 lock = threading.RLock()
 
 
+# How interpreters look up the rules of a kind: with plugins loaded; without, since most primitives have no such rule;
+# or only for equations, after the type rule of the primitive.
+LOADING, DIRECT, AFTER_TYPES = "loading", "direct", "after types"
+
+
 class RuleTable(MutableMapping[Any, Rule]):
     """One kind of rule, by primitive: a mapping that shows the rules of all active plugins.
 
@@ -74,6 +79,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         optional: bool = False,
         experimental: bool = False,
         late: bool = False,
+        lookup: str = LOADING,
     ) -> None:
         self.kind = kind
         self.signature = signature
@@ -81,6 +87,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         self.optional = optional
         self.experimental = experimental
         self.late = late  # whether programs made without a rule stay valid when one is added
+        self.lookup = lookup
         self.functions: dict[Any, Rule] = {}
         self.withheld: dict[Any, tuple[dict[Any, Rule], list[str]]] = {}
         self.unsupported: dict[Any, str] = {}
@@ -285,22 +292,16 @@ def hide_until_lookup(table: RuleTable, primitive: Any, plugin: str) -> None:
       primitive: the primitive of the rules.
       plugin: the waiting plugin.
     """
-    if table.kind in _ASKED_WITH_TYPES:
+    if table.lookup == AFTER_TYPES:
         typed = effectful_abstract_eval_rules
         table = typed if primitive in typed.functions else abstract_eval_rules
     with lock:
         if primitive not in table.withheld:
             keys = [key for key in table.functions if _primitive(key) is primitive]
             table.withheld[primitive] = {key: table.functions.pop(key) for key in keys}, []
-            if table.kind in _READ_DIRECTLY:
+            if table.lookup == DIRECT:
                 table.functions[primitive] = _Asking(table, primitive, plugin)
         table.withheld[primitive][1].append(plugin)
-
-
-# Kinds of rules that are looked up without loading plugins, since most primitives have no such rule. The kinds in the
-# first set are looked up only for equations, after the type rule of the primitive.
-_ASKED_WITH_TYPES = frozenset({"check", "dce", "named_axes", "print", "sharding"})
-_READ_DIRECTLY = frozenset({"axis_batch", "partial_eval", "partial_eval_jaxpr", "staging", "variance"})
 
 
 class _Asking:
@@ -448,24 +449,28 @@ effectful_abstract_eval_rules = RuleTable(
 jvp_rules = RuleTable("jvp", "(primals, tangents, **params) -> (primal_out, tangent_out)")
 transpose_rules = RuleTable("transpose", "(cotangent, *args, **params) -> one cotangent or None per argument")
 batch_rules = RuleTable("batch", "(args, dims, **params) -> (out, dim)")
-axis_batch_rules = RuleTable("axis_batch", "(axis_data, args, dims, **params) -> (out, dim)")
+axis_batch_rules = RuleTable("axis_batch", "(axis_data, args, dims, **params) -> (out, dim)", lookup=DIRECT)
 lowering_rules = RuleTable("lowering", "(ctx, *ir_values, **params) -> ir values")
 partial_eval_rules = RuleTable(
-    "partial_eval", "(trace, args, params) -> list of values", optional=True, experimental=True
+    "partial_eval", "(trace, args, params) -> list of values", optional=True, experimental=True, lookup=DIRECT
 )
 partial_eval_jaxpr_rules = RuleTable(
     "partial_eval_jaxpr",
     "(unknown_in, eqn) -> (known eqn or eqns, unknown eqn, unknown_out)",
     optional=True,
     experimental=True,
+    lookup=DIRECT,
 )
-dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)", optional=True)
-staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers", optional=True)
-check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)")
-print_rules = RuleTable("print", "(params) -> the params to print, in order, or a PrintedCall")
-named_axes_rules = RuleTable("named_axes", "(**params) -> names of axes", optional=True)
+dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)", optional=True, lookup=AFTER_TYPES)
+staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers", optional=True, lookup=DIRECT)
+check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)", lookup=AFTER_TYPES)
+print_rules = RuleTable("print", "(params) -> the params to print, in order, or a PrintedCall", lookup=AFTER_TYPES)
+named_axes_rules = RuleTable("named_axes", "(**params) -> names of axes", optional=True, lookup=AFTER_TYPES)
 variance_rules = RuleTable(
-    "variance", "(*avals, **params) -> for each operand the mesh axes that it must vary along", optional=True
+    "variance",
+    "(*avals, **params) -> for each operand the mesh axes that it must vary along",
+    optional=True,
+    lookup=DIRECT,
 )
 sharding_rules = RuleTable(
     "sharding",
@@ -473,6 +478,7 @@ sharding_rules = RuleTable(
     "without one it is computed whole on every device",
     optional=True,
     late=True,
+    lookup=AFTER_TYPES,
 )
 close_over_rules = RuleTable("close_over", "(args, params) -> (args, params)", optional=True)
 interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)

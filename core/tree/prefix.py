@@ -53,19 +53,24 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     axes, axis_treedef = flatten(axis_tree, _is_none)
     if axis_treedef == treedef:
         return axes
-    found = prefix_errors(axis_treedef, treedef, name=name)
-    if found:
-        raise ValueError("\n".join(found))
-    counts: list[int] = []
-    _count_leaves_under(axis_treedef, treedef, counts)
+    counts = _leaves_under(axis_treedef, treedef)
+    if counts is None:
+        raise ValueError("\n".join(prefix_errors(axis_treedef, treedef, name=name)))
     return [axis for axis, count in zip(axes, counts, strict=True) for _ in range(count)]
 
 
-def _count_leaves_under(prefix: PyTreeDef, full: PyTreeDef, counts: list[int]) -> None:
+def _leaves_under(prefix: PyTreeDef, full: PyTreeDef) -> list[int] | None:
+    """For each leaf of a prefix the number of leaves of the full tree in its place; None if it is no prefix."""
+    counts: list[int] = []
     waiting = [(prefix, full)]
     while waiting:
         prefix, full = waiting.pop()
-        if prefix.node_data() is None:
+        node = prefix.node_data()
+        if node is None:
             counts.append(full.num_leaves)
-        else:
-            waiting += reversed(list(zip(prefix.children(), full.children(), strict=True)))
+            continue
+        children, others = prefix.children(), full.children()
+        if node != full.node_data() or len(children) != len(others):
+            return None
+        waiting += reversed(list(zip(children, others, strict=True)))
+    return counts

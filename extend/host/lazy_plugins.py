@@ -96,7 +96,7 @@ class WaitingPlugins(PluginCatalog):
     def _entered(self) -> None:
         """Withhold entries again, after one was entered outside of the activation of a plugin."""
         if self._listed and not self._activation.running:
-            self._withhold()
+            self._hide()
 
     def _release(self, name: str) -> None:
         """Put back the entries that were withheld for a plugin, because the plugin is being loaded."""
@@ -106,7 +106,7 @@ class WaitingPlugins(PluginCatalog):
         for held in list(held_tables.values()):
             held.release(name)
 
-    def _withhold(self) -> None:
+    def _hide(self) -> None:
         """Withhold entries that waiting plugins will replace, so that a request for one is noticed."""
         for record in self._installed or ():
             if record.state != "discovered" or not self._may_wait(record):
@@ -119,13 +119,13 @@ class WaitingPlugins(PluginCatalog):
                 if held is not None:
                     found = held.hold(name, record.name)
                 else:
-                    found = self._withhold_rules(record, name, what.removesuffix(" rule").partition("[")[0])
+                    found = self._hide_rules(record, name, what.removesuffix(" rule").partition("[")[0])
                 if self.awaited(record) is None:
                     break  # it has just been loaded
                 if found:
                     self.awaited(record).remove(target)  # type: ignore[union-attr]
 
-    def _withhold_rules(self, record: PluginRecord, name: str, kind: str) -> bool:
+    def _hide_rules(self, record: PluginRecord, name: str, kind: str) -> bool:
         """Withhold rules of a primitive; returns whether the primitive exists."""
         primitive, table = self.primitives.get(name), rules.rule_tables.get(kind)
         if primitive is None or table is None:

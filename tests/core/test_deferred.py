@@ -253,9 +253,9 @@ def test_any_plugin_may_say_that_its_rules_are_proven(tmp_path, proven):
     environment = _filed(tmp_path, body, proven=proven, deferred=False)
     (found,) = run(
         """
-        from primax.interpreters.rule_checks import outsiders
+        from primax.interpreters.rule_checks import needs_rule_checks
         from primax.plugins.arithmetic import add_p
-        print(outsiders[host.primitives["p"]], outsiders[add_p])
+        print(needs_rule_checks[host.primitives["p"]], needs_rule_checks[add_p])
         """,
         **environment,
     )

@@ -43,6 +43,11 @@ def test_it_is_left_alone_by_those_who_have_turned_it_off(thresholds):
         assert gc.get_threshold()[0] == 0
 
 
+def test_what_a_traced_function_sets_stays(thresholds):
+    px.make_jaxpr(lambda x: gc.set_threshold(123, 4, 5) or x)(1.0)
+    assert gc.get_threshold() == (123, 4, 5)
+
+
 def test_staging_is_sparing(thresholds):
     seen = []
     px.make_jaxpr(lambda x: seen.append(gc.get_threshold()) or x)(1.0)
