@@ -283,7 +283,7 @@ class PluginHost(WaitingPlugins):
                 self._load(record)
                 if record.state == "discovered":
                     return False
-            self._withhold()
+            self._hide()
             if primitives == rules.loader.primitives:
                 waiting = [each for each in self._installed or () if each.state == "discovered"]
                 self._not_imported = [each.module.partition(".")[0] for each in waiting]

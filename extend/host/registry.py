@@ -468,7 +468,7 @@ class Registry:
           RefusedError: there is an entry already, and `override` is False or the plugin has no consent.
         """
         if isinstance(held, Withheld):
-            held.let_go(key)
+            held.unhide(key)
             held = held.table
         if key not in held:
             return True
