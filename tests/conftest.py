@@ -40,6 +40,8 @@ from primax.extend.testing.programs import quick_flags
 # compile as users do; the slow tests are run so. XLA reads the variable when the first program is compiled.
 os.environ.setdefault("XLA_FLAGS", f"{quick_flags()} {os.environ.get('MORE_XLA_FLAGS', '')}")
 
+collect_ignore = ["house/kernel.py"]  # a program that test_kernel.py runs
+
 # The run in random order looks at more examples, too.
 examples = 200 if "PRIMAX_TEST_ORDER" in os.environ else 60
 hypothesis.settings.register_profile("primax", deadline=None, derandomize=True, database=None, max_examples=examples)

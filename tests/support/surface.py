@@ -19,7 +19,7 @@ import primax.extend
 RECORD = Path(__file__).parents[1] / "extend" / "surface.txt"
 
 # Their folders have parts, which are used through the package's names.
-_PACKAGES = ("primax.extend.core.", "primax.extend.drawing.", "primax.extend.testing.", "primax.extend.commands")
+_PACKAGES = tuple(f"primax.extend.{name}" for name in ("commands", "core.", "derive.", "drawing.", "host", "testing."))
 _PARTS = ("primax.extend.core.primitives",)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import logging
-from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import ROOT
 
 import primax as px
 import primax.numpy as pnp
@@ -299,7 +299,7 @@ def test_rules_may_be_written_on_top_of_derived_ones():
 
 
 def test_the_tutorial_names_all_that_can_be_derived():
-    text = (Path(__file__).parents[2] / "docs" / "write-a-primitive.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "write-a-primitive.md").read_text(encoding="utf-8")
     table = text.partition("## What can be derived from what")[2]
     for name in derive.__all__:
         assert f"derive.{name}" in table
