@@ -19,6 +19,7 @@ from primax.core.errors import PluginError
 from primax.core.lazy_tables import Table
 from primax.core.primitive import Primitive
 from primax.extend.core import primitives
+from primax.extend.host.host import host
 from primax.extend.host.registry import Registry
 from primax.interpreters.runtime.debug.key_reuse import register_key_use
 
@@ -215,10 +216,11 @@ def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGIm
         impl = default_prng_impl.value
     if isinstance(impl, str):
         if not among(impl, _named):
-            known = ", ".join(sorted(_named))
+            family = host.record("random")
+            why = "" if family.state == "active" else f"\n{family.reason}"
             raise ValueError(
-                f"{function}: impl must be a generator of an active plugin, one of {known}, "
-                f"got {impl!r}{nearest(impl, _named)}"
+                f"{function}: impl must be a generator of an active plugin, one of {sorted(_named)}, "
+                f"got {impl!r}{nearest(impl, _named)}{why}"
             )
         found: PRNGImpl = _named[impl]
         return found
