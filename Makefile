@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SOURCES := $(sort $(shell find api core extend interpreters plugins -name '*.py' -o -name '*.in' -o -name '*.json' -o -name '*.toml' -o -name py.typed))
+SOURCES := $(sort $(shell find api core extend interpreters plugins -name '*.py' -o -name '*.pyi' -o -name '*.in' -o -name '*.json' -o -name '*.toml' -o -name py.typed))
 JOBS ?= auto
 SECONDS ?= 1200
 SEED ?= 0

@@ -18,10 +18,9 @@ UNARY = {"__neg__", "__pos__", "__abs__", "__invert__", "__iter__", "__len__"}
 
 
 def _declared() -> dict[str, ast.FunctionDef]:
-    module = ast.parse(Path(operand.__file__).read_text(encoding="utf-8"))
-    (cls,) = [node for node in module.body if isinstance(node, ast.ClassDef)]
-    (block,) = [node for node in cls.body if isinstance(node, ast.If)]
-    return {node.name: node for node in block.body if isinstance(node, ast.FunctionDef)}
+    stub = Path(operand.__file__).with_name("operand_methods.pyi")
+    (cls,) = [node for node in ast.parse(stub.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
+    return {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef)}
 
 
 def _name(attribute: str) -> str:
