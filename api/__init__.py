@@ -47,7 +47,6 @@ from primax.interpreters.runtime.array import Array, Shard
 from primax.interpreters.runtime.eval import ensure_compile_time_eval
 
 if TYPE_CHECKING:
-    from primax.core.scopes import named_call, named_scope
     from primax.environment import live_arrays, print_environment_info
     from primax.extend.drawing import visualize
     from primax.interpreters.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
@@ -72,6 +71,7 @@ if TYPE_CHECKING:
         use_abstract_mesh,
     )
     from primax.interpreters.runtime.sharding.shardings import NamedSharding
+    from primax.interpreters.scopes import named_call, named_scope
     from primax.interpreters.vmap import vmap
     from primax.numpy.dslice import ds, dslice
     from primax.plugins.callbacks import io_callback, pure_callback
@@ -232,7 +232,7 @@ _FUNCTIONS = {
     name: f"primax.{module}"
     for module, names in {
         "extend.drawing": ("visualize",),
-        "core.scopes": ("named_call", "named_scope"),
+        "interpreters.scopes": ("named_call", "named_scope"),
         "plugins.calls": ("clear_caches", "eval_shape", "jit"),
         "plugins.calls.jit": ("Inline",),
         "plugins.calls.passes": ("fwd_and_bwd",),

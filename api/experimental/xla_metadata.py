@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primax.core.scopes import compiler_attributes
 from primax.extend.core import tree
+from primax.interpreters.scopes import compiler_attributes
 from primax.plugins.remat import checkpoint_name
 
 __all__ = ["set_xla_metadata", "xla_metadata_call"]
