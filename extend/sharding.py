@@ -10,10 +10,10 @@ from primax.core._jaxlib import GSPMDSharding
 from primax.core.divided import axes_of_dims, divide, explicit_part
 from primax.core.division import Division
 from primax.core.errors import ShardingTypeError
-from primax.core.layout import Format, Layout
 from primax.core.memory_space import Space
 from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, PartitionSpec, current_scope
 from primax.core.variance import axes_of, cotangent_like, hooks, own_axes, vary, vary_like
+from primax.interpreters.runtime.sharding.layout import Format, Layout
 from primax.interpreters.runtime.sharding.mesh_context import (
     axes_in_scope,
     get_abstract_mesh,

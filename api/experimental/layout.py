@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.core.layout import Format, Layout
+from primax.interpreters.runtime.sharding.layout import Format, Layout
 from primax.plugins.devices import with_layout_constraint
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]

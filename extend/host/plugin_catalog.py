@@ -10,9 +10,9 @@ from typing import Any
 
 from primax.core import trusted_modules
 from primax.core.arguments import nearest
-from primax.core.discovery import ApiRange, Found, installed_plugins, show_version
 from primax.core.errors import PluginError
 from primax.extend.host import hookspec, metadata
+from primax.extend.host.discovery import ApiRange, Found, installed_plugins, show_version
 from primax.extend.host.plugin_record import PluginRecord
 
 __all__ = ["DISABLED", "PluginCatalog"]

@@ -87,7 +87,7 @@ class Array(Operand, metaclass=_ArrayType):
     @property
     def format(self) -> Any:
         """The row-major layout with the sharding."""
-        layout = import_module("primax.core.layout")
+        layout = import_module("primax.interpreters.runtime.sharding.layout")
         return layout.Format(layout.Layout(tuple(range(self.ndim))), self._b._sharding)
 
     @property

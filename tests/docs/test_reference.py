@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from checkout import python_files
 
-from primax.core import config, discovery
+from primax.core import config
 from primax.core.array_protocol import ArrayProtocol
 from primax.core.operand import operator_names
 from primax.core.rules import rule_tables
-from primax.extend.host import hookspec
+from primax.extend.host import discovery, hookspec
 from primax.extend.host.host import PluginHost, PluginRecord
 from primax.extend.host.registry import Registry
 

@@ -12,8 +12,8 @@ from importlib.machinery import PathFinder
 from typing import Any, NamedTuple
 
 from primax.core import _jaxlib
-from primax.core.discovery import installed_version
 from primax.core.errors import XlaError
+from primax.interpreters.runtime.distributions import installed_version
 
 __all__ = ["Family", "cuda_folder", "family_of", "hint", "missing"]
 

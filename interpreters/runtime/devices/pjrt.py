@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from primax.core import _jaxlib
-from primax.core.discovery import offers_in
 from primax.core.errors import XlaError
 from primax.interpreters.runtime.devices import gpus
+from primax.interpreters.runtime.distributions import offers_in
 
 __all__ = ["Plugin", "found_plugins", "make_client"]
 

@@ -582,7 +582,7 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
                 f"with primax.set_mesh, or pass NamedSharding(mesh, {value})"
             )
         return NamedSharding(scope.mesh, value)
-    layout = import_module("primax.core.layout")
+    layout = import_module("primax.interpreters.runtime.sharding.layout")
     if isinstance(value, layout.Format):
         if isinstance(value.layout, layout.Layout) and not value.layout.is_plain:
             raise ValueError(

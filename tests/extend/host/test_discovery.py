@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from distributions import REPORT, Site, states
 
-from primax.core.discovery import ApiRange, installed_plugins
+from primax.extend.host.discovery import ApiRange, installed_plugins
 
 pytestmark = [pytest.mark.any_jaxlib, pytest.mark.any_word_size]
 
