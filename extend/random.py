@@ -216,10 +216,11 @@ def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGIm
         impl = default_prng_impl.value
     if isinstance(impl, str):
         if not among(impl, _named):
+            known = ", ".join(sorted(_named)) or "none"
             family = host.record("random")
             why = "" if family.state == "active" else f"\n{family.reason}"
             raise ValueError(
-                f"{function}: impl must be a generator of an active plugin, one of {sorted(_named)}, "
+                f"{function}: impl must be a generator of an active plugin, one of {known}, "
                 f"got {impl!r}{nearest(impl, _named)}{why}"
             )
         found: PRNGImpl = _named[impl]
