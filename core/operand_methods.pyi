@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from primax.interpreters.runtime.array import Array
+from primax.interpreters.runtime.array import Array as Array
 
 class OperandMethods:
     def __add__(self, other: Any, /) -> Array: ...

@@ -23,6 +23,7 @@ _PREFIX = "primax_"
 _OTHER_PREFIX = "jax_"  # the prefix of option names and environment variables in code for JAX
 _REQUIRED = object()
 _noting = threading.Lock()
+_making = threading.Lock()
 
 options: dict[str, Option] = {}
 options_of_traces: list[Option] = []
@@ -280,12 +281,20 @@ _settings: WeakValueDictionary[tuple[Any, ...], Settings] = WeakValueDictionary(
 
 def _settled() -> Settings:
     """The settings of this thread."""
-    told = tuple([(context, now) for context in contexts if (now := context.value) is not context.default])
+    told = tuple([(context, now) for context in _contexts() if (now := context.value) is not context.default])
     values = (*[option.value for option in options_of_traces], told)
     found = _settings.get(values)
     if found is None:
-        found = _settings.setdefault(values, Settings(values))
+        with _making:
+            found = _settings.get(values)
+            if found is None:
+                found = _settings[values] = Settings(values)
     return found
+
+
+def _contexts() -> list[Context]:
+    """The contexts that exist; other threads may make some meanwhile."""
+    return [context for reference in contexts.keyrefs() if (context := reference()) is not None]
 
 
 def _settle_for_thread() -> None:
@@ -302,7 +311,7 @@ def settle() -> None:
     """
     if threading.active_count() > 1:
         _settings.clear()
-    seen = [*options_of_traces, *contexts]
+    seen = [*options_of_traces, *_contexts()]
     overridden = [option.swap_local(config_unset) for option in seen]
     try:
         shared.config = _settled()

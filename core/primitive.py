@@ -29,7 +29,7 @@ from primax.core.variance import join_operands, settle_results
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    from primax.interpreters.runtime.array import Array
+    from primax.core.operand_methods import Array
 
     Result = TypeVar("Result", default=Any)
 else:

@@ -218,7 +218,7 @@ def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGIm
         if not among(impl, _named):
             known = ", ".join(sorted(_named)) or "none"
             family = host.record("random")
-            why = "" if family.state == "active" else f"\n{family.reason}"
+            why = f"\n{family.reason}" if family.reason else ""
             raise ValueError(
                 f"{function}: impl must be a generator of an active plugin, one of {known}, "
                 f"got {impl!r}{nearest(impl, _named)}{why}"

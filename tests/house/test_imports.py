@@ -100,7 +100,6 @@ def _upward(imports: tuple[Import, ...] | list[Import]) -> list[str]:
         str(found)
         for found in imports
         if found.module.split(".")[0] == "primax"
-        and not found.typing_only  # types of arguments and results may be those of a later layer
         and _layer(found.dotted) > _layer(module_name(found.file))
     ]
 
@@ -332,6 +331,7 @@ def f():
     found = imports_of(source, "core/made_up.py")
     assert [line.split()[-1] for line in _upward(found)] == [
         "primax.extend",
+        "primax.extend.elementwise.sin",
         "primax.api_name",
         "primax.plugins.random",
     ]
