@@ -340,3 +340,34 @@ def test_contexts_of_users_and_meshes_are_freed_with_the_programs_that_depend_on
     px.clear_caches()
     gc.collect()
     assert [each() for each in kept] == [None, None]
+
+
+def test_a_context_may_be_made_while_another_thread_reads_them():
+    failures = []
+
+    def attempt(work):
+        try:
+            for _ in range(2000):
+                work()
+        except RuntimeError as error:
+            failures.append(error)
+
+    def make():
+        with px.make_user_context(0)(1):
+            pass
+
+    def use():
+        with enable_x64(True):
+            pass
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=attempt, args=(work,)) for work in (make, make, use, use)]
+        for thread_ in threads:
+            thread_.start()
+        for thread_ in threads:
+            thread_.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not failures
