@@ -99,8 +99,7 @@ def _upward(imports: tuple[Import, ...] | list[Import]) -> list[str]:
     return [
         str(found)
         for found in imports
-        if found.module.split(".")[0] == "primax"
-        and _layer(found.dotted) > _layer(module_name(found.file))
+        if found.module.split(".")[0] == "primax" and _layer(found.dotted) > _layer(module_name(found.file))
     ]
 
 
