@@ -26,6 +26,7 @@ __all__ = [
     "Var",
     "eval_jaxpr",
     "gensym",
+    "holds_program",
     "jaxpr_as_fun",
     "jaxprs_in_params",
     "named_axes",
@@ -443,6 +444,18 @@ def _jaxprs_in(value: Any) -> Iterator[Jaxpr]:
     elif isinstance(value, tuple | list):
         for item in value:
             yield from _jaxprs_in(item)
+
+
+def holds_program(value: Any, or_function: bool = False) -> bool:
+    """Whether a parameter of an equation is a program, or a tuple or list that has one in it.
+
+    Args:
+      value: the parameter.
+      or_function: whether functions count as programs.
+    """
+    if isinstance(value, (tuple, list)):
+        return any(holds_program(item, or_function) for item in value)
+    return isinstance(value, Jaxpr) or (or_function and callable(value) and not isinstance(value, type))
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:

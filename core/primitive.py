@@ -19,7 +19,7 @@ from primax.core.call_errors import refuse_call, without_neutral
 from primax.core.closure_lifting import using, with_operands
 from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.effects import Effect, Effects, OperandEffect, kind_of, no_effects
-from primax.core.jaxpr import ClosedJaxpr, Jaxpr
+from primax.core.jaxpr import holds_program
 from primax.core.operand import Operand
 from primax.core.trace import set_current_trace
 from primax.core.trace_state import Thread, thread
@@ -223,7 +223,7 @@ class Primitive(Generic[Result]):
           avals: the types of the operands.
           params: the parameters.
         """
-        if any(map(_holds_program, params.values())):
+        if any(holds_program(value, or_function=True) for value in params.values()):
             return self._abstract_eval(avals, params)  # not cached: the result may keep the program alive
         key: Any = (*avals, thread.config)
         if params:
@@ -381,9 +381,3 @@ def _effects(table: rules.RuleTable, primitive: Primitive, returned: Any, operan
                 table, primitive, f"returned an effect of a class that is not registered; {error}"
             ) from None
     return effects
-
-
-def _holds_program(value: Any) -> bool:
-    if isinstance(value, tuple | list):
-        return any(map(_holds_program, value))
-    return isinstance(value, Jaxpr | ClosedJaxpr) or (callable(value) and not isinstance(value, type))

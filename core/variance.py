@@ -13,7 +13,7 @@ from typing import Any
 from primax.core import rules
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.divided import divided_results
-from primax.core.jaxpr import ClosedJaxpr, Jaxpr
+from primax.core.jaxpr import holds_program
 from primax.core.trace import Tracer
 from primax.core.trace_state import thread
 
@@ -140,7 +140,7 @@ def join_operands(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -
             break
     else:
         return args
-    if holds_jaxpr(params):
+    if any(map(holds_program, params.values())):
         return args
     found = [axes_of(x) for x in args]
     joined = _NOTHING.union(*found)
@@ -157,30 +157,13 @@ def settle_results(primitive: Any, avals: Sequence[Any], outs: list[Any], params
     programs return both.
     """
     if any(type(aval) is ShapedArray and aval.division is not None for aval in avals) and (
-        primitive in rules.sharding_rules.functions or not holds_jaxpr(params)
+        primitive in rules.sharding_rules.functions or not any(map(holds_program, params.values()))
     ):
         outs = divided_results(primitive, avals, outs, params)
     joined = _NOTHING.union(*[aval.vma for aval in avals if type(aval) is ShapedArray])
-    if not joined or primitive in rules.variance_rules.functions or holds_jaxpr(params):
+    if not joined or primitive in rules.variance_rules.functions or any(map(holds_program, params.values())):
         return outs
     return [out.update(vma=joined) if type(out) is ShapedArray and out.vma != joined else out for out in outs]
-
-
-def holds_jaxpr(params: dict[str, Any]) -> bool:
-    """Whether one of the parameters of an equation is a program, or a tuple with a program."""
-    for value in params.values():
-        kind = type(value)
-        if kind is ClosedJaxpr or kind is Jaxpr or (kind is tuple and value and _holds_program(value)):
-            return True
-    return False
-
-
-def _holds_program(values: tuple[Any, ...]) -> bool:
-    for value in values:
-        kind = type(value)
-        if kind is ClosedJaxpr or kind is Jaxpr or (kind is tuple and value and _holds_program(value)):
-            return True
-    return False
 
 
 def _is_scalar(x: Any) -> bool:

@@ -20,6 +20,7 @@ from primax.core.jaxpr import (
     Literal,
     Var,
     formatter,
+    holds_program,
     jaxprs_in_params,
     opened,
 )
@@ -294,8 +295,8 @@ class _Writer:
         put = self.put
         if isinstance(value, Jaxpr | ClosedJaxpr):
             self._held(opened(value))
-        elif _holds_programs(value):
-            opening, closing = "()" if type(value) is tuple else "[]"
+        elif holds_program(value):
+            opening, closing = "()" if isinstance(value, tuple) else "[]"
             put(OPEN)
             put(INDENT)
             put(opening)
@@ -349,12 +350,6 @@ class _Writer:
         if text is None:
             text = self._types[aval] = aval.str_short()
         return text
-
-
-def _holds_programs(value: Any) -> bool:
-    return type(value) in (tuple, list) and any(
-        isinstance(item, Jaxpr | ClosedJaxpr) or _holds_programs(item) for item in value
-    )
 
 
 def _literal(value: Any) -> str:

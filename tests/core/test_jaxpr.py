@@ -38,6 +38,7 @@ from primax.core.jaxpr import (
     cached,
     eval_jaxpr,
     gensym,
+    holds_program,
     jaxpr_as_fun,
     jaxprs_in_params,
     new_jaxpr_eqn,
@@ -316,3 +317,11 @@ def test_staging_trimming_and_freeing_take_linear_time() -> None:
     assert grows_linearly(powers, lambda fun: trace_to_jaxpr(fun, [F32]))
     assert grows_linearly(chain, lambda closed: dce_jaxpr(closed.jaxpr, [True]))
     assert grows_linearly(lambda n: [chain(n)], free)
+
+
+def test_a_parameter_holds_a_program_itself_or_in_containers():
+    program = ClosedJaxpr(Jaxpr([], [], [], []))
+    assert holds_program(program) and holds_program(program.jaxpr) and holds_program((1, [program]))
+    assert not any(map(holds_program, (1, "name", (), (2, [3.0]), abs)))
+    assert holds_program((1, abs), or_function=True)
+    assert not holds_program((1, np.float32), or_function=True)
