@@ -321,7 +321,7 @@ def test_staging_trimming_and_freeing_take_linear_time() -> None:
 
 def test_a_parameter_holds_a_program_itself_or_in_containers():
     program = ClosedJaxpr(Jaxpr([], [], [], []))
-    assert holds_program(program) and holds_program(program.jaxpr) and holds_program((1, [program]))
+    assert all(map(holds_program, (program, program.jaxpr, (1, [program]))))
     assert not any(map(holds_program, (1, "name", (), (2, [3.0]), abs)))
     assert holds_program((1, abs), or_function=True)
     assert not holds_program((1, np.float32), or_function=True)
