@@ -9,7 +9,7 @@ from typing import Any
 from primax.core import rules
 from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.effects import effects_of
-from primax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, cached
+from primax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, cached_by_interface
 
 __all__ = ["dce_jaxpr"]
 
@@ -35,8 +35,8 @@ def dce_jaxpr(
             f"got {len(used_outputs)} for {len(jaxpr.outvars)} outputs"
         )
     keep = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else list(instantiate)
-    key = ("dce", tuple(used_outputs), tuple(keep))
-    return cached(jaxpr, key, lambda: _dce(jaxpr, used_outputs, keep))  # type: ignore[no-any-return]
+    key = ("dce", tuple(used_outputs))
+    return cached_by_interface(jaxpr, key, tuple(keep), lambda: _dce(jaxpr, used_outputs, keep))
 
 
 def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tuple[Jaxpr, list[bool]]:

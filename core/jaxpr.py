@@ -351,6 +351,27 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
     return found
 
 
+def cached_by_interface(
+    program: Jaxpr | ClosedJaxpr, key: tuple[Any, ...], wanted: tuple[Any, ...], make: Callable[[], tuple[Any, Any]]
+) -> tuple[Any, Any]:
+    """A derived program with at least the wanted outputs, cached on the program by the outputs that it has.
+
+    A rule that asks what outputs there are, and then for a program with these, gets the first program again.
+
+    Args:
+      program: the program that the result is derived from.
+      key: identifies the result among those derived from the program, apart from its outputs.
+      wanted: for each optional output (or input) whether the result must have it; or where, such as a batch axis.
+      make: returns the derived program, and for each of these whether, or where, the result has it.
+    """
+
+    def make_or_share() -> tuple[Any, Any]:
+        result = make()
+        return cached(program, (*key, tuple(result[1])), lambda: result)  # type: ignore[no-any-return]
+
+    return cached(program, (*key, wanted), make_or_share)  # type: ignore[no-any-return]
+
+
 def _last_uses(jaxpr: Jaxpr) -> list[list[Var]]:
     """For each equation the variables that no later equation reads."""
     seen = {v for v in jaxpr.outvars if isinstance(v, Var)}

@@ -14,7 +14,7 @@ from typing import Any
 from primax.core.avals import get_aval
 from primax.core.closure_lifting import lifted
 from primax.core.dce import dce_jaxpr
-from primax.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Var, cached
+from primax.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Var, cached_by_interface
 from primax.core.list_utils import fixpoint, merge, partition, sections
 from primax.interpreters.tangents import UndefinedPrimal, Zero
 
@@ -149,28 +149,27 @@ def reordered(closed: ClosedJaxpr, invars: Iterable[Any], outvars: Iterable[Any]
 
 
 def trimmed(
-    closed: ClosedJaxpr, used_outputs: Sequence[bool], used_inputs: Sequence[bool] | None = None
+    closed: ClosedJaxpr, used_outputs: Sequence[bool], used_inputs: bool | Sequence[bool] = False
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """The part of a program that the used results need; the program itself if they need all of it.
 
     Args:
       closed: the program.
       used_outputs: for each result whether it is used.
-      used_inputs: for each argument whether it stays; by default the needed ones stay.
+      used_inputs: for each argument (or for all) whether it stays even if it is not needed.
 
     Returns:
       The program, and for each argument whether it stays.
     """
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
-        instantiate = False if used_inputs is None else list(used_inputs)
-        jaxpr, used = dce_jaxpr(closed.jaxpr, list(used_outputs), instantiate)
+        jaxpr, used = dce_jaxpr(closed.jaxpr, list(used_outputs), list(kept))
         if all(used_outputs) and all(used) and len(jaxpr.eqns) == len(closed.eqns):
             return closed, used
         return ClosedJaxpr(jaxpr, closed.consts), used
 
-    key = ("trimmed", tuple(used_outputs), None if used_inputs is None else tuple(used_inputs))
-    return cached(closed, key, make)  # type: ignore[no-any-return]
+    kept = (used_inputs,) * len(closed.invars) if isinstance(used_inputs, bool) else tuple(used_inputs)
+    return cached_by_interface(closed, ("trimmed", tuple(used_outputs)), kept, make)
 
 
 def cut(

@@ -14,7 +14,7 @@ from primax.core.closure_lifting import note_derived
 from primax.core.config import check_rules
 from primax.core.diagnostics import rule_error, shorten
 from primax.core.division import Division
-from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
+from primax.core.jaxpr import ClosedJaxpr, cached_by_interface, eval_jaxpr
 from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
 from primax.core.variance import hooks
 from primax.interpreters.rule_calls import ExternalRules, call_rule, escaped_tracer_error, not_array, require_list
@@ -393,21 +393,18 @@ def batch_jaxpr(
     Returns:
       The program, and for each output its batch axis or None.
     """
-    wanted = [instantiate] * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else list(instantiate)
+    flags = [instantiate] * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
+    wanted = tuple([0 if flag else None for flag in flags])
 
     def make() -> tuple[ClosedJaxpr, list[int | None]]:
         out_dims: list[int | None] = []
 
         def run(*args: Any) -> list[Any]:
             outs, found = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, dims)
-            results = []
-            for x, dim, want in zip(outs, found, wanted, strict=True):
-                results.append(stacked(axis, x, dim, 0) if want else x)
-                out_dims.append(0 if want else dim)
-            return results
+            out_dims.extend(dim if want is None else want for dim, want in zip(found, wanted, strict=True))
+            return [stacked(axis, x, dim, want) for x, dim, want in zip(outs, found, wanted, strict=True)]
 
         avals = [stacked_type(axis, aval, dim) for aval, dim in zip(closed.in_avals, dims, strict=True)]
         return note_derived(trace_to_jaxpr(run, avals, closed.jaxpr.debug_info)), out_dims
 
-    key = ("batch", axis, tuple(dims), tuple(wanted))
-    return cached(closed, key, make)  # type: ignore[no-any-return]
+    return cached_by_interface(closed, ("batch", axis, tuple(dims)), wanted, make)

@@ -15,7 +15,7 @@ from primax.core.closure_lifting import note_derived
 from primax.core.config import check_rules
 from primax.core.diagnostics import rule_error, shorten
 from primax.core.errors import RuleError
-from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
+from primax.core.jaxpr import ClosedJaxpr, cached_by_interface, eval_jaxpr
 from primax.core.source_info import use
 from primax.core.trace import CURRENT, Trace, Tracer, encloses, enter, escaped, leakless, thread
 from primax.interpreters.linear_trace import is_staged
@@ -309,7 +309,7 @@ def jvp_jaxpr(
       tangents.
     """
     nonzeros = tuple(nonzeros)
-    wanted = [instantiate] * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else list(instantiate)
+    wanted = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         avals = closed.in_avals
@@ -332,4 +332,4 @@ def jvp_jaxpr(
         tangent_avals = [aval.to_tangent_aval() for nz, aval in zip(nonzeros, avals, strict=True) if nz]
         return note_derived(trace_to_jaxpr(run, [*avals, *tangent_avals], closed.jaxpr.debug_info)), nonzero_out
 
-    return cached(closed, ("jvp", nonzeros, tuple(wanted)), make)  # type: ignore[no-any-return]
+    return cached_by_interface(closed, ("jvp", nonzeros), wanted, make)

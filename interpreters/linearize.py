@@ -12,7 +12,7 @@ from primax.core.arguments import sequence
 from primax.core.avals import get_aval
 from primax.core.closure_lifting import note_derived
 from primax.core.host_values import from_host
-from primax.core.jaxpr import ClosedJaxpr, cached, eval_jaxpr
+from primax.core.jaxpr import ClosedJaxpr, cached_by_interface, eval_jaxpr
 from primax.core.list_utils import merge, partition
 from primax.core.trace import enter, escaped, thread
 from primax.core.variance import cotangent_aval
@@ -255,5 +255,4 @@ def transpose_jaxpr(
 
         return note_derived(trace_to_jaxpr(run, [*rest, *given], closed.jaxpr.debug_info)), flags
 
-    key = ("transpose", tuple(linear), tuple(nonzero), wanted)
-    return cached(closed, key, make)  # type: ignore[no-any-return]
+    return cached_by_interface(closed, ("transpose", tuple(linear), tuple(nonzero)), wanted, make)

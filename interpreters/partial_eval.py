@@ -11,7 +11,7 @@ from primax.core.cache_keys import is_hashable, params_key
 from primax.core.dce import dce_jaxpr
 from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.effects import effects_of
-from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, cached
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, cached, cached_by_interface
 from primax.core.list_utils import partition
 
 __all__ = ["PartialEval", "SplitCall", "close_over", "partial_eval_jaxpr", "split_call", "split_equation"]
@@ -91,8 +91,12 @@ def partial_eval_jaxpr(
       instantiate: for each output (or for all) whether it counts as unknown in any case.
     """
     forced = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
-    key = ("partial_eval", tuple(unknown_in), forced)
-    return cached(closed, key, lambda: _partial_eval(closed, unknown_in, forced))  # type: ignore[no-any-return]
+
+    def make() -> tuple[PartialEval, list[bool]]:
+        split = _partial_eval(closed, unknown_in, forced)
+        return split, split.unknown_out
+
+    return cached_by_interface(closed, ("partial_eval", tuple(unknown_in)), forced, make)[0]  # type: ignore[no-any-return]
 
 
 def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Sequence[bool]) -> PartialEval:

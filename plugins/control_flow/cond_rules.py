@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,12 +64,24 @@ def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> tuple[A
     return _abstract_eval(index, branches=branches)
 
 
+def _alike(
+    derive: Callable[[core.ClosedJaxpr, Any], tuple[Any, Sequence[Any]]], branches: Programs
+) -> tuple[tuple[Any, ...], list[bool]]:
+    """What is derived from each branch, with the outputs that any of them has, and for each output whether one has it.
+
+    Args:
+      derive: takes a branch, and which outputs the derived program must have in any case; returns it and its outputs.
+      branches: the branches.
+    """
+    alone = [derive(branch, False)[1] for branch in branches]
+    outputs = [any(flags) for flags in zip(*alone, strict=True)]
+    return tuple([derive(branch, outputs)[0] for branch in branches]), outputs
+
+
 def _jvp(primals: Any, tangents: Any, *, branches: Programs) -> tuple[Any, Any]:
     index, *operands = primals
     nonzeros = nonzero_flags(tangents[1:])
-    alone = [ad.jvp_jaxpr(branch, nonzeros)[1] for branch in branches]
-    nonzero_out = [any(flags) for flags in zip(*alone, strict=True)]
-    programs = tuple(ad.jvp_jaxpr(branch, nonzeros, nonzero_out)[0] for branch in branches)
+    programs, nonzero_out = _alike(lambda branch, outputs: ad.jvp_jaxpr(branch, nonzeros, outputs), branches)
     outs = cond_p.bind(index, *operands, *given(tangents[1:]), branches=programs)
     primals_out, found = sections(outs, len(nonzero_out))
     return primals_out, tangents_of(primals_out, nonzero_out, found)
@@ -82,11 +94,14 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, branches: Programs)
         return one_by_one("cond", axis, args, dims, branches, functools.partial(cond_p.bind, branches=branches))
     if index_dim is not None:
         return _batch_of_choices(axis, batching.moveaxis(index, index_dim, 0), operands, operand_dims, branches)
-    alone = [batching.batch_jaxpr(branch, axis, operand_dims)[1] for branch in branches]
-    batched_out = [any(d is not None for d in found) for found in zip(*alone, strict=True)]
-    programs = tuple(batching.batch_jaxpr(branch, axis, operand_dims, batched_out)[0] for branch in branches)
+
+    def batched(branch: core.ClosedJaxpr, outputs: Any) -> tuple[core.ClosedJaxpr, list[bool]]:
+        program, out_dims = batching.batch_jaxpr(branch, axis, operand_dims, outputs)
+        return program, [dim is not None for dim in out_dims]
+
+    programs, batched_out = _alike(batched, branches)
     outs = cond_p.bind(index, *operands, branches=programs)
-    return outs, [0 if batched else None for batched in batched_out]
+    return outs, [0 if flag else None for flag in batched_out]
 
 
 def _batch_of_choices(
@@ -158,9 +173,11 @@ def _split(branches: Programs, unknown: Sequence[bool]) -> Split:
 
 
 def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
-    alone = [pe.partial_eval_jaxpr(branch, unknown) for branch in branches]
-    unknown_out = [any(flags) for flags in zip(*(one.unknown_out for one in alone), strict=True)]
-    splits = [pe.partial_eval_jaxpr(branch, unknown, unknown_out) for branch in branches]
+    def parts(branch: core.ClosedJaxpr, outputs: Any) -> tuple[pe.PartialEval, list[bool]]:
+        split = pe.partial_eval_jaxpr(branch, unknown, outputs)
+        return split, split.unknown_out
+
+    splits, unknown_out = _alike(parts, branches)
     count = len(unknown_out) - sum(unknown_out)
     there = len(splits[0].known.in_avals) + count  # the number of known operands and outputs
     forwarded = sorted({i for split in splits for i in split.residuals if i < there})
@@ -233,20 +250,18 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple
 
 def _transpose(cts: Any, index: Any, *operands: Any, branches: Programs) -> list[Any]:
     linear, nonzero = linear_flags(operands), nonzero_flags(cts)
-    alone = [ad.transpose_jaxpr(branch, linear, nonzero)[1] for branch in branches]
-    wanted = [any(flags) for flags in zip(*alone, strict=True)]
-    programs = tuple(ad.transpose_jaxpr(branch, linear, nonzero, wanted)[0] for branch in branches)
+    programs, nonzero_in = _alike(
+        lambda branch, outputs: ad.transpose_jaxpr(branch, linear, nonzero, outputs), branches
+    )
     found = cond_p.bind(index, *given(operands), *given(cts), branches=programs)
-    return [None, *cotangents(operands, wanted, found)]
+    return [None, *cotangents(operands, nonzero_in, found)]
 
 
 def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
     branches = eqn.params["branches"]
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
-    alone = [trimmed(branch, used_outputs)[1] for branch in branches]
-    used = [any(flags) for flags in zip(*alone, strict=True)]
-    programs = tuple(trimmed(branch, used_outputs, used)[0] for branch in branches)
+    programs, used = _alike(lambda branch, inputs: trimmed(branch, used_outputs, inputs), branches)
     if programs == branches:
         return [True] * len(eqn.invars), eqn
     keep = [True, *used]
