@@ -180,6 +180,22 @@ def get_pjrt_plugin(name: str) -> Any:
     return None if give is None else give(name)
 
 
+def status_of(error: BaseException) -> str:
+    """The status with which the text of XLA's errors begins, such as INTERNAL; empty for an error of another kind."""
+    status, colon, _ = str(error).partition(":")
+    return status if colon and status.isupper() else ""
+
+
+def repeats_donated_buffer(error: BaseException) -> bool:
+    """Whether a program refused a buffer that is donated and also another argument of the call."""
+    return "the same call to Execute()" in str(error)
+
+
+def lacks_hash(error: BaseException) -> bool:
+    """Whether jaxlib's dispatcher refused a static argument that has no hash."""
+    return str(error).startswith("Non-hashable")
+
+
 _OPTIONS_GONE = {"xla_cpu_use_fusion_emitters": (0, 11, 1)}
 
 

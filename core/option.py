@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from primax.core._jaxlib import Config as _Cell
 from primax.core._jaxlib import config_unset, guard_lib
 from primax.core.option_kinds import Kind, choice
-from primax.core.trace_state import fast_path_blockers, shared, thread
+from primax.core.trace_state import block_fast_path, fast_path_blockers, shared, thread, unblock_fast_path
 
 __all__ = ["Context", "Guard", "Option", "changed", "options", "options_of_traces", "settle"]
 
@@ -149,8 +149,8 @@ class Option(_Cell):  # type: ignore[misc]
         """
         before = self.get_local()
         self.swap_local(self.validate(value))
-        for found, change in ((before, fast_path_blockers.remove), (self.get_local(), fast_path_blockers.append)):
-            if found is not config_unset and found is not self.default:
+        for setting, change in ((before, unblock_fast_path), (self.get_local(), block_fast_path)):
+            if setting is not config_unset and setting is not self.default:
                 change(self)
         if self.tracing:
             _settle_for_thread()
@@ -239,7 +239,7 @@ class _Override:
         previous = option.swap_local(self._value)
         self._previous.setdefault(threading.get_ident(), []).append(previous)
         if option.of_programs:
-            fast_path_blockers.append(option)
+            block_fast_path(option)
         if option.tracing:
             thread.here.config = _settled()
 
@@ -251,7 +251,7 @@ class _Override:
         if not stack:
             del self._previous[me]
         if option.of_programs:
-            fast_path_blockers.remove(option)
+            unblock_fast_path(option)
         if option.tracing:
             _settle_for_thread()
 

@@ -5,14 +5,28 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-__all__ = ["Thread", "TraceState", "fast_path_blockers", "shared", "thread", "tracing"]
+__all__ = [
+    "Thread",
+    "TraceState",
+    "block_fast_path",
+    "fast_path_blockers",
+    "shared",
+    "thread",
+    "thread_blockers",
+    "tracing",
+    "unblock_fast_path",
+]
 
 
-# The reasons, in all threads, why compiled programs are not called directly: overrides of options, options whose value
-# requires that calls are examined, axes along which sums are pending, a profile that is recorded, and a fork.
+# The reasons why compiled programs are not called directly in any thread: options whose value for the process requires
+# that calls are examined, a profile that is recorded, and a fork.
 fast_path_blockers: list[Any] = []
 
-# One item for each thread that traces a function. While the list is empty, no code need read `thread`, which is slow.
+# The reasons of all threads why they do not call compiled programs directly: overrides of options, and axes along which
+# sums are pending. While the list is empty, no code need read `thread`, which is slow; see `TraceState.blockers`.
+thread_blockers: list[Any] = []
+
+# One item for each thread that traces a function, for the same purpose.
 tracing: list[None] = []
 
 
@@ -20,18 +34,21 @@ class TraceState:
     """State read for every equation. A trace keeps its thread's `Here`: reading `thread` takes four times as long.
 
     Attributes:
+      blockers: the reasons why this thread does not call compiled programs directly.
       source: a traceback that becomes the source of new equations; None for the line that makes them.
       config: the options that affect tracing, if the thread overrides any; otherwise those of `shared` apply.
       opened: the mesh axes along which contractions leave their sums pending, in order; see `Thread.opened`.
     """
 
-    __slots__ = ("config", "opened", "source")
+    __slots__ = ("blockers", "config", "opened", "source")
 
+    blockers: list[Any]
     config: Any
     opened: tuple[Any, ...]
     source: Any
 
     def __init__(self) -> None:
+        self.blockers = []
         self.config = None
         self.opened = ()
         self.source = None
@@ -99,8 +116,20 @@ class Thread(threading.local):
     @opened.setter
     def opened(self, axes: tuple[Any, ...]) -> None:
         if bool(axes) is not bool(self.here.opened):
-            (fast_path_blockers.append if axes else fast_path_blockers.remove)("opened")
+            (block_fast_path if axes else unblock_fast_path)("opened")
         self.here.opened = axes
 
 
 thread = Thread()
+
+
+def block_fast_path(reason: Any) -> None:
+    """Leave the calls of compiled programs in this thread to jaxlib's dispatcher."""
+    thread.here.blockers.append(reason)
+    thread_blockers.append(reason)
+
+
+def unblock_fast_path(reason: Any) -> None:
+    """Undo `block_fast_path` with the same reason."""
+    thread.here.blockers.remove(reason)
+    thread_blockers.remove(reason)

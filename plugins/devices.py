@@ -95,7 +95,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
             leaf = _summed(leaf, aval, target)
         out = device_put_p.bind(leaf, device=target)
         if alias is not None and not alias and type(out) in (core.Array, core.ExtendedArray):
-            return backend.spare(out, constant=True)
+            return backend.copy_if_shared(out, constant=True)
         if given and type(leaf) is core.Array and out is not leaf and leaf.sharding != out.sharding:
             leaf.delete()
         return out

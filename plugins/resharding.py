@@ -248,7 +248,9 @@ def filled(sharding: Any, shape: Sequence[int], make: Callable[[tuple[int, ...]]
     with axes_in_scope(_NO_MESH, None):  # else a mesh in scope would hold the part on each device
         part = make(sharding.shard_shape(shape))
     if not shape and type(part) is core.Array:
-        part = backend.spare(part, constant=True)  # it may be the caller's own scalar, which a donation must not take
+        part = backend.copy_if_shared(
+            part, constant=True
+        )  # it may be the caller's own scalar, which a donation must not take
     aval = get_aval(part).update(shape=shape)
     devices = sharding.addressable_devices_indices_map(shape)
     parts = [backend.put_value(part, aval.weak_type, device) for device in devices]

@@ -582,7 +582,7 @@ def _constant_on(
     if not spread or not _on_host():
         out = constant(value, shape, dtype, weak, device)
         # A donation of the result must not take the caller's scalar.
-        return place(backend.spare(out, constant=True) if out is value and device is not None else out, device)
+        return place(backend.copy_if_shared(out, constant=True) if out is value and device is not None else out, device)
     device.check_shape(shape, function)
     return filled(device, shape, lambda part: constant(value, part, dtype, weak))
 

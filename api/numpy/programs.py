@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from primax.core.trace_state import fast_path_blockers, tracing
+from primax.core.trace_state import thread_blockers, tracing
 from primax.extend import backend
 from primax.extend.core import Array, thread
 from primax.plugins.calls import jit
@@ -74,7 +74,7 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
 
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal program
-            if (tracing or fast_path_blockers) and (thread.here.opened or thread.trace.tracing):
+            if (tracing or thread_blockers) and (thread.here.opened or thread.trace.tracing):
                 if thread.here.opened or named is None:
                     return function(*args, **kwargs)
             elif not serves(args, kwargs):

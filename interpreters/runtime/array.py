@@ -112,10 +112,10 @@ class Array(Operand, metaclass=_ArrayType):
           XlaError: the computation failed.
         """
         try:
-            self._alive()
+            self._require_alive()
             fork_guard.await_buffer(self._b)
         except XlaError:
-            self._alive()
+            self._require_alive()
             raise
         return self
 
@@ -135,14 +135,14 @@ class Array(Operand, metaclass=_ArrayType):
 
     def is_ready(self) -> bool:
         """Whether the value has been computed."""
-        return self._asked("is_ready")  # type: ignore[no-any-return]
+        return self._call_buffer("is_ready")  # type: ignore[no-any-return]
 
     def copy_to_host_async(self) -> None:
         """Start copying the value to the host; nothing happens if the device is the host."""
         if self.platform() == "cpu":
-            self._alive()
+            self._require_alive()
         else:
-            self._asked("_copy_single_device_array_to_host_async")
+            self._call_buffer("_copy_single_device_array_to_host_async")
 
     @property
     def is_fully_addressable(self) -> bool:
@@ -186,7 +186,7 @@ class Array(Operand, metaclass=_ArrayType):
 
     def on_device_size_in_bytes(self) -> int:
         """The bytes that the value occupies on its devices."""
-        return self._asked("on_device_size_in_bytes")  # type: ignore[no-any-return]
+        return self._call_buffer("on_device_size_in_bytes")  # type: ignore[no-any-return]
 
     def platform(self) -> str:
         """The platform of the array's device, such as `cpu`."""
@@ -196,13 +196,13 @@ class Array(Operand, metaclass=_ArrayType):
         """Delete the array; reading it then raises an error. The buffer is freed when no computation or host view needs
         it."""
         if not self._b.is_deleted():
-            self._let_go("was deleted (delete())")
+            self._drop_buffer("was deleted (delete())")
 
-    def _let_go(self, reason: str) -> None:
+    def _drop_buffer(self, reason: str) -> None:
         """Drop the buffer; messages give the reason, such as `was deleted (delete())`."""
-        gone = Gone(self._b, reason, getattr(self, "_signature", None))
+        buffer = DeletedBuffer(self._b, reason, getattr(self, "_signature", None))
         self._signature = None
-        self._b = gone
+        self._b = buffer
 
     def is_deleted(self) -> bool:
         """Whether the buffer was donated or deleted."""
@@ -211,20 +211,20 @@ class Array(Operand, metaclass=_ArrayType):
     def unsafe_buffer_pointer(self) -> int:
         """The address of the buffer on its device."""
         if self.platform() != "cpu" or self.dtype.name in _SUB_BYTE:
-            return self._asked("unsafe_buffer_pointer")  # type: ignore[no-any-return]
+            return self._call_buffer("unsafe_buffer_pointer")  # type: ignore[no-any-return]
         return capsule_address(_capsule(self._b))
 
-    def _alive(self) -> None:
+    def _require_alive(self) -> None:
         if self._b.is_deleted():
-            raise deleted(self._b)
+            raise deleted_error(self._b)
 
-    def _asked(self, method: str) -> Any:
+    def _call_buffer(self, method: str) -> Any:
         """The result of a method of the buffer. If the method fails, another thread may have donated the buffer."""
         try:
-            self._alive()
+            self._require_alive()
             return getattr(self._b, method)()
         except XlaError:
-            self._alive()
+            self._require_alive()
             raise
 
     def _host(self) -> np.ndarray[Any, Any]:
@@ -243,10 +243,10 @@ class Array(Operand, metaclass=_ArrayType):
                 b.is_computed = True
             return np.asarray(memoryview(b))
         except BufferError:
-            self._alive()
+            self._require_alive()
             return _host_view(b)
         except Exception:
-            self._alive()
+            self._require_alive()
             raise
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -258,7 +258,7 @@ class Array(Operand, metaclass=_ArrayType):
         return host.copy() if copy else host
 
     def __buffer__(self, flags: int) -> memoryview:
-        self._alive()
+        self._require_alive()
         integer("__buffer__", "flags", flags)
         host: Any = self._host()
         return memoryview(host)
@@ -266,7 +266,7 @@ class Array(Operand, metaclass=_ArrayType):
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
-        self._alive()
+        self._require_alive()
         if max_version is not None and not (isinstance(max_version, tuple) and len(max_version) == 2):
             raise TypeError(f"__dlpack__: max_version must be None or a pair of integers, got {max_version!r}")
         wanted = None if dl_device is None else tuple(sequence("__dlpack__", "dl_device", dl_device))
@@ -292,7 +292,7 @@ class Array(Operand, metaclass=_ArrayType):
         (device, *others) = self._b._sharding._internal_device_list
         if others or _jaxlib.platform_of(device.client) != "cuda":
             raise AttributeError("__cuda_array_interface__: the array must be on one GPU of NVIDIA's")
-        self._alive()
+        self._require_alive()
         fork_guard.await_buffer(self._b)
         return self._b.__cuda_array_interface__  # type: ignore[no-any-return]
 
@@ -374,7 +374,7 @@ class Array(Operand, metaclass=_ArrayType):
         return f"Array({text},{' ' if len(tail) <= room else ' ' * 6}{tail}"
 
     def __copy__(self) -> Array:
-        self._alive()
+        self._require_alive()
         return constructor.copy(self)  # not the array itself, which may be donated
 
     def __deepcopy__(self, memo: Any) -> Array:
@@ -443,17 +443,17 @@ def mark_shared(b: Any) -> None:
     _shared[key] = ref(b, lambda _: _shared.pop(key, None))
 
 
-def has_owners(b: Any) -> bool:
+def is_shared(b: Any) -> bool:
     """Whether a buffer has several owners."""
     return id(b) in _shared
 
 
-def some_have_owners(buffers: Iterable[Any]) -> bool:
+def some_are_shared(buffers: Iterable[Any]) -> bool:
     """Whether one of several buffers has several owners."""
     return not _shared.keys().isdisjoint(map(id, buffers))
 
 
-class Gone:
+class DeletedBuffer:
     """Replaces the buffer of an array that was deleted or donated.
 
     jaxlib crashes if a program asks a deleted buffer for its platform, for example, or if one thread deletes a buffer
@@ -474,7 +474,7 @@ class Gone:
         return True
 
 
-def deleted(b: Any) -> DeletedArrayError:
+def deleted_error(b: Any) -> DeletedArrayError:
     """The error for a deleted buffer, which names the reason."""
     reason = getattr(b, "reason", "was deleted or donated (donate_argnums)")
     return DeletedArrayError(
@@ -495,7 +495,7 @@ def platform_of(b: Any) -> str:
 def _capsule(b: Any) -> Any:
     """A DLPack capsule of a buffer on the host, by the one method for which jaxlib never imports jax."""
     if b.is_deleted():
-        raise deleted(b)
+        raise deleted_error(b)
     if len(b._sharding._internal_device_list) > 1:
         raise BufferError(
             f"an array of type {b.aval.str_short()} on several devices has no single address; use its "
@@ -507,7 +507,7 @@ def _capsule(b: Any) -> Any:
         return buffer_to_dlpack_managed_tensor(b.clone())
     except XlaError:
         if b.is_deleted():
-            raise deleted(b) from None
+            raise deleted_error(b) from None
         raise
 
 

@@ -29,7 +29,7 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
 from primax.core.mesh import PartitionSpec
 from primax.core.symbolic_dims import has_symbolic
 from primax.interpreters.runtime import device_put, fork_guard, log
-from primax.interpreters.runtime.array import Array, deleted, mark_shared
+from primax.interpreters.runtime.array import Array, deleted_error, mark_shared
 from primax.interpreters.runtime.devices.backends import client, joined
 from primax.interpreters.runtime.extended_array import has_extended_dtype, logical, physical, physical_aval
 from primax.interpreters.runtime.sharding.device_assignment import Site, one_device, site_of
@@ -137,7 +137,7 @@ class Executable:
         buffers = [*self.consts]
         for b in buffers:
             if b.is_deleted():
-                raise deleted(b)
+                raise deleted_error(b)
         shardings = iter(self.in_shardings[len(buffers) :])
         for x, kept in zip(args, self.kept, strict=True):
             if kept:

@@ -28,7 +28,7 @@ from primax.core.option import Guard
 from primax.core.trace import Tracer, escaped
 from primax.core.trace_state import tracing
 from primax.interpreters.runtime import fork_guard
-from primax.interpreters.runtime.array import Array, Gone, constructor, deleted
+from primax.interpreters.runtime.array import Array, DeletedBuffer, constructor, deleted_error
 from primax.interpreters.runtime.devices.backends import default_device, joined, platform_of
 from primax.interpreters.runtime.extended_array import ExtendedArray
 from primax.interpreters.runtime.sharding.shardings import devices_of, on_one_device, placed, sharding_of
@@ -252,7 +252,7 @@ def _pieces(x: np.ndarray[Any, Any], sharding: Any) -> tuple[list[Any], list[Any
 def parts_of(b: Any) -> list[Any]:
     """The buffers of an array's parts on the devices of this process, in the order of the devices."""
     if b.is_deleted():
-        raise deleted(b)
+        raise deleted_error(b)
     fork_guard.require_own_process()
     if on_one_device(b._sharding):
         return [b]
@@ -269,7 +269,7 @@ def parts_of(b: Any) -> list[Any]:
 def of_parts(aval: Any, sharding: Any, parts: Sequence[Array]) -> Array:
     """An array from its parts on the devices of this process, in the order of the devices."""
     for x in parts:
-        x._alive()
+        x._require_alive()
     buffers = [x._b for x in parts]
     return Array(ArrayImpl(placed(aval, sharding), sharding, buffers, committed=True, _skip_checks=True))
 
@@ -305,7 +305,7 @@ def _gather(b: Any) -> np.ndarray[Any, Any]:
 
 def as_array(x: Any) -> Any:
     """A buffer as an array; other values unchanged."""
-    return Array(x) if type(x) is ArrayImpl or type(x) is Gone else x
+    return Array(x) if type(x) is ArrayImpl or type(x) is DeletedBuffer else x
 
 
 def to_buffer(x: Any, sharding: Any) -> Any:
@@ -318,7 +318,7 @@ def to_buffer(x: Any, sharding: Any) -> Any:
     if type(x) is Array:
         b = x._b
         if b.is_deleted():
-            raise deleted(b)
+            raise deleted_error(b)
         if b._sharding is sharding:
             return b
         return move(b, sharding, b._committed)
@@ -338,7 +338,7 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
       ValueError: the target cannot divide the shape, or the present or the target sharding has summands.
     """
     if b.is_deleted():
-        raise deleted(b)  # jaxlib would crash
+        raise deleted_error(b)  # jaxlib would crash
     fork_guard.require_own_process()
     source, aval = b._sharding, b.aval
     alone = on_one_device(target)

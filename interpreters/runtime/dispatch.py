@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primax.core import _jaxlib, config, option
-from primax.core._jaxlib import PjitFunction, PjitFunctionCache, jax_jit
+from primax.core._jaxlib import PjitFunction, PjitFunctionCache, jax_jit, lacks_hash, status_of
 from primax.core.arguments import one_or_several
 from primax.core.cache import Cache, epoch
 from primax.core.diagnostics import encodable
@@ -27,7 +27,7 @@ from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.compile import Executable, is_committed
 from primax.interpreters.runtime.donation import Donation, donating_call
 from primax.interpreters.runtime.extended_array import ExtendedArray
-from primax.interpreters.runtime.fast_dispatch import NO_PROGRAMS, direct_calls
+from primax.interpreters.runtime.fast_dispatch import NO_PROGRAMS, DirectPrograms, direct_call
 
 __all__ = ["SeemingPjitFunction", "fast_front", "fast_function", "fast_path"]
 
@@ -69,12 +69,12 @@ class Dispatch(NamedTuple):
 
     Attributes:
       forget: a function that drops the programs.
-      held: a function that counts the programs which jaxlib's dispatcher knows.
+      size: a function that counts the programs which jaxlib's dispatcher knows.
       programs: the programs that are called directly.
     """
 
     forget: Callable[[], None]
-    held: Callable[[], int]
+    size: Callable[[], int]
     programs: Cache
 
 
@@ -106,23 +106,24 @@ def fast_function(
         one_or_several("fast_function", "static_argnames", static_argnames, str),
     )
     has_static = bool(static.positions or static.names)
-
+    direct = DirectPrograms(static, donation)
     failed = Cache(_MOST_FAILED)  # the signatures of calls that raised errors
     calling: Any = None  # dispatches the programs that call Python
 
     def forget() -> None:
         direct.programs.clear()
-        for one in (dispatched, calling) if calling is not None else (dispatched,):
-            type(one)._clear_cache(one)
+        for function in (dispatched, calling) if calling is not None else (dispatched,):
+            type(function)._clear_cache(function)
 
-    def attempt(*args: Any, **kwargs: Any) -> Any:
-        begun = epoch.value
+    def call_miss(*args: Any, **kwargs: Any) -> Any:
+        """Call `miss`, and record its program for direct calls."""
+        epoch_before = epoch.value
         try:
             if has_static:
                 args, kwargs = static.as_given(args, kwargs)
             if donation is not None:  # the program may delete the arguments
                 place = direct.locate(args, kwargs)
-            found = miss(*args, **kwargs)
+            outcome = miss(*args, **kwargs)
         except (SystemError, AttributeError, RecursionError):
             failed.put(_shapes((args, kwargs)), True)
             flatten((args, kwargs))  # raises the error for a tree that is too deep; jaxlib continued with the error set
@@ -134,25 +135,27 @@ def fast_function(
             # jaxlib does not dispatch a signature again after an error. This call allows it.
             failed.clear()
             forget()
-        if isinstance(found[1], _FastPath):
+        if isinstance(outcome[1], _FastPath):
             if donation is None:
                 place = direct.locate(args, kwargs)
-            direct.record(place, args, kwargs, *found[:2], begun)
-        return found
+            direct.record(place, args, kwargs, outcome[0], outcome[1], epoch_before)
+        return outcome
 
-    def guarded(*args: Any, **kwargs: Any) -> Any:
+    def call_python(*args: Any, **kwargs: Any) -> Any:
+        """Called by the dispatcher for a new signature; programs that call Python get a dispatcher of their own."""
         nonlocal calling
         if calling is not None:
             try:
                 return calling(*args, **kwargs), None, False
             except ValueError as error:
-                failure = _call_error(error)
-                if failure is None:
+                clear_error = _call_error(error)
+                if clear_error is None:
                     raise
-                raise failure from None
-        results, fast, forgets = attempt(*args, **kwargs)
+                raise clear_error from None
+        results, fast, forgets = call_miss(*args, **kwargs)
         if type(fast) is _CallingPath and not has_static:
-            calling = _jaxlib.pjit(encodable(name), shared, attempt, *pieces[:2], ("calls Python", key), *pieces[3:])
+            key_of_calling = ("calls Python", key)
+            calling = _jaxlib.pjit(encodable(name), shared, call_miss, *settings[:2], key_of_calling, *settings[3:])
             fast = None
         return results, fast, forgets
 
@@ -162,33 +165,31 @@ def fast_function(
 
     def by_value(*args: Any, **kwargs: Any) -> Any:
         """Call the dispatcher, which compares static arguments by `==`, so that it keeps apart what is not the same."""
-        told: Any = args
+        distinct: Any = args
         keywords = kwargs
         if not static.equal_are_same(args, kwargs):
             try:
-                told, keywords = static.told_apart(args, kwargs)
+                distinct, keywords = static.told_apart(args, kwargs)
             except TypeError:
                 return miss(*args, **kwargs)[0]  # names the value without a hash
         try:
-            return dispatched(*told, **keywords)
+            return dispatched(*distinct, **keywords)
         except (ValueError, SystemError) as error:
-            if str(error).startswith("Non-hashable"):
+            if lacks_hash(error):
                 return miss(*args, **kwargs)[0]  # names the value
-            failure = _call_error(error)
-            if failure is None:
+            clear_error = _call_error(error)
+            if clear_error is None:
                 raise
-            raise failure from None
+            raise clear_error from None
 
     shared = fun if fun is not None and _has_weak_references(fun) else compute
-    positions, names = list(static.positions), sorted(static.names)
-    pieces = positions, names, key, dispatch_registry, _to_shard, _fast_cache
+    settings = list(static.positions), sorted(static.names), key, dispatch_registry, _to_shard, _fast_cache
     try:
-        dispatched: Any = _jaxlib.pjit(encodable(name), shared, guarded, *pieces)
+        dispatched: Any = _jaxlib.pjit(encodable(name), shared, call_python, *settings)
     except TypeError:
         raise TypeError(f"fast_function: fun must be callable or None, key hashable; got {fun!r}, {key!r}") from None
-    called = by_value if has_static else dispatched
-    direct = direct_calls(donating_call(called, miss, donation) if donation is not None else called, static, donation)
-    function: Any = direct.call
+    indirect = by_value if has_static else dispatched
+    function: Any = direct_call(direct, indirect if donation is None else donating_call(indirect, miss, donation))
     function._dispatch = Dispatch(forget, functools.partial(type(dispatched)._cache_size, dispatched), direct.programs)
     return function
 
@@ -249,8 +250,12 @@ def fast_front(
       The function, and a function that is called with the one of `fast_function`, once there is one.
     """
     static = StaticArguments(static_argnums, static_argnames) if static_argnums or static_argnames else _NOTHING
-    direct = direct_calls(function, static, programs=NO_PROGRAMS)
-    return direct.call, lambda fast: direct.share(fast._dispatch.programs)
+    direct = DirectPrograms(static, programs=NO_PROGRAMS)
+
+    def share(fast: Any) -> None:
+        direct.programs = fast._dispatch.programs
+
+    return direct_call(direct, function), share
 
 
 def _call_error(error: ValueError | SystemError) -> BaseException | None:
@@ -264,9 +269,7 @@ def _call_error(error: ValueError | SystemError) -> BaseException | None:
         return None
     traceback = error.__traceback__
     raised_by_python = traceback is None or traceback.tb_next is not None
-    text = str(error)
-    status = text.partition(":")[0]  # XLA's status, such as INTERNAL
-    return XlaError(text) if status.isupper() and not raised_by_python else None
+    return XlaError(str(error)) if status_of(error) and not raised_by_python else None
 
 
 def _shapes(arguments: Any) -> Any:

@@ -8,42 +8,44 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from primax.core._jaxlib import repeats_donated_buffer, status_of
 from primax.core.errors import XlaError
 from primax.core.tree import tree_leaves
 from primax.interpreters.runtime import device_put
-from primax.interpreters.runtime.array import Array, Gone, deleted, has_owners, mark_shared
+from primax.interpreters.runtime.array import Array, DeletedBuffer, deleted_error, is_shared, mark_shared
 from primax.interpreters.runtime.extended_array import ExtendedArray, physical
 from primax.interpreters.runtime.sharding.shardings import on_one_device
 
 __all__ = [
     "Donation",
-    "claimed",
+    "copy_if_shared",
+    "deletion_reason",
     "donating_call",
-    "is_constant",
-    "must_copy",
-    "refuse_buffers",
-    "release",
+    "donation_lock",
+    "explain_buffer_error",
+    "has_shared_buffer",
+    "is_copy_needed",
+    "mark_donated",
     "shared",
-    "spare",
 ]
 
 
 class Donation(NamedTuple):
-    """Which arguments of a function are donated.
+    """The donated arguments of a function.
 
     Attributes:
       name: the name of the function.
       flags: a function from the arguments of a call, `(args, kwargs)`, to a bool for each flat argument.
-      given: a function from the same to the leaves that are donated.
+      donated_leaves: a function from the same to the leaves that are donated.
     """
 
     name: str
     flags: Callable[[tuple[Any, ...], dict[str, Any]], tuple[bool, ...]]
-    given: Callable[[tuple[Any, ...], dict[str, Any]], list[Any]]
+    donated_leaves: Callable[[tuple[Any, ...], dict[str, Any]], list[Any]]
 
 
 def donating_call(dispatched: Callable[..., Any], miss: Callable[..., Any], donation: Donation) -> Callable[..., Any]:
-    """A function that marks donated arrays as gone, and donates copies of arrays whose buffers have several owners.
+    """A function that marks donated arrays as deleted, and donates copies of arrays whose buffers have several owners.
 
     Args:
       dispatched: the function with these arguments.
@@ -53,75 +55,75 @@ def donating_call(dispatched: Callable[..., Any], miss: Callable[..., Any], dona
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = donation.given(args, kwargs)
-        copies = must_copy(donation.name, given, (args, kwargs))
-        with claimed(given, donation.name):
+        donated = donation.donated_leaves(args, kwargs)
+        copies = is_copy_needed(donation.name, donated, (args, kwargs))
+        with donation_lock(donated, donation.name):
             try:
                 out = miss(*args, **kwargs)[0] if copies else dispatched(*args, **kwargs)
             except (ValueError, XlaError) as error:
-                refuse_buffers(error, donation.name, tree_leaves((args, kwargs)))
+                explain_buffer_error(error, donation.name, tree_leaves((args, kwargs)))
                 raise
-            release(given, donation.name)
+            mark_donated(donated, donation.name)
         return out
 
     return call
 
 
-_claimed: set[int] = set()
-_claiming = threading.Lock()
+_locked_buffers: set[int] = set()
+_lock = threading.Lock()
 
 
 @contextmanager
-def claimed(given: Iterable[Any], name: str) -> Iterator[None]:
+def donation_lock(donated: Iterable[Any], name: str) -> Iterator[None]:
     """Prevent other threads from donating the same arrays to programs over several devices: jaxlib would crash.
 
     Raises:
       DeletedArrayError: an array was donated, or another thread donates it now.
     """
-    arrays = [x for x in map(physical, given) if type(x) is Array]
+    arrays = [x for x in map(physical, donated) if type(x) is Array]
     if all(on_one_device(x._b._sharding) for x in arrays):
         yield
         return
-    with _claiming:
+    with _lock:
         buffers = [x._b for x in arrays]
         for b in buffers:
-            if id(b) in _claimed:
-                raise deleted(Gone(b, deletion_reason(name)))
+            if id(b) in _locked_buffers:
+                raise deleted_error(DeletedBuffer(b, deletion_reason(name)))
             if b.is_deleted():
-                raise deleted(b)
-        own = set(map(id, buffers))
-        _claimed.update(own)
+                raise deleted_error(b)
+        ids = set(map(id, buffers))
+        _locked_buffers.update(ids)
     try:
         yield
     finally:
-        with _claiming:
-            _claimed.difference_update(own)
+        with _lock:
+            _locked_buffers.difference_update(ids)
 
 
 def deletion_reason(name: str) -> str:
-    """What messages tell of an array that was donated to the program of this name."""
+    """The reason in messages about an array that was donated to the program of this name."""
     return f"was donated to {name} (donate_argnums)"
 
 
-def release(given: Sequence[Any], name: str, passed: Sequence[Any] | None = None) -> None:
-    """Mark donated arrays as gone if the program has taken their buffers.
+def mark_donated(donated: Sequence[Any], name: str, passed: Sequence[Any] | None = None) -> None:
+    """Mark donated arrays as deleted if the program has taken their buffers.
 
     Args:
-      given: the arguments that were donated.
+      donated: the arguments that were donated.
       name: the name of the program.
       passed: the arrays that were passed instead, if some were copied.
     """
-    for x, taken in zip(given, given if passed is None else passed, strict=True):
+    for x, argument in zip(donated, donated if passed is None else passed, strict=True):
         if type(x) is ExtendedArray:
-            x, taken = x.base, taken.base
-        if type(x) is Array and type(x._b) is not Gone and taken._b.is_deleted():
-            x._let_go(deletion_reason(name))
+            x, argument = x.base, argument.base
+        if type(x) is Array and type(x._b) is not DeletedBuffer and argument._b.is_deleted():
+            x._drop_buffer(deletion_reason(name))
 
 
-def is_constant(x: Any) -> bool:
-    """Whether the buffer of an array is a constant of a compiled program, or is shared by another array."""
+def has_shared_buffer(x: Any) -> bool:
+    """Whether the buffer of an array is a constant of a compiled program, or belongs to another array too."""
     x = physical(x)
-    return type(x) is Array and has_owners(x._b)
+    return type(x) is Array and is_shared(x._b)
 
 
 def shared(x: Array) -> Array:
@@ -130,29 +132,29 @@ def shared(x: Array) -> Array:
     return x
 
 
-def must_copy(name: str, given: Iterable[Any], arguments: Any) -> bool:
+def is_copy_needed(name: str, donated: Iterable[Any], arguments: Any) -> bool:
     """Whether a donated array must be copied first, since its buffer has several owners.
 
     Args:
       name: the name of the program.
-      given: the donated arguments, flat.
+      donated: the donated arguments, flat.
       arguments: all arguments, a tree.
 
     Raises:
       ValueError: an array on several devices is donated and is also another argument; jaxlib would abort.
     """
-    owned = several = False
-    for x in given:
+    some_shared = some_distributed = False
+    for x in donated:
         if type(x) is ExtendedArray:
             x = x.base
         if type(x) is Array:
-            owned = owned or has_owners(x._b)
-            several = several or not on_one_device(x._b._sharding)
-    if several:
+            some_shared = some_shared or is_shared(x._b)
+            some_distributed = some_distributed or not on_one_device(x._b._sharding)
+    if some_distributed:
         counts = Counter(id(x._b) for x in map(physical, tree_leaves(arguments)) if type(x) is Array)
-        if any(counts[id(x._b)] > 1 for x in map(physical, given) if type(x) is Array):
+        if any(counts[id(x._b)] > 1 for x in map(physical, donated) if type(x) is Array):
             raise _repeated(name)
-    return owned
+    return some_shared
 
 
 def _repeated(name: str) -> ValueError:
@@ -162,25 +164,24 @@ def _repeated(name: str) -> ValueError:
     )
 
 
-def spare(x: Any, constant: bool = False) -> Any:
-    """The array to donate: a copy if its buffer is shared."""
-    if not constant and not is_constant(x):
+def copy_if_shared(x: Any, constant: bool = False) -> Any:
+    """The array to donate: a copy if its buffer is shared, or is a constant of the program."""
+    if not constant and not has_shared_buffer(x):
         return x
     return ExtendedArray(device_put.copy_of(x.base), x.dtype) if type(x) is ExtendedArray else device_put.copy_of(x)
 
 
-def refuse_buffers(error: Exception, name: str, leaves: Sequence[Any]) -> None:
+def explain_buffer_error(error: Exception, name: str, leaves: Sequence[Any]) -> None:
     """Raise a clear error if XLA rejected a call because buffers of its arguments were donated or deleted.
 
     Raises:
       DeletedArrayError: an argument was donated, perhaps just now by another thread.
       ValueError: an argument is donated and also used otherwise in this call.
     """
-    text = str(error)
-    if not isinstance(error, XlaError) and not text.startswith("INVALID_ARGUMENT"):
+    if not isinstance(error, XlaError) and status_of(error) != "INVALID_ARGUMENT":
         return
     for x in map(physical, leaves):
         if type(x) is Array:
-            x._alive()
-    if "the same call to Execute()" in text:
+            x._require_alive()
+    if repeats_donated_buffer(error):
         raise _repeated(name) from None

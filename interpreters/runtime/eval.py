@@ -25,7 +25,7 @@ from primax.interpreters.runtime.compile import executable_for, used_inputs
 from primax.interpreters.runtime.debug.key_reuse import watched_keys
 from primax.interpreters.runtime.debug.nonfinite import refuse
 from primax.interpreters.runtime.dispatch import fast_function, fast_path
-from primax.interpreters.runtime.donation import refuse_buffers
+from primax.interpreters.runtime.donation import explain_buffer_error
 from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site, site_of
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -137,7 +137,7 @@ class EvalTrace(ImplTrace):
             try:
                 return function(*args)
             except ValueError as error:
-                refuse_buffers(error, primitive.name, args)
+                explain_buffer_error(error, primitive.name, args)
                 raise
             except (SystemError, AttributeError, RecursionError):
                 _refuse_depth(primitive, args)

@@ -19,22 +19,22 @@ from primax.core._jaxlib import array_result_handler
 from primax.core.avals import get_aval
 from primax.core.cache import Cache
 from primax.core.trace import thread
-from primax.core.trace_state import fast_path_blockers, tracing
+from primax.core.trace_state import fast_path_blockers, thread_blockers, tracing
 from primax.core.tree.registry import registry
 from primax.interpreters.call_signature import Exact, StaticArguments
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.arg_signature import ArgSignature, arg_signature
 from primax.interpreters.runtime.arg_signature import interned as make_signature
-from primax.interpreters.runtime.array import Array, Gone, deleted, mark_shared, some_have_owners
+from primax.interpreters.runtime.array import Array, DeletedBuffer, deleted_error, mark_shared, some_are_shared
 from primax.interpreters.runtime.donation import Donation, deletion_reason
 from primax.interpreters.runtime.sharding.shardings import on_one_device
 
-__all__ = ["Direct", "NO_PROGRAMS", "direct_calls"]
+__all__ = ["DirectPrograms", "NO_PROGRAMS", "direct_call"]
 
 Call = Callable[..., Any]
 
 _MOST = 1024  # programs of one function
-_FUTILE = 256  # calls of one function that are examined in vain before all of them are left to the dispatcher
+_MOST_FAILED_SEARCHES = 256  # for one function, before all calls are left to the dispatcher
 _EXACT = frozenset({int, str, bool, type(None)})  # types of which equal values are the same
 _MANY = 16  # arguments that are flattened here; the dispatcher flattens fewer in less time, if none is donated
 NO_PROGRAMS = Cache(0)
@@ -66,18 +66,18 @@ def _number(x: Any, seen: set[Any]) -> Any:
     """
     cache = _numbers[type(x)]
     if x:
-        found = cache.get(x)
-        if found is not None:
-            return found
+        array = cache.get(x)
+        if array is not None:
+            return array
         if x not in seen:
             if len(seen) >= _MOST:
                 seen.clear()
             seen.add(x)
             return None
-    return _made_number(x)
+    return _number_as_array(x)
 
 
-def _made_number(x: Any) -> Array | None:
+def _number_as_array(x: Any) -> Array | None:
     """A number as an array, also if it was never seen; None for an integer that is too large.
 
     Raises:
@@ -85,17 +85,17 @@ def _made_number(x: Any) -> Array | None:
     """
     cache = _numbers[type(x)]
     key = x if x else repr(x)  # 0.0 equals -0.0
-    found = cache.find(key)
-    if found is None:
+    array = cache.find(key)
+    if array is None:
         try:
             aval = get_aval(x)
-            found = Array(device_put.put_host(np.asarray(x, aval.dtype), aval))
+            array = Array(device_put.put_host(np.asarray(x, aval.dtype), aval))
         except OverflowError:
             return None  # the dispatcher raises the error
-        mark_shared(found._b)  # a program that donates it gets a copy
-        arg_signature(found)
-        cache.put(key, found)
-    return found  # type: ignore[no-any-return]
+        mark_shared(array._b)  # a program that donates it gets a copy
+        arg_signature(array)
+        cache.put(key, array)
+    return array  # type: ignore[no-any-return]
 
 
 def _constant(x: Any) -> Any:
@@ -114,8 +114,8 @@ def _with_numbers(values: Sequence[Any], seen: set[Any]) -> list[Array] | None:
     numbers = [_number(x, seen) for x in values if type(x) is not Array]
     if any(x is None for x in numbers):
         return None
-    left = iter(numbers)
-    return [x if type(x) is Array else next(left) for x in values]
+    remaining = iter(numbers)
+    return [x if type(x) is Array else next(remaining) for x in values]
 
 
 def _as_arrays(values: Sequence[Any]) -> list[Array] | None:
@@ -124,7 +124,7 @@ def _as_arrays(values: Sequence[Any]) -> list[Array] | None:
     for x in values:
         if type(x) is not Array:
             try:
-                x = _made_number(x)
+                x = _number_as_array(x)
             except KeyError:
                 return None
         if x is None or arg_signature(x) is None:
@@ -147,77 +147,207 @@ class Place(NamedTuple):
     structure: Any
 
 
-class Direct(NamedTuple):
-    """A function that runs the programs which it knows directly, and leaves other calls to another function.
+class CallKeys:
+    """The keys of the programs of one function.
 
-    Attributes:
-      call: the function.
-      locate: the place of the program for a call, `locate(args, kwargs)`; None if the call cannot be direct.
-      record: adds the program of a call that jaxlib's dispatcher left to Python: `record(place, args, kwargs, results,
-        fast, begun)`, unless a rule has changed since the epoch `begun`.
-      programs: the programs that it knows.
-      share: makes it know the programs of another one instead.
-    """
-
-    call: Call
-    locate: Callable[[tuple[Any, ...], dict[str, Any]], Place | None]
-    record: Callable[..., None]
-    programs: Cache
-    share: Callable[[Cache], None]
-
-
-def direct_calls(
-    dispatched: Call, static: StaticArguments, donation: Donation | None = None, programs: Cache | None = None
-) -> Direct:
-    """A function that runs compiled programs directly.
+    A key is the signatures of the arguments. With keywords, static arguments or flattened ones it is the constants of
+    the call and the signatures; with the structure as a third part if there may be several.
 
     Args:
-      dispatched: what it calls if it knows no program: jaxlib's dispatcher, or a function that calls that.
       static: the static arguments.
-      donation: the arguments whose buffers its programs may take.
-      programs: the programs that it knows; none at first.
+
+    Attributes:
+      first_static: the first static position; a number above all positions if there is none.
     """
-    # The key of a program is the signatures of its arguments. With keywords, static arguments or flattened ones it is
-    # the constants of the call and the signatures; with the structure as a third part if there may be several.
-    paths = Cache(_MOST) if programs is None else programs
-    positions, names = static.positions, static.names
-    first_static = min(positions, default=sys.maxsize)
+
+    __slots__ = ("_names", "_orders", "_positions", "first_static")
+
+    def __init__(self, static: StaticArguments) -> None:
+        self._positions, self._names = static.positions, static.names
+        self.first_static = min(static.positions, default=sys.maxsize)
+        self._orders: dict[tuple[str, ...], tuple[str, ...]] = {}  # the sorted keywords, by the keywords of a call
+
+    def split(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Sequence[Any]]:
+        """The keywords and static arguments of a call as a key, and the other arguments in the order of the program."""
+        keywords = tuple(kwargs)
+        order = self._orders.get(keywords)
+        if order is None:
+            if len(self._orders) >= _MOST:
+                self._orders.clear()
+            order = self._orders[keywords] = tuple(sorted(keywords))
+        if not self._names and len(args) <= self.first_static:
+            return order, [*args, *[kwargs[name] for name in order]]
+        constants: list[Any] = []
+        values = list(args)
+        if len(args) > self.first_static:
+            constants.append(len(args))
+            values = []
+            for i, x in enumerate(args):
+                if i in self._positions:
+                    constants += type(x), _constant(x)
+                else:
+                    values.append(x)
+        for name in order:
+            x = kwargs[name]
+            constants.append(name)
+            if name in self._names:
+                constants += type(x), _constant(x)
+            else:
+                values.append(x)
+        return tuple(constants), values
+
+    def place(self, args: tuple[Any, ...], kwargs: dict[str, Any], flattens: bool) -> Place | None:
+        """The place of the program for a call, with the leaves of its arguments if it `flattens` them."""
+        simple = not kwargs and len(args) <= self.first_static
+        constants, values = ((), args) if simple else self.split(args, kwargs)
+        structure = None
+        if flattens:
+            values, structure = _flatten(values)
+        arrays = _as_arrays(values)
+        if arrays is None:
+            return None
+        signatures = tuple([x._signature for x in arrays])
+        key: Any = constants, signatures
+        if simple and not flattens:
+            key = signatures[0] if len(signatures) == 1 else signatures
+        hash(key)
+        return Place(key, arrays, structure)
+
+
+class DirectPrograms:
+    """The programs that one function calls directly.
+
+    Args:
+      static: the static arguments of the function.
+      donation: the arguments whose buffers the programs may take.
+      programs: the programs that are known; none by default.
+
+    Attributes:
+      programs: the programs by their keys.
+      keys: the keys.
+      flattens: whether arguments are flattened.
+      is_off: whether all calls are left to the dispatcher.
+    """
+
+    __slots__ = ("_donation", "_failed_searches", "flattens", "is_off", "keys", "programs")
+
+    def __init__(
+        self, static: StaticArguments, donation: Donation | None = None, programs: Cache | None = None
+    ) -> None:
+        self.programs = Cache(_MOST) if programs is None else programs
+        self.keys = CallKeys(static)
+        self.flattens = False
+        self.is_off = False
+        self._donation = donation
+        self._failed_searches = 0
+
+    def search(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """The program for a call, and its arrays; None if no program is known, or if some argument is no array."""
+        program = None
+        try:
+            place = self.keys.place(args, kwargs, self.flattens)
+            if place is not None:
+                program = self.programs.find((*place.key, place.structure) if self.flattens else place.key)
+        except Exception:  # of a container or a static argument, which the dispatcher raises again
+            place = None
+        if place is None or program is None:
+            self._failed_searches += 1
+            self.is_off = self._failed_searches >= _MOST_FAILED_SEARCHES
+            return None, None
+        if self.flattens:
+            self.programs[place.key] = program
+        return program, place.arrays
+
+    def locate(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Place | None:
+        """The place of the program for a call; None if the call cannot be direct."""
+        if fast_path_blockers or (thread_blockers and thread.here.blockers):
+            return None
+        try:
+            place = self.keys.place(args, kwargs, self.flattens)
+            if place is None and not self.flattens:
+                place = self.keys.place(args, kwargs, True)
+                if place is not None and len(place.arrays) < _MANY and self._donation is None:
+                    place = None
+        except Exception:  # of a container or a static argument
+            return None
+        return place
+
+    def record(
+        self, place: Place | None, args: tuple[Any, ...], kwargs: dict[str, Any], results: Any, fast: Any, epoch: int
+    ) -> None:
+        """Add the program of a call that jaxlib's dispatcher left to Python.
+
+        Args:
+          place: its place.
+          args: the positional arguments of the call.
+          kwargs: its keyword arguments.
+          results: what the function has returned.
+          fast: what the dispatcher needs to run the program.
+          epoch: the epoch in which the call began; if a rule has changed since, the program is not added.
+        """
+        program = None
+        if place is not None:
+            donation = self._donation
+            flags = donation.flags(args, kwargs) if donation is not None else ()
+            program = _direct_program(place, results, fast, donation.name if donation is not None else "", flags)
+        if place is not None and program is not None:
+            self._failed_searches, self.is_off = 0, False
+            _used.add(self.programs)
+            self.programs.put(place.key, program, epoch)
+            if place.structure is not None:
+                self.flattens = True
+                self.programs.put((*place.key, place.structure), program, epoch)
+        elif not self.programs:
+            self.is_off = True
+
+
+def direct_call(direct: DirectPrograms, dispatched: Call) -> Call:
+    """A function that runs the programs which it knows directly.
+
+    Args:
+      direct: the programs.
+      dispatched: what it calls if it knows no program: jaxlib's dispatcher, or a function that calls that.
+    """
+    first_static = direct.keys.first_static
+    split = direct.keys.split
     seen: set[Any] = set()  # numbers that were arguments once
-    orders: dict[tuple[str, ...], tuple[str, ...]] = {}  # the sorted keywords of a call, by the keywords as given
-    flattens = False  # whether arguments are flattened
-    futile = 0  # how many calls were examined in vain
-    left = False  # whether all calls are left to the dispatcher
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if fast_path_blockers or left or (tracing and thread.trace.tracing):
+        if (
+            fast_path_blockers
+            or direct.is_off
+            or (tracing and thread.trace.tracing)
+            or (thread_blockers and thread.here.blockers)
+        ):
             return dispatched(*args, **kwargs)
         # jaxlib collects the stack for each array that a program returns, so the program is run in this frame.
         arrays: Any = args
         buffers = None
-        once = False  # whether some number was not seen lately
+        is_new = False  # whether some number was not seen lately
+        flattens = direct.flattens
         try:
             if len(args) == 1 and first_static and not (kwargs or flattens):
                 (x,) = args
                 if type(x) is not Array:
                     arrays = (x,) = (_number(x, seen),)
-                    once = x is None
-                path = None if once else paths[x._signature]
-                buffers = None if once else [x._b]
+                    is_new = x is None
+                program = None if is_new else direct.programs[x._signature]
+                buffers = None if is_new else [x._b]
             elif kwargs or flattens or len(args) > first_static:
                 constants: Any = ()
                 if kwargs or len(args) > first_static:
-                    constants, arrays = spread(args, kwargs)
+                    constants, arrays = split(args, kwargs)
                 structure = None
                 if flattens:
                     arrays, structure = _flatten(arrays)
                 signatures = tuple([x._signature for x in arrays if type(x) is Array])
                 if len(signatures) != len(arrays):
                     arrays = _with_numbers(arrays, seen)
-                    once = arrays is None
-                    signatures = () if once else tuple([x._signature for x in arrays])
-                path = None if once else paths[constants, signatures]
-                if path is not None and path[0] != structure:
-                    path = None
+                    is_new = arrays is None
+                    signatures = () if is_new else tuple([x._signature for x in arrays])
+                program = None if is_new else direct.programs[constants, signatures]
+                if program is not None and program[0] != structure:
+                    program = None
             elif len(args) == 2:
                 x, y = args
                 if type(y) is not Array:
@@ -225,32 +355,29 @@ def direct_calls(
                 if type(x) is not Array:
                     arrays = x, y = _number(x, seen), y
                 if x is None or y is None:
-                    path, once = None, True
+                    program, is_new = None, True
                 else:
-                    path = paths[x._signature, y._signature]
+                    program = direct.programs[x._signature, y._signature]
                     buffers = [x._b, y._b]
             else:
                 signatures = tuple([x._signature for x in args if type(x) is Array])
                 if len(signatures) != len(args):
                     arrays = _with_numbers(args, seen)
-                    once = arrays is None
-                    signatures = () if once else tuple([x._signature for x in arrays])
-                path = None if once else paths[signatures]
-        except (
-            AttributeError,
-            KeyError,
-        ):  # some argument is no array, or has no signature yet, or the signature is new
-            path = None
+                    is_new = arrays is None
+                    signatures = () if is_new else tuple([x._signature for x in arrays])
+                program = None if is_new else direct.programs[signatures]
+        except (AttributeError, KeyError):  # some argument is no array, or has no signature yet, or a new one
+            program = None
         except Exception:  # of a container or a static argument, which the dispatcher raises again
             return dispatched(*args, **kwargs)
-        if path is None:
-            path, arrays = (None, args) if once else search(args, kwargs)
-            if path is None:
+        if program is None:
+            program, arrays = (None, args) if is_new else direct.search(args, kwargs)
+            if program is None:
                 return dispatched(*args, **kwargs)
             buffers = None
-        _, run, pick, handlers, signature, give, build = path
-        if pick is not None:
-            buffers = pick(arrays)
+        _, run, buffers_of, handlers, signature, mark_donated, build = program
+        if buffers_of is not None:
+            buffers = buffers_of(arrays)
             if buffers is None:  # a donated array must be copied, or is also another argument
                 return dispatched(*args, **kwargs)
         elif buffers is None:
@@ -258,123 +385,46 @@ def direct_calls(
         try:
             outs = run(buffers).consume_with_handlers(handlers)
         except Exception:
-            gone = [x._b for x in arrays if x._b.is_deleted()]
-            if not gone:
+            deleted = [x._b for x in arrays if x._b.is_deleted()]
+            if not deleted:
                 raise
-            raise deleted(gone[0]) from None
+            raise deleted_error(deleted[0]) from None
         if signature is None:
-            if give is not None:
-                give(arrays)
+            if mark_donated is not None:
+                mark_donated(arrays)
             return build(outs)
         result = _new(Array)
         (result._b,) = outs
         result._signature = signature
         return result
 
-    def spread(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Sequence[Any]]:
-        """The keywords and static arguments of a call as a key, and the other arguments in the order of the program."""
-        keywords = tuple(kwargs)
-        order = orders.get(keywords)
-        if order is None:
-            if len(orders) >= _MOST:
-                orders.clear()
-            order = orders[keywords] = tuple(sorted(keywords))
-        if not names and len(args) <= first_static:
-            return order, [*args, *[kwargs[name] for name in order]]
-        constants: list[Any] = []
-        if len(args) > first_static:
-            given, args = args, []
-            constants.append(len(given))
-            for i, x in enumerate(given):
-                if i in positions:
-                    constants += type(x), _constant(x)
-                else:
-                    args.append(x)
-        else:
-            args = list(args)
-        for name in order:
-            x = kwargs[name]
-            constants.append(name)
-            if name in names:
-                constants += type(x), _constant(x)
-            else:
-                args.append(x)
-        return tuple(constants), args
-
-    def located(args: tuple[Any, ...], kwargs: dict[str, Any], flat: bool) -> Place | None:
-        """The place of the program for a call; the arguments have no containers if they are `flat`."""
-        simple = not kwargs and len(args) <= first_static
-        constants, values = ((), args) if simple else spread(args, kwargs)
-        structure = None
-        if not flat:
-            values, structure = _flatten(values)
-        arrays = _as_arrays(values)
-        if arrays is None:
-            return None
-        signatures = tuple([x._signature for x in arrays])
-        key = (
-            (constants, signatures) if not (flat and simple) else signatures[0] if len(signatures) == 1 else signatures
-        )
-        hash(key)
-        return Place(key, arrays, structure)
-
-    def search(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """The program for a call, and its arrays; None if no program is known, or if some argument is no array."""
-        nonlocal futile, left
-        path = place = None
-        try:
-            place = located(args, kwargs, not flattens)
-            if place is not None:
-                path = paths.find((*place.key, place.structure) if flattens else place.key)
-        except Exception:  # of a container or a static argument, which the dispatcher raises again
-            place = None
-        if place is None or path is None:
-            futile += 1
-            left = futile >= _FUTILE
-            return None, None
-        if flattens:
-            paths[place.key] = path
-        return path, place.arrays
-
-    def locate(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Place | None:
-        if fast_path_blockers:
-            return None
-        try:
-            place = located(args, kwargs, not flattens)
-            if place is None and not flattens:
-                place = located(args, kwargs, False)
-                if place is not None and len(place.arrays) < _MANY and donation is None:
-                    place = None
-        except Exception:  # of a container or a static argument
-            return None
-        return place
-
-    def record(
-        place: Place | None, args: tuple[Any, ...], kwargs: dict[str, Any], results: Any, fast: Any, begun: int
-    ) -> None:
-        nonlocal flattens, futile, left
-        path = None
-        if place is not None:
-            flags = donation.flags(args, kwargs) if donation is not None else ()
-            path = _path(place, results, fast, donation.name if donation is not None else "", flags)
-        if place is not None and path is not None:
-            futile, left = 0, False
-            _used.add(paths)
-            paths.put(place.key, path, begun)
-            if place.structure is not None:
-                flattens = True
-                paths.put((*place.key, place.structure), path, begun)
-        elif not paths:
-            left = True
-
-    def share(programs: Cache) -> None:
-        nonlocal paths
-        paths = programs
-
-    return Direct(call, locate, record, paths, share)
+    return call
 
 
-def _path(place: Place, results: Any, fast: Any, name: str, donated: Sequence[bool]) -> Any:
+class DirectProgram(NamedTuple):
+    """How a program is run for arguments of some signatures.
+
+    Attributes:
+      structure: the structure of the arguments, if they are leaves of containers.
+      run: runs the program on buffers.
+      buffers_of: the buffers for the arguments, or None if a donated one cannot be taken; None if they are the
+        buffers of all arguments in order.
+      handlers: jaxlib's handler of each result.
+      signature: that of the result, if the function returns one array and donates nothing.
+      mark_donated: marks the donated ones of the arguments as deleted; None if none is donated.
+      build: a function from the buffers of the results to what the function returns.
+    """
+
+    structure: Any
+    run: Callable[[list[Any]], Any]
+    buffers_of: Callable[[Sequence[Any]], list[Any] | None] | None
+    handlers: list[Any]
+    signature: ArgSignature | None
+    mark_donated: Callable[[Sequence[Any]], None] | None
+    build: Callable[[list[Any]], Any]
+
+
+def _direct_program(place: Place, results: Any, fast: Any, name: str, donated: Sequence[bool]) -> DirectProgram | None:
     """How to run a program for arguments of these signatures; None if only the dispatcher can do so.
 
     Args:
@@ -389,66 +439,72 @@ def _path(place: Place, results: Any, fast: Any, name: str, donated: Sequence[bo
     kept = fast.kept_var_bitvec[len(consts) :]
     if len(kept) != len(arrays):
         return None
-    used = [i for i, taken in enumerate(kept) if taken]
+    used = [i for i, is_used in enumerate(kept) if is_used]
     shardings = fast.in_shardings[len(consts) :]
     if any(arrays[i]._b._sharding is not sharding for i, sharding in zip(used, shardings, strict=True)):
         return None  # an argument is copied to another device
     outs, out_tree = _flatten(results)
     if len(outs) != len(fast.out_avals) or any(type(x) is not Array for x in outs):
         return None
-    found = list(zip(fast.out_avals, fast.out_shardings, fast.out_committed, strict=True))
-    handlers = [array_result_handler(aval, sharding, committed=committed) for aval, sharding, committed in found]
-    signatures = [make_signature(*each) for each in found]
-    given = [i for i in used if donated[i]] if donated else []
-    if not all(on_one_device(arrays[i]._b._sharding) for i in given):
+    properties = list(zip(fast.out_avals, fast.out_shardings, fast.out_committed, strict=True))
+    handlers = [array_result_handler(aval, sharding, committed=committed) for aval, sharding, committed in properties]
+    signatures = [make_signature(aval, sharding, committed) for aval, sharding, committed in properties]
+    taken = [i for i in used if donated[i]] if donated else []
+    if not all(on_one_device(arrays[i]._b._sharding) for i in taken):
         return None  # other threads must not donate the same arrays
-    give = _giver([(i, Gone(arrays[i]._b, deletion_reason(name))) for i in given]) if given else None
-    pick = _picker(consts, used, len(arrays), given)
-    signature = signatures[0] if out_tree == _LEAF and give is None else None
-    as_list = type(results) is list and all(type(x) is Array for x in results)
-    run = fast.xla_executable.execute_sharded
-    return place.structure, run, pick, handlers, signature, give, _builder(signatures, out_tree, as_list)
+    mark_donated = None
+    if taken:
+        mark_donated = _donation_marker([(i, DeletedBuffer(arrays[i]._b, deletion_reason(name))) for i in taken])
+    return DirectProgram(
+        place.structure,
+        fast.xla_executable.execute_sharded,
+        _buffer_reader(consts, used, len(arrays), taken),
+        handlers,
+        signatures[0] if out_tree == _LEAF and mark_donated is None else None,
+        mark_donated,
+        _result_builder(signatures, out_tree, type(results) is list and all(type(x) is Array for x in results)),
+    )
 
 
-def _picker(
-    consts: list[Any], used: list[int], count: int, given: list[int]
+def _buffer_reader(
+    consts: list[Any], used: list[int], count: int, donated: list[int]
 ) -> Callable[[Sequence[Any]], list[Any] | None] | None:
-    """A function from the arguments of a program to its buffers; None if they are those of all arguments.
+    """A function from the arguments of a program to its buffers; None if they are those of all `count` arguments.
 
-    The function returns None if a buffer of the donated arguments `given` cannot be taken.
+    The function returns None if a buffer of the arguments `donated` cannot be taken.
     """
-    if not (consts or given) and len(used) == count:
+    if not (consts or donated) and len(used) == count:
         return None
 
-    def pick(arrays: Sequence[Any]) -> list[Any] | None:
+    def buffers_of(arrays: Sequence[Any]) -> list[Any] | None:
         return [*consts, *[arrays[i]._b for i in used]]
 
-    def pick_unowned(arrays: Sequence[Any]) -> list[Any] | None:
+    def donatable_buffers_of(arrays: Sequence[Any]) -> list[Any] | None:
         buffers = [*consts, *[arrays[i]._b for i in used]]
-        owned = some_have_owners([arrays[i]._b for i in given]) or len(set(map(id, buffers))) < len(buffers)
-        return None if owned else buffers
+        is_shared = some_are_shared([arrays[i]._b for i in donated]) or len(set(map(id, buffers))) < len(buffers)
+        return None if is_shared else buffers
 
-    return pick_unowned if given else pick
+    return donatable_buffers_of if donated else buffers_of
 
 
-def _giver(donated: list[tuple[int, Gone]]) -> Callable[[Sequence[Any]], None]:
-    """A function that marks the donated ones of a program's arguments as gone if it has taken their buffers.
+def _donation_marker(donated: list[tuple[int, DeletedBuffer]]) -> Callable[[Sequence[Any]], None]:
+    """A function that marks the donated ones of a program's arguments as deleted if it has taken their buffers.
 
     Args:
       donated: the position of each, and what replaces its buffer.
     """
 
-    def give(arrays: Sequence[Any]) -> None:
-        for i, gone in donated:
+    def mark_donated(arrays: Sequence[Any]) -> None:
+        for i, replacement in donated:
             x = arrays[i]
             if x._b.is_deleted():
                 x._signature = None
-                x._b = gone
+                x._b = replacement
 
-    return give
+    return mark_donated
 
 
-def _builder(signatures: list[ArgSignature], structure: Any, as_list: bool) -> Callable[[list[Any]], Any]:
+def _result_builder(signatures: list[ArgSignature], structure: Any, as_list: bool) -> Callable[[list[Any]], Any]:
     """A function from the buffers of a program's results to what the function returns."""
 
     def build(buffers: list[Any]) -> Any:

@@ -243,10 +243,12 @@ class Jitted:
     def donating(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> tuple[Any, Any]:
         """`first_call` for donated arguments; constants of programs, this one included, are not donated."""
         held = {id(x) for x in program.closed.consts}
-        passed = [runtime.spare(x, id(x) in held) if gives else x for x, gives in zip(leaves, donated, strict=True)]
+        passed = [
+            runtime.copy_if_shared(x, id(x) in held) if gives else x for x, gives in zip(leaves, donated, strict=True)
+        ]
         results, fast = self.first_call(program, passed, donated)
         copied = [i for i, x in enumerate(leaves) if passed[i] is not x]
-        runtime.release([leaves[i] for i in copied], self.name, [passed[i] for i in copied])
+        runtime.mark_donated([leaves[i] for i in copied], self.name, [passed[i] for i in copied])
         return results, None if copied else fast
 
     def staged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
@@ -259,12 +261,12 @@ class Jitted:
         site = self.site(program, leaves)
         return Traced(program, self.name, self.donated(args, kwargs), self.keep_unused, site, self.overrides)
 
-    def given_away(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    def donated_leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The leaves of the donated arguments."""
-        given = [args[i] for i in self.donate.positions if i < len(args)]
+        donated = [args[i] for i in self.donate.positions if i < len(args)]
         if kwargs:
-            given += [kwargs[name] for name in self.donate.names if name in kwargs]
-        return given if all(type(x) is core.Array for x in given) else tree.tree_leaves(given)
+            donated += [kwargs[name] for name in self.donate.names if name in kwargs]
+        return donated if all(type(x) is core.Array for x in donated) else tree.tree_leaves(donated)
 
 
 def jit(
@@ -362,7 +364,7 @@ def jit(
     how = (keep_unused, inlined, device, overrides, spread and spread.key)
     key = (static.positions, static_names, donate.positions, donate_names, *how)
     donates = donate.positions or donate.names
-    donation = runtime.Donation(jitted.name, jitted.donated, jitted.given_away) if donates else None
+    donation = runtime.Donation(jitted.name, jitted.donated, jitted.donated_leaves) if donates else None
     function = runtime.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key, donation)
     dispatch = function._dispatch
     wraps(fun)(function)
@@ -390,7 +392,7 @@ def jit(
     function.eval_shape = shapes
     function.clear_cache = clear_cache
     function._clear_cache = dispatch.forget
-    function._cache_size = dispatch.held
+    function._cache_size = dispatch.size
     function._dispatch = dispatch
     # Packages written for JAX recognize jitted functions by the type of jaxlib's.
     return runtime.SeemingPjitFunction(function) if runtime.SeemingPjitFunction.wanted else function

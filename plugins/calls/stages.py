@@ -368,15 +368,15 @@ class Compiled(Stage):
 
     def _donating(self, *args: Any, **kwargs: Any) -> Any:
         leaves = self._leaves(args, kwargs)
-        given = list(compress(leaves, self.donated))
+        donated = list(compress(leaves, self.donated))
         passed = leaves
-        if given and backend.must_copy(self.name, given, leaves):
-            passed = [backend.spare(x) if donated else x for x, donated in zip(leaves, self.donated, strict=True)]
-        with backend.claimed(given, self.name):
+        if donated and backend.is_copy_needed(self.name, donated, leaves):
+            passed = [backend.copy_if_shared(x) if flag else x for x, flag in zip(leaves, self.donated, strict=True)]
+        with backend.donation_lock(donated, self.name):
             outs = self._executable(passed)
             if backend.refuses_nonfinite():
                 check_results(self.name, self.program.closed, leaves, outs)
-            backend.release(given, self.name, list(compress(passed, self.donated)))
+            backend.mark_donated(donated, self.name, list(compress(passed, self.donated)))
         return tree.unflatten(self.out_tree, outs)
 
     def as_text(self) -> str:

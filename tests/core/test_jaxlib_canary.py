@@ -259,6 +259,37 @@ def test_a_program_takes_buffers_and_hands_its_results_to_handlers(jaxlib):
             program.execute_sharded([argument])
 
 
+def test_the_texts_of_errors_tell_their_reasons(jaxlib):
+    px = importlib.import_module("primax")
+    dispatch = importlib.import_module("primax.interpreters.runtime.dispatch")
+    x = px.device_put(np.ones(3, np.float32))
+    program = px.jit(lambda x, y: x + y, donate_argnums=0).lower(x, x).compile()._executable.xla
+    with pytest.raises((px.errors.JaxRuntimeError, ValueError)) as raised:
+        program.execute_sharded([x._b, x._b])
+    assert jaxlib.repeats_donated_buffer(raised.value)
+    assert jaxlib.status_of(raised.value) == "INVALID_ARGUMENT"
+
+    cache = jaxlib.PjitFunctionCache(1)
+    registry = dispatch.dispatch_registry
+    function = jaxlib.pjit("canary", abs, lambda x: pytest.fail("called"), [0], [], "", registry, abs, cache)
+    with pytest.raises(ValueError, match="hash") as raised:
+        function([])
+    assert jaxlib.lacks_hash(raised.value)
+
+    def failing(x):
+        raise KeyError("missing")
+
+    f = px.jit(lambda x: px.pure_callback(failing, px.ShapeDtypeStruct((), "float32"), x))
+    executable = f.lower(np.float32(1)).compile()._executable
+    argument = px.device_put(np.float32(1))._b
+    with pytest.raises((px.errors.JaxRuntimeError, ValueError), match="missing") as raised:
+        np.asarray(
+            memoryview(executable.xla.execute_sharded([argument]).consume_with_handlers(executable.handlers[0])[0])
+        )
+    assert jaxlib.status_of(raised.value).isupper()
+    assert not jaxlib.status_of(KeyError("missing: a key"))
+
+
 def _traceback_below(jaxlib):
     return jaxlib.Traceback.get_traceback()
 

@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections import namedtuple
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from processes import HANG
 import primax as px
 import primax.numpy as pnp
 from primax import lax
-from primax.core.trace_state import fast_path_blockers, tracing
+from primax.core.trace_state import fast_path_blockers, thread_blockers, tracing
 from primax.extend import core
 from primax.interpreters.runtime import dispatch
 from primax.interpreters.runtime.arg_signature import arg_signature
@@ -84,6 +85,7 @@ def usual() -> Iterator[None]:
     before = list(fast_path_blockers)
     yield
     assert fast_path_blockers == before
+    assert not thread_blockers
     assert not tracing
 
 
@@ -551,6 +553,35 @@ def test_options_of_the_process_empty_what_they_change(ways):
     assert direct(ways, lambda: f(x)).tolist() == [1, 1, 1]
 
 
+def in_another_thread(call: Any) -> Any:
+    """The result of a call in another thread, in which an error is raised again."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call).result(HANG)
+
+
+def open_mesh() -> Any:
+    return px.set_mesh(px.make_mesh((1,), ("i",)))
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [lambda: px.default_matmul_precision("highest"), lambda: px.debug_nans(True), open_mesh],
+    ids=["tracing", "examining", "mesh"],
+)
+def test_a_scope_of_one_thread_leaves_direct_calls_to_the_others(ways, scope):
+    f = px.jit(lambda x: x + 1)
+    x = pnp.ones(3)
+    f(x)
+    with scope():
+        assert by_dispatcher(ways, lambda: f(x)).tolist() == [2, 2, 2]
+        assert in_another_thread(lambda: direct(ways, lambda: f(x))).tolist() == [2, 2, 2]
+        fresh = px.jit(lambda x: x + 2)
+        in_another_thread(lambda: fresh(x))  # is recorded there
+        assert in_another_thread(lambda: direct(ways, lambda: fresh(x))).tolist() == [3, 3, 3]
+        by_dispatcher(ways, lambda: fresh(x))
+    assert direct(ways, lambda: f(x)).tolist() == [2, 2, 2]
+
+
 def test_the_word_size_decides_what_numbers_are():
     f = px.jit(lambda x, y: x * y)
     wide = px.config.enable_x64
@@ -634,7 +665,7 @@ def test_functions_of_the_library_and_primitives_are_direct(ways):
 
 
 def test_functions_that_are_examined_in_vain_are_left_to_the_dispatcher(monkeypatch, ways):
-    monkeypatch.setattr("primax.interpreters.runtime.fast_dispatch._FUTILE", 3)
+    monkeypatch.setattr("primax.interpreters.runtime.fast_dispatch._MOST_FAILED_SEARCHES", 3)
     f = px.jit(lambda x: x + 1)
     x = np.ones(3, np.float32)
     for _ in range(5):
