@@ -150,7 +150,7 @@ def _device_put_impl(x: Any, *, device: Any) -> Array:
 
 
 def _put_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, device: Any) -> list[Any]:
-    if not isinstance(device, NamedSharding) or ctx.module_context.partitions == 1:
+    if not isinstance(device, NamedSharding) or mlir.spmd_of(ctx.module_context).partitions == 1:
         return [x]
     return [mlir.constrained(ctx.module_context, x, device.mesh, device.spec, len(ctx.avals_in[0].shape))]
 
@@ -234,12 +234,12 @@ def _constraint_impl(x: Any, *, sharding: Any) -> Any:
 
 
 def _constraint_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, sharding: Any) -> list[Any]:
-    if not isinstance(sharding, NamedSharding) or ctx.module_context.partitions == 1:
+    if not isinstance(sharding, NamedSharding) or mlir.spmd_of(ctx.module_context).partitions == 1:
         return [x]
-    if sharding.mesh.size != ctx.module_context.partitions:
+    if sharding.mesh.size != ctx.module_context.spmd.partitions:
         raise ValueError(
             f"with_sharding_constraint: the mesh of a sharding must have as many devices as the program, "
-            f"{ctx.module_context.partitions}, got {sharding.mesh!r}"
+            f"{ctx.module_context.spmd.partitions}, got {sharding.mesh!r}"
         )
     return [mlir.constrained(ctx.module_context, x, sharding.mesh, sharding.spec, len(ctx.avals_in[0].shape))]
 

@@ -465,11 +465,12 @@ def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes:
     source, target = ctx.avals_in[0].division, ctx.avals_out[0].division
     if any(each is not None and each.unreduced for each in (source, target)):
         x = mlir.change_of_summands(ctx, x)
-    if module.partitions == 1 or module.manual is not None:
+    spmd = mlir.spmd_of(module)
+    if spmd.partitions == 1 or spmd.manual is not None:
         return [x]
     aval = mlir.array_in_module(ctx.avals_out[0])
     told = aval.division
-    mesh, spec = (module.mesh, PartitionSpec()) if told is None else (told.mesh, told.spec)
+    mesh, spec = (spmd.mesh, PartitionSpec()) if told is None else (told.mesh, told.spec)
     return [mlir.constrained(module, x, mesh, spec, len(aval.shape))]
 
 

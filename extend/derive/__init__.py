@@ -27,8 +27,9 @@ from primax.extend.derive.element_loop import loop_of, size_of
 from primax.extend.derive.impl_program import ImplProgram
 from primax.extend.interpreters.ad import is_undefined_primal, jvp_flat, linear_jvp, linear_tape
 from primax.extend.interpreters.batching import AxisData
+from primax.interpreters.runtime.element_lowering import physical_lowering
 from primax.interpreters.runtime.eval import apply_primitive
-from primax.interpreters.runtime.lowering import lower_fun, physical_lowering
+from primax.interpreters.runtime.lowering import lower_fun
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["Derivation", "by", "from_impl", "from_lowering", "linear", "loop"]

@@ -25,6 +25,7 @@ from primax.interpreters.runtime.dynamic_ops import (
     sizes_value,
     slice_op,
 )
+from primax.interpreters.runtime.element_lowering import physical_lowering
 from primax.interpreters.runtime.ir_types import (
     array_in_module,
     cached_ir_type,
@@ -43,8 +44,8 @@ from primax.interpreters.runtime.lowering import (
     lower_fun,
     lower_jaxpr_to_fun,
     nary,
-    physical_lowering,
     register_lowering,
+    register_lowering_layer,
 )
 from primax.interpreters.runtime.mlir_context import SharedContext
 from primax.interpreters.runtime.sharding.shardy import (
@@ -54,6 +55,7 @@ from primax.interpreters.runtime.sharding.shardy import (
     mesh_symbol,
     sharding_attribute,
 )
+from primax.interpreters.runtime.sharding.spmd import spmd_of
 from primax.interpreters.runtime.stablehlo_artifact import call_artifact
 from primax.interpreters.runtime.tokens import TokenSet
 
@@ -109,11 +111,13 @@ __all__ = [
     "partitioned_call",
     "physical_lowering",
     "register_lowering",
+    "register_lowering_layer",
     "reshape",
     "shape_tensor",
     "sharding_attribute",
     "size_value",
     "slice_op",
+    "spmd_of",
     "stack_axes",
     "token_type",
 ]

@@ -22,6 +22,7 @@ from primax.interpreters.runtime.extended_array import (
 from primax.interpreters.runtime.ir_types import aval_to_ir_type
 from primax.interpreters.runtime.lowering import LoweringRuleContext
 from primax.interpreters.runtime.sharding.shardy import constrained, on_first_device
+from primax.interpreters.runtime.sharding.spmd import spmd_of
 
 __all__ = ["emit_python_callback", "host_results"]
 
@@ -84,15 +85,16 @@ def emit_python_callback(
         results = tuple(map(_no_values, map(physical_aval, result_avals)))
         return (None, *results) if ordered else results
 
-    alone = module.partitions > 1 and module.manual is None
+    spmd = spmd_of(module)
+    alone = spmd.partitions > 1 and spmd.manual is None
     if alone:  # the first device calls it, with the whole values
         whole = PartitionSpec()
         ranks = [len(physical_aval(aval).shape) for aval in operand_avals]
-        operands = [constrained(module, x, module.mesh, whole, n) for x, n in zip(operands, ranks, strict=True)]
+        operands = [constrained(module, x, spmd.mesh, whole, n) for x, n in zip(operands, ranks, strict=True)]
     types = [aval_to_ir_type(aval) for aval in result_avals]
     avals = list(operand_avals)
-    if module.anchor is not None and module.depth == 0:
-        operands, avals = [*operands, module.anchor], [*avals, get_aval(np.int32(0))]
+    if spmd.anchor is not None and module.depth == 0:
+        operands, avals = [*operands, spmd.anchor], [*avals, get_aval(np.int32(0))]
     if ordered:
         types = [aval_to_ir_type(AbstractToken()), *types]
         operands = [token, *operands]

@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
-from primax.core.jaxpr import ClosedJaxpr
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from primax.core.variance import unvaried
 from primax.interpreters.batching import AxisData, batch_flat, to_dim
 from primax.interpreters.runtime.extended_array import has_extended_dtype, physical_aval
+from primax.interpreters.runtime.lowering import (
+    Lower,
+    LoweringRuleContext,
+    ModuleContext,
+    inline_jaxpr,
+    register_lowering_layer,
+    rule_of,
+)
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = ["holds_extended", "over_elements"]
+__all__ = ["physical_lowering"]
 
 
-def over_elements(
+def physical_lowering(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a lowering rule that takes arrays of extended dtypes as arrays of their elements.
+
+    Other primitives, except those that hold programs, are lowered for such arrays by their batch rules.
+    """
+    rule.physical = True  # type: ignore[attr-defined]
+    return rule
+
+
+def _holds_extended(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
+    return any(map(has_extended_dtype, types))
+
+
+def _lower_by_elements(
+    ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower
+) -> list[Any]:
+    """Lower a primitive for arrays of extended dtypes by its batch rule, unless its lowering rule supports them."""
+    if (
+        not any(map(has_extended_dtype, (*ctx.avals_in, *ctx.avals_out)))
+        or next(jaxprs_in_params(params), None)
+        or getattr(rule_of(ctx)[1], "physical", False)
+    ):
+        return lower(ctx, values, params)
+    return inline_jaxpr(ctx, _over_elements(ctx.primitive, params, ctx.avals_in, ctx.avals_out), values)
+
+
+register_lowering_layer(_holds_extended, _lower_by_elements, order=30)
+
+
+def _over_elements(
     primitive: Any, params: dict[str, Any], in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> ClosedJaxpr:
     """The program that computes a primitive on the arrays of the elements of extended dtypes.
@@ -67,10 +104,3 @@ def _with_axis(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
 
 def _axis_of_elements(aval: Any) -> int | None:
     return len(aval.shape) if has_extended_dtype(aval) else None
-
-
-def holds_extended(jaxpr: Any) -> bool:
-    """Whether a program has values of extended dtypes, apart from its inner programs."""
-    if any(has_extended_dtype(v.aval) for v in (*jaxpr.constvars, *jaxpr.invars)):
-        return True
-    return any(has_extended_dtype(v.aval) for eqn in jaxpr.eqns for v in eqn.outvars)

@@ -58,7 +58,7 @@ def _ir_type_makers() -> dict[str, Callable[[], Any]]:
     return makers
 
 
-_makers: dict[str, Callable[[], Any]] = {}
+_makers: dict[Any, Callable[[], Any]] = {}  # by name, and by each dtype that was asked for
 # XLA counts the bytes of an array in a signed 64-bit integer, and aborts the process on overflow.
 _MOST_ELEMENTS = 2**59
 _MOST_AXES = 1024  # XLA takes minutes to compile programs with more; NumPy's arrays have up to 64
@@ -66,13 +66,15 @@ _MOST_AXES = 1024  # XLA takes minutes to compile programs with more; NumPy's ar
 
 def dtype_to_ir_type(dtype: Any) -> Any:
     """The MLIR element type of a dtype, in the current MLIR context."""
-    if not _makers:
-        _makers.update(_ir_type_makers())
-    name = "float0" if dtype == float0 else np.dtype(dtype).name
-    try:
-        return _makers[name]()
-    except KeyError:
-        raise TypeError(f"dtype {dtype} has no MLIR type") from None
+    make = _makers.get(dtype)
+    if make is None:
+        if not _makers:
+            _makers.update(_ir_type_makers())
+        name = "float0" if dtype == float0 else np.dtype(dtype).name
+        if name not in _makers:
+            raise TypeError(f"dtype {dtype} has no MLIR type")
+        make = _makers[dtype] = _makers[name]
+    return make()
 
 
 def stack_axes(aval: Any) -> tuple[Any, ...]:

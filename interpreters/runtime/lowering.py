@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import bisect
+import functools
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
-from primax.core import _jaxlib, rules
+from primax.core import _jaxlib, rules, undo_log
 from primax.core.arguments import name_of
 from primax.core.avals import ShapedArray
 from primax.core.config import enable_x64
@@ -14,21 +16,16 @@ from primax.core.diagnostics import add_rule_note, encodable, of_call, rule_erro
 from primax.core.dtypes import canonicalize_dtype
 from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, RuleError
-from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, jaxprs_in_params, subjaxprs
-from primax.core.linearity import linearity_of
-from primax.core.mesh import meshes_exist
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from primax.core.recursion import deeper
-from primax.core.source_info import attributes_of, is_internal, scope_of, summarize
+from primax.core.source_info import ScopedSource, attributes_of, is_internal, summarize, use
 from primax.core.variance import unvaried
 from primax.interpreters.rule_checks import type_rule_of
 from primax.interpreters.runtime.callback_errors import Failures
 from primax.interpreters.runtime.devices.backends import names_of
 from primax.interpreters.runtime.dynamic_ops import broadcast_in_dim
-from primax.interpreters.runtime.element_lowering import holds_extended, over_elements
-from primax.interpreters.runtime.extended_array import has_extended_dtype
-from primax.interpreters.runtime.ir_types import aval_to_ir_type, cached_ir_type, ir_constant, stack_axes
+from primax.interpreters.runtime.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
 from primax.interpreters.runtime.mlir_context import SharedContext
-from primax.interpreters.runtime.sharding.shardy import constrain_to_types
 from primax.interpreters.runtime.tokens import TokenSet, no_tokens
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -38,6 +35,7 @@ __all__ = [
     "lower_fun",
     "lower_jaxpr_to_fun",
     "register_lowering",
+    "register_lowering_layer",
 ]
 
 _functions = rules.lowering_rules.functions
@@ -79,21 +77,13 @@ class ModuleContext:
       keepalives: other objects that must live as long as the executable.
       calls_foreign: whether the program calls foreign functions, which may fail; rules set it.
       multiplies: whether the program multiplies matrices of float32; rules set it.
-      partitions: the number of devices on which the program runs.
-      mesh: a mesh of these devices; None for one device.
-      mesh_symbols: the names of its meshes.
-      anchor: a number that calls of Python take, so that XLA assigns them to one device; None if it is not needed.
-      manual: the mesh and its manual axes, inside a per-device program; otherwise None.
-      divide: `(ctx, rule, args, params) -> results` of an operation that a sharding rule divides among devices, or None
-        if none does. The attribute is None for one device, and for modules for other processes.
-      parts: the operations divided in this way.
+      spmd: the devices of the program, a `Spmd`; None for one device.
       symbolic: whether types have symbolic dimensions.
-      typed: whether values may be divided among devices according to their types.
       source: the place of the equation that is being lowered.
       path: the prefix of the names of operations in profiles and dumps, such as `jit(f)/while/body/`.
     """
 
-    def __init__(self, shared: SharedContext, module: Any, platform: str, root: Jaxpr, partitions: int = 1) -> None:
+    def __init__(self, shared: SharedContext, module: Any, platform: str, root: Jaxpr) -> None:
         if not isinstance(module, _jaxlib.ir.Module):
             raise TypeError(f"ModuleContext: module must be an MLIR module, got {module!r}")
         self.shared = shared
@@ -104,15 +94,8 @@ class ModuleContext:
         self.symbols = _jaxlib.ir.SymbolTable(module.operation)
         self.body = _jaxlib.ir.InsertionPoint(module.body)
         self.top = _jaxlib.ir.InsertionPoint.at_block_begin(module.body)
-        self.partitions = partitions
-        self.mesh_symbols: dict[Any, str] = {}
         self.channels = 0
-        self.mesh: Any = None
-        self.anchor: Any = None
-        self.manual: tuple[Any, frozenset[Any]] | None = None
-        self.divide: Callable[..., Any] | None = None
-        self.parts: list[Any] = []
-        self.typed = False
+        self.spmd: Any = None
         self.host_callbacks: list[Any] = []
         self.failures = Failures()
         self.keepalives: list[Any] = []
@@ -159,7 +142,7 @@ class ModuleContext:
           instead: makes its results if it fails in a program over several devices, which wait for each other.
         """
         located = _located(function, self.source)
-        if self.partitions > 1 and instead is not None:
+        if instead is not None and self.spmd is not None and self.spmd.partitions > 1:
             located = self.failures.guarded(located, instead)
         self.host_callbacks.append(located)
         return len(self.host_callbacks) - 1
@@ -234,13 +217,10 @@ class LoweringRuleContext:
 
 
 def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """The IR values of one application of a primitive."""
-    key, rule = _rule_of(ctx)
-    divide = ctx.module_context.divide
+    """The IR values of one application of a primitive, by its rule."""
+    key, rule = rule_of(ctx)
     try:
-        out = None if divide is None else divide(ctx, rule, args, params)
-        if out is None:
-            out = rule(ctx, *args, **params)
+        out = rule(ctx, *args, **params)
     except Exception as error:
         if isinstance(error, TypeError | OverflowError):
             _refuse_wide(ctx.primitive, params)
@@ -250,17 +230,14 @@ def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, A
     if isinstance(out, value):
         outs = [out]
     else:
-        outs = []
         try:
-            for x in out:
-                if isinstance(x, value):
-                    outs.append(x)
-                else:
-                    outs.extend(x)
+            outs = list(out)
         except TypeError:
             outs = [None]
-        if not all(isinstance(x, value) for x in outs):
-            raise _wrong(ctx, key, f"must return IR values, got {shorten(out)}")
+        for x in outs:
+            if not isinstance(x, value):
+                outs = _flattened(ctx, key, out)
+                break
     if len(outs) != len(ctx.avals_out):
         raise _wrong(ctx, key, f"must return {len(ctx.avals_out)} IR values, got {len(outs)}")
     if ctx.module_context.checked:
@@ -268,6 +245,20 @@ def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, A
             if x.type != aval_to_ir_type(aval):
                 of = f"of type {aval.str_short()} by {type_rule_of(ctx.primitive)}"
                 raise _wrong(ctx, key, f"returned {x.type} for a result {of}")
+    return outs
+
+
+def _flattened(ctx: LoweringRuleContext, key: Any, out: Any) -> list[Any]:
+    """The IR values that a rule returned as a sequence of values and of sequences of values."""
+    value = _jaxlib.ir.Value
+    outs: list[Any] = []
+    try:
+        for x in out:
+            outs += [x] if isinstance(x, value) else x
+    except TypeError:
+        outs = [None]
+    if not all(isinstance(x, value) for x in outs):
+        raise _wrong(ctx, key, f"must return IR values, got {shorten(out)}")
     return outs
 
 
@@ -282,7 +273,7 @@ def _refuse_wide(primitive: Any, params: dict[str, Any]) -> None:
                 raise OverflowError(f"{primitive}: {name} must fit 64 bits, got {value!r}{of_call()}") from None
 
 
-def _rule_of(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
+def rule_of(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
     """`find_lowering`, with a fast path if the plugins are active already."""
     key: Any = (ctx.primitive, ctx.module_context.platform)
     rule = _functions.get(key)
@@ -345,113 +336,117 @@ def jaxpr_subcomp(
     """
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
-    location_of = module.shared.locations.get
-    unknown = module.shared.unknown
-    source = None
-    scope = ""
-    attributes: Any = ()
-    plain = unknown
-    named = _jaxlib.ir.Location.name
+    lower = _lower_in_layers(module, jaxpr)
     path = module.path
     locations: dict[Any, Any] = {}  # equations of one line, in a loop for example, share theirs
-    extended = holds_extended(jaxpr)
-    summing = meshes_exist() and _holds_summands(jaxpr)
     for eqn in jaxpr.eqns:
-        if eqn.source_info is not source:
-            source = eqn.source_info
-            plain = unknown if source is None else location_of(getattr(source, "traceback", source))
-            scope = scope_of(source)
-            attributes = attributes_of(source)
+        primitive, invars, outvars, params = eqn.primitive, eqn.invars, eqn.outvars, eqn.params
+        source = module.source = eqn.source_info
+        if type(source) is ScopedSource:
+            scope, traceback = source.scope, source.traceback
             module.path = f"{path}{encodable(scope)}/" if scope else path
-        params = eqn.params
-        label = params.get("name")
+        else:
+            scope, traceback = "", source
+            module.path = path
+        label = params.get("name") if params else None
         if type(label) is not str:  # another parameter of that name
             label = None
-        place = (eqn.primitive, id(source), label)
+        place = primitive, traceback, scope, label
         location = locations.get(place)
         if location is None:
-            name = eqn.primitive.name if label is None else f"{eqn.primitive.name}({label})"
-            location = locations[place] = named(module.path + encodable(name), plain)
-        invars = eqn.invars
+            location = locations[place] = _location(module, primitive.name, label, traceback)
         with location:
             values = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in invars]
             ctx = LoweringRuleContext(
-                module,
-                eqn.primitive,
-                [v.aval for v in invars],
-                [v.aval for v in eqn.outvars],
-                no_tokens,
-                source,
+                module, primitive, [v.aval for v in invars], [v.aval for v in outvars], no_tokens, source
             )
-            ordered = ordered_effects(eqn.effects)
+            ordered = ordered_effects(eqn.effects) if eqn.effects else ()
             if ordered:
                 ctx.tokens_in = TokenSet({effect: tokens[effect] for effect in ordered})
-            module.source = source
-            if extended and _is_by_elements(ctx, params):
-                outs = inline_jaxpr(ctx, over_elements(eqn.primitive, params, ctx.avals_in, ctx.avals_out), values)
-            elif summing and _is_on_summands(ctx, params):
-                rule = linearity_of(eqn.primitive, params)
-                outs = import_module("primax.interpreters.runtime.sharding.unreduced_lowering").on_summands(
-                    ctx, values, params, lower_eqn, rule
-                )
-            else:
-                outs = lower_eqn(ctx, values, params)
+            outs = lower(ctx, values, params)
             if ordered:
                 if ctx.tokens_out is None:
-                    raise _wrong(ctx, eqn.primitive, "has ordered effects and must call ctx.set_tokens_out")
+                    raise _wrong(ctx, primitive, "has ordered effects and must call ctx.set_tokens_out")
                 tokens = {**tokens, **ctx.tokens_out}
-        if attributes:
-            set_frontend_attributes(outs, attributes)
-        if module.typed:
-            outs = constrain_to_types(module, eqn, outs)
-        env.update(zip(eqn.outvars, outs, strict=True))
+        env.update(zip(outvars, outs, strict=True))
     module.path = path
     results = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
     return results, tokens
 
 
-_TOLD = "mhlo.frontend_attributes"
+def _location(module: ModuleContext, name: str, label: str | None, traceback: Any) -> Any:
+    """The MLIR location of an equation: its name within the program, and its lines in the user's program."""
+    if label is not None:
+        name = f"{name}({label})"
+    lines = module.shared.unknown if traceback is None else module.shared.locations.get(traceback)
+    return _jaxlib.ir.Location.name(module.path + encodable(name), lines)
 
 
-def set_frontend_attributes(values: Sequence[Any], attributes: Sequence[tuple[str, str]]) -> None:
-    """Add attributes for the compiler to the operations that define IR values."""
-    ir = _jaxlib.ir
-    for value in values:
-        operation = value.owner
-        if isinstance(operation, ir.Block):  # an argument of a function
-            continue
-        before = {each.name: each.attr for each in operation.attributes[_TOLD]} if _TOLD in operation.attributes else {}
-        new = {name: ir.StringAttr.get(text) for name, text in attributes}
-        operation.attributes[_TOLD] = ir.DictAttr.get({**new, **before})
+Lower = Callable[[LoweringRuleContext, Sequence[Any], dict[str, Any]], list[Any]]
 
 
-def physical_lowering(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a lowering rule that takes arrays of extended dtypes as arrays of their elements.
+class _Layer(NamedTuple):
+    order: int
+    applies: Callable[[ModuleContext, Jaxpr, Collection[Any]], bool]
+    lower: Callable[[LoweringRuleContext, Sequence[Any], dict[str, Any], Lower], list[Any]]
 
-    Other primitives, except those that hold programs, are lowered for such arrays by their batch rules.
+
+_layers: list[_Layer] = []
+
+
+def register_lowering_layer(
+    applies: Callable[[ModuleContext, Jaxpr, Collection[Any]], bool],
+    layer: Callable[[LoweringRuleContext, Sequence[Any], dict[str, Any], Lower], list[Any]],
+    order: int,
+) -> None:
+    """Register a step around the lowering rules; programs that are compiled already keep their code.
+
+    Args:
+      applies: `(module, jaxpr, types) -> bool`, whether the layer may change the lowering of an equation of a program;
+        `types` has the types of the program's values. It is called once for each program, and layers that do not apply
+        cost its equations nothing.
+      layer: `(ctx, values, params, lower) -> IR values` of the results of an equation. `lower(ctx, values, params)` is
+        the next layer, or at last the rule.
+      order: layers with smaller numbers are called first, and call those with larger ones.
     """
-    rule.physical = True  # type: ignore[attr-defined]
-    return rule
+    entry = _Layer(order, applies, layer)
+    bisect.insort(_layers, entry, key=lambda layer: layer.order)
+    undo_log.note(lambda: _layers.remove(entry))
 
 
-def _is_by_elements(ctx: LoweringRuleContext, params: dict[str, Any]) -> bool:
-    """Whether an equation has arrays of extended dtypes, and a lowering rule that does not support them."""
-    if not any(map(has_extended_dtype, (*ctx.avals_in, *ctx.avals_out))) or next(jaxprs_in_params(params), None):
-        return False
-    return not getattr(_rule_of(ctx)[1], "physical", False)
+def _lower_in_layers(module: ModuleContext, jaxpr: Jaxpr) -> Lower:
+    """The function that lowers the equations of a program: `lower_eqn` inside of the layers that apply."""
+    types = {v.aval for v in (*jaxpr.constvars, *jaxpr.invars)}
+    types.update([v.aval for eqn in jaxpr.eqns for v in eqn.outvars])
+    lower: Lower = lower_eqn
+    for layer in reversed(_layers):
+        if layer.applies(module, jaxpr, types):
+            lower = functools.partial(layer.lower, lower=lower)
+    return lower
 
 
-def _holds_summands(jaxpr: Any) -> bool:
-    """Whether a program has unreduced values."""
-    atoms = (*jaxpr.constvars, *jaxpr.invars, *(v for eqn in jaxpr.eqns for v in eqn.outvars))
-    return any(map(stack_axes, (v.aval for v in atoms)))
+def _has_attributes(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
+    return use.begun and any(attributes_of(eqn.source_info) for eqn in jaxpr.eqns)
 
 
-def _is_on_summands(ctx: LoweringRuleContext, params: dict[str, Any]) -> bool:
-    """Whether the operands of an equation are summands, which its lowering rule does not support."""
-    if not any(map(stack_axes, (*ctx.avals_in, *ctx.avals_out))) or next(jaxprs_in_params(params), None):
-        return False
-    return not getattr(_rule_of(ctx)[1], "takes_summands", False)
+def _with_attributes(
+    ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower
+) -> list[Any]:
+    """Add the attributes for XLA of an equation's source to the operations that define its results."""
+    outs = lower(ctx, values, params)
+    ir = _jaxlib.ir
+    given = {key: ir.StringAttr.get(text) for key, text in attributes_of(ctx.source_info)}
+    name = "mhlo.frontend_attributes"
+    for value in outs if given else ():
+        operation = value.owner
+        if not isinstance(operation, ir.Block):  # an argument of a function has no operation
+            attributes = operation.attributes
+            before = {each.name: each.attr for each in attributes[name]} if name in attributes else {}
+            attributes[name] = ir.DictAttr.get({**given, **before})
+    return outs
+
+
+register_lowering_layer(_has_attributes, _with_attributes, order=20)
 
 
 def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) -> Any:
@@ -575,8 +570,8 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
                 operands[i] = broadcast_in_dim(
                     ctx, args[i], ShapedArray(aval.shape, a.dtype), broadcast_dimensions=range(len(a.shape))
                 )
-        made = {name: make() for name, make in attributes.items()} or None
         result = cached_ir_type(ctx.module_context.shared, aval)
+        made = {name: make() for name, make in attributes.items()} if attributes else None
         return _jaxlib.ir.Operation.create(op_name, [result], operands, made).results
 
     rule.__name__ = f"lower_to({op_name})"

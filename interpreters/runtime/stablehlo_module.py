@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from primax.core import _jaxlib
@@ -13,14 +12,14 @@ from primax.core.diagnostics import encodable
 from primax.core.effects import ordered_effects
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr
-from primax.core.mesh import meshes_exist
 from primax.core.symbolic_dims import has_symbolic
 from primax.interpreters.runtime.dynamic_ops import known_sizes, sizes_of_arguments
-from primax.interpreters.runtime.extended_array import physical_aval
-from primax.interpreters.runtime.ir_types import cached_ir_type, ir_constant, stack_axes
+from primax.interpreters.runtime.ir_types import cached_ir_type, ir_constant
 from primax.interpreters.runtime.lowering import ModuleContext, jaxpr_subcomp
 from primax.interpreters.runtime.mlir_context import shared_context
-from primax.interpreters.runtime.sharding.shardy import SpmdShardings, sharding_attributes
+from primax.interpreters.runtime.sharding.shardy import SpmdShardings
+from primax.interpreters.runtime.sharding.spmd import Spmd
+from primax.interpreters.runtime.sharding.spmd_module import boundary_of
 
 __all__ = ["Lowered", "lower_to_module"]
 
@@ -39,13 +38,13 @@ class Lowered:
         self.module = module.module
         self.shared = module.shared
         self.platform = module.platform
-        self.partitions = module.partitions
+        self.partitions = 1 if module.spmd is None else module.spmd.partitions
         self.host_callbacks = module.host_callbacks
         self.failures = module.failures
         self.keepalives = module.keepalives
         self.calls_foreign = module.calls_foreign
         self.multiplies = module.multiplies
-        self.parts = module.parts
+        self.parts = () if module.spmd is None else module.spmd.parts
         self.ordered_effects = ordered
         self.kept = kept
         self.result_count = len(module.root.outvars)
@@ -76,79 +75,26 @@ def lower_to_module(
     Raises:
       ValueError: a program for several devices has ordered effects.
     """
-    ir = _jaxlib.ir
-    jaxpr = closed.jaxpr
-    donated = list(donated) or [False] * len(jaxpr.invars)
-    kept = list(kept) or [True] * len(jaxpr.invars)
+    donated = list(donated) or [False] * len(closed.jaxpr.invars)
+    kept = list(kept) or [True] * len(closed.jaxpr.invars)
     shared = shared_context()
     ordered = ordered_effects(closed.effects)
+    if spread is not None and spread.mesh.size > 1 and ordered:
+        raise ValueError(
+            f"{name}: a program with ordered effects ({', '.join(sorted(map(str, ordered)))}) must run on one "
+            f"device, got {spread.mesh.size}; make the effects unordered, or use one device"
+        )
     with shared, shared.unknown:
-        op = ir.Module.create()
-        attributes = op.operation.attributes
-        if not isinstance(name, str):
-            raise TypeError(f"lower: name must be a str, got {name!r}")
-        attributes["sym_name"] = ir.StringAttr.get(encodable(name))
-        partitions = 1 if spread is None else spread.mesh.size
-        if partitions > 1 and ordered:
-            raise ValueError(
-                f"{name}: a program with ordered effects ({', '.join(sorted(map(str, ordered)))}) must run on one "
-                f"device, got {partitions}; make the effects unordered, or use one device"
-            )
-        i32 = ir.IntegerType.get_signless(32)
-        attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(i32, partitions)
-        attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(i32, 1)
-        module = ModuleContext(shared, op, platform, jaxpr, partitions)
+        module = ModuleContext(shared, _new_module(name, spread), platform, closed.jaxpr)
         module.path = f"jit({encodable(name).removeprefix('jit_')})/"
-        module.mesh = None if spread is None else spread.mesh
-        # Divided parts call Python while XLA compiles, which artifacts (with embedded constants) must not do.
-        if partitions > 1 and not embed:
-            parts = import_module(
-                "primax.interpreters.runtime.sharding.custom_partitioning"
-            )  # programs for one device save 5 ms
-            module.divide = parts.divided_call
-        module.typed = partitions > 1
         module.checked = checked or check_rules.value
-        invars = [v for v, k in zip(jaxpr.invars, kept, strict=True) if k]
-        constvars = [] if embed else jaxpr.constvars
-        in_avals = [v.aval for v in (*constvars, *invars)]
-        out_avals = [v.aval for v in jaxpr.outvars]
-        token_types = [_jaxlib.hlo_ext.TokenType.get()] * len(ordered)
-        summing = meshes_exist() and any(map(stack_axes, (*in_avals, *out_avals)))
-        taken, returned = (in_avals, out_avals)
-        if summing:  # each device has its summand, an array of the shape of the whole
-            taken, returned = (
-                [a.update(division=None) if stack_axes(a) else a for a in avals] for avals in (taken, returned)
-            )
-        in_types = [*token_types, *(cached_ir_type(shared, aval) for aval in taken)]
-        out_types = [*token_types, *(cached_ir_type(shared, aval) for aval in returned)]
-        main = _jaxlib.func.FuncOp("main", (in_types, out_types), visibility="public", ip=module.body)
-        module.symbols.insert(main)
-        gives = [d for d, k in zip(donated, kept, strict=True) if k]
-        _mark_arguments(module, main, [*[False] * len(constvars), *gives], in_avals, out_avals, len(ordered), name)
         if spread is not None:
-            _lay_out(module, main, spread, kept, in_avals, out_avals, len(ordered))
-        with ir.InsertionPoint(main.add_entry_block()):
-            arguments = list(main.arguments)
-            tokens = dict(zip(ordered, arguments, strict=False))
-            values = arguments[len(ordered) :]
-            if summing:
-                values = _crossing(module, values, in_avals, _ins_of(spread, kept, len(values)), "entered")
-            consts, given = values[: len(constvars)], iter(values[len(constvars) :])
-            if embed:
-                consts = [ir_constant(x, v.aval) for v, x in zip(jaxpr.constvars, closed.consts, strict=True)]
-            args = [next(given) if k else None for k in kept]
-            module.symbolic = has_symbolic(in_avals)
-            sizes = sizes_of_arguments(in_avals, arguments[len(ordered) :]) if module.symbolic else {}
-            with known_sizes(sizes):
-                outs, tokens = jaxpr_subcomp(module, jaxpr, tokens, consts, args)
-            if summing:
-                outs = _crossing(
-                    module, outs, out_avals, (None,) * len(outs) if spread is None else spread.outs, "left"
-                )
-            _jaxlib.func.return_([*(tokens[effect] for effect in ordered), *outs])
+            # Divided parts call Python while XLA compiles, which artifacts (with embedded constants) must not do.
+            module.spmd = Spmd(spread.mesh, divides=not embed)
+        _build_main(module, closed, name, ordered, donated, kept, embed, spread)
         try:
-            op.operation.verify()
-        except ir.MLIRError as error:
+            module.module.operation.verify()
+        except _jaxlib.ir.MLIRError as error:
             if not checked:  # build it again, with checks of the results of each rule
                 lower_to_module(closed, name, platform, donated, kept, embed, checked=True, spread=spread)
             wrong = "a lowering rule is wrong"
@@ -161,42 +107,65 @@ def lower_to_module(
     return Lowered(module, ordered, kept)
 
 
-def _ins_of(spread: SpmdShardings | None, kept: Sequence[bool], count: int) -> Sequence[Any]:
-    """The shardings of the constants and of the kept arguments; None for each without a sharding."""
-    if spread is None:
-        return (None,) * count
-    return [*spread.consts, *(s for s, k in zip(spread.ins, kept, strict=True) if k)]
-
-
-def _crossing(
-    module: ModuleContext, values: Sequence[Any], avals: Sequence[Any], shardings: Sequence[Any], way: str
-) -> list[Any]:
-    """The arguments or results of the program; unreduced ones are converted to or from their form inside the module."""
-    cross = getattr(import_module("primax.interpreters.runtime.sharding.unreduced_lowering"), way)
-    return [
-        cross(module, x, aval, sharding) if stack_axes(aval) else x
-        for x, aval, sharding in zip(values, avals, shardings, strict=True)
-    ]
-
-
-def _lay_out(
-    module: ModuleContext,
-    main: Any,
-    spread: SpmdShardings,
-    kept: Sequence[bool],
-    in_avals: Sequence[Any],
-    out_avals: Sequence[Any],
-    tokens: int,
-) -> None:
-    """Set the shardings of the arguments and results of `main`."""
+def _new_module(name: str, spread: SpmdShardings | None) -> Any:
+    """An empty MLIR module."""
     ir = _jaxlib.ir
-    ins = _ins_of(spread, kept, len(in_avals))
-    for given, avals, which in ((ins, in_avals, "arg_attrs"), (spread.outs, out_avals, "res_attrs")):
-        ranks = [len(physical_aval(aval).shape) for aval in avals]
-        told = [dict[str, Any]()] * tokens + sharding_attributes(module, given, ranks)
-        before = main.attributes[which] if which in main.attributes else [{}] * len(told)
-        both = [{**{a.name: a.attr for a in old}, **new} for old, new in zip(before, told, strict=True)]
-        main.attributes[which] = ir.ArrayAttr.get([ir.DictAttr.get(found) for found in both])
+    if not isinstance(name, str):
+        raise TypeError(f"lower: name must be a str, got {name!r}")
+    module = ir.Module.create()
+    attributes = module.operation.attributes
+    attributes["sym_name"] = ir.StringAttr.get(encodable(name))
+    i32 = ir.IntegerType.get_signless(32)
+    attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(i32, 1 if spread is None else spread.mesh.size)
+    attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(i32, 1)
+    return module
+
+
+def _build_main(
+    module: ModuleContext,
+    closed: ClosedJaxpr,
+    name: str,
+    ordered: Sequence[Any],
+    donated: Sequence[bool],
+    kept: Sequence[bool],
+    embed: bool,
+    spread: SpmdShardings | None,
+) -> None:
+    """Build the function `main` of a module; the arguments are those of `lower_to_module`."""
+    jaxpr = closed.jaxpr
+    constvars = [] if embed else jaxpr.constvars
+    in_avals = [v.aval for v in (*constvars, *(v for v, k in zip(jaxpr.invars, kept, strict=True) if k))]
+    out_avals = [v.aval for v in jaxpr.outvars]
+    boundary = boundary_of(spread, kept, in_avals, out_avals)
+    taken, returned = (in_avals, out_avals) if boundary is None else boundary.outer_avals()
+    tokens = [_jaxlib.hlo_ext.TokenType.get()] * len(ordered)
+    in_types, out_types = (
+        [*tokens, *(cached_ir_type(module.shared, aval) for aval in avals)] for avals in (taken, returned)
+    )
+    main = _jaxlib.func.FuncOp("main", (in_types, out_types), visibility="public", ip=module.body)
+    module.symbols.insert(main)
+    gives = [d for d, k in zip(donated, kept, strict=True) if k]
+    _mark_arguments(module, main, [*[False] * len(constvars), *gives], in_avals, out_avals, len(ordered), name)
+    if spread is not None and boundary is not None:
+        boundary.set_shardings(module, main, len(ordered))
+    with _jaxlib.ir.InsertionPoint(main.add_entry_block()):
+        arguments = list(main.arguments)
+        tokens_in, values = dict(zip(ordered, arguments, strict=False)), arguments[len(ordered) :]
+        module.symbolic = has_symbolic(in_avals)
+        sizes = sizes_of_arguments(in_avals, values) if module.symbolic else {}
+        if boundary is not None:
+            values = boundary.enter(module, values)
+        if embed:
+            consts = [ir_constant(x, v.aval) for v, x in zip(jaxpr.constvars, closed.consts, strict=True)]
+        else:
+            consts = values[: len(constvars)]
+        given = iter(values[len(constvars) :])
+        args = [next(given) if k else None for k in kept]
+        with known_sizes(sizes):
+            outs, tokens_out = jaxpr_subcomp(module, jaxpr, tokens_in, consts, args)
+        if boundary is not None:
+            outs = boundary.leave(module, outs)
+        _jaxlib.func.return_([*(tokens_out[effect] for effect in ordered), *outs])
 
 
 def _mark_arguments(
@@ -213,7 +182,7 @@ def _mark_arguments(
         return
     ir = _jaxlib.ir
     attributes: list[dict[str, Any]] = [{} for _ in donated]
-    if module.partitions == 1:
+    if module.spmd is None or module.spmd.partitions == 1:
         _mark_donated(attributes, in_avals, out_avals, donated, tokens, name)
     else:  # XLA matches donated arguments with results, since it may choose the shardings of results
         for found, gives in zip(attributes, donated, strict=True):

@@ -42,7 +42,7 @@ def _manual(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> tuple[Any, fr
     Raises:
       ValueError: this is not inside a per-device program along them.
     """
-    found = ctx.module_context.manual
+    found = mlir.spmd_of(ctx.module_context).manual
     if found is None or not set(axes) <= found[1]:
         raise ValueError(
             f"{ctx.primitive}: {', '.join(map(repr, axes))} must be a mapped axis in scope, got none of this name; "

@@ -120,8 +120,7 @@ def _own_part(x: Any, *, all_gather_dimension: int, axis_name: Any, axis_size: i
 
 
 def _pscatter_lowering(ctx: Any, x: Any, **params: Any) -> list[Any]:
-    module = ctx.module_context
-    mesh, _ = module.manual
+    mesh, _ = ctx.module_context.spmd.manual
     with manual_scope(mesh, params["axis_name"], False):
         return mlir.lower_fun(lambda x: _own_part(x, **params), multiple_results=False)(ctx, x)
 

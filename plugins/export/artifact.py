@@ -297,8 +297,9 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
     if artifact.spread is None:
         return mlir.call_artifact(ctx.module_context, artifact, data, artifact.name, args, results)
     module, spread = ctx.module_context, artifact.spread
-    if module.partitions != artifact.count or module.manual is not None:
-        where = "on parts, inside of shard_map" if module.manual is not None else f"on {module.partitions}"
+    spmd = mlir.spmd_of(module)
+    if spmd.partitions != artifact.count or spmd.manual is not None:
+        where = "on parts, inside of shard_map" if spmd.manual is not None else f"on {spmd.partitions}"
         raise ValueError(
             f"{artifact.name} was exported for {artifact.count} devices, but is called {where}; call it with "
             f"arguments on a mesh of {artifact.count} devices (see device_put), or with such a mesh in scope"

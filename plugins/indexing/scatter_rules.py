@@ -331,7 +331,7 @@ def scatter_region(
     operand, indices, updates = values
     window, inserted, index_map, batch, indices_batch = map(list, numbers)
     last = len(ctx.avals_in[1].shape) - 1
-    if ctx.module_context.partitions > 1:
+    if mlir.spmd_of(ctx.module_context).partitions > 1:
         # XLA turns the scatter of one window into a slice that is updated, and merges this with the slice that is a
         # device's part of a replicated operand; then a device without the window writes another element.
         (operand,) = hlo.OptimizationBarrierOp([operand]).results

@@ -176,7 +176,7 @@ def _lowering(
     ctx: mlir.LoweringRuleContext, *args: Any, call: core.ClosedJaxpr, **params: Any
 ) -> Sequence[mlir.ir.Value]:
     name = call.jaxpr.debug_info or "a function"
-    rule, mesh = params["sharding_rule"], ctx.module_context.mesh
+    rule, mesh = params["sharding_rule"], mlir.spmd_of(ctx.module_context).mesh
     if mesh is not None and callable(rule):
         rule = rule(*params["static_args"], mesh, ctx.avals_in, ctx.avals_out)
         rule = parse_rule(rule) if isinstance(rule, str) else rule

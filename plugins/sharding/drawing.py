@@ -144,17 +144,17 @@ def _batch(args: Any, dims: Any, *, callback: Callable[[Any], None]) -> tuple[An
 
 
 def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, callback: Callable[[Any], None]) -> list[Any]:
-    module = ctx.module_context
-    if module.manual is not None:
+    spmd = mlir.spmd_of(ctx.module_context)
+    if spmd.manual is not None:
         raise ValueError(
             "inspect_array_sharding: value must not be inside of shard_map, where each device has a part of its own; "
             f"got {ctx.avals_in[0].str_short()}"
         )
-    if module.mesh is None:
+    if spmd.mesh is None:
         callback(sharding_of(backend.default_device()))
         return []
-    mesh, ndim = module.mesh, len(ctx.avals_in[0].shape)
-    if module.partitions == 1:  # XLA divides nothing, and does not know the operation
+    mesh, ndim = spmd.mesh, len(ctx.avals_in[0].shape)
+    if spmd.partitions == 1:  # XLA divides nothing, and does not know the operation
         callback(NamedSharding(mesh, PartitionSpec()))
         return []
 
@@ -162,7 +162,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, callback: Callable[[Any]
         named = named_from_hlo(sharding, mesh, ndim)
         callback(sharding if named is None else named)
 
-    mlir.inspect_sharding(module, x, found)
+    mlir.inspect_sharding(ctx.module_context, x, found)
     return []
 
 

@@ -273,19 +273,19 @@ def _named_axes(*, jaxpr: Closed, manual_axes: Any, **params: Any) -> frozenset[
 
 def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Mesh, **params: Any) -> list[Any]:
     module = ctx.module_context
+    spmd = mlir.spmd_of(module)
     axes = params["manual_axes"]
-    around = module.manual
-    already = around[1] if around is not None else frozenset()
-    before, module.manual = around, (mesh, already | frozenset(axes))
+    outer = spmd.manual
+    spmd.manual = mesh, frozenset(axes) if outer is None else outer[1] | frozenset(axes)
     try:
         if mesh.size_along(axes) == 1:
             return mlir.inline_jaxpr(ctx, jaxpr, args, "shard_map")
-        if module.partitions == 1:
+        if spmd.partitions == 1:
             raise ValueError(
                 f"shard_map: the program must be built for {mesh.size} devices, as {mesh!r} has, got one device"
             )
         ir, sdy = mlir.ir, mlir.sdy
-        partly = any(name not in module.manual[1] and mesh.shape[name] > 1 for name in mesh.axis_names)
+        partly = any(name not in spmd.manual[1] and mesh.shape[name] > 1 for name in mesh.axis_names)
 
         def lying(specs: Sequence[PartitionSpec], avals: Sequence[Any]) -> mlir.ir.Attribute:
             return sdy.TensorShardingPerValueAttr.get(
@@ -303,18 +303,18 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
         )
         parts = [_as_divided(part, whole, axes) for part, whole in zip(jaxpr.in_avals, ctx.avals_in, strict=True)]
         block = op.body.blocks.append(*map(mlir.aval_to_ir_type, [*parts, core.get_aval(number)]))
-        anchor = module.anchor
-        *given, module.anchor = block.arguments
+        anchor = spmd.anchor
+        *given, spmd.anchor = block.arguments
         with ir.InsertionPoint(block):
             given = [_reshaped(x, aval) for x, aval in zip(given, jaxpr.in_avals, strict=True)]
             outs = mlir.inline_jaxpr(ctx, jaxpr, given, "shard_map")
             pairs = zip(jaxpr.out_avals, ctx.avals_out, strict=True)
             outs = [_reshaped(x, _as_divided(*pair, axes)) for x, pair in zip(outs, pairs, strict=True)]
             sdy.return_(outs)
-        module.anchor = anchor
+        spmd.anchor = anchor
         return list(op.results)
     finally:
-        module.manual = before
+        spmd.manual = outer
 
 
 def _lying(module: Any, mesh: Mesh, spec: PartitionSpec, aval: Any, partly: bool, axes: Sequence[Any]) -> Any:

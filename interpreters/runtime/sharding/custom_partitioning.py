@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -27,14 +27,22 @@ from primax.core.mesh import Mesh, PartitionSpec
 from primax.core.variance import hooks
 from primax.interpreters.runtime.extended_array import has_extended_dtype
 from primax.interpreters.runtime.ir_types import aval_to_ir_type, cached_ir_type
-from primax.interpreters.runtime.lowering import LoweringRuleContext, ModuleContext, ir_constants_of, jaxpr_subcomp
+from primax.interpreters.runtime.lowering import (
+    Lower,
+    LoweringRuleContext,
+    ModuleContext,
+    ir_constants_of,
+    jaxpr_subcomp,
+    rule_of,
+)
 from primax.interpreters.runtime.mlir_context import shared_context
 from primax.interpreters.runtime.sharding.mesh_context import manual_scope
 from primax.interpreters.runtime.sharding.shardings import NamedSharding, named_from_hlo
 from primax.interpreters.runtime.sharding.shardy import sharding_rule
+from primax.interpreters.runtime.sharding.spmd import Spmd, spmd_of
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = ["all_divided", "call_of", "divided_call", "divides", "module_of_part"]
+__all__ = ["all_divided", "call_of", "divided_call", "module_of_part"]
 
 _TARGET = "primax_parts"
 _parts: WeakValueDictionary[str, Any] = WeakValueDictionary()
@@ -107,27 +115,26 @@ def all_divided(on: bool = True) -> Iterator[None]:
         _always.on = before
 
 
-def divides(ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]) -> bool:
+def _divides(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> bool:
     """Whether the sharding rule of an operation divides it among devices. Otherwise XLA divides it, or nothing does."""
     module = ctx.module_context
     told = rules.sharding_rules.functions.get(ctx.primitive)
-    if told is None or getattr(told, "for_types", False) or module.manual is not None or ctx.tokens_in:
+    if told is None or getattr(told, "for_types", False) or spmd_of(module).manual is not None or ctx.tokens_in:
         return False
     if module.platform != "cpu":  # other clients have their own partitioners
         return False
-    return _always.on or _calls_foreign(ctx, rule, args, params)
+    return _always.on or _calls_foreign(ctx, args, params, lower)
 
 
 _foreign: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
-def _calls_foreign(
-    ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]
-) -> bool:
+def _calls_foreign(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> bool:
     """Whether a lowering rule builds foreign calls without information for XLA about their division.
 
     The rule runs once, in a function that is discarded.
     """
+    _, rule = rule_of(ctx)
     found = _foreign.get(rule)
     if found is None:
         ir, module = _jaxlib.ir, ctx.module_context
@@ -136,7 +143,7 @@ def _calls_foreign(
         trial = _jaxlib.func.FuncOp("trial", (kinds, []), visibility="private", ip=module.body)
         try:
             with ir.InsertionPoint(trial.add_entry_block()):
-                rule(ctx, *trial.arguments, **params)
+                lower(ctx, list(trial.arguments), params)
                 _jaxlib.func.return_([])
             found = len(module.host_callbacks) == callbacks and _has_foreign_call(trial.operation)
         finally:
@@ -162,19 +169,17 @@ def _has_foreign_call(operation: Any) -> bool:
     return found
 
 
-def divided_call(
-    ctx: LoweringRuleContext, rule: Callable[..., Any], args: Sequence[Any], params: dict[str, Any]
-) -> Any:
-    """The call of an operation that is divided when XLA divides the program; None if the operation is not divided."""
+def divided_call(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
+    """Lower an operation that its sharding rule divides, by a call which is replaced when XLA divides the program."""
     avals = (*ctx.avals_in, *ctx.avals_out)
-    if not divides(ctx, rule, args, params) or any(
+    if not _divides(ctx, args, params, lower) or any(
         type(aval) is not ShapedArray or has_extended_dtype(aval) for aval in avals
     ):
-        return None
+        return lower(ctx, args, params)
     factors = division_of(ctx.primitive, ctx.avals_in, ctx.avals_out, params)
     if not isinstance(factors, Factors):
-        return None
-    part = _Part(ctx.primitive, params, ctx.avals_in, ctx.avals_out, factors, ctx.module_context.mesh)
+        return lower(ctx, args, params)
+    part = _Part(ctx.primitive, params, ctx.avals_in, ctx.avals_out, factors, ctx.module_context.spmd.mesh)
     return call_of(ctx, part, args, sharding_rule(factors))
 
 
@@ -191,7 +196,7 @@ def call_of(ctx: LoweringRuleContext, part: Any, args: Sequence[Any], rule: Any)
     key = _key(part)
     _parts[key] = part
     module.keepalives.append(part)
-    module.parts.append(part)
+    module.spmd.parts.append(part)
     module.calls_foreign = True
     _register()
     ir = _jaxlib.ir
@@ -323,9 +328,9 @@ def module_of_part(closed: ClosedJaxpr, part: Any) -> bytes:
     shared = shared_context()
     with shared, shared.unknown:
         op = ir.Module.create()
-        module = ModuleContext(shared, op, "cpu", closed.jaxpr, part.mesh.size)
-        module.mesh = part.mesh
-        module.manual = part.mesh, frozenset(part.mesh.axis_names)
+        module = ModuleContext(shared, op, "cpu", closed.jaxpr)
+        module.spmd = Spmd(part.mesh)
+        module.spmd.manual = part.mesh, frozenset(part.mesh.axis_names)
         types = [[cached_ir_type(shared, aval) for aval in avals] for avals in (closed.in_avals, closed.out_avals)]
         main = _jaxlib.func.FuncOp("main", tuple(types), visibility="public", ip=module.body)
         module.symbols.insert(main)

@@ -12,6 +12,7 @@ from primax.interpreters.runtime.lowering import LoweringRuleContext
 from primax.interpreters.runtime.sharding.custom_partitioning import call_of, module_of_part
 from primax.interpreters.runtime.sharding.mesh_context import manual_scope
 from primax.interpreters.runtime.sharding.shardings import NamedSharding, named_from_hlo
+from primax.interpreters.runtime.sharding.spmd import spmd_of
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["partitioned_call"]
@@ -80,8 +81,8 @@ def partitioned_call(
         each, or None if XLA's sharding is not over the mesh; returns a function of flat parts, and the shardings of
         operands and of results.
     """
-    module = ctx.module_context
-    if module.divide is None or ctx.tokens_in or module.manual is not None or module.platform != "cpu":
+    spmd = spmd_of(ctx.module_context)
+    if not spmd.divides or ctx.tokens_in or spmd.manual is not None or ctx.module_context.platform != "cpu":
         return None
-    part = _CustomPart(ctx.primitive, label, divide, ctx.avals_in, ctx.avals_out, module.mesh)
+    part = _CustomPart(ctx.primitive, label, divide, ctx.avals_in, ctx.avals_out, spmd.mesh)
     return call_of(ctx, part, args, rule)

@@ -11,6 +11,7 @@ from primax.core.dimension_rules import WHOLE, Factors, dimension_rule
 from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec
 from primax.core.rules import sharding_rules
 from primax.interpreters.runtime.ir_types import array_in_module
+from primax.interpreters.runtime.sharding.spmd import spmd_of
 
 __all__ = [
     "SpmdShardings",
@@ -58,14 +59,15 @@ def mesh_symbol(module: Any, mesh: Any) -> str:
     """The name of a mesh in a module, to which the mesh is added at its first use."""
     abstract: AbstractMesh = mesh.abstract_mesh
     key = abstract.shape_tuple
-    found: str | None = module.mesh_symbols.get(key)
+    symbols = spmd_of(module).symbols
+    found: str | None = symbols.get(key)
     if found is None:
         sdy = _jaxlib.sdy
         axes = [sdy.MeshAxisAttr.get(str(name), size) for name, size in key]
-        name = f"mesh_{len(module.mesh_symbols)}" if module.mesh_symbols else "mesh"
+        name = f"mesh_{len(symbols)}" if symbols else "mesh"
         with module.top:
             sdy.MeshOp(name, sdy.MeshAttr.get(axes))
-        found = module.mesh_symbols[key] = name
+        found = symbols[key] = name
     return found
 
 
@@ -112,11 +114,12 @@ def sharding_attributes(module: Any, shardings: Sequence[Any], ranks: Sequence[i
 def on_first_device(module: Any, count: int) -> Any:
     """The attribute of an operation with `count` results that runs only on the first device, on whole values."""
     sdy = _jaxlib.sdy
-    found = module.mesh_symbols.get("first device")
+    symbols = spmd_of(module).symbols
+    found = symbols.get("first device")
     if found is None:
         with module.top:
             sdy.MeshOp("first_device", sdy.MeshAttr.get([], device_ids=[0]))
-        found = module.mesh_symbols["first device"] = "first_device"
+        found = symbols["first device"] = "first_device"
     return sdy.TensorShardingPerValueAttr.get([sdy.TensorShardingAttr.get(found, [])] * count)
 
 
@@ -155,7 +158,7 @@ def divided_stack(
       operands: the shapes of the operands.
       results: the shapes of the results.
     """
-    if module.partitions == 1 or count == 0:
+    if count == 0 or module.spmd is None or module.spmd.partitions == 1:
         return {}
     if target not in _stacking:
         _stacking.add(target)
@@ -168,18 +171,20 @@ def divided_stack(
     return {"mhlo.frontend_attributes": told, "sdy.sharding_rule": sharding_rule(factors)}
 
 
-def constrain_to_types(module: Any, eqn: Any, outs: list[Any]) -> list[Any]:
+def constrain_to_types(ctx: Any, outs: list[Any]) -> list[Any]:
     """The results of an equation, divided as their types record; XLA may choose if no operand or result is divided."""
-    if module.manual is not None:
+    module = ctx.module_context
+    if module.spmd.manual is not None:
         return outs
-    divisions = [v.aval.division for v in (*eqn.invars, *eqn.outvars) if getattr(v.aval, "division", None) is not None]
-    if not divisions or getattr(sharding_rules.functions.get(eqn.primitive), "left_to_xla", False):
+    avals = (*ctx.avals_in, *ctx.avals_out)
+    divisions = [aval.division for aval in avals if getattr(aval, "division", None) is not None]
+    if not divisions or getattr(sharding_rules.functions.get(ctx.primitive), "left_to_xla", False):
         return outs
     found = []
     mesh = divisions[0].mesh
     free = not divisions[0].mesh.are_all_axes_explicit
-    for x, v in zip(outs, eqn.outvars, strict=True):
-        aval = array_in_module(v.aval)
+    for x, result in zip(outs, ctx.avals_out, strict=True):
+        aval = array_in_module(result)
         if not isinstance(aval, ShapedArray):
             found.append(x)
             continue

@@ -15,9 +15,13 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core.avals import ShapedArray
 from primax.core.division import Axes
+from primax.core.jaxpr import jaxprs_in_params
+from primax.core.linearity import linearity_of
 from primax.core.mesh import PartitionSpec
 from primax.interpreters.runtime.ir_types import aval_to_ir_type, ir_constant, stack_axes
+from primax.interpreters.runtime.lowering import Lower, LoweringRuleContext, rule_of
 from primax.interpreters.runtime.sharding.shardy import sharding_attribute
+from primax.interpreters.runtime.sharding.spmd import spmd_of
 
 __all__ = ["change_of_summands", "entered", "left", "on_summands"]
 
@@ -40,24 +44,17 @@ def _axes(aval: Any) -> Axes:
     return ((),) * len(aval.shape) if division is None else division.axes
 
 
-def on_summands(
-    ctx: Any,
-    args: Sequence[Any],
-    params: dict[str, Any],
-    lower: Callable[[Any, Sequence[Any], Any], list[Any]],
-    rule: Any,
-) -> list[Any]:
-    """The IR of a primitive that is linear in unreduced values, applied to each device's summand.
-
-    Args:
-      ctx: the lowering context of the equation.
-      args: its operands.
-      params: its parameters.
-      lower: `(ctx, operands, params) -> results` of the primitive.
-      rule: the operands in which it is linear.
-    """
+def on_summands(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
+    """Lower a primitive that is linear in unreduced values on each device's summand, unless its rule supports them."""
     module = ctx.module_context
     avals = (*ctx.avals_in, *ctx.avals_out)
+    if (
+        not any(map(stack_axes, avals))
+        or next(jaxprs_in_params(params), None)
+        or getattr(rule_of(ctx)[1], "takes_summands", False)
+    ):
+        return lower(ctx, args, params)
+    rule = linearity_of(ctx.primitive, params)
     division = next(a.division for a in avals if getattr(a, "division", None) is not None and a.division.unreduced)
     mesh = division.mesh
     names = tuple([name for name in mesh.axis_names if any(name in stack_axes(a) for a in avals)])
@@ -79,7 +76,7 @@ def on_summands(
             for x, part, aval in zip(outs, results, ctx.avals_out, strict=True)
         ]
 
-    if module.partitions == 1:
+    if spmd_of(module).partitions == 1:
         return run(args, [ir_constant(np.int32(0))] * len(names))
     numbers = [ir_constant(np.arange(mesh.shape[name], dtype=np.int32)) for name in names] if masked else []
     taken = [_lying(module, aval, names) for aval in ctx.avals_in]
@@ -122,14 +119,15 @@ def _region(
         sdy.ManualAxesAttr.get([ir.StringAttr.get(str(name)) for name in names]),
     )
     block = op.body.blocks.append(*local_types)
-    before = module.manual
+    spmd = spmd_of(module)
+    before = spmd.manual
     already = frozenset() if before is None else before[1]
-    module.manual = module.mesh if before is None else before[0], already | frozenset(names)
+    spmd.manual = spmd.mesh if before is None else before[0], already | frozenset(names)
     try:
         with ir.InsertionPoint(block):
             sdy.return_(list(body(list(block.arguments))))
     finally:
-        module.manual = before
+        spmd.manual = before
     return list(op.results)
 
 
@@ -152,9 +150,9 @@ def _lying(module: Any, aval: Any, names: Sequence[Any]) -> Any:
 
 
 def _spec_attribute(module: Any, spec: PartitionSpec, ndim: int) -> Any:
-    mesh = module.mesh if module.manual is None else module.manual[0]
-    free = not module.mesh.are_all_axes_explicit
-    already = frozenset() if module.manual is None else module.manual[1]
+    spmd = spmd_of(module)
+    mesh, already = (spmd.mesh, frozenset()) if spmd.manual is None else spmd.manual
+    free = not spmd.mesh.are_all_axes_explicit
     spec = PartitionSpec(*[tuple([n for n in spec.along(i) if n not in already]) for i in range(ndim)])
     return sharding_attribute(module, mesh, spec, ndim, open_axes=free)
 
@@ -204,7 +202,7 @@ def change_of_summands(ctx: Any, x: Any) -> Any:
     if not added:
         return x
     dividing = {name for each in _axes(before) for name in each}
-    if module.partitions > 1 and dividing.issuperset(added) and _leads(_axes(before), added):
+    if spmd_of(module).partitions > 1 and dividing.issuperset(added) and _leads(_axes(before), added):
         return _placed(module, x, before, after, kept, added)
     return _spread(module, x, before, after, kept, added)
 
@@ -325,12 +323,12 @@ def _crossed(module: Any, x: Any, aval: Any, sharding: Any, inwards: bool) -> An
     mesh = aval.division.mesh
     outer_type = aval_to_ir_type(ShapedArray(aval.shape, aval.dtype))
     inner_type = aval_to_ir_type(aval)
-    if module.partitions == 1:
+    if spmd_of(module).partitions == 1:
         return _reshaped(x, (inner_type if inwards else outer_type).shape)
     spec = aval.division.spec if sharding is None else sharding.spec
     axes = tuple([spec.along(i) for i in range(len(aval.shape))])
-    outside = sharding_attribute(module, module.mesh, spec, len(axes))
-    inside = sharding_attribute(module, module.mesh, PartitionSpec(*axes, *names), len(axes) + len(names))
+    outside = sharding_attribute(module, spmd_of(module).mesh, spec, len(axes))
+    inside = sharding_attribute(module, spmd_of(module).mesh, PartitionSpec(*axes, *names), len(axes) + len(names))
     own = _divided(aval.shape, axes, mesh, mesh.axis_names)
     shapes = own, [*own, *(1 for _ in names)]
     types = [_jaxlib.ir.RankedTensorType.get(shape, outer_type.element_type) for shape in shapes]

@@ -1,0 +1,42 @@
+"""What a StableHLO module says of the devices that run it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Spmd", "spmd_of"]
+
+
+class Spmd:
+    """The devices of a module that is being built.
+
+    Args:
+      mesh: a mesh of these devices; None for one device.
+      divides: whether sharding rules may divide operations while XLA compiles the module; not for one device, and not
+        in modules for other processes.
+
+    Attributes:
+      partitions: the number of devices.
+      manual: the mesh and its manual axes, inside a per-device program; otherwise None.
+      anchor: a number that calls of Python take, so that XLA assigns them to one device; None if it is not needed.
+      parts: the operations that sharding rules divide.
+      symbols: the names of meshes in the module.
+    """
+
+    __slots__ = ("anchor", "divides", "manual", "mesh", "partitions", "parts", "symbols")
+
+    def __init__(self, mesh: Any = None, divides: bool = False) -> None:
+        self.mesh = mesh
+        self.partitions: int = 1 if mesh is None else mesh.size
+        self.divides = divides and self.partitions > 1
+        self.manual: tuple[Any, frozenset[Any]] | None = None
+        self.anchor: Any = None
+        self.parts: list[Any] = []
+        self.symbols: dict[Any, str] = {}
+
+
+def spmd_of(module: Any) -> Spmd:
+    """The devices of a module."""
+    if module.spmd is None:
+        module.spmd = Spmd()
+    return module.spmd  # type: ignore[no-any-return]
