@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from primax.extend.dimensions import is_symbolic_dim
 from primax.plugins.export import (
     DisabledSafetyCheck,
     Exported,
-    SymbolicScope,
     default_export_platform,
     deserialize,
     export,
-    is_symbolic_dim,
     register_namedtuple_serialization,
     register_pytree_node_serialization,
-    symbolic_args_specs,
-    symbolic_dim_bounds,
-    symbolic_shape,
 )
+from primax.plugins.symbolic_shapes import SymbolicScope, symbolic_args_specs, symbolic_dim_bounds, symbolic_shape
 
 __all__ = [
     "DisabledSafetyCheck",

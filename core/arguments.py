@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from primax.core.dimensions import as_size
 from primax.core.errors import ConcretizationTypeError
-from primax.core.symbolic_dims import as_size
 
 __all__ = [
     "among",

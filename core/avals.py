@@ -14,11 +14,11 @@ from primax.core import dtypes
 from primax.core._jaxlib import Sharding
 from primax.core.arguments import check_function, numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
+from primax.core.dimensions import is_dimension
 from primax.core.division import Division, division_in, explicit_part, shardings, shown_names, whole
 from primax.core.frozen import SetOnce
 from primax.core.lazy_tables import Withheld
 from primax.core.memory_space import Space
-from primax.core.symbolic_dims import SymbolicDim
 
 __all__ = [
     "ALL_BUT_SHAPE_AND_DTYPE",
@@ -284,8 +284,8 @@ def _rebuild(
 
 
 def _dimension(size: Any, shape: tuple[Any, ...]) -> int:
-    if isinstance(size, SymbolicDim):
-        return size  # type: ignore[return-value]
+    if is_dimension(size):
+        return size  # type: ignore[no-any-return]
     try:
         return size.__index__()  # type: ignore[no-any-return]
     except (AttributeError, TypeError):

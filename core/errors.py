@@ -42,7 +42,7 @@ class JAXIndexError(IndexError):
 
 
 class InconclusiveDimensionOperation(Exception):
-    """A question about a symbolic dimension has no answer. In primax all shapes are known, so nothing raises it."""
+    """A comparison of sizes, or the value of a size, is not known before a program runs."""
 
 
 class KeyReuseError(JAXTypeError):

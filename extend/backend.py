@@ -69,13 +69,6 @@ from primax.interpreters.runtime.eval import first_call, leaves_tree
 from primax.interpreters.runtime.from_dlpack import from_cuda_array_interface, from_dlpack
 from primax.interpreters.runtime.sharding.device_assignment import Site, choose_device, choose_site, one_device
 from primax.interpreters.runtime.sharding.shardings import sharding_of
-from primax.interpreters.runtime.stablehlo_artifact import (
-    artifact_text,
-    artifact_version,
-    newest_version,
-    refined,
-    to_artifact,
-)
 
 __all__ = [
     "Client",
@@ -86,8 +79,6 @@ __all__ = [
     "SeemingPjitFunction",
     "Site",
     "Unnamed",
-    "artifact_text",
-    "artifact_version",
     "as_array",
     "asked_transfer",
     "backend_xla_version",
@@ -129,7 +120,6 @@ __all__ = [
     "mark_donated",
     "module_text",
     "names_of",
-    "newest_version",
     "of_parts",
     "on_host",
     "one_device",
@@ -139,13 +129,11 @@ __all__ = [
     "process_count",
     "process_index",
     "put_value",
-    "refined",
     "refuses_nonfinite",
     "register_backend_factory",
     "register_platform",
     "sharding_of",
     "shared",
-    "to_artifact",
     "wait_for_effect",
 ]
 

@@ -12,9 +12,9 @@ from primax.core import dtypes, tree
 from primax.core.arguments import check_function, wraps
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
+from primax.core.dimensions import has_dynamic
 from primax.core.errors import UnsupportedError
 from primax.core.host_values import array_of
-from primax.core.symbolic_dims import has_symbolic
 from primax.interpreters.call_signature import argument_positions, avals_of, split_arguments
 from primax.interpreters.grad import FlatFunction, check_input, without_tracers
 from primax.interpreters.jvp import jvp_flat
@@ -29,7 +29,7 @@ __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 def _basis(avals: Sequence[Any]) -> list[Any]:
     """For each aval, all unit vectors of the joint space, along axis 0; weakly typed if the aval is."""
     *starts, total = accumulate((aval.size for aval in avals), initial=0)
-    if has_symbolic(avals):
+    if has_dynamic(avals):
         return [_unknown_units(aval, start, total) for aval, start in zip(avals, starts, strict=True)]
     basis = [
         np.eye(total, dtype=bool)[:, start : start + aval.size].reshape(total, *aval.shape).astype(aval.dtype)
@@ -42,7 +42,7 @@ def _unknown_units(aval: Any, start: Any, total: Any) -> Any:
     """The unit vectors of a type in a space whose size is unknown until a program runs."""
     units = protocol_of(aval).units
     if units is None:
-        raise UnsupportedError(f"the array protocol of {type(aval).__name__} has no units, got {aval} of symbolic size")
+        raise UnsupportedError(f"the array protocol of {type(aval).__name__} has no units, got {aval} of unknown size")
     return units(aval, start, total)
 
 

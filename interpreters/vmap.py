@@ -8,10 +8,10 @@ from typing import Any
 from primax.core import tree
 from primax.core.arguments import check_function, integer, name_of, wraps
 from primax.core.avals import NO_VALUE, get_aval
+from primax.core.dimensions import as_size
 from primax.core.divided import axes_of_dims
 from primax.core.division import Division
 from primax.core.errors import ShardingTypeError
-from primax.core.symbolic_dims import as_size
 from primax.interpreters.batching import AxisData, batch_flat, bdim_at_front, broadcast, stacked
 from primax.interpreters.call_signature import avals_of, check_outputs
 from primax.interpreters.linearize import linear_tape

@@ -103,7 +103,7 @@ def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> list[Any]:
 def _lowering(
     ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: core.ClosedJaxpr, name: str, version: int, attributes: Any
 ) -> list[Any]:
-    if ctx.module_context.symbolic:  # sizes are values of `main`, so the decomposition stands in place of the operation
+    if ctx.module_context.dynamic:  # sizes are values of `main`, so the decomposition stands in place of the operation
         return mlir.inline_jaxpr(ctx, jaxpr, args)
     ir = mlir.ir
     function = mlir.lower_jaxpr_to_fun(ctx.module_context, name, jaxpr)

@@ -68,7 +68,7 @@ from primax.plugins.windows import *
 DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 # Names that only other families use.
 _INNER = frozenset(
-    """ADD AND Combine MAX MIN MUL Monoid OR XOR as_scalar convert dim_as_value_p dtype_of flatten_operands fold_along
+    """ADD AND Combine MAX MIN MUL Monoid OR XOR as_scalar convert dtype_of flatten_operands fold_along
     platform_index_p pscatter_p put_along repeat run_compiled scan_along shared_slots take_along unbroadcast
     warn_if_real with_slots zeros_of""".split()
 )

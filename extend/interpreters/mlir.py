@@ -10,21 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from primax.core import _jaxlib
+from primax.core.dimensions import is_dynamic
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
-from primax.core.symbolic_dims import is_symbolic
 from primax.interpreters.runtime import ir_types
-from primax.interpreters.runtime.dynamic_ops import (
-    broadcast_in_dim,
-    dynamic_slice,
-    iota,
-    pad,
-    padded,
-    reshape,
-    size_value,
-    sizes_value,
-    slice_op,
-)
 from primax.interpreters.runtime.element_lowering import physical_lowering
 from primax.interpreters.runtime.ir_types import (
     array_in_module,
@@ -47,7 +36,18 @@ from primax.interpreters.runtime.lowering import (
     register_lowering,
     register_lowering_layer,
 )
-from primax.interpreters.runtime.mlir_context import SharedContext
+from primax.interpreters.runtime.mlir_context import SharedContext, shared_context
+from primax.interpreters.runtime.shape_ops import (
+    broadcast_in_dim,
+    dynamic_slice,
+    iota,
+    pad,
+    padded,
+    reshape,
+    size_value,
+    sizes_value,
+    slice_op,
+)
 from primax.interpreters.runtime.sharding.shardy import (
     constrained,
     divided_stack,
@@ -56,12 +56,11 @@ from primax.interpreters.runtime.sharding.shardy import (
     sharding_attribute,
 )
 from primax.interpreters.runtime.sharding.spmd import spmd_of
-from primax.interpreters.runtime.stablehlo_artifact import call_artifact
 from primax.interpreters.runtime.tokens import TokenSet
 
 if TYPE_CHECKING:
     from primax.interpreters.runtime.callbacks import emit_python_callback, host_results
-    from primax.interpreters.runtime.custom_calls import custom_call, lapack_target
+    from primax.interpreters.runtime.custom_calls import custom_call, lapack_target, load_lapack
     from primax.interpreters.runtime.sharding.custom_parts import partitioned_call
     from primax.interpreters.runtime.sharding.unreduced_lowering import change_of_summands
 
@@ -75,7 +74,6 @@ __all__ = [
     "broadcast_in_dim",
     "broadcast_scalar",
     "cached_ir_type",
-    "call_artifact",
     "call_jaxpr",
     "change_of_summands",
     "constrained",
@@ -98,6 +96,7 @@ __all__ = [
     "ir_constants",
     "jaxpr_subcomp",
     "lapack_target",
+    "load_lapack",
     "lower_fun",
     "lower_jaxpr_to_fun",
     "lowering_rules",
@@ -115,6 +114,7 @@ __all__ = [
     "reshape",
     "shape_tensor",
     "sharding_attribute",
+    "shared_context",
     "size_value",
     "slice_op",
     "spmd_of",
@@ -129,6 +129,7 @@ _FUNCTIONS = {
     "custom_call": "primax.interpreters.runtime.custom_calls",
     "emit_python_callback": "primax.interpreters.runtime.callbacks",
     "host_results": "primax.interpreters.runtime.callbacks",
+    "load_lapack": "primax.interpreters.runtime.custom_calls",
     "lapack_target": "primax.interpreters.runtime.custom_calls",
     "partitioned_call": "primax.interpreters.runtime.sharding.custom_parts",
 }
@@ -191,12 +192,12 @@ def i64_attr(i: int) -> Any:
 
 
 def shape_tensor(*context_and_sizes: Any) -> Any:
-    """A shape as an IR value: a vector of integers, of 32 bits, or of 64 bits if a size is symbolic.
+    """A shape as an IR value: a vector of integers, of 32 bits, or of 64 bits if a size is dynamic.
 
     Args:
       context_and_sizes: the sizes; the module's context may precede them.
     """
-    if is_symbolic(context_and_sizes[-1]):
+    if is_dynamic(context_and_sizes[-1]):
         return sizes_value(context_and_sizes[-1])
     return ir_constant(np.asarray(context_and_sizes[-1], np.int32).reshape(-1))
 

@@ -41,12 +41,13 @@ def deserialize_portable_artifact(artifact: bytes, context: Any = None) -> Any:
     return _jaxlib.mlir.deserialize_portable_artifact(artifact, context)
 
 
-def serialize_portable_artifact(module: Any, version: str) -> bytes:
+def serialize_portable_artifact(module: Any, version: str, *, mixed: bool = False) -> bytes:
     """A module as an artifact of a version of StableHLO.
 
     Args:
       module: a module of MLIR, or its text.
       version: the version, such as "1.9.0".
+      mixed: whether operations of other dialects stay unchanged.
 
     Raises:
       TypeError: `module` or `version` is of another type.
@@ -55,7 +56,7 @@ def serialize_portable_artifact(module: Any, version: str) -> bytes:
         raise TypeError(f"serialize_portable_artifact: module must be a module of MLIR, got {module!r}")
     if not isinstance(version, str):
         raise TypeError(f"serialize_portable_artifact: version must be a string, got {version!r}")
-    return _jaxlib.portable_artifact(module, version)
+    return _jaxlib.portable_artifact(module, version, mixed)
 
 
 hlo_to_stablehlo = _jaxlib.mlir.hlo_to_stablehlo

@@ -20,6 +20,7 @@ from primax.core._jaxlib import DeviceList, array_result_handler
 from primax.core.avals import abstract_token
 from primax.core.cache import Cache
 from primax.core.dce import dce_jaxpr
+from primax.core.dimensions import has_dynamic
 from primax.core.dtypes import float0
 from primax.core.effects import no_effects
 from primax.core.errors import UnsupportedError, XlaError
@@ -27,7 +28,6 @@ from primax.core.events import COMPILE, LOWER, record_event, timed
 from primax.core.gc_pause import gc_paused
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
 from primax.core.mesh import PartitionSpec
-from primax.core.symbolic_dims import has_symbolic
 from primax.interpreters.runtime import device_put, fork_guard, log
 from primax.interpreters.runtime.array import Array, deleted_error, mark_shared
 from primax.interpreters.runtime.devices.backends import client, joined
@@ -356,7 +356,7 @@ def _lower(
     platform: str | None,
 ) -> tuple[ClosedJaxpr, Lowered]:
     trimmed, kept = used_inputs(closed)
-    if keep_unused or has_symbolic(closed.in_avals):  # a size may be that of an argument that is not used otherwise
+    if keep_unused or has_dynamic(closed.in_avals):  # a size may be that of an argument that is not used otherwise
         kept = [True] * len(kept)
     if isinstance(site, str):
         return trimmed, lower_to_module(trimmed, name, site, donated, kept, embed)
@@ -375,12 +375,12 @@ def compile_lowered(
 
     Raises:
       TypeError: a token is among the arguments or the results.
-      UnsupportedError: an argument has a symbolic dimension.
+      UnsupportedError: an argument has a dynamic size.
     """
-    if has_symbolic(closed.in_avals):
+    if has_dynamic(closed.in_avals):
         types = ", ".join(aval.str_short() for aval in closed.in_avals)
         raise UnsupportedError(
-            f"{name}: a program with symbolic dimensions cannot be compiled before they are known, got {types}; export "
+            f"{name}: a program with unknown sizes cannot be compiled before they are known, got {types}; export "
             "it with primax.export, and call the result with arrays"
         )
     if abstract_token in closed.in_avals or abstract_token in closed.out_avals:

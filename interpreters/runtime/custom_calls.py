@@ -126,7 +126,7 @@ def custom_call(
       operand_layouts: for each operand its axes, the fastest first, None for row-major; by default XLA's choice.
       result_layouts: the same for the results.
       extra_attributes: further MLIR attributes of the operation.
-      result_shapes: IR values, the shapes of the results as vectors; required if a shape has a symbolic dimension.
+      result_shapes: IR values, the shapes of the results as vectors; required if a shape has a dynamic size.
 
     Returns:
       The operation; its `results` are the IR values.

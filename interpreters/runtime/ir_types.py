@@ -12,9 +12,9 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core.avals import AbstractToken
 from primax.core.diagnostics import of_call
+from primax.core.dimensions import is_dynamic
 from primax.core.division import Division
 from primax.core.dtypes import float0
-from primax.core.symbolic_dims import is_symbolic
 from primax.interpreters.runtime.extended_array import physical, physical_aval
 from primax.interpreters.runtime.mlir_context import SharedContext
 
@@ -108,7 +108,7 @@ def aval_to_ir_type(aval: Any) -> Any:
     aval = array_in_module(aval)
     if len(aval.shape) > _MOST_AXES:
         raise ValueError(f"arrays must have at most {_MOST_AXES} axes, got {len(aval.shape)}{of_call()}")
-    if is_symbolic(aval.shape):
+    if is_dynamic(aval.shape):
         unknown = _jaxlib.ir.ShapedType.get_dynamic_size()
         shape = [size if type(size) is int else unknown for size in aval.shape]
         return _jaxlib.ir.RankedTensorType.get(shape, dtype_to_ir_type(aval.dtype))

@@ -23,9 +23,9 @@ from primax.core.variance import unvaried
 from primax.interpreters.rule_checks import type_rule_of
 from primax.interpreters.runtime.callback_errors import Failures
 from primax.interpreters.runtime.devices.backends import names_of
-from primax.interpreters.runtime.dynamic_ops import broadcast_in_dim
 from primax.interpreters.runtime.ir_types import aval_to_ir_type, cached_ir_type, ir_constant
 from primax.interpreters.runtime.mlir_context import SharedContext
+from primax.interpreters.runtime.shape_ops import broadcast_in_dim
 from primax.interpreters.runtime.tokens import TokenSet, no_tokens
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -78,7 +78,7 @@ class ModuleContext:
       calls_foreign: whether the program calls foreign functions, which may fail; rules set it.
       multiplies: whether the program multiplies matrices of float32; rules set it.
       spmd: the devices of the program, a `Spmd`; None for one device.
-      symbolic: whether types have symbolic dimensions.
+      dynamic: whether types of arguments have sizes that are not integers.
       source: the place of the equation that is being lowered.
       path: the prefix of the names of operations in profiles and dumps, such as `jit(f)/while/body/`.
     """
@@ -103,7 +103,7 @@ class ModuleContext:
         self.multiplies = False
         self.functions: dict[Any, Any] = {}
         self.checked = False
-        self.symbolic = False
+        self.dynamic = False
         self.source: Any = None
         self.path = ""
         self._uses: dict[Jaxpr, int] | None = None
@@ -486,7 +486,7 @@ _MOST_NESTED_CALLS = 64
 def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     """Call a closed jaxpr as a function of the module, for rules of primitives with inner programs."""
     module = ctx.module_context
-    if module.symbolic:  # the sizes are values of the function that needs them
+    if module.dynamic:  # the sizes are values of the function that needs them
         with deeper():
             return inline_jaxpr(ctx, closed, args)
     if module.depth >= _MOST_NESTED_CALLS and closed not in module.functions and module.uses(closed.jaxpr) <= 1:

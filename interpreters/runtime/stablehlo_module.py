@@ -9,14 +9,14 @@ from primax.core import _jaxlib
 from primax.core.caller import warn_caller
 from primax.core.config import check_rules
 from primax.core.diagnostics import encodable
+from primax.core.dimensions import has_dynamic
 from primax.core.effects import ordered_effects
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr
-from primax.core.symbolic_dims import has_symbolic
-from primax.interpreters.runtime.dynamic_ops import known_sizes, sizes_of_arguments
 from primax.interpreters.runtime.ir_types import cached_ir_type, ir_constant
 from primax.interpreters.runtime.lowering import ModuleContext, jaxpr_subcomp
 from primax.interpreters.runtime.mlir_context import shared_context
+from primax.interpreters.runtime.shape_ops import known_sizes
 from primax.interpreters.runtime.sharding.shardy import SpmdShardings
 from primax.interpreters.runtime.sharding.spmd import Spmd
 from primax.interpreters.runtime.sharding.spmd_module import boundary_of
@@ -98,9 +98,9 @@ def lower_to_module(
             if not checked:  # build it again, with checks of the results of each rule
                 lower_to_module(closed, name, platform, donated, kept, embed, checked=True, spread=spread)
             wrong = "a lowering rule is wrong"
-            if module.symbolic:
+            if module.dynamic:
                 wrong += (
-                    ", or does not support symbolic dimensions (see broadcast_in_dim, reshape, iota, slice_op, pad and "
+                    ", or does not support unknown sizes (see broadcast_in_dim, reshape, iota, slice_op, pad and "
                     "dynamic_slice in primax.extend.interpreters.mlir)"
                 )
             raise XlaError(f"the module of {name} is not valid StableHLO; {wrong}:\n{error}") from error
@@ -151,8 +151,7 @@ def _build_main(
     with _jaxlib.ir.InsertionPoint(main.add_entry_block()):
         arguments = list(main.arguments)
         tokens_in, values = dict(zip(ordered, arguments, strict=False)), arguments[len(ordered) :]
-        module.symbolic = has_symbolic(in_avals)
-        sizes = sizes_of_arguments(in_avals, values) if module.symbolic else {}
+        module.dynamic = has_dynamic(in_avals)
         if boundary is not None:
             values = boundary.enter(module, values)
         if embed:
@@ -161,7 +160,7 @@ def _build_main(
             consts = values[: len(constvars)]
         given = iter(values[len(constvars) :])
         args = [next(given) if k else None for k in kept]
-        with known_sizes(sizes):
+        with known_sizes(in_avals, arguments[len(ordered) :]):
             outs, tokens_out = jaxpr_subcomp(module, jaxpr, tokens_in, consts, args)
         if boundary is not None:
             outs = boundary.leave(module, outs)

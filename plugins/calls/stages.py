@@ -12,7 +12,7 @@ import numpy as np
 from primax.extend import backend, core
 from primax.extend.api_util import among, avals_of, one_or_several
 from primax.extend.core import tree
-from primax.extend.dimensions import SymbolicDim, is_symbolic
+from primax.extend.dimensions import is_symbolic, is_symbolic_dim
 from primax.extend.programs import Program
 from primax.extend.sharding import Format, Layout, NamedSharding, get_mesh
 from primax.plugins.calls.primitive import check_results
@@ -129,7 +129,7 @@ def _fits(have: Any, aval: Any) -> bool:
     """Whether a type is one of those that a type with symbolic dimensions represents, if these have fitting values."""
     if not isinstance(have, core.ShapedArray) or not is_symbolic(aval.shape) or len(have.shape) != len(aval.shape):
         return False
-    known = [got if type(size) is SymbolicDim else size for size, got in zip(aval.shape, have.shape, strict=True)]
+    known = [got if is_symbolic_dim(size) else size for size, got in zip(aval.shape, have.shape, strict=True)]
     return bool(core.same_type(have, aval.update(shape=known), core.ALL_BUT_SHAPE_AND_DTYPE))
 
 

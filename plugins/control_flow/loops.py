@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.api_util import aval_of, integer
 from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval, tree
-from primax.extend.dimensions import as_size, is_symbolic_dim, max_dim
+from primax.extend.dimensions import as_array, as_size, is_symbolic_dim, max_dim
 from primax.extend.transformations import vmap
 from primax.plugins.arithmetic import add
 from primax.plugins.comparison import lt
@@ -108,7 +108,7 @@ def _counted(first: int, last: int, body_fun: Callable[..., Any], init_val: Any,
     start: Any = first
     (_, value), _ = scan(
         MadeOf(body_fun, step, "fori_loop"),
-        (start.__jax_array__() if is_symbolic_dim(start) else start, init_val),
+        (as_array(start) if is_symbolic_dim(start) else start, init_val),
         None,
         max_dim(last - first, 0),
         unroll=unroll,

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
-from primax.extend.dimensions import SymbolicScope, is_symbolic_dim, symbolic_shape
 from primax.plugins.export.artifact import RULES, call_exported_p
 from primax.plugins.export.exported import DisabledSafetyCheck, Exported, default_export_platform, deserialize, export
+from primax.plugins.export.stablehlo_artifact import call_artifact
 from primax.plugins.export.structure import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
-from primax.plugins.export.symbolic import symbolic_args_specs, symbolic_dim_bounds
 
 __all__ = [
     "DisabledSafetyCheck",
     "Exported",
-    "SymbolicScope",
+    "call_artifact",
     "call_exported_p",
     "default_export_platform",
     "deserialize",
     "export",
-    "is_symbolic_dim",
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
-    "symbolic_args_specs",
-    "symbolic_dim_bounds",
-    "symbolic_shape",
 ]
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, cast
 
-from primax.extend import backend, core
-from primax.extend.dimensions import SymbolicDim, has_symbolic, values_of
+from primax.extend import backend, core, dimensions
+from primax.extend.dimensions import has_symbolic, is_symbolic_dim
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, Mesh, PartitionSpec
 from primax.plugins.calls import jit_p
 from primax.plugins.export.foreign import Foreign, foreign_functions, primitives_of, require
+from primax.plugins.export.stablehlo_artifact import call_artifact, refined, to_artifact
 
 __all__ = ["Artifact", "RULES", "call_exported_p", "exported_tangents_p", "make_artifact"]
 
@@ -25,7 +26,7 @@ _MOST_SHAPES = 256  # an artifact keeps its programs for so many values of its n
 
 def _at(aval: Any, values: Mapping[Any, Any]) -> Any:
     """A type with values for the named sizes in it."""
-    shape = [size.replaced(values) if type(size) is SymbolicDim else size for size in aval.shape]
+    shape = [size.replaced(values) if is_symbolic_dim(size) else size for size in aval.shape]
     return aval.update(shape=shape)
 
 
@@ -117,13 +118,13 @@ class Artifact:
         if found is None:
             required = [(name, aval.shape) for name, aval in zip(names(), self.in_avals, strict=True)]
             try:
-                values = values_of(required, shapes)
+                values = dimensions.values_of(required, shapes)
             except ValueError as error:
                 raise ValueError(f"{self.name}: {error}") from None
             ins, outs = ([_at(aval, values) for aval in avals] for avals in (self.in_avals, self.out_avals))
             modules = self.modules
             if not has_symbolic((*ins, *outs)):
-                modules = {name: backend.refined(self.name, data, ins) for name, data in modules.items()}
+                modules = {name: refined(self.name, data, ins) for name, data in modules.items()}
             found = Artifact(
                 self.name,
                 ins,
@@ -194,7 +195,7 @@ def make_artifact(
     for platform in platforms:
         where = {"site": several, "platform": platform} if several else {"site": platform}
         _, lowered = backend.lower(closed, name, keep_unused=True, embed=True, **where)
-        modules[platform] = backend.to_artifact(lowered)
+        modules[platform] = to_artifact(lowered)
 
     def make_vjp() -> Artifact:
         derivative = _vjp_program(closed)
@@ -295,7 +296,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
     require(artifact.name, artifact.foreign.get(platform, {}))
     results = [mlir.aval_to_ir_type(aval) for aval in ctx.avals_out]
     if artifact.spread is None:
-        return mlir.call_artifact(ctx.module_context, artifact, data, artifact.name, args, results)
+        return call_artifact(ctx.module_context, artifact, data, artifact.name, args, results)
     module, spread = ctx.module_context, artifact.spread
     spmd = mlir.spmd_of(module)
     if spmd.partitions != artifact.count or spmd.manual is not None:
@@ -305,7 +306,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
             f"arguments on a mesh of {artifact.count} devices (see device_put), or with such a mesh in scope"
         )
     given = _lying(module, args, ctx.avals_in, spread.mesh, spread.ins)
-    outs = mlir.call_artifact(module, artifact, data, artifact.name, given, results)
+    outs = call_artifact(module, artifact, data, artifact.name, given, results)
     return _lying(module, outs, ctx.avals_out, spread.mesh, spread.outs)
 
 

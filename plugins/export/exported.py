@@ -15,6 +15,7 @@ from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, named_from
 from primax.plugins.calls import flat_arguments, jit
 from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
 from primax.plugins.export.file import from_bytes, to_bytes
+from primax.plugins.export.stablehlo_artifact import artifact_text
 from primax.plugins.export.structure import structure_from_json, structure_to_json
 
 __all__ = ["DisabledSafetyCheck", "Exported", "default_export_platform", "deserialize", "export"]
@@ -113,7 +114,7 @@ class Exported:
 
     def mlir_module(self, platform: str | None = None) -> str:
         """The program in StableHLO's notation, for one of its platforms; by default the first."""
-        return backend.artifact_text(self._module(platform))
+        return artifact_text(self._module(platform))
 
     @property
     def mlir_module_serialized(self) -> bytes:

@@ -6,13 +6,14 @@ import hashlib
 import json
 from typing import Any
 
-from primax.extend import backend, core
+from primax.extend import core, dimensions
 from primax.extend.core import Array, ShapedArray
-from primax.extend.dimensions import SymbolicDim, SymbolicScope, symbolic_shape
+from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.random import KeyDType, find_prng_impl
 from primax.extend.sharding import AbstractMesh, AxisType, PartitionSpec, check_spec, explicit_part
 from primax.plugins.export.artifact import Artifact, Spread
 from primax.plugins.export.foreign import require
+from primax.plugins.export.stablehlo_artifact import artifact_version, newest_version
 
 __all__ = ["from_bytes", "to_bytes"]
 
@@ -28,7 +29,7 @@ def to_bytes(header: dict[str, Any], artifact: Artifact, vjp_order: int) -> byte
     blobs: list[bytes] = []
     described = {
         **header,
-        "stablehlo": backend.artifact_version(),
+        "stablehlo": artifact_version(),
         "program": _describe(artifact, vjp_order, blobs),
     }
     text = json.dumps(described).encode()
@@ -56,10 +57,10 @@ def _describe(artifact: Artifact, vjp_order: int, blobs: list[bytes]) -> dict[st
     }
 
 
-def _scope_of(artifact: Artifact) -> SymbolicScope:
+def _scope_of(artifact: Artifact) -> Any:
     """The scope of the named sizes of an artifact that has some."""
     sizes = [size for aval in (*artifact.in_avals, *artifact.out_avals) for size in aval.shape]
-    return next(size.scope for size in sizes if isinstance(size, SymbolicDim))
+    return next(size.scope for size in sizes if is_symbolic_dim(size))
 
 
 def _spread_to_json(artifact: Artifact) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def _spread_from_json(described: Any, counts: tuple[int, int]) -> Spread | None:
 
 
 def _aval_to_json(aval: Any) -> list[Any]:
-    shape = [str(size) if isinstance(size, SymbolicDim) else size for size in aval.shape]
+    shape = [str(size) if is_symbolic_dim(size) else size for size in aval.shape]
     return [shape, _dtype_to_json(aval.dtype), aval.weak_type]
 
 
@@ -115,7 +116,7 @@ def _dtype_to_json(dtype: Any) -> list[str] | Array:
     return dtype.name
 
 
-def _aval_from_json(described: Any, scope: SymbolicScope | None) -> core.ShapedArray:
+def _aval_from_json(described: Any, scope: Any) -> core.ShapedArray:
     if not isinstance(described, list) or len(described) != 3:
         raise _malformed(f"must have types of shape, dtype and weakness, but has {described!r}")
     shape, dtype, weak_type = described
@@ -132,32 +133,32 @@ def _aval_from_json(described: Any, scope: SymbolicScope | None) -> core.ShapedA
 
 
 def _is_size(size: Any) -> bool:
-    return isinstance(size, SymbolicDim) or (type(size) is int and 0 <= size < _LONGEST)
+    return is_symbolic_dim(size) or (type(size) is int and 0 <= size < _LONGEST)
 
 
 def _named_sizes(avals: list[ShapedArray]) -> set[str]:
     sizes: list[Any] = [size for aval in avals for size in aval.shape]
-    return {str(name) for size in sizes if isinstance(size, SymbolicDim) for name in size.sizes()}
+    return {str(name) for size in sizes if is_symbolic_dim(size) for name in size.sizes()}
 
 
-def _size_from_json(size: Any, scope: SymbolicScope) -> Any:
+def _size_from_json(size: Any, scope: Any) -> Any:
     if not isinstance(size, str):
         return size
     try:
-        (found,) = symbolic_shape(size, scope=scope)
+        (found,) = dimensions.symbolic_shape(size, scope=scope)
     except (ValueError, ZeroDivisionError) as error:
         raise _malformed(f"must have symbolic dimensions, but has {size!r} ({error})") from None
     return found
 
 
-def _scope_from_json(described: Any) -> SymbolicScope | None:
+def _scope_from_json(described: Any) -> Any:
     constraints = described.get("constraints")
     if constraints is None:
         return None
     if not isinstance(constraints, list):
         raise _malformed(f"must list the constraints of sizes, but has {constraints!r}")
     try:
-        return SymbolicScope(constraints)
+        return dimensions.SymbolicScope(constraints)
     except (ValueError, ZeroDivisionError) as error:
         raise _malformed(f"must list the constraints of sizes, but has {constraints!r} ({error})") from None
 
@@ -189,7 +190,7 @@ def from_bytes(data: Any) -> tuple[dict[str, Any], Artifact]:
         header = json.loads(body[start + 12 : start + 12 + size].decode())
     except (ValueError, RecursionError) as error:
         raise _malformed(f"is not JSON ({error})") from None
-    written, newest = _numbers(_entry(header, "stablehlo", str)), backend.newest_version()
+    written, newest = _numbers(_entry(header, "stablehlo", str)), newest_version()
     if written > _numbers(newest):
         raise ValueError(
             f"deserialize: data is in StableHLO {header['stablehlo']}, and this jaxlib reads versions up to {newest}; "
@@ -241,7 +242,7 @@ def _typed(mesh: AbstractMesh, aval: Any, spec: PartitionSpec | None) -> ShapedA
     return aval if spec is None else aval.update(division=explicit_part(mesh, spec, len(aval.shape)))
 
 
-def _artifact(described: dict[str, Any], blobs: _Blobs, scope: SymbolicScope | None = None) -> Artifact:
+def _artifact(described: dict[str, Any], blobs: _Blobs, scope: Any = None) -> Artifact:
     modules: dict[str, bytes] = {}
     for pair in _entry(described, "modules", list):
         if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str) or pair[0] in modules:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from primax.extend import backend, core
+from primax.extend import core
 from primax.extend.ffi import ffi_targets
 from primax.extend.records import load_plugin, plugin_of, plugins
+from primax.plugins.export.stablehlo_artifact import artifact_text
 
 __all__ = ["Foreign", "foreign_functions", "primitives_of", "require"]
 
@@ -20,7 +21,7 @@ def foreign_functions(module: bytes) -> dict[str, str]:
     """The foreign functions that an artifact calls, as far as they are registered here."""
     if not ffi_targets:
         return {}
-    called = {quoted or plain for quoted, plain in _CALL.findall(backend.artifact_text(module))}
+    called = {quoted or plain for quoted, plain in _CALL.findall(artifact_text(module))}
     return {name: plugin_of(ffi_targets[name]) or ffi_targets[name] for name in sorted(called & ffi_targets.keys())}
 
 

@@ -6,13 +6,13 @@ from primax.extend import core, hookimpl
 from primax.extend.rule_types import Table
 from primax.plugins.structural import conversion as _conversion
 from primax.plugins.structural import creation as _creation
-from primax.plugins.structural import dimensions as _dimensions
 from primax.plugins.structural import identity as _identity
 from primax.plugins.structural import selection as _selection
 from primax.plugins.structural import shapes as _shapes
 from primax.plugins.structural import slicing as _slicing
 from primax.plugins.structural import stacking as _stacking
 from primax.plugins.structural.conversion import (
+    as_scalar,
     bitcast_convert_type,
     bitcast_convert_type_p,
     convert,
@@ -34,7 +34,6 @@ from primax.plugins.structural.creation import (
     zeros_like,
     zeros_of,
 )
-from primax.plugins.structural.dimensions import as_scalar, dim_as_value_p
 from primax.plugins.structural.divisions import DIVISIONS
 from primax.plugins.structural.identity import (
     copy,
@@ -102,7 +101,6 @@ __all__ = [
     "convert_element_type_p",
     "copy",
     "copy_p",
-    "dim_as_value_p",
     "dtype_of",
     "empty",
     "expand_dims",
@@ -155,7 +153,6 @@ RULES: Table = (
     _shapes.RULES
     | _conversion.RULES
     | _creation.RULES
-    | _dimensions.RULES
     | _selection.RULES
     | _slicing.RULES
     | _stacking.RULES

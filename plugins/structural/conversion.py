@@ -11,10 +11,12 @@ from primax.extend import backend, core
 from primax.extend.api_util import of_call, warn_caller
 from primax.extend.arguments import is_value
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend.dimensions import as_array, is_symbolic_dim
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 
 __all__ = [
+    "as_scalar",
     "bitcast_convert_type",
     "bitcast_convert_type_p",
     "convert",
@@ -35,6 +37,13 @@ _NARROW = [
 ]
 # Names of the same dtype for all values of options.
 _PLAIN: dict[Any, np.dtype[Any]] = {name: d for d in _NARROW for name in (d, d.type, d.name)}
+
+
+def as_scalar(size: Any, dtype: np.dtype[Any]) -> Any:
+    """A size as a scalar of a dtype: a NumPy scalar, or a value of the program for a symbolic dimension."""
+    if is_symbolic_dim(size):
+        return convert_element_type_p.bind(as_array(size), new_dtype=dtype, weak_type=False)
+    return dtype.type(size)
 
 
 def dtype_of(dtype: Any, function: str, argument: str = "dtype") -> Any:

@@ -1,4 +1,4 @@
-"""The house runs without its wings: without the families of meshes, collectives, keys and exported programs."""
+"""The house runs without its wings: the families of meshes, collectives, keys, symbolic shapes and exported programs."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ uses = {
     "random": lambda: px.random.normal(px.random.key(0), (2,)),
     "collectives": lambda: px.vmap(lambda x: px.lax.psum(x, "i"), axis_name="i")(x),
     "sharding": shard,
+    "symbolic_shapes": lambda: px.export.symbolic_shape("b"),
     "export": lambda: px.export.deserialize(px.export.export(f)(x).serialize()).call(x),
 }
 found = {}
@@ -65,7 +66,7 @@ def errors() -> dict[str, str]:
     """What uses of blocked plugins say, after everything else has run without them."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", _PROGRAM],
-        env=os.environ | {"PRIMAX_DISABLE_PLUGINS": "sharding,collectives,export,random"},
+        env=os.environ | {"PRIMAX_DISABLE_PLUGINS": "sharding,collectives,symbolic_shapes,export,random"},
         capture_output=True,
         text=True,
         timeout=HANG,
@@ -75,7 +76,7 @@ def errors() -> dict[str, str]:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("plugin", ["sharding", "collectives", "export", "random"])
+@pytest.mark.parametrize("plugin", ["sharding", "collectives", "symbolic_shapes", "export", "random"])
 def test_a_use_of_a_blocked_plugin_names_it(errors: dict[str, str], plugin: str) -> None:
     assert f"plugin '{plugin}'" in errors[plugin]
     assert "PRIMAX_DISABLE_PLUGINS names it" in errors[plugin]

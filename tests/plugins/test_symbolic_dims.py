@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import primax as px
-from primax.core.symbolic_dims import Atom, SymbolicDim, bounds, max_dim, min_dim, sliced
 from primax.errors import InconclusiveDimensionOperation
 from primax.export import SymbolicScope, is_symbolic_dim, symbolic_dim_bounds, symbolic_shape
+from primax.extend.dimensions import max_dim, min_dim, sliced
+from primax.plugins.symbolic_shapes.dims import Atom, SymbolicDim, bounds
 
 SIZES = ("a", "b", "c")
 

@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from primax.core.arguments import sequence
-from primax.core.symbolic_dims import CALLS, Atom, SymbolicDim, bounds, dim_of, solutions
+from primax.extend.api_util import sequence
+from primax.extend.dimensions import definition
+from primax.plugins.symbolic_shapes.dims import CALLS, Atom, SymbolicDim, bounds, dim_of, solutions
 
 __all__ = ["SymbolicScope", "symbolic_shape", "values_of"]
 
@@ -39,6 +40,7 @@ class SymbolicScope:
     def __init__(self, constraints_str: Sequence[str] = ()) -> None:
         if isinstance(constraints_str, str):
             raise ValueError(f"SymbolicScope: constraints_str must be a sequence of texts, got {constraints_str!r}")
+        definition("SymbolicScope")  # loads this plugin
         self.not_negative: list[SymbolicDim] = []  # known to be at least 0
         self.equal: dict[Any, SymbolicDim | int] = {}  # for products that are equal to another dimension
         self.limits: dict[Atom, tuple[float, float]] = {}  # the least and the largest value of a named size

@@ -7,29 +7,29 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from primax.core import _jaxlib
-from primax.core.errors import UnsupportedError, XlaError
-from primax.interpreters.runtime.custom_calls import load_lapack
-from primax.interpreters.runtime.ir_types import aval_to_ir_type
-from primax.interpreters.runtime.lowering import ModuleContext
-from primax.interpreters.runtime.mlir_context import shared_context
-from primax.interpreters.runtime.stablehlo_module import Lowered
+from primax.extend import core
+from primax.extend.interpreters import mlir
+from primax.extend.mlir import (
+    deserialize_portable_artifact,
+    refine_polymorphic_shapes,
+    serialize_portable_artifact,
+)
 
 __all__ = ["artifact_text", "artifact_version", "call_artifact", "newest_version", "refined", "to_artifact"]
 
 
 def newest_version() -> str:
     """The newest version of StableHLO that this jaxlib reads."""
-    return str(_jaxlib.hlo.get_current_version())
+    return str(mlir.hlo.get_current_version())
 
 
 def artifact_version() -> str:
     """The version of StableHLO for artifacts, which releases of the last 12 weeks can read."""
-    hlo = _jaxlib.hlo
+    hlo = mlir.hlo
     return str(hlo.get_version_from_compatibility_requirement(hlo.StablehloCompatibilityRequirement.WEEK_12))
 
 
-def to_artifact(lowered: Lowered) -> bytes:
+def to_artifact(lowered: Any) -> bytes:
     """A module, without its source locations, as a portable artifact.
 
     Raises:
@@ -40,13 +40,13 @@ def to_artifact(lowered: Lowered) -> bytes:
     if lowered.ordered_effects:
         raise ValueError(f"a program with ordered effects cannot be exported, got {lowered.ordered_effects}")
     with lowered.shared:
-        module = _jaxlib.ir.Module.parse(str(lowered.module), lowered.shared.context)
-        return _jaxlib.portable_artifact(module, artifact_version(), lowered.partitions > 1)
+        module = mlir.ir.Module.parse(str(lowered.module), lowered.shared.context)
+        return serialize_portable_artifact(module, artifact_version(), mixed=lowered.partitions > 1)
 
 
 def artifact_text(data: bytes) -> str:
     """The text of an artifact in StableHLO's notation."""
-    with shared_context() as shared:
+    with mlir.shared_context() as shared:
         return str(_read(data, shared.context, "artifact_text"))
 
 
@@ -66,8 +66,8 @@ def _read(data: bytes, context: Any, name: str) -> Any:
 
     handler = context.attach_diagnostic_handler(note)
     try:
-        return _jaxlib.hlo_ext.deserialize_portable_artifact(context, data)
-    except (ValueError, RuntimeError, TypeError, _jaxlib.ir.MLIRError):
+        return deserialize_portable_artifact(data, context)
+    except (ValueError, RuntimeError, TypeError, mlir.ir.MLIRError):
         text = f"{name}: its program cannot be read; the file is damaged ({'; '.join(faults)})"
         raise ValueError(text) from None
     finally:
@@ -86,15 +86,15 @@ def refined(name: str, data: bytes, in_avals: Sequence[Any]) -> bytes:
       ValueError: the artifact is damaged.
       UnsupportedError: a size in it does not follow from these types.
     """
-    ir, func = _jaxlib.ir, _jaxlib.func
-    with shared_context() as shared, shared.unknown:
+    ir, func = mlir.ir, mlir.func
+    with mlir.shared_context() as shared, shared.unknown:
         module = _read(data, shared.context, name)
         symbols = ir.SymbolTable(module.operation)
         try:
             inner = symbols["main"]
         except KeyError:
             inner = None
-        given = [aval_to_ir_type(aval) for aval in in_avals]
+        given = [mlir.aval_to_ir_type(aval) for aval in in_avals]
         if inner is None or inner.operation.name != "func.func" or not _alike(inner.type.inputs, given):
             raise ValueError(f"{name}: its program must have the types in its header; the file is damaged")
         new = "main_of_any_sizes"
@@ -111,22 +111,22 @@ def refined(name: str, data: bytes, in_avals: Sequence[Any]) -> bytes:
         stream = io.BytesIO()
         module.operation.write_bytecode(stream)
         try:
-            out = _jaxlib.mlir.refine_polymorphic_shapes(
+            out = refine_polymorphic_shapes(
                 stream.getvalue(), enable_shape_assertions=False, validate_static_shapes=True, enable_shardy=True
             )
-        except XlaError as error:
+        except core.XlaError as error:
             if "Cannot parse module" in str(error):
                 raise ValueError(f"{name}: its program cannot be read; the file is damaged") from None
             types_given = ", ".join(aval.str_short() for aval in in_avals)
-            raise UnsupportedError(
+            raise core.UnsupportedError(
                 f"{name}: XLA cannot find all sizes of its program from the arguments ({types_given}): {error}"
             ) from None
-        return _jaxlib.portable_artifact(ir.Module.parse(out, shared.context), artifact_version())
+        return serialize_portable_artifact(ir.Module.parse(out, shared.context), artifact_version())
 
 
 def _alike(types: Sequence[Any], others: Sequence[Any]) -> bool:
     """Whether types of MLIR are of the same elements and ranks."""
-    tensor = _jaxlib.ir.RankedTensorType
+    tensor = mlir.ir.RankedTensorType
     if len(types) != len(others) or not all(isinstance(kind, tensor) for kind in types):
         return False
     return all(a.element_type == b.element_type and a.rank == b.rank for a, b in zip(types, others, strict=True))
@@ -135,7 +135,9 @@ def _alike(types: Sequence[Any], others: Sequence[Any]) -> bool:
 _NOT_IN_NAMES = re.compile(r"\W")
 
 
-def call_artifact(module: ModuleContext, key: Any, data: bytes, name: str, args: Any, results: list[Any]) -> list[Any]:
+def call_artifact(
+    module: mlir.ModuleContext, key: Any, data: bytes, name: str, args: Any, results: list[Any]
+) -> list[Any]:
     """Call the `main` of an artifact, after the artifact has become part of the module.
 
     Args:
@@ -161,12 +163,12 @@ def call_artifact(module: ModuleContext, key: Any, data: bytes, name: str, args:
         if list(main.type.inputs) != kinds or list(main.type.results) != results:
             raise ValueError(f"{prefix}: its program must have the types in its header; the file is damaged")
         module.functions[key] = main
-    return list(_jaxlib.func.CallOp(main, list(args)).results)
+    return list(mlir.func.CallOp(main, list(args)).results)
 
 
 def _moved_here(main: Any, args: Sequence[Any], results: Sequence[Any]) -> list[Any]:
     """Move the operations of a function of symbolic sizes to the insertion point, where the sizes are values."""
-    place, block = _jaxlib.ir.InsertionPoint.current, main.regions[0].blocks[0]
+    place, block = mlir.ir.InsertionPoint.current, main.regions[0].blocks[0]
     for parameter, arg in zip(block.arguments, args, strict=True):
         parameter.replace_all_uses_with(_as_type(parameter.type, arg))
     *operations, end = block.operations
@@ -180,14 +182,14 @@ def _moved_here(main: Any, args: Sequence[Any], results: Sequence[Any]) -> list[
 
 def _as_type(kind: Any, x: Any) -> Any:
     """An IR value as one of a type that has other known sizes."""
-    return x if x.type == kind else _jaxlib.hlo.convert(kind, x)
+    return x if x.type == kind else mlir.hlo.convert(kind, x)
 
 
-def _take_in(module: ModuleContext, data: bytes, prefix: str) -> Any:
+def _take_in(module: mlir.ModuleContext, data: bytes, prefix: str) -> Any:
     """Move the functions of an artifact into the module under unique names; returns its `main`."""
-    ir = _jaxlib.ir
+    ir = mlir.ir
     if b"lapack_" in data:
-        load_lapack()
+        mlir.load_lapack()
     other = _read(data, module.context, prefix)
     operations = list(other.body.operations)
     if not all("sym_name" in op.attributes for op in operations):
@@ -219,14 +221,14 @@ def _take_in(module: ModuleContext, data: bytes, prefix: str) -> Any:
 def _symbol(op: Any, prefix: str) -> str:
     """The name of a function or a mesh of an artifact."""
     try:
-        return str(_jaxlib.ir.StringAttr(op.attributes["sym_name"]).value)
+        return str(mlir.ir.StringAttr(op.attributes["sym_name"]).value)
     except (RuntimeError, UnicodeDecodeError):  # jaxlib raises the first
         raise ValueError(f"{prefix}: names in its program must be UTF-8; the file is damaged") from None
 
 
-def _renumber(module: ModuleContext, other: Any) -> None:
+def _renumber(module: mlir.ModuleContext, other: Any) -> None:
     """Give the collectives of an artifact channel numbers that are unique in the module."""
-    ir, hlo = _jaxlib.ir, _jaxlib.hlo
+    ir, hlo = mlir.ir, mlir.hlo
 
     def visit(operation: Any) -> Any:
         if "channel_handle" in operation.attributes:

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from operator import index
 from typing import Any, NamedTuple
 
-from primax.core.errors import InconclusiveDimensionOperation, UnsupportedError
+from primax.extend.dimensions import InconclusiveDimensionOperation, as_array, max_dim, min_dim
 
 _INFINITE = float("inf")
 _MOST_TERMS = 200
@@ -239,7 +238,7 @@ class SymbolicDim:
         return "".join(texts)
 
     def __jax_array__(self) -> Any:
-        return hooks.as_array(self)
+        return as_array(self)
 
     def __reduce__(self) -> Any:
         return SymbolicDim, (self.terms, self.scope)
@@ -259,27 +258,10 @@ def _text(monomial: Monomial) -> str:
     return "*".join([f"{atom}^{power}" if power > 1 else str(atom) for atom, power in monomial])
 
 
-def _has_no_arrays(dim: SymbolicDim) -> Any:
-    raise UnsupportedError(f"no active plugin makes an array of the symbolic dimension '{dim}'")
-
-
-class _Hooks:
-    """What the families provide for symbolic dimensions.
-
-    Attributes:
-      as_array: the array of rank 0 with the value of a dimension.
-    """
-
-    as_array: Callable[[SymbolicDim], Any] = staticmethod(_has_no_arrays)
-
-
-hooks = _Hooks()
-
-
 def _on_arrays(dim: SymbolicDim, method: str, other: Any) -> Any:
     """An operator with a number that is no integer, or with an array."""
     if isinstance(other, int | float | complex) or hasattr(other, "dtype"):
-        return getattr(hooks.as_array(dim), method)(other)
+        return getattr(as_array(dim), method)(other)
     return NotImplemented
 
 
@@ -420,79 +402,14 @@ def _exact(numerator: Terms, denominator: Terms) -> Terms | None:
     return whole
 
 
-def _extreme(kind: str, a: Any, b: Any) -> Any:
-    try:
-        a, b = as_size(a), as_size(b)
-    except TypeError:
-        raise TypeError(f"{kind}_dim: a and b must be integers or symbolic dimensions, got {a!r} and {b!r}") from None
-    if type(a) is type(b) is int:
-        return max(a, b) if kind == "max" else min(a, b)
-    difference = a - b
-    least, most = _bounds(difference)
+def extreme(kind: str, a: Any, b: Any) -> Any:
+    """The larger or the smaller of two dimensions, which need not be decided; `kind` is "max" or "min"."""
+    least, most = _bounds(a - b)
     if least >= 0:
         return a if kind == "max" else b
     if most <= 0:
         return b if kind == "max" else a
     return dim_of(Atom(kind, (a, b)), _scope(a, b))
-
-
-def is_symbolic_dim(p: Any) -> bool:
-    """Whether the size of an axis is symbolic.
-
-    >>> import primax as px
-    >>> px.export.is_symbolic_dim(px.export.symbolic_shape("b")[0]), px.export.is_symbolic_dim(3)
-    (True, False)
-    """
-    return isinstance(p, SymbolicDim)
-
-
-def is_symbolic(sizes: Sequence[Any]) -> bool:
-    """Whether a size is symbolic."""
-    return any(type(size) is SymbolicDim for size in sizes)
-
-
-def has_symbolic(avals: Sequence[Any]) -> bool:
-    """Whether a type has a symbolic dimension."""
-    return any(is_symbolic(getattr(aval, "shape", ())) for aval in avals)
-
-
-def as_size(value: Any) -> Any:
-    """An integer as a Python int; a symbolic dimension as it is.
-
-    Raises:
-      TypeError: `value` is neither.
-    """
-    return value if isinstance(value, SymbolicDim) else index(value)
-
-
-def sliced(entry: slice, size: Any) -> tuple[Any, Any, int]:
-    """The start, the number of elements and the step of a slice of an axis that a dimension measures."""
-    step = 1 if entry.step is None else index(entry.step)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
-    first, last = (0, size) if step > 0 else (-1, size - 1)
-
-    def place(end: Any, otherwise: Any) -> Any:
-        if end is None:
-            return otherwise
-        end = as_size(end)
-        return min_dim(end, last) if end >= 0 else max_dim(end + size, first)
-
-    start, stop = (place(entry.start, 0), place(entry.stop, size))
-    if step < 0:
-        start, stop = place(entry.start, size - 1), place(entry.stop, -1)
-        return start, max_dim((start - stop - step - 1) // -step, 0), step
-    return start, max_dim((stop - start + step - 1) // step, 0), step
-
-
-def max_dim(a: Any, b: Any) -> Any:
-    """The larger of two dimensions, which need not be decided."""
-    return max(a, b) if type(a) is type(b) is int else _extreme("max", a, b)
-
-
-def min_dim(a: Any, b: Any) -> Any:
-    """The smaller of two dimensions, which need not be decided."""
-    return min(a, b) if type(a) is type(b) is int else _extreme("min", a, b)
 
 
 class Solved(NamedTuple):
@@ -584,7 +501,7 @@ def _of_monomial(monomial: Monomial, scope: Any) -> tuple[float, float]:
 
 def _of_atom(atom: Atom, scope: Any) -> tuple[float, float]:
     if atom.kind == "size":
-        return scope.limits.get(atom, (1, _INFINITE))  # type: ignore[no-any-return]
+        return scope.limits.get(atom, (1, _INFINITE))
     (low, high), (least, most) = map(_bounds, atom.operands)
     if atom.kind == "max":
         return max(low, least), max(high, most)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend.core import ShapeDtypeStruct, get_aval, tree
-from primax.extend.dimensions import SymbolicDim, SymbolicScope, bounds, symbolic_shape
+from primax.plugins.symbolic_shapes.dims import SymbolicDim, bounds
+from primax.plugins.symbolic_shapes.scope import SymbolicScope, symbolic_shape
 
 __all__ = ["symbolic_args_specs", "symbolic_dim_bounds"]
 

@@ -1,0 +1,10 @@
+"""Samples of dimensions as numbers."""
+
+from __future__ import annotations
+
+from primax.extend.sampling import samples
+from primax.plugins.symbolic_shapes import dim_as_value_p
+
+__all__ = ["SAMPLES"]
+
+SAMPLES = {dim_as_value_p: samples([], {"dim": 3})}
