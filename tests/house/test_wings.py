@@ -1,4 +1,4 @@
-"""The house runs without its wings: the families of meshes, collectives, keys, symbolic shapes and exported programs."""
+"""The house runs without its wings: the families of meshes, collectives, keys, symbolic shapes and exports."""
 
 from __future__ import annotations
 
