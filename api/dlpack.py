@@ -6,7 +6,7 @@ from typing import Any
 
 from primax.core import dtypes
 from primax.core.arguments import numpy_dtype
-from primax.extend.backend import from_dlpack
+from primax.extend.provisional.runtime import from_dlpack
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
 

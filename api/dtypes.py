@@ -15,7 +15,7 @@ from primax.core.dtypes import (
     scalar_type_of,
 )
 from primax.core.promotion import TypePromotionError
-from primax.extend.random import prng_key
+from primax.extend.provisional.random import prng_key
 from primax.numpy.limits import finfo
 
 __all__ = [

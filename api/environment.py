@@ -11,6 +11,7 @@ import numpy as np
 
 from primax.extend import backend
 from primax.extend.core import Array
+from primax.extend.provisional import runtime
 
 __all__ = ["live_arrays", "print_environment_info"]
 
@@ -29,7 +30,7 @@ def live_arrays(platform: str | None = None) -> list[Any]:
     >>> any(y.shape == (12345,) for y in px.live_arrays())
     True
     """
-    return [Array(b) for b in backend.client(platform).live_arrays() if not b.is_deleted()]
+    return [Array(b) for b in runtime.client(platform).live_arrays() if not b.is_deleted()]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:

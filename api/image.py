@@ -11,9 +11,9 @@ import numpy as np
 
 from primax import lax
 from primax import numpy as pnp
-from primax.extend.api_util import integer, sequence
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.dimensions import is_symbolic
+from primax.extend.provisional.arguments import integer, sequence
+from primax.extend.provisional.dimensions import is_symbolic
 from primax.numpy.creation import read_shape
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote

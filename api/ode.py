@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import real_number
 from primax.extend.core import Array, dtypes, get_aval, tree
 from primax.extend.held_programs import partition
-from primax.extend.transformations import vjp
+from primax.extend.provisional.arguments import real_number
+from primax.extend.provisional.transformations import vjp
 from primax.numpy.creation import asarray, zeros_like
 from primax.numpy.joining import concatenate, stack
 from primax.numpy.reductions import sum as sum_of

@@ -13,8 +13,8 @@ from typing import Any
 
 from primax.core import _jaxlib
 from primax.core.trace_state import fast_path_blockers
-from primax.extend.api_util import check_function, integer
 from primax.extend.backend import get_backend
+from primax.extend.provisional.arguments import check_function, integer
 
 __all__ = [
     "ProfileData",

@@ -7,64 +7,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import tree
-from primax.core.arguments import (
-    among,
-    check_function,
-    check_hashable,
-    integer,
-    name_of,
-    naming,
-    numpy_dtype,
-    one_or_several,
-    read_size,
-    real_number,
-    sequence,
-    wraps,
-)
-from primax.core.avals import ShapeDtypeStruct
-from primax.core.caller import warn_caller
-from primax.core.diagnostics import of_call
 from primax.core.text.debug_info import DebugInfo, source_of
 from primax.core.tree import flatten_axes, keystr
 from primax.extend.linear_util import transformation_with_aux2
 from primax.interpreters.call_signature import (
     StaticArguments,
-    argument_positions,
-    aval_of,
-    avals_of,
     positions_and_names,
     shaped_abstractify,
-    split_arguments,
 )
 
 __all__ = [
-    "ShapeDtypeStruct",
     "StaticArguments",
-    "among",
-    "argument_positions",
-    "aval_of",
-    "avals_of",
-    "check_function",
-    "check_hashable",
     "debug_info",
     "flatten_axes",
     "flatten_fun",
     "flatten_fun_nokwargs",
-    "integer",
-    "keystr",
-    "name_of",
-    "naming",
-    "numpy_dtype",
-    "of_call",
-    "one_or_several",
     "positions_and_names",
-    "read_size",
-    "real_number",
-    "sequence",
     "shaped_abstractify",
-    "split_arguments",
-    "warn_caller",
-    "wraps",
 ]
 
 

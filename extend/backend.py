@@ -12,129 +12,43 @@ from primax.core._jaxlib import Device
 from primax.core.arguments import read_size
 from primax.core.config import refuses_nonfinite
 from primax.extend.clients import Client, Program, get_backend
-from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.compile import (
-    Executable,
-    Unnamed,
-    compile_lowered,
-    effects_barrier,
     executable_for,
-    hlo_computation,
-    hlo_cost_analysis,
-    hlo_text,
-    load_executable,
     lower,
-    module_text,
-    optimized_text,
-    wait_for_effect,
 )
 from primax.interpreters.runtime.device_put import (
-    as_array,
-    asked_transfer,
     compile_options,
-    full_on_host,
-    of_parts,
-    on_host,
-    parts_of,
-    put_value,
 )
 from primax.interpreters.runtime.devices import backends as _platforms
+from primax.interpreters.runtime.devices.backends import default_device as get_default_device
 from primax.interpreters.runtime.devices.backends import (
-    client,
-    default_device,
-    device_count,
     devices,
-    local_devices,
-    names_of,
     platform_of,
-    process_count,
-    process_index,
     register_platform,
 )
-from primax.interpreters.runtime.devices.backends import default_device as get_default_device
-from primax.interpreters.runtime.dispatch import SeemingPjitFunction, fast_front, fast_function, fast_path
-from primax.interpreters.runtime.donation import (
-    Donation,
-    copy_if_shared,
-    donation_lock,
-    explain_buffer_error,
-    has_shared_buffer,
-    is_copy_needed,
-    mark_donated,
-    shared,
-)
 from primax.interpreters.runtime.eval import clear_caches as clear_in_memory_compilation_cache
-from primax.interpreters.runtime.eval import first_call, leaves_tree
-from primax.interpreters.runtime.from_dlpack import from_cuda_array_interface, from_dlpack
-from primax.interpreters.runtime.sharding.device_assignment import Site, choose_device, choose_site, one_device
-from primax.interpreters.runtime.sharding.shardings import sharding_of
+from primax.interpreters.runtime.sharding.device_assignment import choose_device
 
 __all__ = [
     "Client",
     "Device",
-    "Donation",
-    "Executable",
     "Program",
-    "SeemingPjitFunction",
-    "Site",
-    "Unnamed",
-    "as_array",
-    "asked_transfer",
     "backend_xla_version",
     "backends",
     "choose_device",
-    "choose_site",
     "clear_in_memory_compilation_cache",
-    "client",
-    "compile_lowered",
-    "copy_if_shared",
-    "default_device",
-    "device_count",
     "devices",
-    "donation_lock",
-    "effects_barrier",
     "executable_for",
-    "explain_buffer_error",
-    "fast_front",
-    "fast_function",
-    "fast_path",
-    "first_call",
-    "from_cuda_array_interface",
-    "from_dlpack",
-    "full_on_host",
     "get_backend",
     "get_compile_options",
     "get_default_device",
-    "has_shared_buffer",
-    "hlo_computation",
-    "hlo_cost_analysis",
-    "hlo_text",
     "host_value",
-    "is_copy_needed",
-    "is_staged",
-    "leaves_tree",
-    "load_executable",
-    "local_devices",
     "lower",
-    "mark_donated",
-    "module_text",
-    "names_of",
-    "of_parts",
-    "on_host",
-    "one_device",
-    "optimized_text",
-    "parts_of",
     "platform_of",
-    "process_count",
-    "process_index",
-    "put_value",
     "refuses_nonfinite",
     "register_backend_factory",
     "register_platform",
-    "sharding_of",
-    "shared",
-    "wait_for_effect",
 ]
 
 

@@ -19,14 +19,9 @@ from primax.core.linearity import linear_alone
 from primax.core.rules import location, transpose_rules
 from primax.extend import derive
 from primax.extend.host.host import host
-from primax.extend.interpreters.ad import (
-    UndefinedPrimal,
-    Zero,
-    add_tangents,
-    instantiate_zeros,
-    linear_tape,
-)
+from primax.extend.interpreters.ad import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
 from primax.extend.interpreters.batching import broadcasting
+from primax.extend.provisional.derivatives import linear_tape
 
 __all__ = ["check_signatures", "with_declared", "with_effects"]
 

@@ -10,31 +10,19 @@ from typing import Any
 from primax.core import _jaxlib, dtypes
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.caller import author
-from primax.core.primitive import Primitive
 from primax.extend.host.host import host
+from primax.extend.provisional.ffi import ffi_call_p, ffi_targets, vmap_methods
 from primax.interpreters.runtime.custom_calls import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
 
 __all__ = [
     "build_ffi_lowering_function",
     "ffi_call",
-    "ffi_call_p",
     "ffi_lowering",
-    "ffi_targets",
     "include_dir",
     "pycapsule",
     "register_ffi_target",
     "register_ffi_type",
-    "vmap_methods",
 ]
-
-# The methods of `vmap` for a call of foreign code.
-vmap_methods = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
-
-# The modules that registered foreign functions, by the names of these functions.
-ffi_targets: dict[str, str] = {}
-
-# The family of callbacks enters its rules, together with the rules of other foreign code.
-ffi_call_p = Primitive("ffi_call", multiple_results=True)
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:

@@ -33,7 +33,6 @@ __all__ = [
     "merge",
     "nonzero_flags",
     "partition",
-    "readable",
     "reordered",
     "sections",
     "tangents_of",

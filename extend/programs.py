@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
-from primax.core.text.debug_info import program_info
 from primax.extend import core
 from primax.extend.core import tree
+from primax.extend.provisional.programs import programs_of, remember, surroundings
 from primax.interpreters.call_signature import check_outputs
 
-__all__ = [
-    "Program",
-    "check_outputs",
-    "explain_miss",
-    "new_programs",
-    "program_info",
-    "programs_of",
-    "remember",
-    "stage",
-    "surroundings",
-]
+__all__ = ["Program", "stage"]
 
 
 class Program:
@@ -70,53 +58,6 @@ class Program:
     def alive(self) -> bool:
         """Whether the enclosing transformations whose values the function closed over are still active."""
         return all(x._trace.alive for x in self.tracers)
-
-
-_programs: weakref.WeakKeyDictionary[Any, core.Cache] = weakref.WeakKeyDictionary()
-
-
-def programs_of(fun: Callable[..., Any]) -> core.Cache | None:
-    """The programs of a function, shared by all its users; None if the function is not hashable."""
-    try:
-        found = _programs.get(fun)
-        if found is None:
-            found = _programs[fun] = new_programs()
-        return found
-    except TypeError:
-        return None
-
-
-def new_programs() -> core.Cache:
-    """A cache for the programs of one function."""
-    return core.Cache(1024)
-
-
-def remember(programs: core.Cache, key: Any, make: Callable[[], Program]) -> Program:
-    """The cached program of a signature, or a new one.
-
-    A program that closes over values of a transformation is forgotten when the transformation ends.
-    """
-    found: Program | None = programs.find(key)
-    if found is not None:
-        if not found.tracers or found.alive():
-            return found
-        programs.drop(key)
-    program: Program = programs.get_or_make(key, make)
-    for trace in {x._trace for x in program.tracers}:
-        trace.at_end(programs, key)
-    return program
-
-
-def explain_miss(name: str, key: Any, programs: core.Cache) -> None:
-    """Log how a call that will be traced differs from earlier calls; see the option `explain_cache_misses`."""
-    explain = import_module("primax.interpreters.runtime.debug.explain").explain
-    explain(name, key, [*programs, *programs.older])
-
-
-def surroundings() -> tuple[Any, ...]:
-    """The part of a program's key for options and mapped axes."""
-    axes = core.thread.axes
-    return core.thread.config, tuple(axes.items()) if axes else ()
 
 
 def stage(

@@ -27,8 +27,6 @@ __all__ = [
     "KeyDType",
     "PRNGImpl",
     "define_prng_impl",
-    "find_prng_impl",
-    "prng_key",
     "random_seed",
     "rbg_prng_impl",
     "register_key_use",

@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from primax.core._jaxlib import Traceback
-from primax.core.source_info import Frame, is_internal, register_exclusion, scope_of, user_frame, user_frames
+from primax.core.source_info import is_internal, register_exclusion, scope_of, user_frame, user_frames
 from primax.core.trace_state import thread
 
 __all__ = [
-    "Frame",
     "current",
     "is_internal",
     "register_exclusion",
@@ -19,7 +18,6 @@ __all__ = [
     "summarize",
     "user_context",
     "user_frame",
-    "user_frames",
 ]
 
 

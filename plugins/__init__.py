@@ -4,6 +4,6 @@ The entry points of primax list the families, and `primax.json` beside this file
 
 from __future__ import annotations
 
-from primax.extend.records import allow_overrides, register, unregister
+from primax.extend.provisional.records import allow_overrides, register, unregister
 
 __all__ = ["allow_overrides", "register", "unregister"]

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core, hookimpl
-from primax.extend.core import Array, ShapedArray, get_aval, thread
-from primax.extend.sharding import vary_like
+from primax.extend import core, hookimpl
+from primax.extend.core import Array, ShapedArray, get_aval
+from primax.extend.provisional import runtime
+from primax.extend.provisional.sharding import vary_like
+from primax.extend.provisional.tracing import thread
 from primax.plugins.arithmetic import add_any, add_p
 from primax.plugins.comparison import eq_p
 from primax.plugins.control_flow import scan
@@ -57,7 +59,7 @@ def _at_hand(xs: Sequence[Any]) -> bool:
 def _index(x: Any, i: int, dim: int) -> Array:
     if _at_hand([x]):
         element = np.take(np.asarray(x), i, dim)  # a copy, because `x` may be donated
-        return backend.put_value(element, get_aval(x).weak_type)
+        return runtime.put_value(element, get_aval(x).weak_type)
     shape = get_aval(x).shape
     starts, limits = [0] * len(shape), list(shape)
     starts[dim], limits[dim] = i, i + 1
@@ -67,7 +69,7 @@ def _index(x: Any, i: int, dim: int) -> Array:
 
 def _stack(xs: Sequence[Any], dim: int) -> Array:
     if _at_hand(xs):
-        return backend.put_value(np.stack([np.asarray(x) for x in xs], dim), get_aval(xs[0]).weak_type)
+        return runtime.put_value(np.stack([np.asarray(x) for x in xs], dim), get_aval(xs[0]).weak_type)
     parts = [_broadcast(x, 1, dim) for x in xs]
     return parts[0] if len(parts) == 1 else concatenate_p.bind(*parts, dimension=dim)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from primax.extend import core, hookimpl
 from primax.extend.core import Array
-from primax.extend.elementwise import BOOL_OR_INT, INTEGER, row
+from primax.extend.provisional.elementwise import BOOL_OR_INT, INTEGER, row
 from primax.extend.rule_types import Table
 
 __all__ = [

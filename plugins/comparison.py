@@ -9,8 +9,9 @@ from typing import Any
 
 from primax.extend import core, hookimpl
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.elementwise import ORDERED, Accepts, boolean, row
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.avals import physical_aval
+from primax.extend.provisional.elementwise import ORDERED, Accepts, boolean, row
 from primax.extend.rule_types import Table
 from primax.plugins.bitwise import and_p, or_p
 from primax.plugins.structural import reshape_p, slice_p
@@ -128,7 +129,7 @@ def _compare_whole(direction: str, primitive: core.Primitive, combine: core.Prim
             pairs = zip(*(_numbers(each, dtype.element_shape) for each in xs), strict=True)
             return [reduce(combine.bind, [primitive.bind(*pair) for pair in pairs])]
 
-        avals = [core.physical_aval(aval) for aval in ctx.avals_in]
+        avals = [physical_aval(aval) for aval in ctx.avals_in]
         return mlir.inline_jaxpr(ctx, core.trace_to_jaxpr(by_numbers, avals, primitive.name), [x, y])
 
     lowering.__name__ = plain.__name__

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, derive, hookimpl
-from primax.extend.api_util import avals_of, check_function, integer, name_of
 from primax.extend.core import Array, tree
 from primax.extend.held_programs import closes_over, held_types
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.arguments import avals_of, check_function, integer, name_of
 from primax.extend.rule_types import Rules, Table
 
 __all__ = ["call_p", "closed_call_p", "composite", "composite_p"]

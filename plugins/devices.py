@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core, hookimpl
-from primax.extend.api_util import among
-from primax.extend.core import Array, tree
+from primax.extend.core import Array, ShardingTypeError, tree
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.rule_types import Table
-from primax.extend.sharding import (
-    AbstractMesh,
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import among
+from primax.extend.provisional.avals import ExtendedArray
+from primax.extend.provisional.lowering import constrained, spmd_of
+from primax.extend.provisional.sharding import (
     Layout,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    ShardingTypeError,
     Space,
     axes_of_dims,
     canonical_sharding,
@@ -28,6 +24,9 @@ from primax.extend.sharding import (
     hooks,
     placed,
 )
+from primax.extend.provisional.tracing import escaped
+from primax.extend.rule_types import Table
+from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec, Sharding
 
 __all__ = [
     "block_until_ready",
@@ -94,8 +93,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         if (aval.division is not None and aval.division.unreduced) or _takes_summands(target):
             leaf = _summed(leaf, aval, target)
         out = device_put_p.bind(leaf, device=target)
-        if alias is not None and not alias and type(out) in (core.Array, core.ExtendedArray):
-            return backend.copy_if_shared(out, constant=True)
+        if alias is not None and not alias and type(out) in (core.Array, ExtendedArray):
+            return runtime.copy_if_shared(out, constant=True)
         if given and type(leaf) is core.Array and out is not leaf and leaf.sharding != out.sharding:
             leaf.delete()
         return out
@@ -144,15 +143,15 @@ def _summed(x: Any, aval: core.ShapedArray, target: Any) -> Any:
 
 def _device_put_impl(x: Any, *, device: Any) -> Array:
     if isinstance(x, core.Tracer):
-        raise core.escaped(x)
-    with backend.asked_transfer("put"):
-        return backend.put_value(x, core.get_aval(x).weak_type, device)
+        raise escaped(x)
+    with runtime.asked_transfer("put"):
+        return runtime.put_value(x, core.get_aval(x).weak_type, device)
 
 
 def _put_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, device: Any) -> list[Any]:
-    if not isinstance(device, NamedSharding) or mlir.spmd_of(ctx.module_context).partitions == 1:
+    if not isinstance(device, NamedSharding) or spmd_of(ctx.module_context).partitions == 1:
         return [x]
-    return [mlir.constrained(ctx.module_context, x, device.mesh, device.spec, len(ctx.avals_in[0].shape))]
+    return [constrained(ctx.module_context, x, device.mesh, device.spec, len(ctx.avals_in[0].shape))]
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -230,18 +229,18 @@ def _constraint_impl(x: Any, *, sharding: Any) -> Any:
             return x  # a cotangent, say, which is on one device, as in a program for one device
         sharding = _on_mesh_of(x, sharding)
     sharding.check_shape(core.get_aval(x).shape, "with_sharding_constraint")
-    return backend.put_value(x, core.get_aval(x).weak_type, sharding)
+    return runtime.put_value(x, core.get_aval(x).weak_type, sharding)
 
 
 def _constraint_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, sharding: Any) -> list[Any]:
-    if not isinstance(sharding, NamedSharding) or mlir.spmd_of(ctx.module_context).partitions == 1:
+    if not isinstance(sharding, NamedSharding) or spmd_of(ctx.module_context).partitions == 1:
         return [x]
     if sharding.mesh.size != ctx.module_context.spmd.partitions:
         raise ValueError(
             f"with_sharding_constraint: the mesh of a sharding must have as many devices as the program, "
             f"{ctx.module_context.spmd.partitions}, got {sharding.mesh!r}"
         )
-    return [mlir.constrained(ctx.module_context, x, sharding.mesh, sharding.spec, len(ctx.avals_in[0].shape))]
+    return [constrained(ctx.module_context, x, sharding.mesh, sharding.spec, len(ctx.avals_in[0].shape))]
 
 
 def require_free(what: str, names: Sequence[Any], mesh: Mesh, specs: Sequence[PartitionSpec]) -> None:
@@ -333,12 +332,12 @@ def device_get(x: Any) -> Array:
       The same structure, with a NumPy array for each array. Tracers, and arrays of extended dtypes such as keys, are
       kept, too.
     """
-    with backend.asked_transfer("get"):
+    with runtime.asked_transfer("get"):
         return tree.tree_map(lambda leaf: np.asarray(leaf) if _has_numbers(leaf) else leaf, x)
 
 
 def _has_numbers(leaf: Any) -> bool:
-    return hasattr(leaf, "__array__") and type(leaf) is not core.ExtendedArray and not isinstance(leaf, core.Tracer)
+    return hasattr(leaf, "__array__") and type(leaf) is not ExtendedArray and not isinstance(leaf, core.Tracer)
 
 
 def block_until_ready(x: Any) -> Array:

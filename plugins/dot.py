@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.arguments import renumbered
 from primax.extend.core import Array, ShapedArray, dtypes
 from primax.extend.interpreters import ad, mlir
-from primax.extend.narrow import in_whole_bytes
-from primax.extend.precision import (
+from primax.extend.interpreters.ad import linear_alone
+from primax.extend.provisional.arguments import renumbered
+from primax.extend.provisional.derivatives import open_axes
+from primax.extend.provisional.lowering import cached_ir_type
+from primax.extend.provisional.narrow import in_whole_bytes
+from primax.extend.provisional.precision import (
     ALGORITHMS,
     CPU_ALGORITHMS,
     DotAlgorithmPreset,
@@ -22,8 +25,9 @@ from primax.extend.precision import (
     canonicalize_precision,
     precision_attribute,
 )
+from primax.extend.provisional.sharding import with_out_sharding
+from primax.extend.provisional.tracing import thread
 from primax.extend.rule_types import Table
-from primax.extend.sharding import with_out_sharding
 from primax.plugins.structural import convert_element_type_p, transpose_p
 
 __all__ = ["DotAlgorithmPreset", "Precision", "batch_matmul", "dot", "dot_general", "dot_general_p"]
@@ -76,7 +80,7 @@ def dot_general(
     if out_sharding is not None:
         bind = functools.partial(dot_general, **params)
         return with_out_sharding("dot_general", bind, (lhs, rhs), out_sharding)
-    opened = core.thread.here.opened
+    opened = thread.here.opened
     if opened:
         params["open_axes"] = opened
     return dot_general_p.bind(lhs, rhs, **params)
@@ -263,7 +267,7 @@ def _check_preferred(preferred: Any, dtype: Any, precision: Any) -> None:
         )
 
 
-@ad.linear_alone
+@linear_alone
 def _dot_general_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     (x, y), (tx, ty) = primals, tangents
     out = dot_general_p.bind(x, y, **params)
@@ -331,7 +335,7 @@ def _pull_back(
         dimension_numbers=dims,
         precision=precision,
         preferred_element_type=preferred if preferred == natural else None,
-        **ad.open_axes(aval),
+        **open_axes(aval),
     )
     if order != sorted(order):
         bar = transpose_p.bind(bar, permutation=tuple(sorted(range(len(order)), key=order.__getitem__)))
@@ -407,7 +411,7 @@ def _dot_general_lowering(
     operands = [_convert(ctx, lhs, lhs_aval, lhs_dtype), _convert(ctx, rhs, rhs_aval, rhs_dtype)]
     if computed.dtype == np.float32:
         ctx.module_context.multiplies = True
-    result = mlir.cached_ir_type(ctx.module_context.shared, computed)
+    result = cached_ir_type(ctx.module_context.shared, computed)
     product = mlir.ir.Operation.create("stablehlo.dot_general", [result], operands, attributes).result
     return [_convert(ctx, product, computed, out_aval.dtype)]
 
@@ -435,7 +439,7 @@ def _is_float8(dtype: Any) -> bool:
 def _convert(ctx: mlir.LoweringRuleContext, x: Any, aval: ShapedArray, dtype: Any) -> mlir.ir.Value:
     if aval.dtype == dtype:
         return x
-    result = mlir.cached_ir_type(ctx.module_context.shared, aval.update(dtype=dtype))
+    result = cached_ir_type(ctx.module_context.shared, aval.update(dtype=dtype))
     return mlir.ir.Operation.create("stablehlo.convert", [result], [x]).result
 
 

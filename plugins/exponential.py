@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.core import Array, ShapedArray, dtypes
-from primax.extend.elementwise import (
+from primax.extend.interpreters import mlir
+from primax.extend.provisional.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
+from primax.extend.provisional.elementwise import (
     FLOATING,
     INEXACT,
     INTEGER,
@@ -21,7 +22,6 @@ from primax.extend.elementwise import (
     like,
     row,
 )
-from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, div, max_p, mul, sub
 from primax.plugins.comparison import eq, ne

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.dimensions import is_symbolic
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import canonical_shape
+from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.sharding import axes_of_dims
 from primax.extend.rule_types import Table
-from primax.extend.sharding import axes_of_dims
 from primax.plugins.arithmetic import conj, mul
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, pad_p
 

@@ -8,21 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core, hookimpl
-from primax.extend.api_util import check_function, wraps
-from primax.extend.arguments import renumbered
-from primax.extend.core import ShapedArray, dtypes, get_aval, tree
+from primax.extend import core, hookimpl
+from primax.extend.core import ShapedArray, ShardingTypeError, dtypes, get_aval, tree
 from primax.extend.interpreters import ad, mlir
-from primax.extend.rule_types import Table
-from primax.extend.sharding import (
-    AbstractMesh,
-    AxisType,
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import check_function, renumbered, wraps
+from primax.extend.provisional.lowering import array_in_module, change_of_summands, constrained, spmd_of
+from primax.extend.provisional.sharding import (
     Division,
     MeshScope,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    ShardingTypeError,
     axes_in_scope,
     axes_of_dims,
     check_spec,
@@ -30,6 +24,9 @@ from primax.extend.sharding import (
     explicit_part,
     hooks,
 )
+from primax.extend.provisional.tracing import thread
+from primax.extend.rule_types import Table
+from primax.extend.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec, Sharding
 from primax.plugins.devices import device_put, with_sharding_constraint
 
 __all__ = [
@@ -190,12 +187,12 @@ def _summed_later(
     Raises:
       ShardingTypeError: these axes divide no dimension of the sum, or other axes do, too.
     """
-    before = core.thread.opened
-    core.thread.opened = tuple(sorted(names, key=str))
+    before = thread.opened
+    thread.opened = tuple(sorted(names, key=str))
     try:
         out = bind(*args)
     finally:
-        core.thread.opened = before
+        thread.opened = before
     aval = get_aval(out)
     found = frozenset() if aval.division is None else aval.division.unreduced
     if found != names:
@@ -248,13 +245,13 @@ def filled(sharding: Any, shape: Sequence[int], make: Callable[[tuple[int, ...]]
     with axes_in_scope(_NO_MESH, None):  # else a mesh in scope would hold the part on each device
         part = make(sharding.shard_shape(shape))
     if not shape and type(part) is core.Array:
-        part = backend.copy_if_shared(
+        part = runtime.copy_if_shared(
             part, constant=True
         )  # it may be the caller's own scalar, which a donation must not take
     aval = get_aval(part).update(shape=shape)
     devices = sharding.addressable_devices_indices_map(shape)
-    parts = [backend.put_value(part, aval.weak_type, device) for device in devices]
-    return parts[0] if len(sharding.device_set) == 1 else backend.of_parts(aval, sharding, parts)
+    parts = [runtime.put_value(part, aval.weak_type, device) for device in devices]
+    return parts[0] if len(sharding.device_set) == 1 else runtime.of_parts(aval, sharding, parts)
 
 
 def from_host(x: Any, weak_type: bool = False, device: Any = None, lent: bool = False) -> Any:
@@ -263,11 +260,11 @@ def from_host(x: Any, weak_type: bool = False, device: Any = None, lent: bool = 
     If `device` is None, it is on each device of the mesh of `set_mesh`, or else uncommitted on the default device. The
     array may share the memory of a NumPy array that is `lent`.
     """
-    if device is None and not core.thread.trace.tracing:
+    if device is None and not thread.trace.tracing:
         scope = current_scope()
         if scope is not None and scope.places is not None:
             device = NamedSharding(scope.places, PartitionSpec())
-    return backend.put_value(x, weak_type, device, lent)
+    return runtime.put_value(x, weak_type, device, lent)
 
 
 def divided_call(
@@ -464,14 +461,14 @@ def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes:
     module = ctx.module_context
     source, target = ctx.avals_in[0].division, ctx.avals_out[0].division
     if any(each is not None and each.unreduced for each in (source, target)):
-        x = mlir.change_of_summands(ctx, x)
-    spmd = mlir.spmd_of(module)
+        x = change_of_summands(ctx, x)
+    spmd = spmd_of(module)
     if spmd.partitions == 1 or spmd.manual is not None:
         return [x]
-    aval = mlir.array_in_module(ctx.avals_out[0])
+    aval = array_in_module(ctx.avals_out[0])
     told = aval.division
     mesh, spec = (spmd.mesh, PartitionSpec()) if told is None else (told.mesh, told.spec)
-    return [mlir.constrained(module, x, mesh, spec, len(aval.shape))]
+    return [constrained(module, x, mesh, spec, len(aval.shape))]
 
 
 _reshard_lowering.takes_summands = True  # type: ignore[attr-defined]

@@ -7,10 +7,10 @@ from enum import IntEnum
 from typing import Any
 
 from primax.extend import core, hookimpl
-from primax.extend.api_util import integer, naming
 from primax.extend.core import Array
-from primax.extend.elementwise import FLOATING, boolean, row
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.arguments import integer, naming
+from primax.extend.provisional.elementwise import FLOATING, boolean, row
 from primax.extend.rule_types import Table
 
 __all__ = [

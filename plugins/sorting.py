@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.api_util import integer, real_number
-from primax.extend.arguments import canonical_axis, index_dtype
 from primax.extend.core import Array, ShapedArray, config, dtypes, get_aval
-from primax.extend.dimensions import is_symbolic
-from primax.extend.dividing import along_axis, whole_along
-from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.narrow import in_whole_bytes
+from primax.extend.provisional.arguments import canonical_axis, index_dtype, integer, real_number
+from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.dividing import along_axis, whole_along
+from primax.extend.provisional.elementwise import ORDERED
+from primax.extend.provisional.narrow import in_whole_bytes
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import neg
 from primax.plugins.bitwise import (

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, ShapedArray, Token, abstract_token, register_aval, tree
 from primax.extend.effects import Effect, register_effect
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import canonical_shape
 
 __all__ = [
     "after_all",

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core, hookimpl
-from primax.extend.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.core import Array, dtypes
-from primax.extend.elementwise import INEXACT, like, row
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
+from primax.extend.provisional.elementwise import INEXACT, like, row
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import (
     add,

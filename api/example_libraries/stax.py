@@ -14,8 +14,8 @@ from typing import Any
 
 from primax import lax, nn, random
 from primax import numpy as pnp
-from primax.extend.api_util import integer, one_or_several, sequence
 from primax.extend.core import Array
+from primax.extend.provisional.arguments import integer, one_or_several, sequence
 from primax.nn.initializers import glorot_normal, normal, ones, zeros
 
 __all__ = [

@@ -16,9 +16,9 @@ from typing import Any
 
 from primax import jvp, make_jaxpr, tree_util
 from primax import numpy as pnp
-from primax.extend.api_util import check_function
 from primax.extend.core import Literal, dtypes, get_aval
 from primax.extend.interpreter import replay
+from primax.extend.provisional.arguments import check_function
 from primax.plugins.arithmetic import div_p, mul_p
 from primax.plugins.calls import jit_p
 from primax.plugins.convolution import conv_general_dilated_p

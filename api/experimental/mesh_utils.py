@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer, sequence
 from primax.extend.backend import devices as all_devices
+from primax.extend.provisional.arguments import integer, sequence
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
 

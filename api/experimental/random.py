@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import primax as px
 import primax.numpy as pnp
 from primax import random
-from primax.extend.api_util import read_size
 from primax.extend.core import Array, current_trace
+from primax.extend.provisional.arguments import read_size
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
 

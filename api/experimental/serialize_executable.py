@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from primax.core.config import compilation_cache_dir
-from primax.extend.backend import Executable, compile_lowered, load_executable, lower
 from primax.extend.backend import devices as _devices
+from primax.extend.backend import lower
 from primax.extend.core import tree
+from primax.extend.provisional.runtime import Executable, compile_lowered, load_executable
 from primax.plugins.calls.stages import Compiled, flat_arguments
 
 __all__ = ["Loaded", "deserialize_and_load", "serialize"]

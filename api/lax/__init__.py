@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from primax.core.dtypes import dtype
-from primax.extend.accuracy import AccuracyMode, Tolerance
-from primax.extend.precision import DotAlgorithm, PrecisionLike
+from primax.extend.provisional.accuracy import AccuracyMode, Tolerance
+from primax.extend.provisional.precision import DotAlgorithm, PrecisionLike
 from primax.lax import polynomials, ragged, scaled
 from primax.lax.polynomials import *
 from primax.lax.ragged import *

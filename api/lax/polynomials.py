@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.api_util import sequence
 from primax.extend.core import Array, get_aval
-from primax.extend.elementwise import like
+from primax.extend.provisional.arguments import sequence
+from primax.extend.provisional.elementwise import like
 from primax.plugins.arithmetic import add_p, mul_p
 from primax.plugins.structural import full_like
 

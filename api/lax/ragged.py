@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import sequence
-from primax.extend.arguments import integers
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import integers, sequence
 from primax.plugins.arithmetic import sub_p
 from primax.plugins.bitwise import and_p
 from primax.plugins.comparison import le_p, lt_p

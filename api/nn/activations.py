@@ -9,9 +9,9 @@ import math
 from functools import partial
 from typing import Any
 
-from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.elementwise import like
+from primax.extend.provisional.arguments import canonical_axis
+from primax.extend.provisional.elementwise import like
 from primax.nn.arguments import inexact, inexact_number, number, weakly_inexact
 from primax.numpy.creation import asarray
 from primax.numpy.formulas import logaddexp

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
-from primax.extend.arguments import integers
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import among, integers
 from primax.nn.arguments import inexact
 from primax.nn.exponentials import logsumexp, softmax
 from primax.numpy.contractions import einsum

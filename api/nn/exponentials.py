@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from primax.extend.core import Array, get_aval
-from primax.extend.elementwise import like
+from primax.extend.provisional.elementwise import like
 from primax.nn.arguments import inexact
 from primax.numpy import reductions
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, promote

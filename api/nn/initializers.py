@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
-from primax.extend.arguments import canonical_axes, canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis
 from primax.numpy import creation
 from primax.numpy.creation import read_dtype, read_shape
 from primax.numpy.promotion import cast

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, integer
-from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import among, canonical_axis, integer
 from primax.nn.arguments import inexact, number
 from primax.numpy import rounding, statistics
 from primax.numpy.creation import read_dtype

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import sequence
-from primax.extend.arguments import integers
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import integers, sequence
 from primax.plugins.arithmetic import div_p
 from primax.plugins.structural import broadcast_in_dim_p
 from primax.plugins.windows.geometry import Params, inside, read_window, shape_of_windows

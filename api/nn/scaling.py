@@ -11,8 +11,8 @@ import numpy as np
 
 from primax import custom_vjp, lax
 from primax import numpy as pnp
-from primax.extend.api_util import among, sequence
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import among, sequence
 from primax.numpy.promotion import promote
 
 __all__ = ["BlockScaleConfig", "get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]

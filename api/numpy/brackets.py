@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend
-from primax.extend.core import Array, NonConcreteBooleanIndexError, Tracer, dtypes, get_aval, unwrap
-from primax.extend.dimensions import InconclusiveDimensionOperation, sliced
+from primax.extend.core import Array, NonConcreteBooleanIndexError, Tracer, dtypes, get_aval
+from primax.extend.dimensions import InconclusiveDimensionOperation
+from primax.extend.provisional.avals import unwrap
+from primax.extend.provisional.dimensions import sliced
 from primax.numpy.promotion import joint_shape
 
 __all__ = ["ADVANCED", "Index", "NEW", "expanded", "read_entries", "resolve"]

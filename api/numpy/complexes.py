@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend.core import Array
-from primax.extend.elementwise import like
+from primax.extend.provisional.elementwise import like
 from primax.numpy.programs import one_program
 from primax.numpy.selection import choose
 from primax.plugins import arithmetic, bitwise, comparison, rounding

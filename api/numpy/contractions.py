@@ -8,10 +8,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from primax.extend.api_util import integer, sequence
-from primax.extend.arguments import integers
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.sharding import with_out_sharding
+from primax.extend.provisional.arguments import integer, integers, sequence
+from primax.extend.provisional.sharding import with_out_sharding
 from primax.numpy.creation import asarray
 from primax.numpy.linear import contract, prepared
 from primax.numpy.promotion import aval_of, convert

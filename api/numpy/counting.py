@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer, naming, sequence
 from primax.extend.core import Array, Tracer, dtypes, get_aval, tree
+from primax.extend.provisional.arguments import integer, naming, sequence
 from primax.numpy.creation import asarray
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, promote

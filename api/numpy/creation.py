@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import ShapeDtypeStruct, among, integer, naming, numpy_dtype, of_call, read_size
-from primax.extend.arguments import canonical_shape
-from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
-from primax.extend.interpreters import partial_eval
-from primax.extend.sharding import AbstractMesh, Sharding, canonical_sharding, get_mesh, vary_like
+from primax.extend.core import Array, ShapeDtypeStruct, Tracer, dtypes, get_aval
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import among, canonical_shape, integer, naming, numpy_dtype, of_call, read_size
+from primax.extend.provisional.avals import unwrap
+from primax.extend.provisional.sharding import canonical_sharding, get_mesh, vary_like
+from primax.extend.provisional.tracing import remember_memory, thread
+from primax.extend.sharding import AbstractMesh, Sharding
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.devices import device_put
 from primax.plugins.resharding import filled, from_host, place_of, resharded
@@ -48,7 +50,7 @@ __all__ = [
 
 def _on_host() -> bool:
     """Whether constants can be computed on the host now, outside of a program."""
-    return not core.thread.trace.tracing
+    return not thread.trace.tracing
 
 
 _MOST_COPIED = 1 << 16
@@ -56,7 +58,7 @@ _MOST_COPIED = 1 << 16
 
 def _is_cheap(count: int) -> bool:
     """Whether it is cheaper to copy this many elements to the device than to compile a program that creates them."""
-    return count <= _MOST_COPIED or backend.platform_of(backend.default_device()) == "cpu"
+    return count <= _MOST_COPIED or backend.platform_of(backend.get_default_device()) == "cpu"
 
 
 def read_dtype(dtype: Any, function: str) -> Any:
@@ -91,7 +93,7 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False,
             with np.errstate(all="ignore"):
                 element = np.asarray(value).astype(dtype)
                 lent = count > _MOST_COPIED and dtype.isbuiltin == 1
-                host = backend.full_on_host(shape, element, dtype) if lent else np.full(shape, element, dtype)
+                host = runtime.full_on_host(shape, element, dtype) if lent else np.full(shape, element, dtype)
         except (ValueError, OverflowError) as error:
             raise ValueError(f"no array can be of dtype {dtype} and shape {shape}{of_call()}: {error}") from None
         return from_host(host, weak, device, lent)
@@ -238,7 +240,7 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any, device: Any 
     else:
         out = from_host(_host_cast(function, a, dtype), False, device)
     if type(a) is np.ndarray and a.ndim and out.dtype == a.dtype:
-        partial_eval.remember_memory(out, a)
+        remember_memory(out, a)
     return out
 
 
@@ -258,7 +260,7 @@ def _of_foreign(function: str, a: Any, dtype: Any, copy: Any, device: Any = None
     if hasattr(type(a), "__jax_array__"):
         return _convert_to_array(function, unwrap(a), dtype, copy, device)
     if isinstance(a, ShapeDtypeStruct):
-        backend.on_host(a)  # raises an error, since the value is unknown
+        runtime.on_host(a)  # raises an error, since the value is unknown
     try:
         get_aval(a)
     except TypeError:
@@ -320,7 +322,7 @@ def _converted(a: Any) -> np.ndarray | Array:
     """The value of another library's object as an array, which may share memory with an object on a GPU."""
     if not hasattr(a, _ON_GPU):
         return np.asarray(a)
-    found = backend.from_cuda_array_interface(a)
+    found = runtime.from_cuda_array_interface(a)
     return convert(found, get_aval(found), dtypes.canonicalize_dtype(found.dtype))  # of 32 bits if enable_x64 is off
 
 
@@ -513,7 +515,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
       TypeError: `x` lacks these methods.
       ValueError: `copy` is False and a copy is needed.
     """
-    return backend.from_dlpack(x, device, copy)
+    return runtime.from_dlpack(x, device, copy)
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -569,7 +571,7 @@ def _filled(function: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
     shape = read_shape(shape, function)
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
     out = _constant_on(function, value, shape, dtype, device)
-    if not shape and core.thread.trace.tracing:  # packages look at ones(()) to know whether a trace is active
+    if not shape and thread.trace.tracing:  # packages look at ones(()) to know whether a trace is active
         return broadcast_in_dim_p.bind(out, shape=(), broadcast_dimensions=())
     return out
 
@@ -582,7 +584,7 @@ def _constant_on(
     if not spread or not _on_host():
         out = constant(value, shape, dtype, weak, device)
         # A donation of the result must not take the caller's scalar.
-        return place(backend.copy_if_shared(out, constant=True) if out is value and device is not None else out, device)
+        return place(runtime.copy_if_shared(out, constant=True) if out is value and device is not None else out, device)
     device.check_shape(shape, function)
     return filled(device, shape, lambda part: constant(value, part, dtype, weak))
 
@@ -591,4 +593,4 @@ def place(out: Any, device: Any) -> Array:
     """Put an array on a device, if one is given."""
     if device is None:
         return out
-    return backend.put_value(out, out.weak_type, device) if type(out) is Array else device_put(out, device)
+    return runtime.put_value(out, out.weak_type, device) if type(out) is Array else device_put(out, device)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.elementwise import like
+from primax.extend.provisional.elementwise import like
 from primax.numpy.predicates import logical_and
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, convert, operands, promote, strong

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import aval_of, read_size
-from primax.extend.arguments import index_dtype
 from primax.extend.core import Array, Tracer, dtypes, get_aval, tree
+from primax.extend.provisional.arguments import aval_of, index_dtype, read_size
 from primax.numpy.brackets import expanded, read_entries
 from primax.plugins.arithmetic import add
 from primax.plugins.arithmetic import min as min_

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
-from primax.extend.arguments import canonical_axes, canonical_axis, listed
-from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
-from primax.extend.dimensions import bounds, is_symbolic, sliced
+from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, listed
+from primax.extend.provisional.avals import unwrap
+from primax.extend.provisional.dimensions import bounds, is_symbolic, sliced
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, ones, zeros
 from primax.numpy.indexing import take_slice

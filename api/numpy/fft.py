@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, read_size, sequence
-from primax.extend.arguments import canonical_axes, canonical_axis, integers
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, integers, read_size, sequence
 from primax.numpy.creation import asarray, place, read_dtype, zeros
 from primax.numpy.joining import concatenate
 from primax.numpy.programs import one_program

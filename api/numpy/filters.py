@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.api_util import among
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.precision import canonicalize_precision
+from primax.extend.provisional.arguments import among
+from primax.extend.provisional.precision import canonicalize_precision
 from primax.numpy.creation import read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote

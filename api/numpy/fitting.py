@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import integer
 from primax.numpy.creation import asarray, ones
 from primax.numpy.indexing import take_slice
 from primax.numpy.linalg.equations import inv, lstsq

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import sequence
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.elementwise import like
+from primax.extend.provisional.arguments import sequence
+from primax.extend.provisional.elementwise import like
 from primax.numpy.creation import asarray
 from primax.numpy.mapping import vectorize
 from primax.numpy.predicates import isnan, signbit

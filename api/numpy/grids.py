@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import check_function, read_size
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import check_function, read_size
 from primax.numpy.creation import asarray, ones
 from primax.numpy.joining import concatenate, stack
 from primax.numpy.promotion import aval_of

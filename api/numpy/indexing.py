@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
-from primax.extend.api_util import of_call
-from primax.extend.arguments import canonical_axis
-from primax.extend.core import Array, ExtendedArray, ShapedArray, Tracer, config, get_aval
+from primax.extend import backend
+from primax.extend.core import Array, ShapedArray, Tracer, config, get_aval
 from primax.extend.dimensions import max_dim, min_dim
+from primax.extend.interpreters.partial_eval import StagingTrace
+from primax.extend.provisional.arguments import canonical_axis, of_call
+from primax.extend.provisional.avals import ExtendedArray, array_of, arrays_of
+from primax.extend.provisional.tracing import thread
 from primax.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
 from primax.numpy.dslice import cut, is_sliced
 from primax.numpy.vectors import common_dtype, windows_of
@@ -61,7 +63,7 @@ def getitem(x: Any, index: Any) -> Array:
 
 def readable(x: Any) -> bool:
     """Whether parts of an array can be copied on the host at once, without compiling a program."""
-    return type(x) is Array and not core.thread.trace.tracing and x.platform() == "cpu" and not x._b._committed
+    return type(x) is Array and not thread.trace.tracing and x.platform() == "cpu" and not x._b._committed
 
 
 def _is_at_hand(x: Any) -> bool:
@@ -82,10 +84,10 @@ def _on_host(x: Any) -> np.ndarray:
 def _from_host(part: np.ndarray, x: Any) -> Any:
     """Convert a part of a result of `_on_host` to an array like `x`."""
     if type(x) is Array:
-        return core.array_of(part, x.aval)
+        return array_of(part, x.aval)
     base = x.base.aval
     elements = np.frombuffer(part.tobytes(), base.dtype).reshape((*part.shape, *x.dtype.element_shape))
-    return ExtendedArray(core.array_of(elements, base), x.dtype)
+    return ExtendedArray(array_of(elements, base), x.dtype)
 
 
 def _of_host(x: Any, index: Any) -> Array | None:
@@ -190,9 +192,9 @@ def read(
 
 def _staged() -> bool:
     """Whether a program is being traced, so that operations on positions compile nothing of their own."""
-    trace = core.thread.trace
+    trace = thread.trace
     while trace.tracing:
-        if isinstance(trace, core.StagingTrace):
+        if isinstance(trace, StagingTrace):
             return True
         trace = trace.parent
     return False
@@ -330,7 +332,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     if _is_at_hand(x) and not _deserves_program(x, axis):
         host = np.moveaxis(_on_host(x), axis, 0)
         if type(x) is Array:
-            return tuple(core.arrays_of(host, x.weak_type))
+            return tuple(arrays_of(host, x.weak_type))
         return tuple([_from_host(host[i, ...], x) for i in range(shape[axis])])
     if shape[axis] == 0:
         return ()

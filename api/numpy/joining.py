@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import read_size, sequence
-from primax.extend.arguments import canonical_axis, integers
 from primax.extend.core import Array, ShapeError, Tracer, dtypes, get_aval
+from primax.extend.provisional.arguments import canonical_axis, integers, read_size, sequence
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice, unstack
 from primax.numpy.programs import one_program

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, integer, naming, numpy_dtype
-from primax.extend.arguments import canonical_axes
-from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
+from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.provisional.arguments import among, canonical_axes, integer, naming, numpy_dtype
+from primax.extend.provisional.avals import unwrap
 
 __all__ = [
     "can_cast",

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import naming
 from primax.extend.core import dtypes
+from primax.extend.provisional.arguments import naming
 
 __all__ = ["finfo", "iinfo"]
 

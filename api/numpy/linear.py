@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend.api_util import integer, sequence
-from primax.extend.arguments import canonical_axes, canonical_axis, listed
-from primax.extend.core import Array, config, dtypes, get_aval, thread
-from primax.extend.precision import canonicalize_precision
-from primax.extend.sharding import with_out_sharding
+from primax.extend.core import Array, config, dtypes, get_aval
+from primax.extend.provisional.arguments import canonical_axes, canonical_axis, integer, listed, sequence
+from primax.extend.provisional.precision import canonicalize_precision
+from primax.extend.provisional.sharding import with_out_sharding
+from primax.extend.provisional.tracing import thread
 from primax.numpy.creation import read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, convert, promote, strong

@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
-from primax.extend.api_util import check_function, sequence, wraps
-from primax.extend.arguments import canonical_axis, listed
 from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import batching
+from primax.extend.provisional.arguments import canonical_axis, check_function, listed, sequence, wraps
 from primax.numpy.creation import asarray, read_dtype, read_shape
 from primax.numpy.promotion import aval_of
 from primax.numpy.ranges import counted

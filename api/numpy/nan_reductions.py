@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.elementwise import like
+from primax.extend.provisional.elementwise import like
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend import hookimpl
-from primax.extend.core import Array, ExtendedArray, dtypes, get_aval, unwrap
+from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.avals import ExtendedArray, unwrap
 from primax.numpy import (
     at,
     creation,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.elementwise import like
-from primax.extend.sharding import vary_like
+from primax.extend.provisional.elementwise import like
+from primax.extend.provisional.sharding import vary_like
 from primax.numpy.creation import asarray, constant
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, convert, operands, refuse_options, strong

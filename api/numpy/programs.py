@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from primax.core.trace_state import thread_blockers, tracing
-from primax.extend import backend
-from primax.extend.core import Array, thread
+from primax.extend.core import Array
+from primax.extend.provisional import runtime
+from primax.extend.provisional.tracing import thread
 from primax.plugins.calls import jit
 
 __all__ = ["one_program"]
@@ -93,7 +94,7 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
             return by_operations(*args, **kwargs)
 
         positions = [i for i in range(code.co_argcount) if i not in arrays]
-        front, share = backend.fast_front(call, positions, constants)
+        front, share = runtime.fast_front(call, positions, constants)
         return wraps(function)(front)  # type: ignore[return-value]
 
     return decorate

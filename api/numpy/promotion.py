@@ -10,21 +10,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from primax.extend import backend, core
-from primax.extend.api_util import naming, of_call
-from primax.extend.arguments import integers, listed
-from primax.extend.core import (
-    Array,
-    ShapedArray,
-    ShapeError,
-    Tracer,
-    array_of,
-    current_trace,
-    dtypes,
-    get_aval,
-    has_extended_dtype,
-)
+from primax.extend import core
+from primax.extend.core import Array, ShapedArray, ShapeError, Tracer, current_trace, dtypes, get_aval
 from primax.extend.interpreters import ad
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import integers, listed, naming, of_call
+from primax.extend.provisional.avals import array_of, has_extended_dtype
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, warn_if_real
 
@@ -114,7 +105,7 @@ def host_values(x: Any) -> np.ndarray:
       TypeError: `x` has a shape and no values.
       MemoryError: the elements do not fit into memory, as those of a broadcast NumPy array may not.
     """
-    return np.asarray(backend.on_host(x), order="C")
+    return np.asarray(runtime.on_host(x), order="C")
 
 
 def _describe(x: Any) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.extend.dimensions import max_dim
+from primax.extend.provisional.arguments import among
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import stack
 from primax.numpy.predicates import isnan

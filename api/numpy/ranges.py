@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.api_util import among, of_call, read_size, sequence
-from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.extend.dimensions import is_symbolic_dim, max_dim
+from primax.extend.provisional.arguments import among, canonical_axis, of_call, read_size, sequence
+from primax.extend.provisional.tracing import thread
 from primax.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
 from primax.numpy.division import power
 from primax.numpy.programs import one_program
@@ -46,7 +45,7 @@ def _as_scalar(x: Any, dtype: Any) -> Any:
 
 def counted(count: int, start: Any, step: Any, dtype: Any, device: Any = None) -> Array:
     """start, start + step, ...: `count` numbers of one dtype; on a device, if it is given and nothing is traced."""
-    if not core.thread.trace.tracing and not is_symbolic_dim(count):
+    if not thread.trace.tracing and not is_symbolic_dim(count):
         try:
             host = np.arange(count).astype(dtype)
         except (ValueError, OverflowError) as error:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import read_size
-from primax.extend.arguments import canonical_axes, canonical_axis, canonical_shape, listed
-from primax.extend.core import Array, Tracer, dtypes, get_aval, unwrap
-from primax.extend.sharding import with_out_sharding
+from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.provisional.arguments import canonical_axes, canonical_axis, canonical_shape, listed, read_size
+from primax.extend.provisional.avals import unwrap
+from primax.extend.provisional.sharding import with_out_sharding
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.indexing import take_slice, unstack

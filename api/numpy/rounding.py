@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from primax.extend.api_util import integer, naming
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.elementwise import like
+from primax.extend.provisional.arguments import integer, naming
+from primax.extend.provisional.elementwise import like
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.api_util import among, integer
-from primax.extend.arguments import canonical_axes, canonical_axis, listed
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, integer, listed
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate

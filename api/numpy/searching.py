@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, naming, read_size, sequence
-from primax.extend.arguments import canonical_shape
-from primax.extend.core import Array, ConcretizationTypeError, Tracer, dtypes, get_aval, unwrap
+from primax.extend.core import Array, ConcretizationTypeError, Tracer, dtypes, get_aval
 from primax.extend.dimensions import max_dim
+from primax.extend.provisional.arguments import among, canonical_shape, naming, read_size, sequence
+from primax.extend.provisional.avals import unwrap
 from primax.numpy.creation import asarray, constant, read_dtype
 from primax.numpy.promotion import aval_of, boolean, broadcast, cast, host_values, promote
 from primax.plugins.arithmetic import add_p, clamp_p, div_p, mul_p, rem_p, sub_p

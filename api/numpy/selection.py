@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, overload
 
-from primax.extend.api_util import sequence
 from primax.extend.core import Array, get_aval
-from primax.extend.sharding import vary_like
+from primax.extend.provisional.arguments import sequence
+from primax.extend.provisional.sharding import vary_like
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, promote
 from primax.numpy.searching import nonzero

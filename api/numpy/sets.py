@@ -11,9 +11,8 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from primax.extend.api_util import read_size
-from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.provisional.arguments import canonical_axis, read_size
 from primax.numpy.creation import asarray
 from primax.numpy.indexing import getitem
 from primax.numpy.predicates import isnan

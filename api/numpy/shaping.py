@@ -7,10 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from primax.extend.api_util import among, integer
-from primax.extend.arguments import canonical_axes, canonical_axis, integers, listed
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.sharding import with_out_sharding
+from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, integer, integers, listed
+from primax.extend.provisional.sharding import with_out_sharding
 from primax.numpy.creation import asarray, place, read_copy, read_dtype, read_shape
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, integer, sequence
-from primax.extend.arguments import canonical_axis, index_dtype
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.dimensions import bounds, is_symbolic
+from primax.extend.provisional.arguments import among, canonical_axis, index_dtype, integer, sequence
+from primax.extend.provisional.dimensions import bounds, is_symbolic
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.joining import concatenate
 from primax.numpy.predicates import isnan

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.elementwise import like
+from primax.extend.provisional.elementwise import like
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import (

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend
-from primax.extend.api_util import among, sequence
-from primax.extend.arguments import canonical_axis
-from primax.extend.core import Array, ConcretizationTypeError, Tracer, array_of, dtypes, get_aval
+from primax.extend.core import Array, ConcretizationTypeError, Tracer, dtypes, get_aval
+from primax.extend.provisional.arguments import among, canonical_axis, sequence
+from primax.extend.provisional.avals import array_of
 from primax.numpy.at import Reference, converted
 from primax.numpy.brackets import read_entries, resolve
 from primax.numpy.creation import asarray

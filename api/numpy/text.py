@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import naming
 from primax.extend.core import Array, dtypes
+from primax.extend.provisional.arguments import naming
 from primax.numpy.creation import asarray
 
 __all__ = [

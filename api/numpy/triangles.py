@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.api_util import integer, naming
-from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.provisional.arguments import canonical_axis, integer, naming
+from primax.extend.provisional.tracing import thread
 from primax.numpy.creation import read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
@@ -89,7 +88,7 @@ def _matrix(function: str, N: Any, M: Any, k: Any, dtype: Any, device: Any, comp
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, function)
     if rows < 0 or columns < 0:
         raise TypeError(f"{function}: N and M must not be negative, got {rows} and {columns}")
-    if not traced and not core.thread.trace.tracing:
+    if not traced and not thread.trace.tracing:
         with naming(function):
             host = on_host(rows, columns, k)
         return from_host(host.astype(dtype), False, device)

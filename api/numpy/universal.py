@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import check_function, name_of, read_size
-from primax.extend.arguments import canonical_axes, canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import canonical_axes, canonical_axis, check_function, name_of, read_size
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.formulas import logaddexp as _logaddexp

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primax.extend.arguments import index_dtype
 from primax.extend.core import Array, Tracer, dtypes, get_aval
 from primax.extend.dimensions import is_symbolic_dim
+from primax.extend.provisional.arguments import index_dtype
 from primax.numpy.brackets import ADVANCED, NEW, Index
 from primax.plugins import arithmetic
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer, naming
 from primax.extend.core import Array, dtypes
+from primax.extend.provisional.arguments import integer, naming
 from primax.numpy.formulas import i0
 from primax.numpy.promotion import promote
 from primax.numpy.ranges import counted

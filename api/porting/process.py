@@ -7,9 +7,11 @@ import sys
 from typing import Any
 
 from primax.core.operand import Operand
-from primax.extend.backend import SeemingPjitFunction
-from primax.extend.core import Array, ExtendedArray, Tracer
+from primax.extend.core import Array, Tracer
 from primax.extend.interpreters import ad, batching, partial_eval
+from primax.extend.provisional.avals import ExtendedArray
+from primax.extend.provisional.derivatives import LinearTracer
+from primax.extend.provisional.runtime import SeemingPjitFunction
 from primax.extend.source_info_util import current
 from primax.porting.modules import JaxFinder, JaxModule, stand_in
 
@@ -54,7 +56,7 @@ def _name_arrays() -> None:
     Packages for several libraries of arrays, such as autoray and eagerpy, read the library from the first part of it.
     """
     Array.__module__ = ExtendedArray.__module__ = "jax"
-    for kind in (Tracer, ad.JVPTracer, ad.LinearTracer, batching.BatchTracer, partial_eval.StagingTracer):
+    for kind in (Tracer, ad.JVPTracer, LinearTracer, batching.BatchTracer, partial_eval.StagingTracer):
         kind.__module__ = "jax.core"
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import among
 from primax.numpy.promotion import broadcast_to_shape, cast
 from primax.numpy.ranges import counted
 from primax.numpy.reductions import sum as reduce_sum

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.dimensions import is_symbolic
+from primax.extend.provisional.arguments import canonical_axis
+from primax.extend.provisional.dimensions import is_symbolic
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import aval_of, cast
 from primax.numpy.reductions import argmax

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import numpy_dtype
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.sharding import vary_like
+from primax.extend.provisional.arguments import numpy_dtype
+from primax.extend.provisional.sharding import vary_like
 from primax.numpy.creation import asarray, read_shape
 from primax.numpy.predicates import isinf, isnan
 from primax.numpy.promotion import broadcast_to_shape, cast

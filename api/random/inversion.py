@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import among
 from primax.numpy.promotion import broadcast, cast
 from primax.numpy.selection import where
 from primax.plugins.arithmetic import abs_p, max_p, neg_p, sign_p

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, read_size
-from primax.extend.arguments import canonical_axes, canonical_axis, listed
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, listed, read_size
 from primax.numpy.creation import asarray
 from primax.numpy.joining import concatenate
 from primax.numpy.promotion import aval_of, promote

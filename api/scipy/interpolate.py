@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from primax import numpy as pnp
-from primax.extend.api_util import among, sequence
 from primax.extend.core import Array, Tracer, dtypes
+from primax.extend.provisional.arguments import among, sequence
 from primax.numpy.promotion import host_values, promote
 
 __all__ = ["RegularGridInterpolator"]

@@ -25,8 +25,9 @@ from primax.core.rules import lowering_rules, rule_tables
 from primax.extend.derive.batched import LOST, bind_batched
 from primax.extend.derive.element_loop import loop_of, size_of
 from primax.extend.derive.impl_program import ImplProgram
-from primax.extend.interpreters.ad import is_undefined_primal, jvp_flat, linear_jvp, linear_tape
+from primax.extend.interpreters.ad import is_undefined_primal, jvp_flat, linear_jvp
 from primax.extend.interpreters.batching import AxisData
+from primax.extend.provisional.derivatives import linear_tape
 from primax.interpreters.runtime.element_lowering import physical_lowering
 from primax.interpreters.runtime.eval import apply_primitive
 from primax.interpreters.runtime.lowering import lower_fun

@@ -8,10 +8,11 @@ from typing import Any
 
 from primax.core.arguments import name_of
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
-from primax.extend.api_util import debug_info, integer
+from primax.extend.api_util import debug_info
 from primax.extend.drawing.dot import to_dot
 from primax.extend.drawing.graph import build
 from primax.extend.drawing.graphviz import FORMATS, installed, render
+from primax.extend.provisional.arguments import integer
 from primax.interpreters.make_jaxpr import make_jaxpr
 
 __all__ = ["Picture", "visualize"]

@@ -7,12 +7,11 @@ from typing import Any
 
 from primax.core.avals import get_aval
 from primax.core.jaxpr import Jaxpr, eval_jaxpr
-from primax.core.linearity import Linearity, linear_alone, linear_together
+from primax.core.linearity import linear_alone, linear_together
 from primax.core.rules import jvp_rules as primitive_jvps
 from primax.core.rules import transpose_rules as primitive_transposes
-from primax.interpreters.jvp import JVPTrace, JVPTracer, jvp_flat, jvp_jaxpr, primals_only
-from primax.interpreters.linear_trace import LinearTrace, LinearTracer
-from primax.interpreters.linearize import Tape, linear_tape, linearize_flat, transpose_jaxpr
+from primax.interpreters.jvp import JVPTrace, JVPTracer, jvp_flat, jvp_jaxpr
+from primax.interpreters.linearize import linear_tape, linearize_flat, transpose_jaxpr
 from primax.interpreters.tangents import (
     UndefinedPrimal,
     Zero,
@@ -21,20 +20,14 @@ from primax.interpreters.tangents import (
     is_undefined_primal,
     zeros_like_aval,
 )
-from primax.interpreters.transpose import backward
 
 __all__ = [
     "JVPTrace",
     "JVPTracer",
-    "LinearTrace",
-    "LinearTracer",
-    "Linearity",
-    "Tape",
     "UndefinedPrimal",
     "Zero",
     "add_jaxvals",
     "add_tangents",
-    "backward",
     "backward_pass",
     "bilinear_jvp",
     "bilinear_transpose",
@@ -50,13 +43,10 @@ __all__ = [
     "jvp_jaxpr",
     "linear_alone",
     "linear_jvp",
-    "linear_tape",
     "linear_together",
     "linear_transpose",
     "linear_transpose2",
     "linearize_flat",
-    "open_axes",
-    "primals_only",
     "primitive_jvps",
     "primitive_transposes",
     "standard_jvp",
@@ -132,17 +122,6 @@ def standard_jvp(primitive: Any, *rules: Rule | None) -> Rule:
         return out, Zero.from_primal_value(out) if total is None else total
 
     return _named(jvp, primitive, rules)
-
-
-def open_axes(aval: Any) -> dict[str, Any]:
-    """The parameter with which a sum in a transpose rule stays unreduced, along the unreduced axes of a type.
-
-    If such axes divide a dimension that is summed over, each device returns its own sum; the sums are added later.
-    """
-    division = getattr(aval, "division", None)
-    if division is None or not division.unreduced:
-        return {}
-    return {"open_axes": tuple([name for name in division.mesh.axis_names if name in division.unreduced])}
 
 
 def standard_jvp2(primitive: Any, *rules: Rule | None) -> Rule:

@@ -16,12 +16,9 @@ from primax.core.rules import lowering_rules
 from primax.interpreters.runtime import ir_types
 from primax.interpreters.runtime.element_lowering import physical_lowering
 from primax.interpreters.runtime.ir_types import (
-    array_in_module,
-    cached_ir_type,
     dtype_to_ir_type,
     ir_attribute,
     ir_constant,
-    stack_axes,
 )
 from primax.interpreters.runtime.lowering import (
     LoweringRuleContext,
@@ -34,104 +31,72 @@ from primax.interpreters.runtime.lowering import (
     lower_jaxpr_to_fun,
     nary,
     register_lowering,
-    register_lowering_layer,
 )
-from primax.interpreters.runtime.mlir_context import SharedContext, shared_context
+from primax.interpreters.runtime.mlir_context import SharedContext
 from primax.interpreters.runtime.shape_ops import (
     broadcast_in_dim,
     dynamic_slice,
     iota,
     pad,
-    padded,
     reshape,
     size_value,
     sizes_value,
     slice_op,
 )
-from primax.interpreters.runtime.sharding.shardy import (
-    constrained,
-    divided_stack,
-    inspect_sharding,
-    mesh_symbol,
-    sharding_attribute,
-)
-from primax.interpreters.runtime.sharding.spmd import spmd_of
 from primax.interpreters.runtime.tokens import TokenSet
 
 if TYPE_CHECKING:
-    from primax.interpreters.runtime.callbacks import emit_python_callback, host_results
-    from primax.interpreters.runtime.custom_calls import custom_call, lapack_target, load_lapack
-    from primax.interpreters.runtime.sharding.custom_parts import partitioned_call
-    from primax.interpreters.runtime.sharding.unreduced_lowering import change_of_summands
+    from primax.interpreters.runtime.callbacks import emit_python_callback
+    from primax.interpreters.runtime.custom_calls import custom_call, lapack_target
 
 __all__ = [
     "LoweringRuleContext",
     "ModuleContext",
     "TokenSet",
-    "array_in_module",
     "aval_to_ir_type",
     "aval_to_ir_types",
     "broadcast_in_dim",
     "broadcast_scalar",
-    "cached_ir_type",
     "call_jaxpr",
-    "change_of_summands",
-    "constrained",
     "core_call_lowering",
     "custom_call",
     "dense_int_array",
     "dense_int_elements",
-    "divided_stack",
     "dtype_to_ir_type",
     "dynamic_slice",
     "emit_python_callback",
-    "host_results",
     "i32_attr",
     "i64_attr",
     "inline_jaxpr",
-    "inspect_sharding",
     "iota",
     "ir_attribute",
     "ir_constant",
     "ir_constants",
     "jaxpr_subcomp",
     "lapack_target",
-    "load_lapack",
     "lower_fun",
     "lower_jaxpr_to_fun",
     "lowering_rules",
     "make_ir_context",
-    "mesh_symbol",
     "module_to_bytecode",
     "module_to_string",
     "nary",
     "pad",
-    "padded",
-    "partitioned_call",
     "physical_lowering",
     "register_lowering",
-    "register_lowering_layer",
     "reshape",
     "shape_tensor",
-    "sharding_attribute",
-    "shared_context",
     "size_value",
     "slice_op",
-    "spmd_of",
-    "stack_axes",
     "token_type",
 ]
 
 _call_jaxpr = call_jaxpr  # `call_jaxpr` is also the name of a parameter below
 _DIALECTS = frozenset(("chlo", "func", "hlo", "ir", "sdy"))
 _FUNCTIONS = {
-    "change_of_summands": "primax.interpreters.runtime.sharding.unreduced_lowering",
     "custom_call": "primax.interpreters.runtime.custom_calls",
     "emit_python_callback": "primax.interpreters.runtime.callbacks",
-    "host_results": "primax.interpreters.runtime.callbacks",
-    "load_lapack": "primax.interpreters.runtime.custom_calls",
     "lapack_target": "primax.interpreters.runtime.custom_calls",
-    "partitioned_call": "primax.interpreters.runtime.sharding.custom_parts",
 }
 
 

@@ -8,27 +8,23 @@ from typing import Any
 from primax.core.avals import AbstractValue, get_aval
 from primax.core.dce import dce_jaxpr
 from primax.core.jaxpr import Jaxpr
-from primax.core.rules import dce_rules, partial_eval_jaxpr_rules, partial_eval_rules, staging_rules
+from primax.core.rules import dce_rules, partial_eval_jaxpr_rules, partial_eval_rules
 from primax.core.trace import current_trace, set_current_trace
-from primax.interpreters.partial_eval import PartialEval, close_over, partial_eval_jaxpr
+from primax.interpreters.partial_eval import PartialEval, partial_eval_jaxpr
 from primax.interpreters.partial_eval import close_over as convert_constvars_jaxpr
-from primax.interpreters.staging import StagingTrace, StagingTracer, remember_memory, trace_to_jaxpr
+from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_jaxpr
 
 __all__ = [
     "PartialEval",
     "PartialVal",
     "StagingTrace",
     "StagingTracer",
-    "close_over",
     "convert_constvars_jaxpr",
     "dce_jaxpr",
     "dce_rules",
     "partial_eval_jaxpr",
     "partial_eval_jaxpr_rules",
     "partial_eval_rules",
-    "remember_memory",
-    "staging_rules",
-    "trace_to_jaxpr",
     "trace_to_jaxpr_dynamic",
     "trace_to_jaxpr_nounits",
 ]

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.api_util import numpy_dtype
 from primax.extend.core import Array, ShapedArray, dtypes
-from primax.extend.elementwise import (
+from primax.extend.interpreters import ad, mlir
+from primax.extend.interpreters.ad import linear_alone, linear_together
+from primax.extend.provisional.arguments import numpy_dtype
+from primax.extend.provisional.elementwise import (
     ANY,
     COMPLEX,
     FLOAT32_64_OR_COMPLEX,
@@ -25,7 +27,7 @@ from primax.extend.elementwise import (
     like,
     row,
 )
-from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic.halves import mulhi_lowering
 from primax.plugins.bitwise import bitwise_and, bitwise_or
@@ -271,7 +273,7 @@ def _sum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
         return out, _spread(tx, out) if type(ty) is ad.Zero else primitive.bind(tx, ty)
 
     jvp.__name__ = f"sum_jvp({primitive})"
-    return ad.linear_together(jvp)
+    return linear_together(jvp)
 
 
 def _add_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
@@ -283,7 +285,7 @@ def _add_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     )
 
 
-@ad.linear_together
+@linear_together
 def _sub_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
@@ -306,7 +308,7 @@ def _div_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return (None if type(ct) is ad.Zero else unbroadcast(x.aval, div(ct, y))), None
 
 
-@ad.linear_alone
+@linear_alone
 def _mul_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
@@ -408,7 +410,7 @@ def _integer_pow_jvp(primals: Any, tangents: Any, *, y: int) -> tuple[Any, Any]:
     return out, mul(t, mul(power, like(x, float(y))))
 
 
-@ad.linear_together
+@linear_together
 def _complex_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
     tx, ty = tangents
@@ -448,7 +450,7 @@ _numeric_abstract_eval = elementwise_abstract_eval("integer_pow", (NUMERIC,))
 
 
 def _integer_pow_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, y: int) -> Any:
-    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
+    result = cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
     aval = ctx.avals_out[0]
 
     def binary(name: str, a: Any, b: Any) -> mlir.ir.Value:
@@ -641,7 +643,7 @@ RULES: Table = dict(
     )
 )
 _DIV_JVP: Any = RULES[div_p]["jvp"]
-ad.linear_alone(_DIV_JVP, 0)
+linear_alone(_DIV_JVP, 0)
 
 
 @hookimpl

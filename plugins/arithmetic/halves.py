@@ -7,8 +7,8 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import Array, dtypes
-from primax.extend.elementwise import like
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.elementwise import like
 from primax.plugins.bitwise import (
     bitwise_and,
     shift_right_arithmetic,

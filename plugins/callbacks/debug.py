@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
+from primax.extend import core
 from primax.extend.core import tree
 from primax.extend.interpreters import mlir
+from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, flat_call, one_by_one, require_callable
 
@@ -225,7 +226,7 @@ class _Checker(string.Formatter):
 
 
 def _debug_callback_impl(*args: Any, callback: Any, effect: core.Effect) -> list[Any]:
-    backend.wait_for_effect(effect)
+    runtime.wait_for_effect(effect)
     flat_call(callback, args)
     return []
 

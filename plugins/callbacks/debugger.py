@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any, TextIO
 
 from primax.extend import core
-from primax.extend.api_util import integer
 from primax.extend.core import tree
+from primax.extend.provisional.arguments import integer
 from primax.extend.source_info_util import is_internal
 from primax.plugins.callbacks.debug import debug_callback
 

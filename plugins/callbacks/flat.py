@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import name_of
-from primax.extend.core import ExtendedArray, tree
-from primax.extend.interpreters import batching, mlir
+from primax.extend.core import tree
+from primax.extend.interpreters import batching
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import name_of
+from primax.extend.provisional.avals import ExtendedArray, has_extended_dtype, logical, physical_aval
+from primax.extend.provisional.lowering import host_results
+from primax.extend.provisional.tracing import escaped
 
 __all__ = ["FlatCallback", "OneByOne", "one_by_one", "require_callable", "result_types", "run_eagerly"]
 
@@ -70,11 +74,11 @@ class OneByOne:
 
     def __call__(self, *flat: Any) -> list[Any]:
         given = [_elements(x) if m else x for x, m in zip(flat, self.mapped, strict=True)]
-        types = map(core.physical_aval, self.result_avals)
+        types = map(physical_aval, self.result_avals)
         results = [np.empty((self.size, *aval.shape), aval.dtype) for aval in types]
         for i in range(self.size):
             found = self.callback(*(x[i] if m else x for x, m in zip(given, self.mapped, strict=True)))
-            for result, x in zip(results, mlir.host_results(found, self.result_avals, self.label), strict=True):
+            for result, x in zip(results, host_results(found, self.result_avals, self.label), strict=True):
                 result[i] = x
         return list(map(_stack, results, self.result_avals))
 
@@ -88,14 +92,14 @@ class OneByOne:
 
 def _elements(x: Any) -> list[ExtendedArray] | np.ndarray:
     """The elements along the first axis of an argument, for indexing."""
-    if type(x) is core.ExtendedArray:
-        return [core.ExtendedArray(backend.put_value(element), x.dtype) for element in np.asarray(x.base)]
+    if type(x) is ExtendedArray:
+        return [ExtendedArray(runtime.put_value(element), x.dtype) for element in np.asarray(x.base)]
     return np.asarray(x)
 
 
 def _stack(elements: np.ndarray[Any, Any], aval: Any) -> Any:
     """The inverse of `_elements`, for results of a type."""
-    return core.logical(backend.put_value(elements), aval) if core.has_extended_dtype(aval) else elements
+    return logical(runtime.put_value(elements), aval) if has_extended_dtype(aval) else elements
 
 
 def one_by_one(
@@ -116,13 +120,13 @@ def mapped_in_front(args: Sequence[Any], dims: Sequence[Any]) -> tuple[int, list
 
 def _as_array(x: Any) -> Any:
     """The argument of a callback as an array, on a CPU and without a weak type."""
-    if type(x) is core.ExtendedArray:
+    if type(x) is ExtendedArray:
         return x
     aval = core.get_aval(x)
-    platform = backend.platform_of(backend.default_device())
+    platform = backend.platform_of(backend.get_default_device())
     if type(x) is core.Array and not aval.weak_type and platform == "cpu":
         return x
-    return backend.put_value(np.asarray(x), device=None if platform == "cpu" else backend.devices("cpu")[0])
+    return runtime.put_value(np.asarray(x), device=None if platform == "cpu" else backend.devices("cpu")[0])
 
 
 def run_eagerly(callback: Any, args: Sequence[Any], result_avals: Sequence[Any]) -> list[core.Array]:
@@ -133,19 +137,19 @@ def run_eagerly(callback: Any, args: Sequence[Any], result_avals: Sequence[Any])
     """
     device = backend.choose_device(args)
     try:
-        found = mlir.host_results(flat_call(callback, args), result_avals, callback.label)
+        found = host_results(flat_call(callback, args), result_avals, callback.label)
     except Exception as error:
         raise core.XlaError(f"{type(error).__name__}: {error}") from error
     committed = any(type(x) is core.Array and x.committed for x in args)
-    arrays = [backend.put_value(x, device=device if committed else None) for x in found]
-    return list(map(core.logical, arrays, result_avals))
+    arrays = [runtime.put_value(x, device=device if committed else None) for x in found]
+    return list(map(logical, arrays, result_avals))
 
 
 def flat_call(callback: Any, args: Sequence[Any]) -> list[Any]:
     """Call a callback with the arguments of a primitive in evaluation."""
     for x in args:
         if isinstance(x, core.Tracer):
-            raise core.escaped(x)
+            raise escaped(x)
     return callback(*args)
 
 

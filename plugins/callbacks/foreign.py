@@ -8,6 +8,7 @@ from typing import Any
 
 from primax.extend import core, ffi
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.ffi import ffi_call_p
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import mapped_in_front
 from primax.plugins.callbacks.mapping import vmap_at_once
@@ -38,7 +39,7 @@ def _ffi_call_batch(args: Any, dims: Any, *, vmap_method: Any, **params: Any) ->
         _with_batch(layout) if len(layout) < rank else layout for layout, rank in zip(layouts, ranks, strict=True)
     )
     params["output_layouts"] = tuple(map(_with_batch, params["output_layouts"]))
-    outs = ffi.ffi_call_p.bind(*moved, **{**params, "vmap_method": vmap_method, "result_avals": result_avals})
+    outs = ffi_call_p.bind(*moved, **{**params, "vmap_method": vmap_method, "result_avals": result_avals})
     return outs, [0] * len(outs)
 
 
@@ -55,7 +56,7 @@ def _one_by_one(args: Any, dims: Any, *, vmap_method: str, **params: Any) -> tup
     def call(carry: Any, elements: Any) -> tuple[Any, Any]:
         found = iter(elements)
         row = [x if dim is None else next(found) for x, dim in zip(moved, dims, strict=True)]
-        return carry, ffi.ffi_call_p.bind(*row, vmap_method=vmap_method, **params)
+        return carry, ffi_call_p.bind(*row, vmap_method=vmap_method, **params)
 
     unroll = size if vmap_method == "sequential_unrolled" else 1
     _, outs = scan(call, (), stacks, length=size, unroll=max(unroll, 1))
@@ -95,7 +96,7 @@ _REASON = (
 
 
 RULES: Table = {
-    ffi.ffi_call_p: {
+    ffi_call_p: {
         "effectful_abstract_eval": _ffi_call_abstract_eval,
         "batch": _ffi_call_batch,
         "lowering": _ffi_call_lowering,

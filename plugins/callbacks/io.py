@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from primax.extend import backend, core
-from primax.extend.api_util import avals_of
+from primax.extend import core
 from primax.extend.core import Array, tree
 from primax.extend.interpreters import mlir
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import avals_of
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding, results_are_whole
@@ -94,7 +95,7 @@ def effect_of(ordered: bool) -> core.Effect:
 
 def _io_callback_impl(*args: Any, callback: Any, result_avals: Any, ordered: bool) -> list[Array]:
     if ordered:
-        backend.wait_for_effect(OrderedIOEffect())
+        runtime.wait_for_effect(OrderedIOEffect())
     return run_eagerly(callback, args, result_avals)
 
 

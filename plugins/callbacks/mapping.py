@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import backend
-from primax.extend.api_util import among
-from primax.extend.ffi import vmap_methods
 from primax.extend.interpreters import batching
+from primax.extend.provisional.arguments import among
+from primax.extend.provisional.ffi import vmap_methods
 from primax.extend.sharding import PartitionSpec, SingleDeviceSharding
 from primax.plugins.callbacks.flat import mapped_in_front
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import avals_of
 from primax.extend.core import Array, tree
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.arguments import avals_of
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding, check_vmap_method, results_are_whole, vmap_at_once

@@ -9,22 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend as runtime
 from primax.extend import core
-from primax.extend.api_util import (
-    StaticArguments,
-    among,
-    avals_of,
-    check_function,
-    name_of,
-    naming,
-    positions_and_names,
-    shaped_abstractify,
-    wraps,
-)
+from primax.extend.api_util import StaticArguments, positions_and_names, shaped_abstractify
+from primax.extend.backend import clear_in_memory_compilation_cache
 from primax.extend.core import dtypes, tree
-from primax.extend.programs import (
-    Program,
+from primax.extend.programs import Program
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import among, avals_of, check_function, name_of, naming, wraps
+from primax.extend.provisional.avals import array_of
+from primax.extend.provisional.programs import (
     check_outputs,
     explain_miss,
     new_programs,
@@ -33,7 +26,8 @@ from primax.extend.programs import (
     remember,
     surroundings,
 )
-from primax.extend.sharding import canonical_sharding, devices_of
+from primax.extend.provisional.sharding import canonical_sharding, devices_of
+from primax.extend.provisional.tracing import Cache, thread
 from primax.plugins.calls.primitive import check_results, jit_p
 from primax.plugins.calls.spread import JitShardings
 from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, structs_of
@@ -44,7 +38,7 @@ __all__ = ["Inline", "clear_caches", "eval_shape", "jit"]
 
 def clear_caches() -> None:
     """Clear the caches of traced and compiled programs; the next call of each function traces it again."""
-    core.clear_caches()
+    clear_in_memory_compilation_cache()
 
 
 class Inline(enum.Enum):
@@ -63,7 +57,7 @@ class Inline(enum.Enum):
 def _as_array(x: Any, aval: Any) -> Any:
     """A value of a program as an array; tracers, and values that are not arrays, unchanged."""
     hosted = isinstance(x, bool | int | float | complex | np.ndarray | np.generic)
-    return core.array_of(x, aval) if hosted and aval.dtype != dtypes.float0 else x
+    return array_of(x, aval) if hosted and aval.dtype != dtypes.float0 else x
 
 
 def _is_inlined(inline: bool | Inline | None) -> bool:
@@ -113,9 +107,9 @@ class Jitted:
         self.device = device
         self.overrides = overrides
         self.spread = spread
-        self.own_programs: core.Cache | None = None
+        self.own_programs: Cache | None = None
 
-    def programs(self) -> core.Cache:
+    def programs(self) -> Cache:
         """The programs of this function, shared by all of its jitted forms, with the lifetime of the function."""
         found = programs_of(self.fun)
         if found is None:
@@ -187,21 +181,21 @@ class Jitted:
             return self.fun(*args, **kwargs), None, False
         program, leaves = self.program(args, kwargs)
         donated = self.donated(args, kwargs)
-        if not core.thread.trace.tracing and not program.tracers:
+        if not thread.trace.tracing and not program.tracers:
             if any(donated):
                 results, fast = self.donating(program, leaves, donated)
             else:
                 results, fast = self.first_call(program, leaves)
             return tree.unflatten(program.out_tree, results), fast, False
         consts = program.closed.consts
-        if self.overrides and runtime.is_staged(core.thread.trace):
+        if self.overrides and runtime.is_staged(thread.trace):
             raise ValueError(
                 f"jit: compiler_options must not be given to a function that is called inside another program, "
                 f"got {dict(self.overrides)} for {self.name}; give them to the outermost jit"
             )
-        if self.inline and core.thread.trace.tracing:
+        if self.inline and thread.trace.tracing:
             flat = core.eval_jaxpr(program.closed.jaxpr, consts, *leaves)
-            if not runtime.is_staged(core.thread.trace):  # results are arrays, as those of a call
+            if not runtime.is_staged(thread.trace):  # results are arrays, as those of a call
                 flat = [_as_array(x, v.aval) for x, v in zip(flat, program.closed.jaxpr.outvars, strict=True)]
         else:
             flat = jit_p.bind(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import argument_positions, check_function, split_arguments
-from primax.extend.transformations import vjp
+from primax.extend.provisional.arguments import argument_positions, check_function, split_arguments
+from primax.extend.provisional.transformations import vjp
 from primax.plugins.calls.jit import jit
 
 __all__ = ["fwd_and_bwd"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
-from primax.extend.core import Array, dtypes
+from primax.extend import core
+from primax.extend.core import Array, PrintedCall, dtypes, named_axes
 from primax.extend.held_programs import (
     SplitEquation,
     checked_types,
@@ -25,6 +25,7 @@ from primax.extend.held_programs import (
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
+from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
 
 __all__ = ["call_params", "check_results", "evaluate", "forward", "jit_p", "run_program"]
@@ -46,14 +47,14 @@ def call_params(jaxpr: core.ClosedJaxpr, name: str, inline: bool = False) -> dic
     }
 
 
-def printed(params: dict[str, Any]) -> core.PrintedCall:
+def printed(params: dict[str, Any]) -> PrintedCall:
     """The name first, then the parameters that differ from their defaults."""
     shown = {"name": params["name"]}
     for name in sorted(params.keys() - {"name"}):
         value = params[name]
         if name == "jaxpr" or (any(value) if type(value) is tuple else value):
             shown[name] = value
-    return core.PrintedCall(shown, params["jaxpr"])
+    return PrintedCall(shown, params["jaxpr"])
 
 
 def check_results(name: str, closed: core.ClosedJaxpr, args: Any, outs: Any) -> None:
@@ -72,11 +73,11 @@ def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: boo
             check_results(name, closed, args, outs)
 
         # Nothing is donated: the program around the call may still need the arguments.
-        first = backend.first_call(closed, f"jit_{name}", args, look, backend.leaves_tree, keep_unused=keep_unused)
+        first = runtime.first_call(closed, f"jit_{name}", args, look, runtime.leaves_tree, keep_unused=keep_unused)
         return *first, False
 
     def make() -> Any:
-        return backend.fast_function(name, None, miss, key=name)
+        return runtime.fast_function(name, None, miss, key=name)
 
     return core.cached(closed, ("fast", keep_unused), make)(*args)
 
@@ -104,7 +105,7 @@ def _jit_batch(
     inline: bool,
     **params: Any,
 ) -> tuple[Any, Any]:
-    if all(d is None for d in dims) and axis.name not in core.named_axes(jaxpr):
+    if all(d is None for d in dims) and axis.name not in named_axes(jaxpr):
         outs = jit_p.bind(*args, jaxpr=jaxpr, name=name, inline=inline, **params)
         return outs, [None] * len(outs)
     batched, out_dims = batching.batch_jaxpr(jaxpr, axis, dims)
@@ -121,7 +122,7 @@ def evaluate(closed: core.ClosedJaxpr, args: Any) -> list[Any]:
     """The outputs of a program, run one equation after the other; host constants among them become arrays."""
     outs = core.eval_jaxpr(closed.jaxpr, closed.consts, *args)
     return [
-        backend.put_value(x, aval.weak_type) if isinstance(x, _HOST_VALUES) and aval.dtype != dtypes.float0 else x
+        runtime.put_value(x, aval.weak_type) if isinstance(x, _HOST_VALUES) and aval.dtype != dtypes.float0 else x
         for x, aval in zip(outs, closed.out_avals, strict=True)
     ]
 

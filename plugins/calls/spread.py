@@ -7,7 +7,9 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import tree
-from primax.extend.sharding import PartitionSpec, canonical_sharding
+from primax.extend.provisional.avals import physical_aval
+from primax.extend.provisional.sharding import canonical_sharding
+from primax.extend.sharding import PartitionSpec
 from primax.plugins.devices import require_determined
 
 __all__ = ["JitShardings"]
@@ -68,5 +70,5 @@ def _fitting(given: Sequence[Any], avals: Sequence[Any], name: str, argument: st
         if sharding is not None:
             who = f"{name}: {argument} of {what} {i}, of type {aval.str_short()}"
             require_determined(who, sharding)
-            sharding.check_shape(core.physical_aval(aval).shape, who)
+            sharding.check_shape(physical_aval(aval).shape, who)
     return shardings

@@ -10,11 +10,15 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.api_util import among, avals_of, one_or_several
 from primax.extend.core import tree
-from primax.extend.dimensions import is_symbolic, is_symbolic_dim
+from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.programs import Program
-from primax.extend.sharding import Format, Layout, NamedSharding, get_mesh
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import among, avals_of, one_or_several
+from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
+from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.sharding import Format, Layout, get_mesh
+from primax.extend.sharding import NamedSharding
 from primax.plugins.calls.primitive import check_results
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped", "flat_arguments", "structs_of"]
@@ -117,7 +121,7 @@ def flat_arguments(
     problem = f"{name}: the arguments differ in structure from those it was {purpose}"
     tree.require_same_structure(problem, in_tree, given_tree, purpose, "called with")
     for i, (have, aval) in enumerate(zip(avals_of(leaves, (args, kwargs), name, call=True), in_avals, strict=True)):
-        if not core.same_type(have, aval, core.ALL_BUT_SHAPE_AND_DTYPE) and not _fits(have, aval):
+        if not same_type(have, aval, ALL_BUT_SHAPE_AND_DTYPE) and not _fits(have, aval):
             path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0][1:])
             raise TypeError(
                 f"{name}: argument{path} must be {aval.str_short()}, which it was {purpose}, got {have.str_short()}"
@@ -130,7 +134,7 @@ def _fits(have: Any, aval: Any) -> bool:
     if not isinstance(have, core.ShapedArray) or not is_symbolic(aval.shape) or len(have.shape) != len(aval.shape):
         return False
     known = [got if is_symbolic_dim(size) else size for size, got in zip(aval.shape, have.shape, strict=True)]
-    return bool(core.same_type(have, aval.update(shape=known), core.ALL_BUT_SHAPE_AND_DTYPE))
+    return bool(same_type(have, aval.update(shape=known), ALL_BUT_SHAPE_AND_DTYPE))
 
 
 class Stage:
@@ -276,9 +280,9 @@ class Lowered(Stage):
           ValueError: there is no such dialect.
         """
         if among(dialect, (None, "stablehlo")):
-            return backend.module_text(self._lowered, debug_info)
+            return runtime.module_text(self._lowered, debug_info)
         if among(dialect, ("hlo",)):
-            return backend.hlo_text(self._lowered)
+            return runtime.hlo_text(self._lowered)
         raise ValueError(f"as_text: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -293,12 +297,12 @@ class Lowered(Stage):
         if among(dialect, (None, "stablehlo")):
             return self._lowered.module
         if among(dialect, ("hlo",)):
-            return backend.hlo_computation(self._lowered)
+            return runtime.hlo_computation(self._lowered)
         raise ValueError(f"compiler_ir: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate for the program before optimization: flops, bytes accessed and so on."""
-        return backend.hlo_cost_analysis(self._lowered)
+        return runtime.hlo_cost_analysis(self._lowered)
 
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
         """The executable.
@@ -319,8 +323,8 @@ class Lowered(Stage):
             )
         name, options = f"jit_{self.name}", tuple(overrides.items())
         try:
-            executable = backend.compile_lowered(self._trimmed, self._lowered, self.site, name, options)
-        except backend.Unnamed:
+            executable = runtime.compile_lowered(self._trimmed, self._lowered, self.site, name, options)
+        except runtime.Unnamed:
             executable = backend.executable_for(
                 self.program.closed, name, self.site, self.donated, self.keep_unused, options
             )
@@ -335,11 +339,11 @@ class Compiled(Stage):
 
     __slots__ = ("_call", "_executable")
 
-    def __init__(self, stage: Stage, executable: backend.Executable) -> None:
+    def __init__(self, stage: Stage, executable: runtime.Executable) -> None:
         super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.site, stage.overrides)
         self._executable = executable
         # Donated arrays are checked before each call, and marked as gone after it.
-        self._call = self._donating if any(self.donated) else backend.fast_function(self.name, None, self._first_call)
+        self._call = self._donating if any(self.donated) else runtime.fast_function(self.name, None, self._first_call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(*args, **kwargs)
@@ -363,25 +367,25 @@ class Compiled(Stage):
             used = compress(leaves, executable.kept)
             places = executable.in_shardings[len(executable.consts) :]
             if all(not isinstance(x, core.Array) or x.sharding == place for x, place in zip(used, places, strict=True)):
-                fast = backend.fast_path(executable, self.program.fast_tree(outs), leaves)
+                fast = runtime.fast_path(executable, self.program.fast_tree(outs), leaves)
         return tree.unflatten(self.out_tree, outs), fast, False
 
     def _donating(self, *args: Any, **kwargs: Any) -> Any:
         leaves = self._leaves(args, kwargs)
         donated = list(compress(leaves, self.donated))
         passed = leaves
-        if donated and backend.is_copy_needed(self.name, donated, leaves):
-            passed = [backend.copy_if_shared(x) if flag else x for x, flag in zip(leaves, self.donated, strict=True)]
-        with backend.donation_lock(donated, self.name):
+        if donated and runtime.is_copy_needed(self.name, donated, leaves):
+            passed = [runtime.copy_if_shared(x) if flag else x for x, flag in zip(leaves, self.donated, strict=True)]
+        with runtime.donation_lock(donated, self.name):
             outs = self._executable(passed)
             if backend.refuses_nonfinite():
                 check_results(self.name, self.program.closed, leaves, outs)
-            backend.mark_donated(donated, self.name, list(compress(passed, self.donated)))
+            runtime.mark_donated(donated, self.name, list(compress(passed, self.donated)))
         return tree.unflatten(self.out_tree, outs)
 
     def as_text(self) -> str:
         """The optimized program in XLA's notation."""
-        return backend.optimized_text(self._executable)
+        return runtime.optimized_text(self._executable)
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate for the optimized program: flops, bytes accessed and so on."""

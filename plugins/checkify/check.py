@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import avals_of
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import batching
+from primax.extend.provisional.arguments import avals_of
 from primax.extend.rule_types import Table
 from primax.plugins.checkify.errors import Error, FailedCheckError, JaxRuntimeError
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import avals_of, check_function, name_of, wraps
 from primax.extend.core import dtypes, get_aval, tree
 from primax.extend.interpreter import Interpreter, replay
 from primax.extend.programs import stage
-from primax.extend.sharding import vary
+from primax.extend.provisional.arguments import avals_of, check_function, name_of, wraps
+from primax.extend.provisional.sharding import vary
 from primax.plugins.bitwise import bitwise_and
 from primax.plugins.calls import evaluate
 from primax.plugins.checkify.check import CheckEffect, check_p, first_of

@@ -9,7 +9,8 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import get_aval
 from primax.extend.interpreter import replay
-from primax.extend.sharding import NamedSharding, PartitionSpec, manual_scope
+from primax.extend.provisional.sharding import manual_scope
+from primax.extend.sharding import NamedSharding, PartitionSpec
 from primax.plugins.checkify.check import first_of
 from primax.plugins.checkify.checker import Checker
 from primax.plugins.resharding import resharded

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import core
-from primax.extend.core import get_aval, tree
-from primax.extend.sharding import ShardingTypeError, axes_of, hooks, manual_axes
+from primax.extend.core import ShardingTypeError, get_aval, tree
+from primax.extend.provisional.sharding import axes_of, hooks, manual_axes
 from primax.plugins.collectives.names import names_in_scope
 from primax.plugins.collectives.unreduced import (
     pending_of,

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend.core import ShapedArray
-from primax.extend.dividing import whole_along
-from primax.extend.sharding import axes_of_dims
+from primax.extend.provisional.dividing import whole_along
+from primax.extend.provisional.sharding import axes_of_dims
 from primax.plugins.collectives.exchange import all_to_all_p, ppermute_p, reduce_scatter_p
 from primax.plugins.collectives.mapped import all_gather_p
 from primax.plugins.collectives.ragged import pbroadcast_p

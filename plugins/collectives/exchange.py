@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.arguments import canonical_axis, integers
 from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import ad, batching
+from primax.extend.provisional.arguments import canonical_axis, integers
+from primax.extend.provisional.sharding import vary
 from primax.extend.rule_types import Table
-from primax.extend.sharding import vary
 from primax.plugins.collectives.lowerings import (
     lower_all_gather,
     lower_all_to_all,

@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend.core import Array
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.lowering import sharding_attribute, spmd_of
 from primax.extend.sharding import PartitionSpec
 from primax.plugins.collectives.names import Groups
 from primax.plugins.structural import expand_dims, squeeze
@@ -42,7 +43,7 @@ def _manual(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> tuple[Any, fr
     Raises:
       ValueError: this is not inside a per-device program along them.
     """
-    found = mlir.spmd_of(ctx.module_context).manual
+    found = spmd_of(ctx.module_context).manual
     if found is None or not set(axes) <= found[1]:
         raise ValueError(
             f"{ctx.primitive}: {', '.join(map(repr, axes))} must be a mapped axis in scope, got none of this name; "
@@ -249,7 +250,7 @@ def lower_axis_index(ctx: mlir.LoweringRuleContext, *, axis_name: Any) -> list[A
     # program along all of them.
     ir, sdy = mlir.ir, mlir.sdy
     aval = ctx.avals_out[0]
-    everywhere = mlir.sharding_attribute(ctx.module_context, mesh, PartitionSpec(), 0)
+    everywhere = sharding_attribute(ctx.module_context, mesh, PartitionSpec(), 0)
     op = sdy.ManualComputationOp(
         [mlir.aval_to_ir_type(aval)],
         [],

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
-from primax.extend import core
-from primax.extend.api_util import check_hashable
-from primax.extend.arguments import integers
+from primax.extend.provisional.arguments import check_hashable, integers
+from primax.extend.provisional.tracing import thread
 from primax.plugins.reductions import ADD
 
 __all__ = [
@@ -39,7 +38,7 @@ def names_in_scope(axis_name: Any, function: str) -> tuple[Any, ...]:
     names = names_of(axis_name)
     for name in names:
         check_hashable(function, "axis_name", name)
-    axes = core.thread.axes
+    axes = thread.axes
     for name in names:
         if name not in axes:
             shown = ", ".join(f"{known!r} of size {size}" for known, size in axes.items())
@@ -55,7 +54,7 @@ def names_in_scope(axis_name: Any, function: str) -> tuple[Any, ...]:
 
 def axis_sizes(names: Sequence[Any]) -> list[int]:
     """The sizes of axes in scope."""
-    return [core.thread.axes[name] for name in names]
+    return [thread.axes[name] for name in names]
 
 
 def canonical_groups(groups: Any, names: Sequence[Any], function: str, alike: bool = True) -> Groups:

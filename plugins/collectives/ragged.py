@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import integer
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import integer
+from primax.extend.provisional.sharding import manual_scope
 from primax.extend.rule_types import Table
-from primax.extend.sharding import manual_scope
 from primax.plugins.arithmetic import add, sub
 from primax.plugins.bitwise import bitwise_and
 from primax.plugins.collectives.exchange import all_gather, all_to_all

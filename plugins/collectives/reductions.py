@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.arguments import canonical_axes
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching
+from primax.extend.provisional.arguments import canonical_axes
+from primax.extend.provisional.sharding import hooks
 from primax.extend.rule_types import Table
-from primax.extend.sharding import hooks
 from primax.plugins.arithmetic import div, mul
 from primax.plugins.collectives.lowerings import lower_reduction
 from primax.plugins.collectives.mapped import collective_batch, index_along

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, get_aval
+from primax.extend.core import ShapedArray, ShardingTypeError, get_aval
 from primax.extend.interpreters import ad
+from primax.extend.provisional.sharding import Division, axes_of, axes_of_dims, current_scope, hooks, manual_axes
 from primax.extend.rule_types import Table
-from primax.extend.sharding import Division, ShardingTypeError, axes_of, axes_of_dims, current_scope, hooks, manual_axes
 from primax.plugins.collectives.lowerings import lower_all_gather, lower_reduce_scatter, lower_reduction
 from primax.plugins.collectives.mapped import index_along
 from primax.plugins.collectives.variance import axes_by_name, axes_of_params, mesh_batch, own_variance

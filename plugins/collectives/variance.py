@@ -10,8 +10,8 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.sharding import axes_of, manual_axes, manual_scope
 from primax.extend.rule_types import Table
-from primax.extend.sharding import axes_of, manual_axes, manual_scope
 from primax.plugins.collectives.lowerings import lower_all_gather, lower_reduction
 from primax.plugins.collectives.mapped import index_along
 from primax.plugins.indexing import dynamic_slice

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import name_of
 from primax.extend.core import ShapedArray, dtypes, tree
+from primax.extend.provisional.arguments import name_of
 from primax.plugins.control_flow.staging import Staged, converted_outputs, require_same_types, stage_function
 from primax.plugins.control_flow.variance import require_steady_variance
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import aval_of, sequence
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.held_programs import reordered
-from primax.extend.sharding import axes_of
+from primax.extend.provisional.arguments import aval_of, sequence
+from primax.extend.provisional.sharding import axes_of
 from primax.plugins.arithmetic import clamp
 from primax.plugins.comparison import ne
 from primax.plugins.control_flow.cond_rules import cond_p

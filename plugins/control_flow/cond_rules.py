@@ -25,6 +25,8 @@ from primax.extend.held_programs import (
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
+from primax.extend.provisional.avals import WEAKNESS, same_type
+from primax.extend.provisional.tracing import moved_effects
 from primax.extend.rule_types import Table
 from primax.plugins.calls import run_program
 from primax.plugins.comparison import eq
@@ -48,7 +50,7 @@ def _abstract_eval(index: Any, *avals: Any, branches: Programs) -> tuple[Any, An
 
 def _effects(branches: Programs) -> Any:
     """The effects of all branches, whose inputs follow the index."""
-    return core.no_effects.union(*(core.moved_effects(branch.effects, lambda i: i + 1) for branch in branches))
+    return core.no_effects.union(*(moved_effects(branch.effects, lambda i: i + 1) for branch in branches))
 
 
 def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> tuple[Any, Any]:
@@ -57,7 +59,7 @@ def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> tuple[A
     for i, branch in enumerate(branches):
         context.check_operands(branch, atoms)
         for k, (have, want) in enumerate(zip(branch.out_avals, branches[0].out_avals, strict=True)):
-            if not core.same_type(have, want, core.WEAKNESS):
+            if not same_type(have, want, WEAKNESS):
                 raise core.JaxprTypeError(
                     f"output {k} of branch {i} is {have.str_short()}, but of branch 0 it is {want.str_short()}"
                 )

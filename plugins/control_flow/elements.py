@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.core import named_axes
+from primax.extend.effects import OperandEffect
 from primax.extend.interpreters import batching
 from primax.plugins.control_flow.scan import scan
 
@@ -35,12 +37,12 @@ def one_by_one(
     """
     found = list(programs)
     effects = core.no_effects.union(*(program.effects for program in found))
-    if axis.name is not None and any(axis.name in core.named_axes(program) for program in found):
+    if axis.name is not None and any(axis.name in named_axes(program) for program in found):
         raise NotImplementedError(
             f"vmap of {what}: functions with effects must not communicate along the mapped axis {axis.name!r} if "
             f"elements choose differently, since each is then computed alone, got {sorted(map(repr, effects))}"
         )
-    on_operands = [effect for effect in effects if isinstance(effect, core.OperandEffect)]
+    on_operands = [effect for effect in effects if isinstance(effect, OperandEffect)]
     if on_operands:
         raise NotImplementedError(
             f"vmap of {what}: functions must have no effects on operands where elements choose differently, got "

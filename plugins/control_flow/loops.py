@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import aval_of, integer
 from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval, tree
-from primax.extend.dimensions import as_array, as_size, is_symbolic_dim, max_dim
-from primax.extend.transformations import vmap
+from primax.extend.dimensions import is_symbolic_dim, max_dim
+from primax.extend.provisional.arguments import aval_of, integer
+from primax.extend.provisional.dimensions import as_array, as_size
+from primax.extend.provisional.tracing import thread
+from primax.extend.provisional.transformations import vmap
 from primax.plugins.arithmetic import add
 from primax.plugins.comparison import lt
 from primax.plugins.control_flow.scan import scan
@@ -98,7 +100,7 @@ def _whole(name: str, x: Any) -> int:
 def _counted(first: int, last: int, body_fun: Callable[..., Any], init_val: Any, unroll: Any) -> Any:
     """The loop as a scan that counts in its carry, in weakly typed integers."""
 
-    if core.config.disable_jit.value and not core.thread.trace.tracing and last <= first:
+    if core.config.disable_jit.value and not thread.trace.tracing and last <= first:
         return init_val
 
     def step(state: Any, _: Any) -> tuple[Any, Any]:

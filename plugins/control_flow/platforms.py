@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
+from primax.extend import core
 from primax.extend.core import Array, ShapedArray, tree
 from primax.extend.interpreters import mlir
+from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
 from primax.plugins.control_flow.cond import choose
 from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function
@@ -70,7 +71,7 @@ def _abstract_eval(*, platforms: Platforms) -> ShapedArray:
 def _lowering(ctx: mlir.LoweringRuleContext, *, platforms: Platforms) -> list[Any]:
     platform = ctx.module_context.platform
     for i, names in enumerate(platforms):
-        if names is None or any(name in names for name in backend.names_of(platform)):
+        if names is None or any(name in names for name in runtime.names_of(platform)):
             return [mlir.ir_constant(np.int32(i))]
     known = ", ".join(name for names in platforms for name in names or ())
     raise NotImplementedError(

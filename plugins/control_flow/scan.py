@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import integer, name_of
-from primax.extend.core import tree
-from primax.extend.dimensions import as_size
-from primax.extend.sharding import ShardingTypeError, axes_of_dims
+from primax.extend.core import ShardingTypeError, tree
+from primax.extend.provisional.arguments import integer, name_of
+from primax.extend.provisional.dimensions import as_size
+from primax.extend.provisional.sharding import axes_of_dims
+from primax.extend.provisional.tracing import thread
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function
@@ -61,7 +62,7 @@ def scan(
     x_leaves, xs_tree, x_avals = flatten_operands("scan", "xs", xs)
     count = _length(xs, x_avals, length)
     turns = _unroll(unroll, count)
-    if core.config.disable_jit.value and not core.thread.trace.tracing:
+    if core.config.disable_jit.value and not thread.trace.tracing:
         return _in_python(f, tree.tree_map(as_result, init), xs_tree, [*map(as_result, x_leaves)], count, reverse)
     elements = [aval.mapped(count, 0) for aval in x_avals]
     body, leaves, avals = stage_carrying(

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.arguments import index_dtype
 from primax.extend.core import ShapedArray
 from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.arguments import index_dtype
+from primax.extend.provisional.lowering import array_in_module
 
 __all__ = ["lower_scan"]
 
@@ -72,7 +73,7 @@ class _Scan:
     def begin(self, args: Sequence[Any]) -> list[Any]:
         """The state before the first step, with results that are still zero."""
         tokens = [self.ctx.tokens_in[effect] for effect in self.ordered] if self.ctx.tokens_in else []
-        results = [_zeros(mlir.array_in_module(aval)) for aval in self.ctx.avals_out[self.num_carry :]]
+        results = [_zeros(array_in_module(aval)) for aval in self.ctx.avals_out[self.num_carry :]]
         return [*tokens, *args, *results]
 
     def step(self, state: Sequence[Any], i: Any) -> list[Any]:
@@ -80,7 +81,7 @@ class _Scan:
         hlo = mlir.hlo
         tokens, carry, xs = state[: len(self.ordered)], state[self.carry], state[self.xs]
         at = hlo.subtract(self.number(self.length - 1), i) if self.reverse else i
-        types = map(mlir.array_in_module, self.ctx.avals_in[self.xs.start - len(self.ordered) :])
+        types = map(array_in_module, self.ctx.avals_in[self.xs.start - len(self.ordered) :])
         slices = [self._slice(x, aval, at) for x, aval in zip(xs, types, strict=True)]
         current = dict(zip(self.ordered, tokens, strict=True))
         inner = self.ctx.replace(
@@ -89,7 +90,7 @@ class _Scan:
         outs = mlir.inline_jaxpr(inner, self.jaxpr, [*state[self.consts], *carry, *slices], "scan/body")
         current.update(inner.tokens_out or {})
         ys = [
-            self._update(array, y, mlir.array_in_module(aval), at)
+            self._update(array, y, array_in_module(aval), at)
             for array, y, aval in zip(
                 state[self.xs.stop :], outs[self.num_carry :], self.jaxpr.out_avals[self.num_carry :], strict=True
             )

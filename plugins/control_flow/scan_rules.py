@@ -25,6 +25,7 @@ from primax.extend.held_programs import (
     trimmed,
 )
 from primax.extend.interpreters import ad, batching
+from primax.extend.provisional.avals import WEAKNESS, same_type
 from primax.extend.rule_types import Table
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.scan_lowering import lower_scan
@@ -56,10 +57,10 @@ def _check(
     wanted = [v.aval for v in jaxpr.jaxpr.invars]
     given = [*(x.aval for x in atoms[:start]), *(x.aval.mapped(length, 0) for x in atoms[start:])]
     for i, (have, want) in enumerate(zip(given, wanted, strict=True)):
-        if not core.same_type(have, want, core.WEAKNESS):
+        if not same_type(have, want, WEAKNESS):
             raise core.JaxprTypeError(f"operand {i} of a step is {have.str_short()}, but it takes {want.str_short()}")
     for i, (have, want) in enumerate(zip(jaxpr.out_avals, given[num_consts:start], strict=False)):
-        if not core.same_type(have, want, core.WEAKNESS):
+        if not same_type(have, want, WEAKNESS):
             raise core.JaxprTypeError(f"carry {i} is {want.str_short()}, but a step returns {have.str_short()}")
     return _abstract_eval(jaxpr=jaxpr, num_carry=num_carry, length=length)
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from primax.extend import backend, core
-from primax.extend.api_util import avals_of, name_of
+from primax.extend import core
 from primax.extend.core import tree
 from primax.extend.programs import stage
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import avals_of, name_of
+from primax.extend.provisional.avals import WEAKNESS_AND_VARIANCE, same_type
 
 __all__ = [
     "MadeOf",
@@ -63,7 +65,7 @@ def require_function(what: str, name: str, fun: Any) -> None:
 
 def as_result(x: Any) -> Any:
     """An operand as a result: numbers of Python or NumPy become arrays."""
-    return x if isinstance(x, core.Tracer | core.Array) else backend.put_value(x, core.get_aval(x).weak_type)
+    return x if isinstance(x, core.Tracer | core.Array) else runtime.put_value(x, core.get_aval(x).weak_type)
 
 
 def flatten_operands(what: str, name: str, operands: Any) -> tuple[list[Any], Any, list[Any]]:
@@ -124,7 +126,7 @@ def require_same_types(
     """
     tree.require_same_structure(what, trees[0], trees[1], *names)
     for i, (one, other) in enumerate(zip(*avals, strict=True)):
-        if not core.same_type(one, other, core.WEAKNESS_AND_VARIANCE):
+        if not same_type(one, other, WEAKNESS_AND_VARIANCE):
             shown = [tree.unflatten(t, [aval.str_short() for aval in a]) for t, a in zip(trees, avals, strict=True)]
             marked = tree.unflatten(trees[0], range(len(avals[0])))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import ShapedArray, tree
-from primax.extend.sharding import axes_of, hooks, manual_axes, vary
+from primax.extend.provisional.sharding import axes_of, hooks, manual_axes, vary
 from primax.plugins.control_flow.staging import Staged
 
 __all__ = ["hoisted", "joined_types", "require_steady_variance", "varying_with"]

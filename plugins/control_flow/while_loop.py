@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import name_of
 from primax.extend.core import ShapedArray, tree
 from primax.extend.held_programs import reordered, trimmed
-from primax.extend.sharding import vary
+from primax.extend.provisional.arguments import name_of
+from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
+from primax.extend.provisional.sharding import vary
+from primax.extend.provisional.tracing import thread
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function, stage_function
 from primax.plugins.control_flow.variance import hoisted
@@ -46,7 +48,7 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     """
     require_function("while_loop", "cond_fun", cond_fun)
     require_function("while_loop", "body_fun", body_fun)
-    if core.config.disable_jit.value and not core.thread.trace.tracing:
+    if core.config.disable_jit.value and not thread.trace.tracing:
         value = tree.tree_map(as_result, init_val)
         while cond_fun(value):
             value = tree.tree_map(as_result, body_fun(value))
@@ -60,7 +62,7 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     out_avals = cond.program.out_avals
     if not tree.treedef_is_leaf(cond.out_tree) or len(out_avals) != 1:
         raise TypeError(f"while_loop: cond_fun must return one boolean, but {name} returns {cond.out_tree}")
-    if not core.same_type(out_avals[0], ShapedArray((), np.bool_), core.ALL_BUT_SHAPE_AND_DTYPE):
+    if not same_type(out_avals[0], ShapedArray((), np.bool_), ALL_BUT_SHAPE_AND_DTYPE):
         raise TypeError(
             f"while_loop: cond_fun must return a boolean of rank 0, but {name} returns {out_avals[0].str_short()}"
         )

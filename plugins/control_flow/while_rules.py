@@ -24,6 +24,8 @@ from primax.extend.held_programs import (
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
+from primax.extend.provisional.avals import WEAKNESS, same_type
+from primax.extend.provisional.tracing import moved_effects
 from primax.extend.rule_types import Table
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.elements import one_by_one
@@ -47,8 +49,8 @@ def _abstract_eval(*avals: Any, body_jaxpr: Closed, **params: Any) -> tuple[Any,
 
 def _effects(*, cond_nconsts: int, cond_jaxpr: Closed, body_nconsts: int, body_jaxpr: Closed) -> Any:
     """The effects of both programs; the constants of each precede the carry."""
-    of_cond = core.moved_effects(cond_jaxpr.effects, lambda i: i if i < cond_nconsts else i + body_nconsts)
-    return of_cond | core.moved_effects(body_jaxpr.effects, lambda i: i + cond_nconsts)
+    of_cond = moved_effects(cond_jaxpr.effects, lambda i: i if i < cond_nconsts else i + body_nconsts)
+    return of_cond | moved_effects(body_jaxpr.effects, lambda i: i + cond_nconsts)
 
 
 def _check(
@@ -61,7 +63,7 @@ def _check(
     if pred.shape or pred.dtype != np.bool_:
         raise core.JaxprTypeError(f"the condition of a while is {pred.str_short()}, but must be bool[]")
     for i, (have, atom) in enumerate(zip(body_jaxpr.out_avals, carry, strict=True)):
-        if not core.same_type(have, atom.aval, core.WEAKNESS):
+        if not same_type(have, atom.aval, WEAKNESS):
             raise core.JaxprTypeError(f"carry {i} is {atom.aval.str_short()}, but the body returns {have.str_short()}")
     return body_jaxpr.out_avals, _effects(
         cond_nconsts=cond_nconsts, cond_jaxpr=cond_jaxpr, body_nconsts=body_nconsts, body_jaxpr=body_jaxpr

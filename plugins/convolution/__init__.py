@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from primax.extend import core, hookimpl
 from primax.extend.interpreters import ad
-from primax.extend.narrow import in_whole_bytes
-from primax.extend.padding import padtype_to_pads
+from primax.extend.provisional.narrow import in_whole_bytes
+from primax.extend.provisional.padding import padtype_to_pads
 from primax.extend.rule_types import Table
 from primax.plugins.convolution.dimension_numbers import (
     ConvDimensionNumbers,

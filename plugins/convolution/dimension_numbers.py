@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from primax.extend.arguments import integers
+from primax.extend.provisional.arguments import integers
 
 __all__ = [
     "ConvDimensionNumbers",

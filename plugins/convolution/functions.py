@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.arguments import integers
 from primax.extend.core import Array, get_aval
-from primax.extend.padding import dilated, explicit_padding, transposed_padding
+from primax.extend.provisional.arguments import integers
+from primax.extend.provisional.padding import dilated, explicit_padding, transposed_padding
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
 from primax.plugins.convolution.primitive import check_steps, conv_general_dilated, shape_of
 from primax.plugins.dot import dot_general

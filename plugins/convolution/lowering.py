@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import ShapedArray, dtypes
-from primax.extend.dimensions import is_symbolic
-from primax.extend.elementwise import ir_full
 from primax.extend.interpreters import mlir
-from primax.extend.precision import precision_attribute
+from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.elementwise import ir_full
+from primax.extend.provisional.lowering import cached_ir_type, padded
+from primax.extend.provisional.precision import precision_attribute
 
 __all__ = ["conv_general_dilated_cpu_lowering", "conv_general_dilated_lowering"]
 
@@ -71,13 +72,13 @@ def _with_padding(ctx: mlir.LoweringRuleContext, lhs: Any, params: dict[str, Any
     config: list[tuple[Any, Any, Any]] = [(0, 0, 0)] * len(aval.shape)
     for axis, pad in zip(params["dimension_numbers"][0][2:], pads, strict=True):
         config[axis] = pad
-    return mlir.padded(ctx, lhs, ir_full(0, ShapedArray((), aval.dtype)), aval, config)
+    return padded(ctx, lhs, ir_full(0, ShapedArray((), aval.dtype)), aval, config)
 
 
 def _convolution(
     ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, aval: ShapedArray, attributes: Any
 ) -> mlir.ir.Value:
-    result = mlir.cached_ir_type(ctx.module_context.shared, aval)
+    result = cached_ir_type(ctx.module_context.shared, aval)
     return mlir.ir.Operation.create("stablehlo.convolution", [result], [lhs, rhs], attributes).result
 
 

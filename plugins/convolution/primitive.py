@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.arguments import integers
 from primax.extend.core import Array, ShapedArray, dtypes
-from primax.extend.padding import dilated, explicit_padding, named_padding, result_size
-from primax.extend.precision import canonicalize_precision
-from primax.extend.sharding import with_out_sharding
+from primax.extend.provisional.arguments import integers
+from primax.extend.provisional.padding import dilated, explicit_padding, named_padding, result_size
+from primax.extend.provisional.precision import canonicalize_precision
+from primax.extend.provisional.sharding import with_out_sharding
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
 
 __all__ = [

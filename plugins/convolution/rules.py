@@ -6,7 +6,7 @@ from typing import Any
 
 from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.interpreters import ad
-from primax.extend.padding import dilated
+from primax.extend.provisional.padding import dilated
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers
 from primax.plugins.convolution.primitive import conv_general_dilated_abstract_eval, conv_general_dilated_p
 from primax.plugins.structural import convert_element_type_p, reshape_p, rev_p, transpose_p

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.arguments import canonical_shape, integers
 from primax.extend.core import ShapedArray
-from primax.extend.padding import explicit_padding, named_padding, transposed_padding
+from primax.extend.provisional.arguments import canonical_shape, integers
+from primax.extend.provisional.padding import explicit_padding, named_padding, transposed_padding
 from primax.plugins.convolution.dimension_numbers import conv_dimension_numbers
 from primax.plugins.convolution.primitive import check_steps, conv_general_dilated_abstract_eval
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, ShapedArray, get_aval
-from primax.extend.dividing import along_axis
-from primax.extend.elementwise import INEXACT, NUMERIC, Accepts
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.arguments import canonical_axis
+from primax.extend.provisional.dividing import along_axis
+from primax.extend.provisional.elementwise import INEXACT, NUMERIC, Accepts
+from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, add_p, complex_p, imag, mul, mul_p, real, sub
 from primax.plugins.comparison import eq, ne
@@ -157,7 +158,7 @@ def _window_lowering(monoid: Monoid) -> Callable[..., Any]:
         padding[axis, int(reverse)] = shape[axis] - 1
         start = monoid.ir_start(aval.dtype)
         operation = hlo.ReduceWindowOp(
-            [mlir.cached_ir_type(ctx.module_context.shared, aval)],
+            [cached_ir_type(ctx.module_context.shared, aval)],
             [x],
             [start],
             ir.DenseI64ArrayAttr.get(window),

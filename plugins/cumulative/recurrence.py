@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, ShapedArray, get_aval
-from primax.extend.elementwise import INEXACT
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import canonical_axis
+from primax.extend.provisional.elementwise import INEXACT
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, mul
 from primax.plugins.cumulative.sequential import accumulator_dtype, lower_to_loop

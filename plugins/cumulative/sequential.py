@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.arguments import index_dtype
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.arguments import index_dtype
 
 __all__ = ["accumulator_dtype", "lower_to_loop"]
 

@@ -7,9 +7,9 @@ from itertools import compress
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import avals_of, name_of, wraps
 from primax.extend.core import get_aval, tree
 from primax.extend.programs import stage
+from primax.extend.provisional.arguments import avals_of, name_of, wraps
 from primax.plugins.control_flow import map as map_one_by_one
 from primax.plugins.custom_batching.rules import custom_vmap_call_p
 from primax.plugins.custom_derivatives import Forwarding, resolve, typed

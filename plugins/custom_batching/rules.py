@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import dtypes
+from primax.extend.core import dtypes, named_axes
 from primax.extend.held_programs import (
     SplitEquation,
     checked_types,
@@ -29,6 +29,7 @@ from primax.extend.held_programs import (
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
+from primax.extend.provisional.derivatives import linear_tape
 from primax.extend.rule_types import Table
 from primax.plugins.calls import evaluate
 
@@ -47,7 +48,7 @@ def _batch(
     axis: batching.AxisData, args: Any, dims: Any, *, call: core.ClosedJaxpr, rule: Rule, name: str
 ) -> tuple[Any, Any]:
     if all(d is None for d in dims):
-        if axis.name in core.named_axes(call):  # the rule is for mapped arguments, and there are none
+        if axis.name in named_axes(call):  # the rule is for mapped arguments, and there are none
             program, out_dims = batching.batch_jaxpr(call, axis, dims)
             return core.eval_jaxpr(program.jaxpr, program.consts, *args), out_dims
         outs = custom_vmap_call_p.bind(*args, call=call, rule=rule, name=name)
@@ -163,7 +164,7 @@ def _rule_of_transpose(
             flags[:] = out_batched
             return outs
 
-        tape = ad.linear_tape(run, avals)
+        tape = linear_tape(run, avals)
         found_cts = iter(zip(values[count:], batched[count:], strict=True))
         cts = []
         for aval, b, nz in zip(call.out_avals, flags, nonzero, strict=True):

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import avals_of, one_or_several
 from primax.extend.core import tree
+from primax.extend.provisional.arguments import avals_of, one_or_several
 
 __all__ = ["Arguments", "Forwarding", "resolve", "split", "typed", "without_positions"]
 

@@ -10,9 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import core
+from primax.extend.core import named_axes
 from primax.extend.held_programs import cotangents, given, lifted, linear_flags, nonzero_flags
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.interpreters.partial_eval import close_over
+from primax.extend.interpreters.partial_eval import convert_constvars_jaxpr
+from primax.extend.provisional.avals import array_of
+from primax.extend.provisional.derivatives import LinearTrace
+from primax.extend.provisional.tracing import encloses, thread
 
 __all__ = [
     "Batch",
@@ -48,9 +52,9 @@ def as_operands(args: Sequence[Any]) -> list[Any]:
 
     If no program is evaluated, the arguments come from the user's own call, and are unchanged.
     """
-    if core.thread.source is None:
+    if thread.source is None:
         return list(args)
-    return [core.array_of(x, core.get_aval(x)) if type(x) in _NUMBERS else x for x in args]
+    return [array_of(x, core.get_aval(x)) if type(x) in _NUMBERS else x for x in args]
 
 
 _NUMBERS = frozenset((bool, int, float, complex))
@@ -61,7 +65,7 @@ def is_handed_on(x: Any) -> bool:
 
     Such a value keeps its own derivative, and the rule does not apply to it.
     """
-    return isinstance(x, core.Tracer) and x._trace.alive and not core.encloses(x._trace, core.thread.trace)
+    return isinstance(x, core.Tracer) and x._trace.alive and not encloses(x._trace, thread.trace)
 
 
 def closed_over(name: str, x: Any) -> Exception:
@@ -115,9 +119,9 @@ def stage_call(
             params = narrowed(params, kept, avals)
         consts = closed.consts
         for x in consts:
-            if isinstance(x, core.Tracer) and not core.encloses(x._trace, trace):
+            if isinstance(x, core.Tracer) and not encloses(x._trace, trace):
                 raise closed_over(name, x)
-        call = core.ClosedJaxpr(close_over(closed.jaxpr))
+        call = core.ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
     params = {**params, "call_jaxpr": call, "num_consts": params["num_consts"] + len(consts)}
     outs = iter(trace.add_eqn(primitive, [*consts, *args], call.out_avals, params, call.effects))
     return [handed_on[i] if i in handed_on else next(outs) for i in range(len(handed_on) + len(call.out_avals))]
@@ -174,7 +178,7 @@ def call_lowering(
     return mlir.call_jaxpr(ctx, name, call_jaxpr, args)
 
 
-def in_place(trace: ad.LinearTrace, args: Any, params: Any) -> list[Any]:
+def in_place(trace: LinearTrace, args: Any, params: Any) -> list[Any]:
     """The partial evaluation rule: a function of linear values is linear itself, so its operations are recorded."""
     with core.set_current_trace(trace):
         return evaluate(params["call_jaxpr"], args)
@@ -200,7 +204,7 @@ class Batch:
         """Whether the call must be mapped."""
         if self.batched or not isinstance(self.call, core.ClosedJaxpr):
             return True
-        return self.axis.name in core.named_axes(self.call)
+        return self.axis.name in named_axes(self.call)
 
     @property
     def out_dim(self) -> int | None:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import check_function, name_of, wraps
 from primax.extend.core import dtypes, tree
 from primax.extend.held_programs import partition
 from primax.extend.interpreters import ad
+from primax.extend.provisional.arguments import check_function, name_of, wraps
+from primax.extend.provisional.derivatives import LinearTrace, primals_only
+from primax.extend.provisional.tracing import thread
 from primax.plugins.custom_derivatives.custom_vjp import as_array, custom_vjp
 
 __all__ = ["closed", "closure_convert", "convert", "custom_gradient"]
@@ -92,8 +94,8 @@ def closed(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., A
     Returns:
       `(closed, consts)`, where `closed(*args, *consts)` is `fun(*args)`.
     """
-    trace = core.thread.trace
-    while isinstance(trace, ad.JVPTrace | ad.LinearTrace):
+    trace = thread.trace
+    while isinstance(trace, ad.JVPTrace | LinearTrace):
         trace = trace.parent
     if trace.tracing:
         return convert(fun, example_args, lambda aval: True)
@@ -108,7 +110,7 @@ def _without_tangents(fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         out_trees.append(out_tree)
         return outs
 
-    outs = ad.primals_only(flat)
+    outs = primals_only(flat)
     return tree.unflatten(out_trees[0], outs)
 
 

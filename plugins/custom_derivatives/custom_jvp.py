@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import name_of, wraps
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
+from primax.extend.provisional.arguments import name_of, wraps
+from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, typed, without_positions
 from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
 
@@ -163,7 +164,7 @@ def _checked(rule: str, i: int, primal: Any, tangent: Any) -> Any:
     """A tangent that a rule returned, after a check that its type fits its primal."""
     want = core.get_aval(primal).to_tangent_aval()
     have = tangent.aval if type(tangent) is ad.Zero else core.get_aval(tangent)
-    if not core.same_type(have, want, core.ALL_BUT_SHAPE_AND_DTYPE):
+    if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
         raise TypeError(
             f"custom_jvp: {rule} must return tangents of the types of its primal outputs, but output {i} is "
             f"{core.get_aval(primal).str_short()}, whose tangents are {want.str_short()}, and its tangent is "

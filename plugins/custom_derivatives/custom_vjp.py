@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
-from primax.extend.api_util import name_of, wraps
+from primax.extend import core
 from primax.extend.core import dtypes, tree
 from primax.extend.interpreters import ad
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import name_of, wraps
+from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, typed, without_positions
 from primax.plugins.custom_derivatives.vjp_rules import custom_vjp_call_p
 from primax.plugins.structural import convert
@@ -203,7 +205,7 @@ class _Call:
 
 def as_array(x: Any) -> Any:
     """A number of Python or NumPy as an array, for users' functions; other values unchanged."""
-    return backend.put_value(x, core.get_aval(x).weak_type) if isinstance(x, _NUMBERS) else x
+    return runtime.put_value(x, core.get_aval(x).weak_type) if isinstance(x, _NUMBERS) else x
 
 
 def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
@@ -235,7 +237,7 @@ def _checked(rule: str, k: int, aval: Any, ct: Any) -> Any:
     have = core.get_aval(ct)
     if have.shape == want.shape and dtypes.is_floating(have.dtype) and dtypes.is_floating(want.dtype):
         return ct if have.dtype == want.dtype else convert(ct, want.dtype, have.weak_type)
-    if not core.same_type(have, want, core.ALL_BUT_SHAPE_AND_DTYPE):
+    if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
         raise core.TangentTypeError(
             f"custom_vjp: {rule} must return cotangents of the types of the arguments, but leaf {k} of the arguments "
             f"is {aval.str_short()}, and its cotangent is {have.str_short()}"

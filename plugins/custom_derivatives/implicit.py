@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import wraps
 from primax.extend.core import tree
 from primax.extend.held_programs import merge, partition
 from primax.extend.interpreters import ad
-from primax.extend.transformations import jvp, linear_transpose, linearize
+from primax.extend.provisional.arguments import wraps
+from primax.extend.provisional.transformations import jvp, linear_transpose, linearize
 from primax.plugins.arithmetic import neg, sub
 from primax.plugins.custom_derivatives.closures import closed, convert
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp

@@ -8,8 +8,8 @@ from typing import Any
 
 from primax.extend.held_programs import checked_types, given, nonzero_flags, sections, tangents_of
 from primax.extend.interpreters import ad, batching
+from primax.extend.provisional.sharding import axes_of, own_axes, vary
 from primax.extend.rule_types import Table
-from primax.extend.sharding import axes_of, own_axes, vary
 from primax.plugins.custom_derivatives.calls import (
     Batch,
     as_operands,

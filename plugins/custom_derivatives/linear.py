@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import check_function, name_of, wraps
 from primax.extend.core import tree
 from primax.extend.held_programs import all_lifted, checked_types, held_types, lifted
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.interpreters.partial_eval import close_over
+from primax.extend.interpreters.partial_eval import convert_constvars_jaxpr
+from primax.extend.provisional.arguments import check_function, name_of, wraps
+from primax.extend.provisional.avals import WEAKNESS, same_type
 from primax.extend.rule_types import Table
 from primax.plugins.control_flow import flatten_operands
 from primax.plugins.custom_derivatives.calls import Batch, evaluate
@@ -120,7 +121,7 @@ def _require_linear_args(name: str, trees: tuple[Any, Any], avals: tuple[Sequenc
     what = f"linear_call: {name} must return the structure of linear_args"
     tree.require_same_structure(what, *trees, "linear_args", f"the result of {name}")
     for i, (want, have) in enumerate(zip(*avals, strict=True)):
-        if not core.same_type(have, want, core.WEAKNESS):
+        if not same_type(have, want, WEAKNESS):
             raise TypeError(
                 f"linear_call: {name} must return the types of linear_args, but leaf {i} is "
                 f"{have.str_short()}, where the argument is {want.str_short()}"
@@ -140,7 +141,7 @@ def _staged(fun: Any, in_trees: Any, avals: Sequence[Any]) -> tuple[core.ClosedJ
 
     name = name_of(fun)
     closed = core.trace_to_jaxpr(flat, avals, name, "linear_call")
-    return core.ClosedJaxpr(close_over(closed.jaxpr)), out_trees[0], closed.consts
+    return core.ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr)), out_trees[0], closed.consts
 
 
 def _with_others(closed: core.ClosedJaxpr, count: int, extra: Sequence[Any], own: range) -> core.ClosedJaxpr:

@@ -14,8 +14,8 @@ from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.held_programs import checked_types
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.sharding import axes_of_dims, cotangent_like, own_axes
 from primax.extend.rule_types import Table
-from primax.extend.sharding import axes_of_dims, cotangent_like, own_axes
 from primax.plugins.custom_derivatives.calls import (
     Batch,
     as_operands,

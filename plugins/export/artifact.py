@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, cast
 
-from primax.extend import backend, core, dimensions
-from primax.extend.dimensions import has_symbolic, is_symbolic_dim
+from primax.extend import backend, core
+from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional import dimensions, runtime
+from primax.extend.provisional.avals import physical_aval
+from primax.extend.provisional.dimensions import has_symbolic
+from primax.extend.provisional.lowering import constrained, spmd_of
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, Mesh, PartitionSpec
 from primax.plugins.calls import jit_p
@@ -167,7 +171,7 @@ def make_artifact(
     closed: core.ClosedJaxpr,
     name: str,
     platforms: Sequence[str],
-    site: backend.Site | None = None,
+    site: runtime.Site | None = None,
     anywhere: bool = False,
 ) -> Artifact:
     """Lower a program for each platform; for as many devices as the site has, if there is one.
@@ -227,7 +231,7 @@ def _specs(shardings: Sequence[Any]) -> tuple[PartitionSpec | None, ...]:
     return tuple(None if sharding is None else sharding.spec for sharding in shardings)
 
 
-def _vjp_site(site: backend.Site, closed: core.ClosedJaxpr) -> backend.Site:
+def _vjp_site(site: runtime.Site, closed: core.ClosedJaxpr) -> runtime.Site:
     """The site of the derivative: XLA chooses the shardings of output cotangents, not those of input cotangents."""
     ins = site.ins or (site.replicated,) * len(closed.in_avals)
     cts = sum(differentiable(closed.out_avals))
@@ -298,7 +302,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
     if artifact.spread is None:
         return call_artifact(ctx.module_context, artifact, data, artifact.name, args, results)
     module, spread = ctx.module_context, artifact.spread
-    spmd = mlir.spmd_of(module)
+    spmd = spmd_of(module)
     if spmd.partitions != artifact.count or spmd.manual is not None:
         where = "on parts, inside of shard_map" if spmd.manual is not None else f"on {spmd.partitions}"
         raise ValueError(
@@ -313,7 +317,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
 def _lying(module: Any, values: Sequence[Any], avals: Sequence[Any], mesh: Any, specs: Sequence[Any]) -> list[Any]:
     """IR values with given shardings."""
     return [
-        x if spec is None else mlir.constrained(module, x, mesh, spec, len(core.physical_aval(aval).shape))
+        x if spec is None else constrained(module, x, mesh, spec, len(physical_aval(aval).shape))
         for x, aval, spec in zip(values, avals, specs, strict=True)
     ]
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend
-from primax.extend.api_util import among, integer, sequence
 from primax.extend.core import Array, ShapeDtypeStruct, get_aval, tree
-from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, named_from_hlo, to_hlo
+from primax.extend.provisional.arguments import among, integer, sequence
+from primax.extend.provisional.sharding import named_from_hlo, to_hlo
+from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding
 from primax.plugins.calls import flat_arguments, jit
 from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
 from primax.plugins.export.file import from_bytes, to_bytes
@@ -244,7 +245,7 @@ class DisabledSafetyCheck:
 
 def default_export_platform() -> str:
     """The platform for exported functions, unless others are named."""
-    return backend.platform_of(backend.default_device())
+    return backend.platform_of(backend.get_default_device())
 
 
 def export(

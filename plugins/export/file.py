@@ -6,11 +6,14 @@ import hashlib
 import json
 from typing import Any
 
-from primax.extend import core, dimensions
+from primax.extend import core
 from primax.extend.core import Array, ShapedArray
 from primax.extend.dimensions import is_symbolic_dim
-from primax.extend.random import KeyDType, find_prng_impl
-from primax.extend.sharding import AbstractMesh, AxisType, PartitionSpec, check_spec, explicit_part
+from primax.extend.provisional import dimensions
+from primax.extend.provisional.random import find_prng_impl
+from primax.extend.provisional.sharding import check_spec, explicit_part
+from primax.extend.random import KeyDType
+from primax.extend.sharding import AbstractMesh, AxisType, PartitionSpec
 from primax.plugins.export.artifact import Artifact, Spread
 from primax.plugins.export.foreign import require
 from primax.plugins.export.stablehlo_artifact import artifact_version, newest_version

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 
 from primax.extend import core
-from primax.extend.ffi import ffi_targets
-from primax.extend.records import load_plugin, plugin_of, plugins
+from primax.extend.provisional.ffi import ffi_targets
+from primax.extend.provisional.records import load_plugin, plugin_of
+from primax.extend.records import plugins
 from primax.plugins.export.stablehlo_artifact import artifact_text
 
 __all__ = ["Foreign", "foreign_functions", "primitives_of", "require"]

@@ -14,6 +14,7 @@ from primax.extend.mlir import (
     refine_polymorphic_shapes,
     serialize_portable_artifact,
 )
+from primax.extend.provisional.lowering import load_lapack, shared_context
 
 __all__ = ["artifact_text", "artifact_version", "call_artifact", "newest_version", "refined", "to_artifact"]
 
@@ -46,7 +47,7 @@ def to_artifact(lowered: Any) -> bytes:
 
 def artifact_text(data: bytes) -> str:
     """The text of an artifact in StableHLO's notation."""
-    with mlir.shared_context() as shared:
+    with shared_context() as shared:
         return str(_read(data, shared.context, "artifact_text"))
 
 
@@ -87,7 +88,7 @@ def refined(name: str, data: bytes, in_avals: Sequence[Any]) -> bytes:
       UnsupportedError: a size in it does not follow from these types.
     """
     ir, func = mlir.ir, mlir.func
-    with mlir.shared_context() as shared, shared.unknown:
+    with shared_context() as shared, shared.unknown:
         module = _read(data, shared.context, name)
         symbols = ir.SymbolTable(module.operation)
         try:
@@ -189,7 +190,7 @@ def _take_in(module: mlir.ModuleContext, data: bytes, prefix: str) -> Any:
     """Move the functions of an artifact into the module under unique names; returns its `main`."""
     ir = mlir.ir
     if b"lapack_" in data:
-        mlir.load_lapack()
+        load_lapack()
     other = _read(data, module.context, prefix)
     operations = list(other.body.operations)
     if not all("sym_name" in op.attributes for op in operations):

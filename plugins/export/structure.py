@@ -6,8 +6,8 @@ import base64
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from primax.extend.api_util import check_function
 from primax.extend.core import tree
+from primax.extend.provisional.arguments import check_function
 
 __all__ = [
     "register_namedtuple_serialization",

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import check_function
-from primax.extend.arguments import canonical_shape, inserted
-from primax.extend.computations import elementwise, interpreted, require_pure
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import canonical_shape, check_function, inserted
+from primax.extend.provisional.computations import elementwise, interpreted, require_pure
 from primax.extend.rule_types import Table
 from primax.plugins.indexing.dimensions import (
     GatherScatterMode,

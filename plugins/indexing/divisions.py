@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend.core import ShapedArray
-from primax.extend.dividing import all_alike, cut_axes, refuse_divided
-from primax.extend.sharding import axes_of_dims
+from primax.extend.provisional.dividing import all_alike, cut_axes, refuse_divided
+from primax.extend.provisional.sharding import axes_of_dims
 from primax.plugins.indexing.primitives import (
     dynamic_slice_p,
     dynamic_update_slice_p,

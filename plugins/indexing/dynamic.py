@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import integer, sequence
-from primax.extend.arguments import canonical_axis, canonical_shape, index_dtype, inserted, renumbered
 from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters.ad import linear_together
+from primax.extend.provisional.arguments import (
+    canonical_axis,
+    canonical_shape,
+    index_dtype,
+    inserted,
+    integer,
+    renumbered,
+    sequence,
+)
 from primax.extend.rule_types import Table
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from primax.plugins.indexing.positions import from_the_end, in_words
@@ -268,7 +276,7 @@ def _slice_jvp(primals: Any, tangents: Any, *, slice_sizes: Any) -> tuple[Any, A
     return out, dynamic_slice_p.bind(t, *primals[1:], slice_sizes=slice_sizes)
 
 
-ad.linear_together(_slice_jvp, 0)
+linear_together(_slice_jvp, 0)
 
 
 def _slice_transpose(ct: Any, operand: Any, *starts: Any, slice_sizes: Any) -> list[Any]:
@@ -364,7 +372,7 @@ def _update_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return out, dynamic_update_slice_p.bind(t, t_update, *primals[2:])
 
 
-ad.linear_together(_update_jvp, 0, 1)
+linear_together(_update_jvp, 0, 1)
 
 
 def _update_transpose(ct: Any, operand: Any, update: Any, *starts: Any) -> list[Any]:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.arguments import canonical_shape, inserted
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.dimensions import is_symbolic
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import canonical_shape, inserted
+from primax.extend.provisional.derivatives import Linearity
+from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.rule_types import Table
 from primax.plugins.bitwise import bitwise_and
 from primax.plugins.comparison import ge, le
@@ -138,7 +139,7 @@ def _gather_linearity(*, fill_value: Any, **params: Any) -> Any:
     return _IN_OPERAND if fill_value is None or fill_value == 0 or fill_value != fill_value else None
 
 
-_IN_OPERAND = ad.Linearity(True, (0,))
+_IN_OPERAND = Linearity(True, (0,))
 _gather_jvp.linearity = _gather_linearity  # type: ignore[attr-defined]
 
 

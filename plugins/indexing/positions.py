@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import aval_of, of_call
-from primax.extend.arguments import index_dtype
 from primax.extend.core import ShapedArray, dtypes, get_aval
-from primax.extend.dimensions import is_symbolic, is_symbolic_dim
+from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.arguments import aval_of, index_dtype, of_call
+from primax.extend.provisional.dimensions import is_symbolic
 from primax.plugins.arithmetic import add
 from primax.plugins.arithmetic import min as min_
 from primax.plugins.comparison import lt

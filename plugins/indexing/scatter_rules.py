@@ -7,10 +7,12 @@ from math import prod
 from typing import Any
 
 from primax.extend import core
-from primax.extend.arguments import index_dtype
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.elementwise import ANY, NUMERIC, Accepts
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters.ad import linear_together
+from primax.extend.provisional.arguments import index_dtype
+from primax.extend.provisional.elementwise import ANY, NUMERIC, Accepts
+from primax.extend.provisional.lowering import spmd_of
 from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, add_p, clamp_p, div, max_p, min_p, mul, mul_p, neg, sub_p
 from primax.plugins.comparison import eq
@@ -126,7 +128,7 @@ def _linear_jvp(primitive: core.Primitive) -> Callable[..., Any]:
         return out, primitive.bind(ad.instantiate_zeros(t), indices, t_updates, **params)
 
     jvp.__name__ = f"jvp({primitive})"
-    return ad.linear_together(jvp, 0, 2)
+    return linear_together(jvp, 0, 2)
 
 
 def _zeros(operand: Any, updates: Any) -> list[Any]:
@@ -331,7 +333,7 @@ def scatter_region(
     operand, indices, updates = values
     window, inserted, index_map, batch, indices_batch = map(list, numbers)
     last = len(ctx.avals_in[1].shape) - 1
-    if mlir.spmd_of(ctx.module_context).partitions > 1:
+    if spmd_of(ctx.module_context).partitions > 1:
         # XLA turns the scatter of one window into a slice that is updated, and merges this with the slice that is a
         # device's part of a replicated operand; then a device without the window writes another element.
         (operand,) = hlo.OptimizationBarrierOp([operand]).results

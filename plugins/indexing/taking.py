@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.arguments import canonical_axes
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend.provisional.arguments import canonical_axes
 from primax.plugins.arithmetic import rem
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, as_scatter
 from primax.plugins.indexing.positions import from_the_end

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import integer
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.dimensions import min_dim
-from primax.extend.elementwise import ir_full
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.arguments import integer
+from primax.extend.provisional.elementwise import ir_full
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.control_flow import fori_loop

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import among, check_hashable
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.arguments import among, check_hashable
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, bitwise, comparison, structural
 from primax.plugins.cumulative import cumsum_p

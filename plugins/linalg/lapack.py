@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import ShapedArray, dtypes
-from primax.extend.dimensions import has_symbolic
-from primax.extend.elementwise import ir_full
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.dimensions import has_symbolic
+from primax.extend.provisional.elementwise import ir_full
+from primax.extend.provisional.lowering import divided_stack
 
 __all__ = [
     "flag",
@@ -106,7 +107,7 @@ def lapack_call(
             operand_output_aliases=None if symbolic else aliases,
             operand_layouts=[_layout(aval.ndim, count, by_rows) for _, aval in operands],
             result_layouts=[_layout(aval.ndim, count, by_rows) for aval in results],
-            extra_attributes=mlir.divided_stack(ctx.module_context, target, count, *shapes),
+            extra_attributes=divided_stack(ctx.module_context, target, count, *shapes),
             result_shapes=[mlir.shape_tensor(shape) for shape in shapes[1]] if symbolic else None,
         ).results
     )

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.extend.interpreters import batching
-from primax.extend.precision import Precision
+from primax.extend.provisional.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
+from primax.extend.provisional.precision import Precision
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.dot import dot_general_p
 from primax.plugins.indexing import put_along, take_along

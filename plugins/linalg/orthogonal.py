@@ -9,9 +9,10 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.dimensions import bounds, min_dim
-from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
+from primax.extend.dimensions import min_dim
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.dimensions import bounds
+from primax.extend.provisional.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, structural
 from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_product

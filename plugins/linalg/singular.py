@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import among, check_hashable
-from primax.extend.arguments import integers
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.dimensions import bounds, min_dim
+from primax.extend.dimensions import min_dim
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.arguments import among, check_hashable, integers
+from primax.extend.provisional.dimensions import bounds
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.linalg.lapack import (

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import among, check_hashable
-from primax.extend.arguments import integers
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.arguments import among, check_hashable, integers
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
 from primax.plugins.linalg.lapack import flag, ir_empty, ir_picked, lapack_call, letter, on_gpu, unless_failed

@@ -6,8 +6,8 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.elementwise import FLOAT32_64_OR_COMPLEX, INEXACT
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.elementwise import FLOAT32_64_OR_COMPLEX, INEXACT
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
 from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call

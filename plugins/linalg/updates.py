@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import real_number
 from primax.extend.core import Array, ShapedArray, get_aval
-from primax.extend.elementwise import FLOAT32_OR_64, FLOATING
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import real_number
+from primax.extend.provisional.elementwise import FLOAT32_OR_64, FLOATING
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, exponential, structural
 from primax.plugins.control_flow import scan

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, ExtendedArray, get_aval
-from primax.extend.random import KeyDType, PRNGImpl, find_prng_impl
+from primax.extend.core import Array, get_aval
+from primax.extend.provisional.avals import ExtendedArray
+from primax.extend.provisional.random import find_prng_impl
+from primax.extend.random import KeyDType, PRNGImpl
 from primax.plugins.random.keys import random_wrap_p
 
 __all__ = ["as_keys", "check_key", "is_keys", "one_key"]

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, integer
-from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.random import KeyDType, PRNGImpl, canonical_seeds, find_prng_impl
+from primax.extend.provisional.arguments import among, canonical_shape, integer
+from primax.extend.provisional.random import find_prng_impl
+from primax.extend.random import KeyDType, PRNGImpl, canonical_seeds
 from primax.plugins.random.arguments import as_keys, check_key, is_keys, one_key
 from primax.plugins.random.keys import (
     random_bits_p,

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
-from primax.extend.core import Array, ExtendedArray, ShapedArray, config, dtypes, get_aval, physical_aval
+from primax.extend import core
+from primax.extend.core import Array, ShapedArray, config, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional import runtime
+from primax.extend.provisional.avals import ExtendedArray, physical_aval
+from primax.extend.provisional.sharding import axes_of_dims
 from primax.extend.random import KeyDType, PRNGImpl
 from primax.extend.rule_types import Table
-from primax.extend.sharding import axes_of_dims
 
 __all__ = [
     "RULES",
@@ -186,7 +188,7 @@ def _random_clone_abstract_eval(keys: ShapedArray) -> ShapedArray:
 
 def _random_wrap_impl(base: Any, *, impl: PRNGImpl) -> ExtendedArray:
     _random_wrap_abstract_eval(get_aval(base), impl=impl)
-    return ExtendedArray(backend.put_value(base), impl.dtype)
+    return ExtendedArray(runtime.put_value(base), impl.dtype)
 
 
 def _random_unwrap_impl(keys: Any) -> Array:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.arguments import canonical_shape
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.dimensions import is_symbolic
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import canonical_shape
+from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.random import define_prng_impl
 from primax.extend.rule_types import Table
 from primax.plugins.bitwise import bitwise_xor

@@ -15,8 +15,8 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, config, get_aval
-from primax.extend.elementwise import Accepts, elementwise_abstract_eval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.elementwise import Accepts, elementwise_abstract_eval
 from primax.extend.random import define_prng_impl
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, add_p

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, hookimpl
-from primax.extend.arguments import canonical_axes, canonical_axis, integers, is_value, renumbered
-from primax.extend.computations import elementwise, interpreted, read_operands, require_pure, stage
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.dividing import all_alike, dropped_axes, refuse_divided
-from primax.extend.elementwise import ORDERED
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import canonical_axes, canonical_axis, integers, is_value, renumbered
+from primax.extend.provisional.computations import elementwise, interpreted, read_operands, require_pure, stage
+from primax.extend.provisional.dividing import all_alike, dropped_axes, refuse_divided
+from primax.extend.provisional.elementwise import ORDERED
+from primax.extend.provisional.lowering import cached_ir_type
+from primax.extend.provisional.sharding import with_out_sharding
 from primax.extend.rule_types import Rules, Table
-from primax.extend.sharding import with_out_sharding
 from primax.plugins.arithmetic import add, div, max, min, mul, mul_p
 from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor
 from primax.plugins.comparison import eq, ne
@@ -312,7 +313,7 @@ def reduce_region(
     """A `stablehlo.reduce` whose region is a program on scalars."""
     ir, hlo = mlir.ir, mlir.hlo
     shared = ctx.module_context.shared
-    outs = [mlir.cached_ir_type(shared, aval) for aval in ctx.avals_out]
+    outs = [cached_ir_type(shared, aval) for aval in ctx.avals_out]
     operation = hlo.ReduceOp(outs, xs, inits, ir.DenseI64ArrayAttr.get(axes))
     block = operation.regions[0].blocks.append(*[init.type for init in (*inits, *inits)])
     with ir.InsertionPoint(block):

@@ -10,8 +10,8 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes
-from primax.extend.elementwise import BOOL_OR_INT, NUMERIC, Accepts
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.elementwise import BOOL_OR_INT, NUMERIC, Accepts
 from primax.plugins.arithmetic import add_p, max_p, min_p, mul_p
 from primax.plugins.bitwise import and_p, or_p, xor_p
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primax.extend.api_util import StaticArguments, avals_of, name_of, positions_and_names, wraps
+from primax.extend.api_util import StaticArguments, positions_and_names
 from primax.extend.core import Array, tree
 from primax.extend.programs import stage
+from primax.extend.provisional.arguments import avals_of, name_of, wraps
 from primax.plugins.remat.policies import Policy
 from primax.plugins.remat.splitting import checkpoint_p
 

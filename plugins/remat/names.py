@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend import backend, core
+from primax.extend import core
 from primax.extend.core import Array, ShapedArray, tree
 from primax.extend.interpreters import ad, batching
+from primax.extend.interpreters.ad import linear_together
+from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
 
 __all__ = ["RULES", "checkpoint_name", "name_p"]
@@ -35,14 +37,14 @@ def checkpoint_name(x: Any, name: str) -> Array:
 
 
 def _impl(x: Any, *, name: str) -> Array:
-    return x if type(x) is core.Array else backend.put_value(x, core.get_aval(x).weak_type)
+    return x if type(x) is core.Array else runtime.put_value(x, core.get_aval(x).weak_type)
 
 
 def _abstract_eval(x: Any, *, name: str) -> ShapedArray:
     return x
 
 
-@ad.linear_together
+@linear_together
 def _jvp(primals: Any, tangents: Any, *, name: str) -> tuple[Any, ...]:
     """The name belongs to the value; its tangent has none."""
     return name_p.bind(*primals, name=name), *tangents

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import check_hashable
+from primax.extend.provisional.arguments import check_hashable
 from primax.plugins.dot import dot_general_p
 from primax.plugins.remat.names import name_p
 

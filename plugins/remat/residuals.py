@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from primax.extend import core, source_info_util
-from primax.extend.api_util import avals_of, check_function, debug_info
+from primax.extend.api_util import debug_info
 from primax.extend.core import tree
 from primax.extend.interpreters import ad
+from primax.extend.provisional.arguments import avals_of, check_function
 from primax.plugins.calls import jit_p
 from primax.plugins.remat.names import name_p
 from primax.plugins.remat.splitting import checkpoint_p

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from primax.extend import core
-from primax.extend.sampling import samples
+from primax.extend.provisional.sampling import samples
 from primax.plugins.arithmetic import integer_pow_p
 
 __all__ = ["SAMPLES"]

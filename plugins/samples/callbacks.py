@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core, ffi
+from primax.extend import core
 from primax.extend.core import tree
+from primax.extend.provisional.ffi import ffi_call_p, vmap_methods
 from primax.plugins.callbacks.debug import DebugEffect, OrderedDebugEffect, debug_callback_p
 from primax.plugins.callbacks.flat import FlatCallback
 from primax.plugins.callbacks.io import io_callback_p
@@ -58,7 +59,7 @@ def _debug_samples() -> Iterator[core.Sample]:
 
 def _ffi_samples() -> Iterator[core.Sample]:
     """Calls of the only foreign function in jaxlib that takes an array and returns nothing."""
-    for method in ffi.vmap_methods:
+    for method in vmap_methods:
         params = {
             "target_name": "dce_sink",
             "result_avals": (),
@@ -78,5 +79,5 @@ SAMPLES = {
     pure_callback_p: _pure_samples,
     io_callback_p: _io_samples,
     debug_callback_p: _debug_samples,
-    ffi.ffi_call_p: _ffi_samples,
+    ffi_call_p: _ffi_samples,
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.sampling import bound_by, numbers
+from primax.extend.provisional.sampling import bound_by, numbers
 from primax.plugins.arithmetic import add, mul, sub
 from primax.plugins.comparison import lt
 from primax.plugins.control_flow.cond import cond, switch

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.precision import Precision
-from primax.extend.sampling import numbers
+from primax.extend.provisional.precision import Precision
+from primax.extend.provisional.sampling import numbers
 from primax.plugins.convolution import conv_dimension_numbers, conv_general_dilated_p
 
 __all__ = ["SAMPLES"]

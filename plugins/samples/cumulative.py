@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.elementwise import INEXACT, NUMERIC
-from primax.extend.sampling import array_samples, numbers
+from primax.extend.provisional.elementwise import INEXACT, NUMERIC
+from primax.extend.provisional.sampling import array_samples, numbers
 from primax.plugins.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
 from primax.plugins.cumulative.recurrence import linear_recurrence_p
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.sampling import bound_by, numbers
+from primax.extend.provisional.sampling import bound_by, numbers
 from primax.plugins.arithmetic import add, mul
 from primax.plugins.custom_batching.custom_vmap import custom_vmap
 from primax.plugins.custom_batching.rules import custom_vmap_call_p

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.interpreters import ad
-from primax.extend.sampling import bound_by, numbers
+from primax.extend.provisional.sampling import bound_by, numbers
 from primax.plugins.arithmetic import add, mul, neg
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
 from primax.plugins.custom_derivatives.custom_vjp import custom_vjp

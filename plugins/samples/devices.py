@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.sampling import numbers
-from primax.extend.sharding import Layout, Mesh, NamedSharding, PartitionSpec, sharding_of
+from primax.extend.provisional.sampling import numbers
+from primax.extend.provisional.sharding import Layout, sharding_of
+from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec
 from primax.plugins.devices import device_put_p, layout_constraint_p, sharding_constraint_p
 
 __all__ = ["SAMPLES"]
@@ -20,12 +21,12 @@ def _samples() -> list[core.Sample]:
 
     return [
         core.Sample([numbers((2, 2))], {"device": None}, reference=same),
-        core.Sample([numbers((3,), np.int32)], {"device": sharding_of(backend.default_device())}, reference=same),
+        core.Sample([numbers((3,), np.int32)], {"device": sharding_of(backend.get_default_device())}, reference=same),
     ]
 
 
 def _constraint_samples() -> list[core.Sample]:
-    here = NamedSharding(Mesh([backend.default_device()], "x"), PartitionSpec())
+    here = NamedSharding(Mesh([backend.get_default_device()], "x"), PartitionSpec())
     x = numbers((2, 2))
     return [core.Sample([x], {"sharding": here}, reference=lambda x, sharding: x)]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.precision import Precision
-from primax.extend.sampling import numbers
+from primax.extend.provisional.precision import Precision
+from primax.extend.provisional.sampling import numbers
 from primax.plugins.dot import dot_general_p
 
 __all__ = ["SAMPLES"]

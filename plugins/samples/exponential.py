@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from primax.extend import core
-from primax.extend.elementwise import INEXACT
-from primax.extend.sampling import elementwise_samples
+from primax.extend.provisional.elementwise import INEXACT
+from primax.extend.provisional.sampling import elementwise_samples
 from primax.plugins.exponential import pow_p
 
 __all__ = ["SAMPLES"]

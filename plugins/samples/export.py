@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.sampling import numbers
+from primax.extend.provisional.sampling import numbers
 from primax.plugins.arithmetic import mul
 from primax.plugins.export.artifact import Artifact, call_exported_p, exported_tangents_p, make_artifact
 
@@ -32,7 +32,7 @@ def _tangent_samples() -> list[core.Sample]:
 def _sampled() -> tuple[Artifact, list[Any]]:
     args = [numbers((2, 3)), numbers((4,), np.int32)]
     closed = core.trace_to_jaxpr(lambda x, n: [mul(x, mul(x, x)), n], [core.get_aval(x) for x in args])
-    return make_artifact(closed, "cube", (backend.platform_of(backend.default_device()),)), args
+    return make_artifact(closed, "cube", (backend.platform_of(backend.get_default_device()),)), args
 
 
 SAMPLES = {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.sampling import bound_by, numbers
+from primax.extend.provisional.sampling import bound_by, numbers
 from primax.plugins.indexing.apply import scatter_apply
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from primax.plugins.indexing.primitives import (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.sampling import numbers
+from primax.extend.provisional.sampling import numbers
 from primax.plugins.linalg.determinants import det_p, slogdet_p
 from primax.plugins.linalg.gauss import lu_p, lu_pivots_to_permutation_p
 from primax.plugins.linalg.general import eig_p, hessenberg_p, schur_p

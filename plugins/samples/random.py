@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.random import find_prng_impl
-from primax.extend.sampling import samples
+from primax.extend.provisional.random import find_prng_impl
+from primax.extend.provisional.sampling import samples
 from primax.plugins.random import (
     RandomAlgorithm,
     random_bits_p,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.elementwise import ORDERED
-from primax.extend.sampling import Maker, array_samples, bound_by, numbers
+from primax.extend.provisional.elementwise import ORDERED
+from primax.extend.provisional.sampling import Maker, array_samples, bound_by, numbers
 from primax.plugins.arithmetic import add, max, mul
 from primax.plugins.comparison import lt
 from primax.plugins.reductions import (

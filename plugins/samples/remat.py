@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.sampling import bound_by, numbers, samples
+from primax.extend.provisional.sampling import bound_by, numbers, samples
 from primax.plugins.arithmetic import mul
 from primax.plugins.calls import jit
 from primax.plugins.dot import dot

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core
-from primax.extend.sampling import numbers
+from primax.extend.provisional.sampling import numbers
 from primax.extend.sharding import AbstractMesh, AxisType
 from primax.plugins.resharding import forget_p, reshard_p
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend, core
-from primax.extend.sampling import numbers
-from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec, manual_scope
+from primax.extend.provisional.sampling import numbers
+from primax.extend.provisional.sharding import manual_scope
+from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec
 from primax.plugins.collectives import psum
 from primax.plugins.sharding.custom_partitioning import custom_partitioning_p
 from primax.plugins.sharding.drawing import inspect_sharding_p
@@ -30,7 +31,7 @@ def _inspected() -> list[core.Sample]:
 
 def _mapped() -> list[core.Sample]:
     """A program with and without communication, on a mesh of one device."""
-    mesh, x, y = Mesh([backend.default_device()], "i"), np.array([[0.3, -1.2], [2.6, 1.7]]), np.array([1.5, -0.4])
+    mesh, x, y = Mesh([backend.get_default_device()], "i"), np.array([[0.3, -1.2], [2.6, 1.7]]), np.array([1.5, -0.4])
     mul = core.primitives.mul_p.bind
 
     def sample(name: str, checked: bool, fun: Any) -> core.Sample:

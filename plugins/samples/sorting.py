@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.elementwise import ORDERED
-from primax.extend.sampling import array_samples, numbers, samples
+from primax.extend.provisional.elementwise import ORDERED
+from primax.extend.provisional.sampling import array_samples, numbers, samples
 from primax.plugins.sorting import sort_p, top_k_p
 
 __all__ = ["SAMPLES"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.sampling import numbers
+from primax.extend.provisional.sampling import numbers
 from primax.plugins.sparse import (
     COOInfo,
     coo_fromdense_p,

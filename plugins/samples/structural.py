@@ -6,7 +6,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import dtypes
-from primax.extend.sampling import numbers, samples
+from primax.extend.provisional.sampling import numbers, samples
 from primax.plugins.structural import (
     bitcast_convert_type_p,
     broadcast_in_dim_p,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.extend.sampling import samples
+from primax.extend.provisional.sampling import samples
 from primax.plugins.symbolic_shapes import dim_as_value_p
 
 __all__ = ["SAMPLES"]

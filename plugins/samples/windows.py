@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.sampling import Maker, bound_by, numbers
+from primax.extend.provisional.sampling import Maker, bound_by, numbers
 from primax.plugins.arithmetic import add, mul
 from primax.plugins.comparison import ge, ge_p, le, le_p
 from primax.plugins.reductions import ADD, MAX, MIN, Monoid

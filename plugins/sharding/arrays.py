@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
-from primax.extend.api_util import integer
-from primax.extend.api_util import sequence as read_sequence
+from primax.extend import core
 from primax.extend.core import dtypes, tree
-from primax.extend.sharding import canonical_sharding
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import integer
+from primax.extend.provisional.arguments import sequence as read_sequence
+from primax.extend.provisional.sharding import canonical_sharding
 
 __all__ = [
     "make_array_from_callback",
@@ -75,7 +76,7 @@ def make_array_from_callback(
         if key not in found:
             part = np.asarray(data_callback(index))
             found[key] = part if dtype is None else part.astype(dtype)
-        parts.append(backend.put_value(found[key], False, device))
+        parts.append(runtime.put_value(found[key], False, device))
     return _assembled(function, shape, sharding, parts)
 
 
@@ -111,7 +112,7 @@ def make_array_from_single_device_arrays(
     made = _assembled(function, shape, sharding, [by_device[device] for device in wanted])
     if dtype is not None and made.dtype != dtypes.check_user_dtype(dtype, "dtype", function):
         raise ValueError(f"{function}: dtype must be that of the parts, {made.dtype}, got {dtype}")
-    return backend.shared(made)
+    return runtime.shared(made)
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
@@ -190,4 +191,4 @@ def _assembled(function: str, shape: tuple[int, ...], sharding: Any, parts: Sequ
         if x.shape != local:
             raise ValueError(f"{function}: parts must be of shape {local}, got {x.shape}")
     aval = parts[0].aval.update(shape=shape)
-    return backend.of_parts(aval, sharding, parts)
+    return runtime.of_parts(aval, sharding, parts)

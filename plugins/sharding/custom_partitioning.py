@@ -7,11 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
-from primax.extend.api_util import avals_of, check_function, check_hashable, name_of, wraps
-from primax.extend.arguments import integers, listed
 from primax.extend.core import tree
 from primax.extend.interpreters import mlir
-from primax.extend.programs import new_programs, programs_of, remember, stage, surroundings
+from primax.extend.programs import stage
+from primax.extend.provisional.arguments import (
+    avals_of,
+    check_function,
+    check_hashable,
+    integers,
+    listed,
+    name_of,
+    wraps,
+)
+from primax.extend.provisional.lowering import partitioned_call, spmd_of
+from primax.extend.provisional.programs import new_programs, programs_of, remember, surroundings
 from primax.extend.rule_types import Table
 from primax.extend.sharding import NamedSharding, PartitionSpec
 from primax.plugins.control_flow import run_compiled
@@ -176,7 +185,7 @@ def _lowering(
     ctx: mlir.LoweringRuleContext, *args: Any, call: core.ClosedJaxpr, **params: Any
 ) -> Sequence[mlir.ir.Value]:
     name = call.jaxpr.debug_info or "a function"
-    rule, mesh = params["sharding_rule"], mlir.spmd_of(ctx.module_context).mesh
+    rule, mesh = params["sharding_rule"], spmd_of(ctx.module_context).mesh
     if mesh is not None and callable(rule):
         rule = rule(*params["static_args"], mesh, ctx.avals_in, ctx.avals_out)
         rule = parse_rule(rule) if isinstance(rule, str) else rule
@@ -184,7 +193,7 @@ def _lowering(
     if mesh is not None and rule is not None:
         told = rule_attribute(rule, [aval.shape for aval in ctx.avals_in], [aval.shape for aval in ctx.avals_out])
     divide = functools.partial(_divided, name, call, params)
-    outs = mlir.partitioned_call(ctx, f"custom_partitioning of {name}", args, told, divide)
+    outs = partitioned_call(ctx, f"custom_partitioning of {name}", args, told, divide)
     return mlir.inline_jaxpr(ctx, call, args) if outs is None else outs
 
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from primax.extend import backend, core
-from primax.extend.api_util import check_function, integer
-from primax.extend.api_util import sequence as read_sequence
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.arguments import check_function, integer
+from primax.extend.provisional.arguments import sequence as read_sequence
+from primax.extend.provisional.lowering import inspect_sharding, spmd_of
+from primax.extend.provisional.sharding import canonical_sharding, named_from_hlo, sharding_of
 from primax.extend.rule_types import Table
-from primax.extend.sharding import NamedSharding, PartitionSpec, canonical_sharding, named_from_hlo, sharding_of
+from primax.extend.sharding import NamedSharding, PartitionSpec
 from primax.plugins.callbacks import DebugEffect
 
 __all__ = ["RULES", "inspect_array_sharding", "inspect_sharding_p", "visualize_array_sharding", "visualize_sharding"]
@@ -127,7 +129,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
 
 
 def _impl(x: Any, *, callback: Callable[[Any], None]) -> list[Any]:
-    callback(x.sharding if type(x) is core.Array else sharding_of(backend.default_device()))
+    callback(x.sharding if type(x) is core.Array else sharding_of(backend.get_default_device()))
     return []
 
 
@@ -144,14 +146,14 @@ def _batch(args: Any, dims: Any, *, callback: Callable[[Any], None]) -> tuple[An
 
 
 def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, callback: Callable[[Any], None]) -> list[Any]:
-    spmd = mlir.spmd_of(ctx.module_context)
+    spmd = spmd_of(ctx.module_context)
     if spmd.manual is not None:
         raise ValueError(
             "inspect_array_sharding: value must not be inside of shard_map, where each device has a part of its own; "
             f"got {ctx.avals_in[0].str_short()}"
         )
     if spmd.mesh is None:
-        callback(sharding_of(backend.default_device()))
+        callback(sharding_of(backend.get_default_device()))
         return []
     mesh, ndim = spmd.mesh, len(ctx.avals_in[0].shape)
     if spmd.partitions == 1:  # XLA divides nothing, and does not know the operation
@@ -162,7 +164,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, callback: Callable[[Any]
         named = named_from_hlo(sharding, mesh, ndim)
         callback(sharding if named is None else named)
 
-    mlir.inspect_sharding(ctx.module_context, x, found)
+    inspect_sharding(ctx.module_context, x, found)
     return []
 
 

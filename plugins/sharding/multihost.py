@@ -10,7 +10,9 @@ import numpy as np
 
 from primax.extend import backend, core
 from primax.extend.core import tree
-from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec, devices_of
+from primax.extend.provisional import runtime
+from primax.extend.provisional.sharding import devices_of
+from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec
 from primax.plugins.calls import jit
 from primax.plugins.devices import device_put
 from primax.plugins.sharding.arrays import make_array_from_single_device_arrays
@@ -50,7 +52,7 @@ def _mesh() -> Mesh:
 def _stacked(x: np.ndarray[Any, Any]) -> core.Array:
     """An array over all processes, with the part of each along a new first axis."""
     mesh = _mesh()
-    part = backend.put_value(x[None], False, mesh.local_devices[0])
+    part = runtime.put_value(x[None], False, mesh.local_devices[0])
     sharding = NamedSharding(mesh, PartitionSpec(_AXIS))
     return make_array_from_single_device_arrays((mesh.size, *x.shape), sharding, [part])
 
@@ -89,12 +91,12 @@ def sync_global_devices(name: str) -> None:
     """
     if not isinstance(name, str):
         raise TypeError(f"sync_global_devices: name must be a str, got {name!r}")
-    if backend.process_count() > 1:
+    if runtime.process_count() > 1:
         odd = _odd(_digest(name))
         if odd:
             raise AssertionError(
                 f"sync_global_devices: name must be the same in all processes, got {name!r} in process "
-                f"{backend.process_index()}; {odd} and process 0 have different names"
+                f"{runtime.process_index()}; {odd} and process 0 have different names"
             )
 
 
@@ -113,10 +115,10 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     """
     function = "broadcast_one_to_all"
     if is_source is None:
-        is_source = backend.process_index() == 0
+        is_source = runtime.process_index() == 0
     leaves, structure = tree.flatten(in_tree)
     values = [_host_value(function, leaf) for leaf in leaves]
-    if backend.process_count() == 1:
+    if runtime.process_count() == 1:
         return tree.unflatten(structure, values)
     add = jit(_added, out_shardings=NamedSharding(_mesh(), PartitionSpec()))
     found = []
@@ -157,7 +159,7 @@ def _gather_leaf(x: Any, tiled: bool) -> np.ndarray[Any, Any]:
         mesh = getattr(x.sharding, "mesh", None) or Mesh(list(devices_of(x.sharding)), (_AXIS,))
         return np.asarray(device_put(x, NamedSharding(mesh, PartitionSpec())))
     value = _host_value(function, x)
-    if backend.process_count() == 1:
+    if runtime.process_count() == 1:
         return value if tiled and value.ndim else value[None]
     gathered = _gathered(value)
     return gathered.reshape(-1, *value.shape[1:]) if tiled and value.ndim else gathered
@@ -175,14 +177,14 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     """
     leaves, structure = tree.flatten(in_tree)
     values = [_host_value("assert_equal", leaf) for leaf in leaves]
-    if backend.process_count() == 1:
+    if runtime.process_count() == 1:
         return
     parts = [part for x in values for part in (x.dtype.name, x.shape, (x + np.zeros((), x.dtype)).tobytes())]
     odd = _odd(_digest(str(structure), *parts))
     if odd:
         raise AssertionError(
             f"{fail_message or 'assert_equal'}: in_tree must be the same in all processes, and those of {odd} have "
-            f"others than process 0; process {backend.process_index()} has {in_tree!r}"
+            f"others than process 0; process {runtime.process_index()} has {in_tree!r}"
         )
 
 
@@ -226,7 +228,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
         local = NamedSharding(local_mesh, spec)
         local.check_shape(value.shape, function)
         parts = [
-            backend.put_value(value[index], False, device)
+            runtime.put_value(value[index], False, device)
             for device, index in local.devices_indices_map(value.shape).items()
         ]
         shape = [

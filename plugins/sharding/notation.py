@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.api_util import integer
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.arguments import integer
 
 __all__ = ["ArrayMapping", "BATCHING", "CompoundFactor", "SdyShardingRule", "parse_rule", "rule_attribute"]
 

@@ -7,15 +7,8 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import ShapedArray
-from primax.extend.sharding import (
-    AbstractMesh,
-    AxisType,
-    Division,
-    Mesh,
-    PartitionSpec,
-    current_scope,
-    explicit_part,
-)
+from primax.extend.provisional.sharding import Division, current_scope, explicit_part
+from primax.extend.sharding import AbstractMesh, AxisType, Mesh, PartitionSpec
 
 __all__ = ["check_division", "of_cotangents", "part_aval", "residual_spec", "whole_aval", "with_axis"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import check_function, check_hashable, one_or_several, wraps
 from primax.extend.backend import devices as all_devices
 from primax.extend.core import tree
+from primax.extend.provisional.arguments import check_function, check_hashable, one_or_several, wraps
 from primax.extend.sharding import Mesh, PartitionSpec
 from primax.plugins.calls import jit
 from primax.plugins.sharding.shard_map import shard_map

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray
+from primax.extend.core import ShapedArray, named_axes
 from primax.extend.held_programs import (
     SplitEquation,
     cotangents,
@@ -24,8 +24,11 @@ from primax.extend.held_programs import (
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
+from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
+from primax.extend.provisional.lowering import array_in_module, sharding_attribute, spmd_of, stack_axes
+from primax.extend.provisional.sharding import manual_scope
 from primax.extend.rule_types import Table
-from primax.extend.sharding import Mesh, PartitionSpec, manual_scope
+from primax.extend.sharding import Mesh, PartitionSpec
 from primax.plugins.collectives import psum
 from primax.plugins.control_flow import run_compiled
 from primax.plugins.devices import require_free
@@ -65,7 +68,7 @@ def _abstract_eval(*avals: Any, jaxpr: Closed, **params: Any) -> tuple[Any, Any]
 def _check(context: Any, *atoms: Any, jaxpr: Closed, **params: Any) -> tuple[Any, Any]:
     for i, (x, spec, aval) in enumerate(zip(atoms, params["in_specs"], jaxpr.in_avals, strict=True)):
         want = _whole(params, spec, aval)
-        if not core.same_type(x.aval, want, core.ALL_BUT_SHAPE_AND_DTYPE):
+        if not same_type(x.aval, want, ALL_BUT_SHAPE_AND_DTYPE):
             raise core.JaxprTypeError(
                 f"operand {i} is {x.aval.str_short()}, but parts of type {aval.str_short()} divided as {spec} make "
                 f"{want.str_short()}"
@@ -86,7 +89,7 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Closed, **params: Any) -> tuple[
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **params: Any) -> tuple[Any, Any]:
-    if all(d is None for d in dims) and axis.name not in core.named_axes(jaxpr):
+    if all(d is None for d in dims) and axis.name not in named_axes(jaxpr):
         outs = shard_map_p.bind(*args, jaxpr=jaxpr, **params)
         return outs, [None] * len(outs)
     if axis.spmd:
@@ -108,7 +111,7 @@ def _batch_along_mesh(
     """
     mesh, checked = params["mesh"], params["check_vma"]
     require_free("the specifications of shard_map", axis.spmd, mesh, [*params["in_specs"], *params["out_specs"]])
-    along = core.named_axes(jaxpr) & {axis.name, *axis.spmd}
+    along = named_axes(jaxpr) & {axis.name, *axis.spmd}
     if along:
         raise ValueError(
             "vmap: spmd_axis_name must be None if a shard_map inside communicates along the mapped axis or along the "
@@ -268,12 +271,12 @@ def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
 
 
 def _named_axes(*, jaxpr: Closed, manual_axes: Any, **params: Any) -> frozenset[Any]:
-    return core.named_axes(jaxpr) - frozenset(manual_axes)
+    return named_axes(jaxpr) - frozenset(manual_axes)
 
 
 def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Mesh, **params: Any) -> list[Any]:
     module = ctx.module_context
-    spmd = mlir.spmd_of(module)
+    spmd = spmd_of(module)
     axes = params["manual_axes"]
     outer = spmd.manual
     spmd.manual = mesh, frozenset(axes) if outer is None else outer[1] | frozenset(axes)
@@ -319,17 +322,17 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
 
 def _lying(module: Any, mesh: Mesh, spec: PartitionSpec, aval: Any, partly: bool, axes: Sequence[Any]) -> Any:
     """The sharding of a value around the program; summands along the mapped axes belong to the devices."""
-    names = mlir.stack_axes(aval)
-    ndim = len(mlir.array_in_module(aval).shape)
+    names = stack_axes(aval)
+    ndim = len(array_in_module(aval).shape)
     if names or spec.unreduced:
         parts = [spec.along(i) for i in range(ndim - len(names))]
         spec = PartitionSpec(*parts, *(name if name in axes else None for name in names))
-    return mlir.sharding_attribute(module, mesh, spec, ndim, open_axes=partly)
+    return sharding_attribute(module, mesh, spec, ndim, open_axes=partly)
 
 
 def _as_divided(part: Any, whole: Any, axes: Sequence[Any]) -> Any:
     """The type of a part in the partitioner's form: with an axis of length 1 for each summand."""
-    names = mlir.stack_axes(whole)
+    names = stack_axes(whole)
     if not names:
         return part
     sizes = [1 if name in axes else whole.division.mesh.shape[name] for name in names]

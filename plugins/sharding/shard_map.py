@@ -6,20 +6,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend import backend, core
-from primax.extend.api_util import avals_of, check_function, name_of, wraps
+from primax.extend import core
 from primax.extend.core import tree
-from primax.extend.programs import Program, check_outputs, new_programs, programs_of, remember, surroundings
-from primax.extend.sharding import (
-    AbstractMesh,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    check_spec,
-    current_scope,
-    manual_scope,
-    vary,
-)
+from primax.extend.programs import Program
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import avals_of, check_function, name_of, wraps
+from primax.extend.provisional.programs import check_outputs, new_programs, programs_of, remember, surroundings
+from primax.extend.provisional.sharding import check_spec, current_scope, manual_scope, vary
+from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 from primax.plugins.sharding.parts import check_division, part_aval
 
 __all__ = ["shard_map", "shard_map_p", "smap"]
@@ -133,7 +127,7 @@ def _specified(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
     if type(x) is not core.Array or not spec or spec[-1] is not None or x.sharding.spec == spec:
         return x
     parts = [x.addressable_data(i) for i in range(len(x.sharding.addressable_devices))]
-    return backend.of_parts(x.aval, NamedSharding(mesh, spec), parts)
+    return runtime.of_parts(x.aval, NamedSharding(mesh, spec), parts)
 
 
 def _stage(

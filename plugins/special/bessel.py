@@ -6,7 +6,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import Array, dtypes
-from primax.extend.elementwise import FLOATING, like, row
+from primax.extend.provisional.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import abs_p, add, div, mul, sign, sub
 from primax.plugins.comparison import lt

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from primax.extend import core
 from primax.extend.core import Array
-from primax.extend.elementwise import FLOATING, like, row
+from primax.extend.provisional.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, mul, neg
 

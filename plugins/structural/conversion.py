@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
-from primax.extend.api_util import of_call, warn_caller
-from primax.extend.arguments import is_value
+from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.dimensions import as_array, is_symbolic_dim
+from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters.ad import linear_together
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import is_value, of_call, warn_caller
+from primax.extend.provisional.dimensions import as_array
+from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.rule_types import Table
 
 __all__ = [
@@ -92,7 +95,7 @@ def convert(operand: Any, dtype: Any, weak_type: bool) -> Array:
     elif core.current_trace().tracing:
         constant = host_scalar(operand, dtype)
         if constant is not None:
-            return backend.put_value(constant, weak_type)
+            return runtime.put_value(constant, weak_type)
     return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=weak_type)
 
 
@@ -157,7 +160,7 @@ def _convert_abstract_eval(operand: ShapedArray, *, new_dtype: Any, weak_type: b
     return ShapedArray(operand.shape, new_dtype, weak_type, vma=operand.vma)
 
 
-@ad.linear_together
+@linear_together
 def _convert_jvp(primals: Any, tangents: Any, *, new_dtype: Any, weak_type: bool) -> tuple[Any, Any]:
     out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, weak_type=weak_type)
     (t,) = tangents
@@ -188,7 +191,7 @@ def _convert_lowering(ctx: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> l
         ]
     if dtypes.is_complex(old) and not dtypes.is_complex(new_dtype):
         x = mlir.hlo.real(x)
-    result = mlir.cached_ir_type(ctx.module_context.shared, out)
+    result = cached_ir_type(ctx.module_context.shared, out)
     return mlir.ir.Operation.create("stablehlo.convert", [result], [x]).results
 
 
@@ -243,7 +246,7 @@ def _bitcast_batch(args: Any, dims: Any, *, new_dtype: Any) -> tuple[Any, Any]:
 
 
 def _bitcast_lowering(ctx: Any, x: Any, *, new_dtype: Any) -> Sequence[mlir.ir.Value]:
-    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
+    result = cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
     return mlir.ir.Operation.create("stablehlo.bitcast_convert", [result], [x]).results
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
-from primax.extend.api_util import numpy_dtype
-from primax.extend.arguments import canonical_axis, canonical_shape, shape_or_size
+from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import mlir
+from primax.extend.provisional import runtime
+from primax.extend.provisional.arguments import canonical_axis, canonical_shape, numpy_dtype, shape_or_size
+from primax.extend.provisional.avals import ExtendedArray, array_of
+from primax.extend.provisional.sharding import hooks, vary_like
 from primax.extend.rule_types import Table
-from primax.extend.sharding import hooks, vary_like
 from primax.plugins.resharding import filled, lying, place_of, resharded
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
 from primax.plugins.structural.shapes import broadcast_in_dim_p
@@ -98,7 +99,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
     """A shape as an array of integers."""
     sizes, dtype = canonical_shape(shape, "shape_as_value"), dtypes.default_int_dtype()
     try:
-        return backend.put_value(np.array(sizes, dtype))
+        return runtime.put_value(np.array(sizes, dtype))
     except OverflowError:
         raise OverflowError(f"shape_as_value: shape must consist of sizes that fit {dtype}, got {sizes}") from None
 
@@ -143,9 +144,9 @@ def zero_of(dtype: Any) -> Any:
     if found is None:
         if dtypes.is_extended(dtype):
             zeros = np.zeros(dtype.element_shape, dtype.element_dtype)
-            return core.ExtendedArray(backend.put_value(zeros), dtype)
+            return ExtendedArray(runtime.put_value(zeros), dtype)
         found = _zeros[dtype] = np.zeros((), numpy_dtype("zero_of", "dtype", dtype))[()]
-    return found if dtypes.is_canonical(dtype) else core.array_of(found, core.ShapedArray((), found.dtype))
+    return found if dtypes.is_canonical(dtype) else array_of(found, core.ShapedArray((), found.dtype))
 
 
 def zeros_of(aval: Any) -> Any:

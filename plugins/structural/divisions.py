@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.extend.core import ShapedArray
-from primax.extend.dividing import (
+from primax.extend.provisional.dividing import (
     all_alike,
     broadcast_axes,
     cut_axes,
@@ -14,7 +14,7 @@ from primax.extend.dividing import (
     reshaped_axes,
     whole_along,
 )
-from primax.extend.sharding import axes_of_dims
+from primax.extend.provisional.sharding import axes_of_dims
 from primax.plugins.structural.conversion import bitcast_convert_type_p
 from primax.plugins.structural.identity import optimization_barrier_p
 from primax.plugins.structural.selection import select_n_p

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
+from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters.ad import linear_together
+from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
 
 __all__ = [
@@ -67,7 +69,7 @@ def _stop(x: Any) -> Any:
 
 
 def _stop_gradient_impl(x: Any) -> Array:
-    return x if type(x) is core.Array else backend.put_value(x, get_aval(x).weak_type)
+    return x if type(x) is core.Array else runtime.put_value(x, get_aval(x).weak_type)
 
 
 def _same(aval: Any) -> ShapedArray:
@@ -86,7 +88,7 @@ def _barrier_abstract_eval(*avals: Any) -> list[Any]:
     return list(avals)
 
 
-@ad.linear_together
+@linear_together
 def _barrier_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     outs = optimization_barrier_p.bind(*primals)
     return outs, _barrier_nonzero(tangents)
@@ -129,7 +131,7 @@ RULES: Table = {
     stop_gradient_p: {
         "impl": _stop_gradient_impl,
         "abstract_eval": _same,
-        "jvp": ad.linear_together(ad.zero_jvp(stop_gradient_p)),
+        "jvp": linear_together(ad.zero_jvp(stop_gradient_p)),
         "batch": batching.vectorized(stop_gradient_p),
         "lowering": _lower_identity,
     },

@@ -9,6 +9,8 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters.ad import linear_together
+from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.rule_types import Table
 from primax.plugins.structural.creation import zeros_of
 from primax.plugins.structural.shapes import broadcast_in_dim_p
@@ -96,7 +98,7 @@ def _jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return out, select_n_p.bind(which, *map(ad.instantiate_zeros, moving))
 
 
-ad.linear_together(_jvp, besides=(0,))
+linear_together(_jvp, besides=(0,))
 
 
 def _transpose(ct: Any, which: Any, *cases: Any) -> list[Any]:
@@ -141,7 +143,7 @@ def _lowering(ctx: Any, which: Any, *cases: Any) -> list[Any]:
     if len(cases) == 1:
         return [cases[0]]
     (aval,) = ctx.avals_out
-    result = mlir.cached_ir_type(ctx.module_context.shared, aval)
+    result = cached_ir_type(ctx.module_context.shared, aval)
     which_aval = ctx.avals_in[0]
 
     def choose(predicate: Any, on_true: Any, on_false: Any) -> mlir.ir.Value:

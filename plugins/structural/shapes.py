@@ -10,20 +10,23 @@ import numpy as np
 from numpy.exceptions import AxisError
 
 from primax.extend import core
-from primax.extend.api_util import integer
-from primax.extend.arguments import (
+from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import (
     canonical_axes,
     canonical_shape,
     inserted,
+    integer,
     integers,
     is_value,
     listed,
     shape_or_size,
 )
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
-from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.derivatives import open_axes
+from primax.extend.provisional.lowering import cached_ir_type
+from primax.extend.provisional.sharding import with_out_sharding
+from primax.extend.provisional.tracing import thread
 from primax.extend.rule_types import Rules, Table
-from primax.extend.sharding import with_out_sharding
 
 __all__ = [
     "broadcast",
@@ -354,7 +357,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
         return with_out_sharding("reduce_sum", lambda x: reduce_sum(x, axes), (operand,), out_sharding)
     if not axes and is_value(operand) and dtypes.is_numeric(operand.dtype):
         return operand
-    opened = core.thread.here.opened
+    opened = thread.here.opened
     return reduce_sum_p.bind(operand, axes=axes, **({"open_axes": opened} if opened else {}))
 
 
@@ -387,10 +390,10 @@ def unbroadcast(aval: Any, ct: Any) -> Any:
     if shape == have:
         return ct
     if not shape:
-        return reduce_sum_p.bind(ct, axes=tuple(range(len(have))), **ad.open_axes(aval))
+        return reduce_sum_p.bind(ct, axes=tuple(range(len(have))), **open_axes(aval))
     missing = len(have) - len(shape)
     axes = [i for i, size in enumerate(have) if i < missing or (shape[i - missing] == 1 and size != 1)]
-    total = reduce_sum_p.bind(ct, axes=tuple(axes), **ad.open_axes(aval))
+    total = reduce_sum_p.bind(ct, axes=tuple(axes), **open_axes(aval))
     return reshape(total, shape)
 
 
@@ -423,7 +426,7 @@ def _broadcast_in_dim_transpose(ct: Any, operand: Any, *, shape: Any, broadcast_
     kept = operand.aval.shape
     stretched = [dim for size, dim in zip(kept, broadcast_dimensions, strict=True) if size == 1 and shape[dim] != 1]
     axes = tuple([i for i in range(len(shape)) if i in stretched or i not in broadcast_dimensions])
-    total = reduce_sum_p.bind(ct, axes=axes, **ad.open_axes(operand.aval)) if axes else ct
+    total = reduce_sum_p.bind(ct, axes=axes, **open_axes(operand.aval)) if axes else ct
     return [reshape(total, kept) if stretched else total]
 
 
@@ -447,7 +450,7 @@ def _operation(ctx: Any, name: str, x: Any, **attributes: Sequence[int]) -> Sequ
     """One operation whose attributes are lists of integers."""
     array = mlir.ir.DenseI64ArrayAttr.get
     made = {key: array(value) for key, value in attributes.items()}
-    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
+    result = cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
     return mlir.ir.Operation.create(name, [result], [x], made).results
 
 
@@ -545,9 +548,9 @@ def _reduce_sum_lowering(ctx: Any, x: Any, *, axes: Any, open_axes: Any = ()) ->
     ir, hlo = mlir.ir, mlir.hlo
     aval = ctx.avals_out[0]
     shared = ctx.module_context.shared
-    scalar = mlir.cached_ir_type(shared, ShapedArray((), aval.dtype))
+    scalar = cached_ir_type(shared, ShapedArray((), aval.dtype))
     zero = mlir.ir_constant(np.zeros((), aval.dtype))
-    reduce = hlo.ReduceOp([mlir.cached_ir_type(shared, aval)], [x], [zero], ir.DenseI64ArrayAttr.get(axes))
+    reduce = hlo.ReduceOp([cached_ir_type(shared, aval)], [x], [zero], ir.DenseI64ArrayAttr.get(axes))
     block = reduce.regions[0].blocks.append(scalar, scalar)
     with ir.InsertionPoint(block):
         hlo.return_([hlo.add(*block.arguments)])

@@ -9,18 +9,21 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import integer, sequence
-from primax.extend.arguments import (
+from primax.extend.core import Array, ShapedArray, get_aval
+from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.interpreters.ad import linear_together
+from primax.extend.provisional.arguments import (
     canonical_axes,
     canonical_axis,
     canonical_shape,
     inserted,
+    integer,
     integers,
     is_value,
+    sequence,
 )
-from primax.extend.core import Array, ShapedArray, get_aval
-from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.narrow import in_whole_bytes
+from primax.extend.provisional.lowering import cached_ir_type
+from primax.extend.provisional.narrow import in_whole_bytes
 from primax.extend.rule_types import Table
 from primax.plugins.structural.conversion import host_scalar
 from primax.plugins.structural.creation import zero_of, zeros_of
@@ -340,7 +343,7 @@ def _pad_jvp(primals: Any, tangents: Any, *, padding_config: Any) -> tuple[Any, 
     return out, pad_p.bind(t, t_value, padding_config=padding_config)
 
 
-ad.linear_together(_pad_jvp, 0, 1, scalars=True)
+linear_together(_pad_jvp, 0, 1, scalars=True)
 
 
 def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config: Any) -> list[Any]:
@@ -452,7 +455,7 @@ def _concatenate_batch(args: Any, dims: Any, *, dimension: int) -> tuple[Any, An
 
 def _concatenate_lowering(ctx: Any, *xs: Any, dimension: int) -> Sequence[mlir.ir.Value]:
     axis = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), dimension)
-    result = mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
+    result = cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
     return mlir.ir.Operation.create("stablehlo.concatenate", [result], list(xs), {"dimension": axis}).results
 
 

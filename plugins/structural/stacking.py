@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import sequence
-from primax.extend.arguments import canonical_axis, inserted, is_value
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.narrow import in_whole_bytes
+from primax.extend.provisional.arguments import canonical_axis, inserted, is_value, sequence
+from primax.extend.provisional.lowering import cached_ir_type
+from primax.extend.provisional.narrow import in_whole_bytes
 from primax.extend.rule_types import Table
 from primax.plugins.structural.shapes import transpose
 
@@ -105,7 +105,7 @@ def _stack_lowering(ctx: Any, *xs: Any, axis: int) -> Sequence[mlir.ir.Value]:
     part = out.update(shape=(*out.shape[:axis], 1, *out.shape[axis + 1 :]))
     parts = [mlir.reshape(ctx, x, part) for x in xs]
     dimension = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), axis)
-    result = mlir.cached_ir_type(shared, out)
+    result = cached_ir_type(shared, out)
     return mlir.ir.Operation.create("stablehlo.concatenate", [result], parts, {"dimension": dimension}).results
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, dimensions, hookimpl
+from primax.extend.provisional.dimensions import definitions
 from primax.plugins.symbolic_shapes import dynamic_ops
 from primax.plugins.symbolic_shapes.dims import SymbolicDim, bounds, extreme
 from primax.plugins.symbolic_shapes.scope import SymbolicScope, symbolic_shape, values_of
@@ -24,6 +25,6 @@ __all__ = [
 def primax_register(registry: core.Registry) -> None:
     dimensions.register_dimension(SymbolicDim, as_array=as_value, bounds=bounds, extreme=extreme, lowering=dynamic_ops)
     for definition in (SymbolicDim, SymbolicScope, symbolic_shape, values_of):
-        registry.enter("dimension", dimensions.definitions, definition.__name__, definition)
+        registry.enter("dimension", definitions, definition.__name__, definition)
     for primitive, rules in RULES.items():
         registry.define(primitive, samples=["primax.plugins.samples.symbolic_shapes:SAMPLES"], **rules)

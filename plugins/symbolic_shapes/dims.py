@@ -14,7 +14,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from primax.extend.dimensions import InconclusiveDimensionOperation, as_array, max_dim, min_dim
+from primax.extend.dimensions import InconclusiveDimensionOperation, max_dim, min_dim
+from primax.extend.provisional.dimensions import as_array
 
 _INFINITE = float("inf")
 _MOST_TERMS = 200

@@ -14,8 +14,9 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import ShapedArray
-from primax.extend.dimensions import is_symbolic
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.lowering import cached_ir_type
 from primax.plugins.symbolic_shapes.dims import Atom, SymbolicDim, solutions
 
 __all__ = [
@@ -133,7 +134,7 @@ def _joined(scalars: Iterable[Any]) -> Any:
 def _operation(
     name: str, ctx: Any, aval_out: Any, operands: Sequence[Any], attributes: dict[str, Any] | None = None
 ) -> Any:
-    kind = mlir.aval_to_ir_type(aval_out) if ctx is None else mlir.cached_ir_type(ctx.module_context.shared, aval_out)
+    kind = mlir.aval_to_ir_type(aval_out) if ctx is None else cached_ir_type(ctx.module_context.shared, aval_out)
     return mlir.ir.Operation.create(f"stablehlo.{name}", [kind], operands, attributes).results[0]
 
 

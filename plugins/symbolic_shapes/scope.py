@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from primax.extend.api_util import sequence
-from primax.extend.dimensions import definition
+from primax.extend.provisional.arguments import sequence
+from primax.extend.provisional.dimensions import definition
 from primax.plugins.symbolic_shapes.dims import CALLS, Atom, SymbolicDim, bounds, dim_of, solutions
 
 __all__ = ["SymbolicScope", "symbolic_shape", "values_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import core, hookimpl
-from primax.extend.dividing import all_alike, whole_along
+from primax.extend.provisional.dividing import all_alike, whole_along
 from primax.extend.rule_types import Table
 from primax.plugins.windows import reductions, selection
 from primax.plugins.windows.geometry import reduce_window_shape_tuple

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.arguments import inserted, integers
 from primax.extend.core import Array, ShapedArray, get_aval
-from primax.extend.padding import dilated, explicit_padding, named_padding, result_size
+from primax.extend.provisional.arguments import inserted, integers
+from primax.extend.provisional.padding import dilated, explicit_padding, named_padding, result_size
 from primax.plugins.structural import pad_p, slice_p
 
 __all__ = [

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.computations import elementwise, interpreted, read_operands, require_pure, stage
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.computations import elementwise, interpreted, read_operands, require_pure, stage
 from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, max, min
 from primax.plugins.bitwise import bitwise_and, bitwise_or

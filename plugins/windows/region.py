@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.dimensions import is_symbolic
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.lowering import cached_ir_type, padded
 
 __all__ = ["empty", "window_region"]
 
@@ -33,14 +34,14 @@ def window_region(
         pads = zip(params["padding"], params["base_dilation"], strict=True)
         config = [(low, high, step - 1) for (low, high), step in pads]
         xs = [
-            mlir.padded(ctx, x, init, aval.update(shape=shape), config)
+            padded(ctx, x, init, aval.update(shape=shape), config)
             for x, init, aval in zip(xs, inits, avals, strict=True)
         ]
         params = params | {"padding": ((0, 0),) * len(config), "base_dilation": (1,) * len(config)}
     ir, hlo = mlir.ir, mlir.hlo
     array = ir.DenseI64ArrayAttr.get
     operation = hlo.ReduceWindowOp(
-        [mlir.cached_ir_type(ctx.module_context.shared, aval) for aval in avals],
+        [cached_ir_type(ctx.module_context.shared, aval) for aval in avals],
         xs,
         inits,
         array(params["window_dimensions"]),

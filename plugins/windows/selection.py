@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import among
-from primax.extend.computations import elementwise, interpreted, require_pure
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import among
+from primax.extend.provisional.computations import elementwise, interpreted, require_pure
+from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add_any, max_p, min_p
 from primax.plugins.comparison import eq, ge_p, le_p
@@ -248,7 +249,7 @@ def _scatter_operation(
 ) -> Any:
     ir, hlo = mlir.ir, mlir.hlo
     operation = hlo.SelectAndScatterOp(
-        mlir.cached_ir_type(ctx.module_context.shared, ctx.avals_out[0]),
+        cached_ir_type(ctx.module_context.shared, ctx.avals_out[0]),
         operand,
         source,
         init,

@@ -17,7 +17,8 @@ from golden.calls import GROUPS
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend.core import Array, ExtendedArray, ShapedArray, Tracer
+from primax.extend.core import Array, ShapedArray, Tracer
+from primax.extend.provisional.avals import ExtendedArray
 
 PRIMAX = Path(px.__file__).parent
 # What a value of the host passes through is annotated as if it were an array: operations take it for one.

@@ -15,6 +15,7 @@ from primax.extend import backend, dividing, held_programs, narrow, sampling, so
 from primax.extend import mlir as extend_mlir
 from primax.extend.core import Primitive
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional import runtime
 from primax.extend.testing import batching as testing_batching
 from primax.extend.testing import values
 from primax.plugins.export.stablehlo_artifact import artifact_text
@@ -415,10 +416,10 @@ def test_errors_of_the_objects_that_are_given_remain_as_causes():
             lambda x: px.vjp(abs, 1.0)[1].tree_unflatten(px.vjp(abs, 1.0)[1].tree_flatten()[1], x),
             "^tree_unflatten: residuals must be a sequence",
         ),
-        (lambda x: backend.fast_function("f", abs, abs, x), "^fast_function: static_argnums must be int"),
-        (lambda x: backend.fast_function("f", abs, abs, (), x), "^fast_function: static_argnames must be str"),
+        (lambda x: runtime.fast_function("f", abs, abs, x), "^fast_function: static_argnums must be int"),
+        (lambda x: runtime.fast_function("f", abs, abs, (), x), "^fast_function: static_argnames must be str"),
         (lambda x: pnp.ones(3).__dlpack__(dl_device=x), "^__dlpack__: dl_device must be a sequence"),
-        (lambda x: backend.fast_function("f", type("A", (), {"x": x})(), abs), "^fast_function: fun must be callable"),
+        (lambda x: runtime.fast_function("f", type("A", (), {"x": x})(), abs), "^fast_function: fun must be callable"),
         (lambda x: backend.register_platform("no platform", x), "^register_platform: make_client must be callable"),
         (lambda x: px.lax.linalg.svd(pnp.eye(2), algorithm=[x]), "^svd: algorithm must be hashable"),
         (lambda x: px.lax.linalg.eigh(pnp.eye(2), implementation=[x]), "^eigh: implementation must be hashable"),

@@ -11,8 +11,9 @@ import primax as px
 from primax import lax
 from primax import numpy as pnp
 from primax.core.cache import Cache, epoch
-from primax.extend import core, derive, programs
+from primax.extend import core, derive
 from primax.extend.core import Primitive
+from primax.extend.provisional import programs
 
 X = np.float32(3.0)
 

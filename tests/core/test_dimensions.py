@@ -10,7 +10,8 @@ import primax as px
 from primax.core import undo_log
 from primax.core.avals import ShapedArray
 from primax.core.dimensions import as_size, has_dynamic, is_dimension, register_dimension
-from primax.extend.dimensions import as_array, bounds, max_dim, min_dim
+from primax.extend.dimensions import max_dim, min_dim
+from primax.extend.provisional.dimensions import as_array, bounds
 
 
 class Rows:

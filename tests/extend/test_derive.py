@@ -12,6 +12,7 @@ from checkout import ROOT
 import primax as px
 import primax.numpy as pnp
 from primax.extend import core, define_primitive, derive, testing
+from primax.extend.effects import register_effect
 from primax.extend.interpreters import ad, mlir
 
 FROM_IMPL = derive.from_impl
@@ -23,7 +24,7 @@ class Loud(core.Effect):
     """Something is said aloud."""
 
 
-core.register_effect(Loud)
+register_effect(Loud)
 
 
 def _blend(x, y, *, k):

@@ -18,6 +18,7 @@ import primax as px
 import primax.numpy as pnp
 from primax.extend import core, ffi
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.ffi import vmap_methods
 
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 EXAMPLE = ROOT / "examples" / "primax-ffi-cpu"
@@ -200,7 +201,7 @@ def test_arguments_may_lend_their_memory_to_results(library: Any) -> None:
             ffi.ffi_call("test_scale", struct(*shape), input_output_aliases=aliases)(x, factor=np.float32(2))
 
 
-@pytest.mark.parametrize("method", ffi.vmap_methods)
+@pytest.mark.parametrize("method", vmap_methods)
 def test_vmap_calls_in_the_way_that_is_asked_for(library: Any, method: str) -> None:
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     f = px.vmap(lambda x: scale(x, vmap_method=method), in_axes=1)

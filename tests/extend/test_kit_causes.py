@@ -11,6 +11,7 @@ from sound_rules import X
 import primax as px
 import primax.numpy as pnp
 from primax.extend import core, define_primitive, derive, hookimpl
+from primax.extend.effects import register_effect
 from primax.extend.host.contributions import sample_sources
 from primax.extend.host.host import host
 from primax.extend.interpreters import ad
@@ -187,7 +188,7 @@ class Spoken(core.Effect):
     """Something is said."""
 
 
-core.register_effect(Spoken)
+register_effect(Spoken)
 
 
 def _holder(**rules):

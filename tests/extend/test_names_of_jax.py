@@ -10,6 +10,7 @@ import primax.numpy as pnp
 from primax.extend import backend, core, linear_util, lowering, mlir
 from primax.extend.interpreters import ad
 from primax.extend.interpreters import mlir as rules
+from primax.extend.provisional import runtime
 
 
 def test_a_linear_program_is_pulled_back():
@@ -56,7 +57,7 @@ def test_second_results_are_stored_under_the_name_that_jax_has():
 
 
 def test_the_backend_is_found_under_the_names_of_jax():
-    assert backend.get_backend().client is backend.client()
+    assert backend.get_backend().client is runtime.client()
     assert backend.backends()["cpu"] is backend.get_backend("cpu")
     assert backend.get_default_device() == px.devices()[0]
     options = backend.get_compile_options(1, 1, env_options_overrides={"xla_embed_ir_in_executable": True})

@@ -14,6 +14,7 @@ import primax.numpy as pnp
 from primax.core.errors import PluginError
 from primax.extend.core import ShapedArray, primitives
 from primax.extend.host.registry import Registry
+from primax.extend.provisional.random import find_prng_impl
 from primax.plugins.random import rbg
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
@@ -119,7 +120,7 @@ def test_users_ask_for_it_by_name_once_it_is_registered():
     assert copy.deepcopy(mine) is mine
     again = jer.define_prng_impl(key_shape=(3,), name="mine of a test", **FUNCTIONS)
     jer.register_prng_impl(again)
-    assert jer.find_prng_impl("mine of a test") is again
+    assert find_prng_impl("mine of a test") is again
     assert random.key_impl(key) is mine
 
 
@@ -134,7 +135,7 @@ def test_a_name_belongs_to_the_plugin_that_entered_it():
         jer.register_prng_impl(jer.define_prng_impl(key_shape=(3,), name="threefry2x32", **FUNCTIONS), registry)
     registry.roll_back()
     with pytest.raises(ValueError, match="got 'theirs of a test'"):
-        jer.find_prng_impl("theirs of a test")
+        find_prng_impl("theirs of a test")
     with pytest.raises(TypeError, match="impl must be what define_prng_impl returned, got 'weak'"):
         jer.register_prng_impl("weak")
 
@@ -143,7 +144,7 @@ def test_the_generators_of_primax_are_here_too():
     assert jer.threefry2x32_p is primitives["threefry2x32"]
     assert jer.rbg_prng_impl is rbg.rbg_prng_impl
     assert repr(jer.threefry_prng_impl) == "<generator threefry2x32>"
-    assert jer.find_prng_impl() is jer.threefry_prng_impl
+    assert find_prng_impl() is jer.threefry_prng_impl
     keys = jer.random_seed(np.arange(3), jer.unsafe_rbg_prng_impl)
     assert (keys.shape, random.key_impl(keys)) == ((3,), "unsafe_rbg")
     assert (jer.seed_with_impl("rbg", 3) == random.key(3, impl="rbg")).item()

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
+import sys
 
-from surface import RECORD, public_modules, surface
+import pytest
+from checkout import ROOT, python_files
+from surface import PROVISIONAL, RECORD, REFERENCE, names_of, public_modules, reference, surface
 
 import primax.extend
 from primax.extend.host import hookspec
+
+SOURCES = (".py", ".in", ".md")
 
 
 def difference(recorded, found):
@@ -36,6 +42,33 @@ def test_a_change_of_a_name_or_of_a_signature_is_noticed():
         "-primax.extend.core.get_aval: function(x)",
         "+primax.extend.core.get_aval: function(value)",
     ]
+
+
+def test_the_reference_lists_the_promised_names():
+    assert REFERENCE.read_text(encoding="utf-8") == reference(), "run `make surface`"
+
+
+def test_few_names_are_promised_and_none_is_in_both_tiers():
+    promised, provisional = names_of(provisional=False), names_of(provisional=True)
+    assert len(promised) <= 350, f"promise less: what only the families of primax use belongs in {PROVISIONAL}"
+    assert provisional
+    objects = [[getattr(sys.modules[module], name) for module, name in tier] for tier in (promised, provisional)]
+    in_both = set(map(id, objects[0])) & set(map(id, objects[1]))
+    assert not [each for each in objects[0] if id(each) in in_both]
+
+
+@pytest.mark.parametrize("folder", ["examples", "extend/commands/skeleton", "docs"])
+def test_what_authors_copy_uses_promised_names(folder):
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / folder).rglob("*.*") if path.suffix in SOURCES]
+    assert texts
+    imports = re.compile(rf"^(?:>>> )?(?:from|import) {re.escape(PROVISIONAL)}", re.MULTILINE)
+    assert not [text for text in texts if imports.search(text)]
+
+
+def test_every_provisional_name_has_a_user_in_primax():
+    sources = [path for path in python_files() if "extend/provisional" not in path.as_posix()]
+    words = set(re.findall(r"\w+", "".join(path.read_text(encoding="utf-8") for path in sources)))
+    assert not [name for name in names_of(provisional=True) if name[1] not in words]
 
 
 def test_the_layout_is_that_of_jax_extend():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import primax as px
-from primax.extend import core
+from primax.extend.provisional import tracing
 from primax.plugins.calls.jit import Jitted
 
 _SPEED = 20
@@ -40,7 +40,7 @@ class Canary:
         return found
 
     def _state(self) -> dict[str, Any]:
-        thread = core.thread
+        thread = tracing.thread
         return {
             "options": px.config.values,
             "the trace": thread.trace,
@@ -77,8 +77,8 @@ class Canary:
         for name, value in self.state["options"].items():
             if getattr(px.config, name) != value:
                 px.config.update(name, value)
-        core.thread.trace, core.thread.source = self.state["the trace"], self.state["the source of equations"]
-        core.thread.depth, core.thread.axes = self.state["the depth of traces"], self.state["the named axes"]
+        tracing.thread.trace, tracing.thread.source = self.state["the trace"], self.state["the source of equations"]
+        tracing.thread.depth, tracing.thread.axes = self.state["the depth of traces"], self.state["the named axes"]
         sys.setrecursionlimit(self.state["the recursion limit"])
         np.seterr(**self.state["numpy.seterr"])
         sys.stdout = self.state["sys.stdout"]

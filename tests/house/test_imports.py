@@ -322,7 +322,7 @@ from typing import TYPE_CHECKING
 import importlib
 from primax import extend
 if TYPE_CHECKING:
-    from primax.extend.elementwise import sin
+    from primax.extend.provisional.elementwise import sin
 def f():
     import primax.api_name
     return importlib.import_module("primax.plugins.random")
@@ -330,12 +330,12 @@ def f():
     found = imports_of(source, "core/made_up.py")
     assert [line.split()[-1] for line in _upward(found)] == [
         "primax.extend",
-        "primax.extend.elementwise.sin",
+        "primax.extend.provisional.elementwise.sin",
         "primax.api_name",
         "primax.plugins.random",
     ]
     assert [each.dotted for each in found if each.in_function] == ["primax.api_name"]
-    assert [each.dotted for each in found if each.typing_only] == ["primax.extend.elementwise.sin"]
+    assert [each.dotted for each in found if each.typing_only] == ["primax.extend.provisional.elementwise.sin"]
 
 
 def test_a_cycle_is_found_through_names_and_packages() -> None:

@@ -13,6 +13,7 @@ import primax.numpy as pnp
 from primax import lax
 from primax.extend import core
 from primax.extend.interpreters import ad, batching
+from primax.extend.provisional.tracing import thread
 
 X = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
 
@@ -213,7 +214,7 @@ def test_the_name_of_an_axis_must_be_hashable_and_later_calls_are_not_harmed(nam
         px.vmap(lambda x: x, axis_name=name)(np.ones(2))
     f(1.0)
     assert len(traced) == 1
-    assert not core.thread.trace.tracing
+    assert not thread.trace.tracing
 
 
 class Holder:

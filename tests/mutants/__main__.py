@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from mutants.runner import every_mutant, run, run_tests
-from primax.extend.core import load_plugins
+from primax.core.rules import load_plugins
 
 WANTED = 0.98
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.avals import WEAKNESS, same_type
 
 __all__ = ["MUTATIONS", "Mutant"]
 
@@ -52,7 +53,7 @@ def _negated(mutant: Mutant, x: Any) -> Any:
 
 def _alike(x: Any, y: Any) -> bool:
     one, other = core.get_aval(x), core.get_aval(y)
-    return core.same_type(one, other, core.WEAKNESS) and one.dtype != core.dtypes.float0 and one.size > 0
+    return same_type(one, other, WEAKNESS) and one.dtype != core.dtypes.float0 and one.size > 0
 
 
 def _exchanged(xs: Sequence[Any]) -> list[Any]:

@@ -6,7 +6,8 @@ import pytest
 
 import primax as px
 from mutants.runner import every_mutant, in_place, judge
-from primax.extend.core import load_plugins, primitives
+from primax.core.rules import load_plugins
+from primax.extend.core import primitives
 
 
 def mutant(text: str):

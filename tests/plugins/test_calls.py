@@ -20,8 +20,10 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax.errors import DeletedArrayError, UnexpectedTracerError
-from primax.extend import backend, core
+from primax.extend import core
+from primax.extend.effects import register_effect
 from primax.extend.interpreters import mlir
+from primax.extend.provisional import runtime
 from primax.interpreters.runtime import dispatch
 
 ONES = np.ones(3, np.float32)
@@ -662,10 +664,10 @@ def test_functions_keep_their_names_and_documentation() -> None:
 
 
 def live_executables() -> int:
-    found, before = len(backend.client().live_executables()), -1
+    found, before = len(runtime.client().live_executables()), -1
     while found != before:  # what one collection frees may hold what the next one does
         gc.collect()
-        found, before = len(backend.client().live_executables()), found
+        found, before = len(runtime.client().live_executables()), found
     return found
 
 
@@ -982,8 +984,8 @@ class Cry(core.Effect):
     """Something is said, whenever."""
 
 
-core.register_effect(Note, ordered=True)
-core.register_effect(Cry)
+register_effect(Note, ordered=True)
+register_effect(Cry)
 heard: list[Any] = []
 
 

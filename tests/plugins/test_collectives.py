@@ -8,7 +8,7 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax import lax
-from primax.extend import core
+from primax.extend.core import named_axes
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
@@ -265,7 +265,7 @@ def test_normalizing_over_the_batch_has_the_gradient_of_the_same_without_names()
 
 def test_no_collective_is_left_outside_of_the_axis():
     closed = px.make_jaxpr(px.grad(lambda x: pnp.sum(over_i(px.jit(lambda x: lax.psum(x * x, "i")))(x))))(X)
-    assert core.named_axes(closed) == set()
+    assert named_axes(closed) == set()
 
 
 def test_programs_know_the_axes_that_they_name():
@@ -276,7 +276,7 @@ def test_programs_know_the_axes_that_they_name():
         return x
 
     px.vmap(over_i(f), axis_name="j")(X[None])
-    assert core.named_axes(seen[0]) == {"i", "j"}
+    assert named_axes(seen[0]) == {"i", "j"}
     assert "psum[" in str(seen[0])
 
 

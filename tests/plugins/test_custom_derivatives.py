@@ -15,6 +15,7 @@ import primax.numpy as pnp
 from primax import lax
 from primax.custom_derivatives import CustomVJPPrimal, SymbolicZero, custom_transpose, linear_call
 from primax.extend import core
+from primax.extend.effects import register_effect
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
@@ -389,7 +390,7 @@ def test_effects_of_functions_must_be_allowed():
     class Quiet(core.Effect):
         __slots__ = ()
 
-    core.register_effect(Quiet)
+    register_effect(Quiet)
     quiet_p = core.Primitive("quiet")
     quiet_p.def_effectful_abstract_eval(lambda x: (x, {Quiet()}))
     f = px.custom_jvp(quiet_p.bind)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rulecheck import assert_close, check_against_jax, check_values, equations
 
 import primax as px
-from primax.extend.precision import canonicalize_precision
+from primax.extend.provisional.precision import canonicalize_precision
 from primax.plugins import dot as D
 
 MATMUL = (((1,), (0,)), ((), ()))

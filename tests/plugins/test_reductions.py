@@ -13,7 +13,7 @@ from rulecheck import assert_close, check_against_jax, check_values, equations
 
 import primax as px
 from primax import lax
-from primax.extend.programs import programs_of
+from primax.extend.provisional.programs import programs_of
 from primax.plugins import reductions as R
 
 EXTREMA = ["reduce_max", "reduce_min"]

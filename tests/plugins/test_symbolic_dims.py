@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import primax as px
 from primax.errors import InconclusiveDimensionOperation
 from primax.export import SymbolicScope, is_symbolic_dim, symbolic_dim_bounds, symbolic_shape
-from primax.extend.dimensions import max_dim, min_dim, sliced
+from primax.extend.dimensions import max_dim, min_dim
+from primax.extend.provisional.dimensions import sliced
 from primax.plugins.symbolic_shapes.dims import Atom, SymbolicDim, bounds
 
 SIZES = ("a", "b", "c")

@@ -1,6 +1,7 @@
 """The surface of primax.extend: every public name of every public module, its kind and its signature.
 
-`make surface` records it in tests/extend/surface.txt; differences belong in the changelog.
+Names of `primax.extend.provisional` are recorded too, and may change in a minor release; the others are promised.
+`make surface` records both in tests/extend/surface.txt; differences belong in the changelog.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import enum
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -17,22 +19,63 @@ from typing import Any
 import primax.extend
 
 RECORD = Path(__file__).parents[1] / "extend" / "surface.txt"
+REFERENCE = Path(__file__).parents[2] / "docs" / "extend.md"
 
-# Their folders have parts, which are used through the package's names.
+# Their contents are used through the names of `primax.extend` and of the packages.
+_PARTS = "clients declarations decomposition definition interpreter records replay_in_jax transfer".split()
 _PACKAGES = tuple(f"primax.extend.{name}" for name in ("commands", "core.", "derive.", "drawing.", "host", "testing."))
-_PARTS = ("primax.extend.core.primitives",)
+_PUBLIC_PARTS = ("primax.extend.core.primitives",)
+_HIDDEN = frozenset(f"primax.extend.{name}" for name in _PARTS)
+
+PROVISIONAL = "primax.extend.provisional"
 
 
 def public_modules() -> list[str]:
     """The modules of primax.extend that are part of the surface, by name."""
-    found = pkgutil.walk_packages(primax.extend.__path__, "primax.extend.")
-    names = [module.name for module in found]
-    return ["primax.extend", *(name for name in names if name in _PARTS or not name.startswith(_PACKAGES))]
+    names = [module.name for module in pkgutil.walk_packages(primax.extend.__path__, "primax.extend.")]
+    public = [name for name in names if name in _PUBLIC_PARTS or not name.startswith(_PACKAGES)]
+    return ["primax.extend", *(name for name in public if name not in _HIDDEN)]
+
+
+def names_of(*, provisional: bool) -> list[tuple[str, str]]:
+    """The modules and names of one tier."""
+    modules = [name for name in public_modules() if name.startswith(PROVISIONAL) is provisional]
+    return [(name, each) for name in modules for each in getattr(importlib.import_module(name), "__all__", ())]
 
 
 def surface() -> list[str]:
     """One line for each name, and for each public method of a class."""
     return sorted(line for name in public_modules() for line in _lines(importlib.import_module(name)))
+
+
+def reference() -> str:
+    """The text of docs/extend.md: the promised names, with the first sentences of their documentation."""
+    lines = [_INTRODUCTION]
+    for name in public_modules():
+        module = importlib.import_module(name)
+        if not name.startswith(PROVISIONAL):
+            lines += [f"## {name}", "", _sentence(module), ""]
+            rows = [f"| `{each}` | {_meaning(getattr(module, each))} |" for each in getattr(module, "__all__", ())]
+            lines += ["| name | meaning |", "|---|---|", *rows, ""] if rows else []
+    return "\n".join(lines)
+
+
+_INTRODUCTION = """# The names of primax.extend
+
+These names are promised: [api-policy.md](api-policy.md) says for how long. `make surface` writes this page from the
+documentation strings; `help(name)` shows the whole of them.
+"""
+
+
+def _meaning(value: Any) -> str:
+    documented = inspect.isclass(value) or inspect.ismodule(value) or inspect.isroutine(value)
+    return _sentence(value) if documented else f"a value of type `{type(value).__name__}`"
+
+
+def _sentence(value: Any) -> str:
+    """The first sentence of an object's documentation, for a cell of a table."""
+    text = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z])", text)[0].replace("|", "\\|")
 
 
 def _lines(module: Any) -> Iterator[str]:
@@ -97,4 +140,5 @@ def _mark(default: Any) -> Any:
 
 if __name__ == "__main__":
     RECORD.write_text("\n".join(surface()) + "\n", encoding="utf-8")
+    REFERENCE.write_text(reference(), encoding="utf-8")
     print(f"recorded {len(surface())} names in {RECORD}")

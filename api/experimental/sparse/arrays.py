@@ -28,8 +28,8 @@ from primax.experimental.sparse.storage import (
     with_unique_indices,
     without_duplicates,
 )
-from primax.extend.api_util import among, integer, numpy_dtype, sequence
 from primax.extend.core import Array
+from primax.extend.provisional.arguments import among, integer, numpy_dtype, sequence
 from primax.numpy.reductions import wide_integer
 
 __all__ = ["BCOO", "bcoo_fromdense"]

@@ -25,8 +25,8 @@ from primax.experimental.sparse.coordinates import (
 from primax.experimental.sparse.products import bcoo_dot_general, matmul
 from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
 from primax.experimental.sparse.storage import bcoo_sort_indices, without_duplicates
-from primax.extend.api_util import numpy_dtype, sequence
 from primax.extend.core import Array
+from primax.extend.provisional.arguments import numpy_dtype, sequence
 from primax.plugins.sparse import row_numbers, row_starts, taken, within
 
 __all__ = [

@@ -7,8 +7,8 @@ from math import prod
 from typing import Any, TypeVar
 
 from primax import numpy as pnp
-from primax.extend.api_util import integer, sequence
 from primax.extend.core import Array, dtypes
+from primax.extend.provisional.arguments import integer, sequence
 from primax.interpreters.vmap import vmap
 
 __all__ = [

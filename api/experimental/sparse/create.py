@@ -16,8 +16,8 @@ from primax.experimental.sparse.coo import COO
 from primax.experimental.sparse.coordinates import JAXSparse, as_array, check_index_dtype, over_batch, shape_of
 from primax.experimental.sparse.csr import CSC, CSR
 from primax.experimental.sparse.matrices import diagonal
-from primax.extend.api_util import among, check_function, integer, numpy_dtype, real_number
 from primax.extend.core import Array
+from primax.extend.provisional.arguments import among, check_function, integer, numpy_dtype, real_number
 from primax.plugins.sparse import rows_of
 
 __all__ = ["empty", "eye", "random_bcoo", "todense"]

@@ -12,8 +12,8 @@ from primax import tree_util
 from primax.experimental.sparse.coordinates import as_array
 from primax.experimental.sparse.matrices import Matrix, check_matrix, diagonal, no_elements
 from primax.experimental.sparse.storage import stored_count
-from primax.extend.api_util import numpy_dtype
 from primax.extend.core import Array
+from primax.extend.provisional.arguments import numpy_dtype
 from primax.plugins.sparse import (
     BY_COLUMNS,
     BY_ROWS,

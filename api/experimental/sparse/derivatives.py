@@ -10,7 +10,7 @@ import numpy as np
 from primax import numpy as pnp
 from primax import tree_util
 from primax.experimental.sparse.coordinates import JAXSparse
-from primax.extend.api_util import check_function, one_or_several, wraps
+from primax.extend.provisional.arguments import check_function, one_or_several, wraps
 from primax.interpreters import grad as dense
 from primax.interpreters import jacobians
 

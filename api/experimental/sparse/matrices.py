@@ -9,8 +9,8 @@ from primax import numpy as pnp
 from primax.experimental.sparse.arrays import BCOO
 from primax.experimental.sparse.coordinates import JAXSparse, as_array, check_index_dtype, shape_of
 from primax.experimental.sparse.products import matmul
-from primax.extend.api_util import integer, numpy_dtype, sequence
 from primax.extend.core import get_aval
+from primax.extend.provisional.arguments import integer, numpy_dtype, sequence
 from primax.plugins.sparse import Layout
 
 __all__ = ["Matrix", "check_matrix", "diagonal", "no_elements"]

@@ -22,8 +22,8 @@ from primax.experimental.sparse.coordinates import (
 )
 from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim
 from primax.experimental.sparse.storage import bcoo_todense, capped
-from primax.extend.api_util import numpy_dtype, sequence
 from primax.extend.core import Array
+from primax.extend.provisional.arguments import numpy_dtype, sequence
 from primax.interpreters.vmap import vmap
 from primax.lax import dot_general
 from primax.plugins.sparse import cleared, contracted, taken, within

@@ -19,7 +19,7 @@ from primax.experimental.sparse.coordinates import (
     shape_of,
     with_full_batch,
 )
-from primax.extend.api_util import integer, sequence
+from primax.extend.provisional.arguments import integer, sequence
 from primax.plugins.sparse import cleared, rows_of, within
 
 __all__ = [

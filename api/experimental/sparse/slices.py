@@ -19,8 +19,8 @@ from primax.experimental.sparse.coordinates import (
 )
 from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_squeeze
 from primax.experimental.sparse.storage import capped
-from primax.extend.api_util import sequence
 from primax.extend.core import dtypes
+from primax.extend.provisional.arguments import sequence
 from primax.plugins.sparse import cleared, within
 
 __all__ = ["bcoo_dynamic_slice", "bcoo_rev", "bcoo_slice", "indexed"]

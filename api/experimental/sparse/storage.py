@@ -21,8 +21,8 @@ from primax.experimental.sparse.coordinates import (
     with_full_batch,
     with_joint_batch,
 )
-from primax.extend.api_util import integer, numpy_dtype
 from primax.extend.core import Array, Tracer
+from primax.extend.provisional.arguments import integer, numpy_dtype
 from primax.plugins.sparse import cleared, positions, rows_of, scattered, taken, within
 
 __all__ = [

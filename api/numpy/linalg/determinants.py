@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from primax.extend.api_util import among
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.arguments import among
 from primax.numpy.linalg.operands import square
 from primax.numpy.programs import one_program
 from primax.plugins.arithmetic import add_p, mul_p, sub_p

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, overload
 
-from primax.extend.api_util import among
-from primax.extend.arguments import integers
 from primax.extend.core import Array
+from primax.extend.provisional.arguments import among, integers
 from primax.numpy.linalg.operands import matrices, square
 from primax.numpy.programs import one_program
 from primax.plugins.linalg.general import eig_p

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.api_util import integer, sequence
-from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.arguments import canonical_axis, integer, sequence
 from primax.numpy import linear, triangles
 from primax.numpy.creation import asarray
 from primax.numpy.linalg.equations import inv

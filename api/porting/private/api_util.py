@@ -7,8 +7,8 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from primax import tree
-from primax.extend.api_util import check_hashable, one_or_several
 from primax.extend.linear_util import WrappedFun, transformation2
+from primax.extend.provisional.arguments import check_hashable, one_or_several
 
 __all__ = ["argnums_partial", "donation_vector", "infer_argnums_and_argnames", "rebase_donate_argnums"]
 

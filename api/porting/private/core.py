@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.arguments import integers
 from primax.extend.core.primitives import call_p, closed_call_p
 from primax.extend.dimensions import is_symbolic_dim, max_dim, min_dim
-from primax.interpreters.runtime.extended_array import physical_aval
+from primax.extend.provisional.arguments import integers
+from primax.extend.provisional.avals import physical_aval
+from primax.extend.provisional.tracing import thread
+from primax.interpreters.runtime.eval import EvalTrace
 
 __all__ = [
     "DimSize",
+    "EvalTrace",
     "ParamDict",
     "Shape",
     "Trace",
@@ -123,7 +126,7 @@ def definitely_equal_shape(s1: Shape, s2: Shape) -> bool:
 
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
     """The names of the axes that are being mapped over."""
-    return list(core.thread.axes)
+    return list(thread.axes)
 
 
 def is_concrete(x: Any) -> bool:

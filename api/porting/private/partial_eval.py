@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from primax.extend.core import JaxprEqn
+from primax.extend.core import JaxprEqn, trace_to_jaxpr
 
-__all__: list[str] = []
+__all__ = ["trace_to_jaxpr"]
 
 
 def _default_dce_rule(used_outs: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend.backend import backends
+from primax.extend.provisional.runtime import local_devices, process_count, process_index
+from primax.interpreters.runtime.devices.backends import device_count
 
-__all__ = ["backends"]
+__all__ = ["backends", "device_count", "local_devices", "process_count", "process_index"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
-from primax.extend.arguments import integers
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.arguments import among, integers
 from primax.numpy import linalg as numpy_linalg
 from primax.numpy.creation import asarray
 from primax.numpy.linalg.operands import inexact, matrices, square

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, check_function, integer
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.transformations import jvp
+from primax.extend.provisional.arguments import among, check_function, integer
+from primax.extend.provisional.transformations import jvp
 from primax.numpy import linalg as numpy_linalg
 from primax.numpy.formulas import hypot
 from primax.numpy.joining import stack

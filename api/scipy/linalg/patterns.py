@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, integer, numpy_dtype
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.dimensions import is_symbolic
+from primax.extend.provisional.arguments import among, integer, numpy_dtype
+from primax.extend.provisional.dimensions import is_symbolic
 from primax.numpy.creation import asarray, zeros, zeros_like
 from primax.numpy.joining import concatenate
 from primax.numpy.linalg.operands import inexact

@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.api_util import among
-from primax.extend.arguments import canonical_axes, listed
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.precision import canonicalize_precision
+from primax.extend.provisional.arguments import among, canonical_axes, listed
+from primax.extend.provisional.precision import canonicalize_precision
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.fft import fftn, ifftn, irfftn, rfftn
 from primax.numpy.padding import pad

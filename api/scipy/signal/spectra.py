@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among, integer, naming, read_size
-from primax.extend.arguments import canonical_axis
 from primax.extend.core import Array, ConcretizationTypeError, dtypes, get_aval
+from primax.extend.provisional.arguments import among, canonical_axis, integer, naming, read_size
 from primax.numpy.creation import zeros
 from primax.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
 from primax.numpy.indexing import getitem, take_slice

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
 from primax.extend.core import Array
+from primax.extend.provisional.arguments import among
 
 __all__ = ["named_window"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from primax import closure_convert, lax, tree_util
 from primax import numpy as pnp
-from primax.extend.api_util import among, integer
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import among, integer
 from primax.flatten_util import ravel_pytree
 
 __all__ = ["bicgstab", "cg", "gmres"]

@@ -11,8 +11,8 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax import random
-from primax.extend.api_util import integer
 from primax.extend.core import Array, dtypes
+from primax.extend.provisional.arguments import integer
 from primax.numpy.promotion import promote
 
 __all__ = ["Rotation", "Slerp"]

@@ -10,8 +10,8 @@ import numpy as np
 
 from primax import jit, lax
 from primax import numpy as pnp
-from primax.extend.api_util import integer
 from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend.provisional.arguments import integer
 from primax.numpy.promotion import broadcast, host_values, strong
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.scipy.special.operands import real

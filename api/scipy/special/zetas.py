@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import integer, naming
 from primax.extend.core import Array
+from primax.extend.provisional.arguments import integer, naming
 from primax.numpy.creation import asarray
 from primax.numpy.division import power
 from primax.numpy.programs import one_program

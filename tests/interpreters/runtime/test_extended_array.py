@@ -11,8 +11,9 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax.extend import core
-from primax.extend.core import ExtendedArray, ShapedArray, dtypes
+from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import batching, mlir
+from primax.extend.provisional.avals import ExtendedArray
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 

@@ -10,6 +10,7 @@ import pytest
 import primax as px
 from primax.core import undo_log
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.lowering import register_lowering_layer
 from primax.interpreters.runtime.stablehlo_module import lower_to_module
 
 
@@ -20,7 +21,7 @@ def register():
 
     def register(*args, **kwargs):
         with undo_log.recording(undos):
-            mlir.register_lowering_layer(*args, **kwargs)
+            register_lowering_layer(*args, **kwargs)
 
     yield register
     undo_log.undo_all(undos)
@@ -79,7 +80,7 @@ def test_a_layer_sees_only_the_programs_to_which_it_applies(register):
 def test_a_layer_is_removed_with_its_plugin():
     undos = []
     with undo_log.recording(undos):
-        mlir.register_lowering_layer(lambda module, jaxpr, types: True, negate_sines, order=25)
+        register_lowering_layer(lambda module, jaxpr, types: True, negate_sines, order=25)
     assert "negate" in text_of(px.lax.sin, 1.0)
     undo_log.undo_all(undos)
     assert "negate" not in text_of(px.lax.sin, 1.0)

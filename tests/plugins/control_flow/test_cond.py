@@ -9,6 +9,7 @@ import primax as px
 import primax.numpy as pnp
 from primax import lax
 from primax.extend import core
+from primax.extend.effects import register_effect
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
@@ -246,7 +247,7 @@ class Loud(core.Effect):
     __slots__ = ()
 
 
-core.register_effect(Loud)
+register_effect(Loud)
 loud_p = core.Primitive("loud")
 loud_p.def_effectful_abstract_eval(lambda x: (x, {Loud()}))
 

@@ -10,6 +10,7 @@ import primax.numpy as pnp
 from primax import lax
 from primax.experimental import checkify, io_callback
 from primax.extend import core
+from primax.extend.effects import OperandEffect, register_effect
 
 XS = np.float32([1.0, -1.0, 2.0])
 
@@ -83,12 +84,12 @@ def test_functions_with_effects_do_not_communicate_along_the_mapped_axis():
         f(XS)
 
 
-class Reads(core.OperandEffect):
+class Reads(OperandEffect):
     """Reading what an operand refers to."""
 
 
 def test_effects_on_operands_are_refused():
-    core.register_effect(Reads, control_flow=True)
+    register_effect(Reads, control_flow=True)
     read_p = core.Primitive("read_operand")
     read_p.def_effectful_abstract_eval(lambda x: (x, {Reads(0)}))
     read_p.def_impl(lambda x: x)

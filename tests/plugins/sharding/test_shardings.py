@@ -13,6 +13,7 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax.extend import backend
+from primax.extend.provisional import runtime
 from primax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, SingleDeviceSharding
 
 pytestmark = pytest.mark.any_word_size
@@ -447,7 +448,7 @@ PLACED = {
 @pytest.mark.parametrize("name", PLACED)
 def test_an_array_with_a_place_is_put_nowhere_else(mesh, name, monkeypatch):
     rows, devices = NamedSharding(mesh, P("y")), px.devices()
-    put, seen = backend.put_value, []
+    put, seen = runtime.put_value, []
 
     def watched(x, weak_type=False, device=None, lent=False):
         seen.append(device)

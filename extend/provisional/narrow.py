@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.api_util import among
 from primax.extend.core import dtypes
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.arguments import among
+from primax.extend.provisional.lowering import cached_ir_type
 
 __all__ = ["in_whole_bytes"]
 
@@ -44,7 +45,7 @@ def in_whole_bytes(lowering: Callable[..., Any], bits: int = 2) -> Callable[...,
     def convert(ctx: mlir.LoweringRuleContext, x: Any, aval: Any, found: Any) -> Any:
         if aval is found:
             return x
-        return mlir.hlo.convert(mlir.cached_ir_type(ctx.module_context.shared, aval), x)
+        return mlir.hlo.convert(cached_ir_type(ctx.module_context.shared, aval), x)
 
     def widened(avals: Any) -> list[Any]:
         return [aval.update(dtype=wide[aval.dtype]) if aval.dtype in wide else aval for aval in avals]

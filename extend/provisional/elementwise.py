@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import of_call
 from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.arguments import of_call
 from primax.extend.rule_types import Row
 
 __all__ = [
@@ -186,7 +186,7 @@ def row(
 
 def _usual_samples(*described: Any) -> Callable[[], list[core.Sample]]:
     """A function that makes the samples of `elementwise_samples`, which is imported only then."""
-    return lambda: import_module("primax.extend.sampling").elementwise_samples(*described)()
+    return lambda: import_module("primax.extend.provisional.sampling").elementwise_samples(*described)()
 
 
 def like(x: Any, value: Any) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.api_util import among
-from primax.extend.arguments import integers
 from primax.extend.core import ConcretizationTypeError
-from primax.extend.dimensions import as_size, max_dim
+from primax.extend.dimensions import max_dim
+from primax.extend.provisional.arguments import among, integers
+from primax.extend.provisional.dimensions import as_size
 
 __all__ = ["dilated", "explicit_padding", "named_padding", "padtype_to_pads", "result_size", "transposed_padding"]
 

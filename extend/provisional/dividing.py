@@ -18,24 +18,12 @@ __all__ = [
     "broadcast_axes",
     "cut_axes",
     "dropped_axes",
-    "kept_axes",
     "refuse_divided",
     "reshaped_axes",
     "whole_along",
 ]
 
 Axes = tuple[tuple[Any, ...], ...]
-
-
-def kept_axes(x: ShapedArray, *others: ShapedArray, **params: Any) -> list[Axes]:
-    """The sharding rule of operations whose result has the dimensions of the first operand, and whose other operands
-    are whole.
-
-    Raises:
-      ShardingTypeError: another operand is divided.
-    """
-    refuse_divided("operands besides the first", others)
-    return [axes_of_dims(x)]
 
 
 def refuse_divided(what: str, avals: Sequence[ShapedArray]) -> None:

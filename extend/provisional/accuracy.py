@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from primax.extend.api_util import real_number
-from primax.extend.elementwise import FLOATING
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.arguments import real_number
+from primax.extend.provisional.elementwise import FLOATING
 
 __all__ = ["AccuracyMode", "Tolerance", "accurate", "require_accuracy"]
 

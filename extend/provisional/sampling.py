@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.api_util import integer, numpy_dtype
+from primax.extend.provisional.arguments import integer, numpy_dtype
 
 __all__ = ["array_samples", "bound_by", "elementwise_samples", "numbers", "samples"]
 

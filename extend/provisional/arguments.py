@@ -9,21 +9,57 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
+from primax.core.arguments import (
+    among,
+    check_function,
+    check_hashable,
+    integer,
+    name_of,
+    naming,
+    numpy_dtype,
+    one_or_several,
+    read_size,
+    real_number,
+    sequence,
+    wraps,
+)
+from primax.core.caller import warn_caller
+from primax.core.diagnostics import of_call
 from primax.extend import core
 from primax.extend.core import dtypes
-from primax.extend.dimensions import as_size, is_symbolic_dim
+from primax.extend.dimensions import is_symbolic_dim
+from primax.extend.provisional.dimensions import as_size
+from primax.interpreters.call_signature import argument_positions, aval_of, avals_of, split_arguments
 
 __all__ = [
+    "among",
+    "argument_positions",
+    "aval_of",
+    "avals_of",
     "canonical_axes",
     "canonical_axis",
     "canonical_shape",
+    "check_function",
+    "check_hashable",
     "index_dtype",
     "inserted",
+    "integer",
     "integers",
     "is_value",
     "listed",
+    "name_of",
+    "naming",
+    "numpy_dtype",
+    "of_call",
+    "one_or_several",
+    "read_size",
+    "real_number",
     "renumbered",
+    "sequence",
     "shape_or_size",
+    "split_arguments",
+    "warn_caller",
+    "wraps",
 ]
 
 _VALUES = (core.Array, core.Tracer)

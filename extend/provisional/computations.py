@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core, programs
-from primax.extend.api_util import check_function
 from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import batching
+from primax.extend.provisional.arguments import check_function
 
 __all__ = ["elementwise", "interpreted", "read_operands", "require_pure", "stage"]
 

@@ -13,7 +13,6 @@ from primax.extend.interpreters import mlir
 
 __all__ = [
     "ALGORITHMS",
-    "Algorithm",
     "CPU_ALGORITHMS",
     "DotAlgorithm",
     "DotAlgorithmPreset",

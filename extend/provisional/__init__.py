@@ -1,0 +1,41 @@
+"""What families share without a promise: anyone may import it, and a minor release may change it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = [
+    "accuracy",
+    "arguments",
+    "avals",
+    "computations",
+    "derivatives",
+    "dimensions",
+    "dividing",
+    "elementwise",
+    "ffi",
+    "lowering",
+    "narrow",
+    "padding",
+    "precision",
+    "programs",
+    "random",
+    "records",
+    "runtime",
+    "sampling",
+    "sharding",
+    "tracing",
+    "transformations",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the modules when they are first used."""
+    if name in __all__:
+        return import_module(f"primax.extend.provisional.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,51 @@
+"""Parts of modules for families: constants, shardings, and calls of the host."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from primax.interpreters.runtime.ir_types import array_in_module, cached_ir_type, stack_axes
+from primax.interpreters.runtime.lowering import register_lowering_layer
+from primax.interpreters.runtime.mlir_context import shared_context
+from primax.interpreters.runtime.shape_ops import padded
+from primax.interpreters.runtime.sharding.shardy import constrained, divided_stack, inspect_sharding, sharding_attribute
+from primax.interpreters.runtime.sharding.spmd import spmd_of
+
+if TYPE_CHECKING:
+    from primax.interpreters.runtime.callbacks import host_results
+    from primax.interpreters.runtime.custom_calls import load_lapack
+    from primax.interpreters.runtime.sharding.custom_parts import partitioned_call
+    from primax.interpreters.runtime.sharding.unreduced_lowering import change_of_summands
+
+__all__ = [
+    "array_in_module",
+    "cached_ir_type",
+    "change_of_summands",
+    "constrained",
+    "divided_stack",
+    "host_results",
+    "inspect_sharding",
+    "load_lapack",
+    "padded",
+    "partitioned_call",
+    "register_lowering_layer",
+    "sharding_attribute",
+    "shared_context",
+    "spmd_of",
+    "stack_axes",
+]
+
+_LATER = {
+    "change_of_summands": "primax.interpreters.runtime.sharding.unreduced_lowering",
+    "host_results": "primax.interpreters.runtime.callbacks",
+    "load_lapack": "primax.interpreters.runtime.custom_calls",
+    "partitioned_call": "primax.interpreters.runtime.sharding.custom_parts",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Functions whose modules are imported when they are first used."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

@@ -1,0 +1,74 @@
+"""Compiled programs, buffers and their donation, and transfers."""
+
+from __future__ import annotations
+
+from primax.interpreters.linear_trace import is_staged
+from primax.interpreters.runtime.compile import (
+    Executable,
+    Unnamed,
+    compile_lowered,
+    effects_barrier,
+    hlo_computation,
+    hlo_cost_analysis,
+    hlo_text,
+    load_executable,
+    module_text,
+    optimized_text,
+    wait_for_effect,
+)
+from primax.interpreters.runtime.device_put import asked_transfer, full_on_host, of_parts, on_host, put_value
+from primax.interpreters.runtime.devices.backends import client, local_devices, names_of, process_count, process_index
+from primax.interpreters.runtime.dispatch import SeemingPjitFunction, fast_front, fast_function, fast_path
+from primax.interpreters.runtime.donation import (
+    Donation,
+    copy_if_shared,
+    donation_lock,
+    is_copy_needed,
+    mark_donated,
+    shared,
+)
+from primax.interpreters.runtime.eval import first_call, leaves_tree
+from primax.interpreters.runtime.from_dlpack import from_cuda_array_interface, from_dlpack
+from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site, one_device
+
+__all__ = [
+    "Donation",
+    "Executable",
+    "SeemingPjitFunction",
+    "Site",
+    "Unnamed",
+    "asked_transfer",
+    "choose_site",
+    "client",
+    "compile_lowered",
+    "copy_if_shared",
+    "donation_lock",
+    "effects_barrier",
+    "fast_front",
+    "fast_function",
+    "fast_path",
+    "first_call",
+    "from_cuda_array_interface",
+    "from_dlpack",
+    "full_on_host",
+    "hlo_computation",
+    "hlo_cost_analysis",
+    "hlo_text",
+    "is_copy_needed",
+    "is_staged",
+    "leaves_tree",
+    "load_executable",
+    "local_devices",
+    "mark_donated",
+    "module_text",
+    "names_of",
+    "of_parts",
+    "on_host",
+    "one_device",
+    "optimized_text",
+    "process_count",
+    "process_index",
+    "put_value",
+    "shared",
+    "wait_for_effect",
+]
