@@ -482,6 +482,9 @@ sharding_rules = RuleTable(
 )
 close_over_rules = RuleTable("close_over", "(args, params) -> (args, params)", optional=True)
 interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
+key_use_rules = RuleTable(
+    "key_use", "(uses, eqn, walk) -> for each result the record of its use", optional=True, late=True
+)
 
 rule_tables: dict[str, RuleTable] = {
     table.kind: table
@@ -505,6 +508,7 @@ rule_tables: dict[str, RuleTable] = {
         sharding_rules,
         close_over_rules,
         interpret_rules,
+        key_use_rules,
     )
 }
 

@@ -10,7 +10,6 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core._jaxlib import Device
 from primax.core.arguments import read_size
-from primax.core.config import refuses_nonfinite
 from primax.extend.clients import Client, Program, get_backend
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.compile import (
@@ -46,7 +45,6 @@ __all__ = [
     "host_value",
     "lower",
     "platform_of",
-    "refuses_nonfinite",
     "register_backend_factory",
     "register_platform",
 ]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core.config import disable_jit
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn
 from primax.extend.interpreter import Interpreter, replay
-from primax.interpreters.runtime.debug.nonfinite import found_in, refuse
+from primax.interpreters.runtime.debug.nonfinite import found_in, is_operation, refuse
 
-__all__ = ["check_results"]
+__all__ = ["watch_program"]
 
 
 class OneByOne(Interpreter):
@@ -27,32 +27,31 @@ class OneByOne(Interpreter):
         """Add no note: the errors that this class raises name the line themselves."""
 
 
-def check_results(name: str, closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> None:
-    """Raise an error for nan or inf results of a program, as `debug_nans` and `debug_infs` require.
+def watch_program(name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> Callable[[Sequence[Any]], None] | None:
+    """Watch a program for nan or inf results, as `debug_nans` and `debug_infs` require.
 
-    Code that runs compiled programs calls this after each run while `backend.refuses_nonfinite()` is true. The program
-    is then run again step by step, with loops and branches in Python. The first step with such a result raises an error
-    that names its line. Effects of the program happen again.
+    A program with such a result is run again step by step, with loops and branches in Python. The first step with such
+    a result raises an error that names its line. Effects of the program happen again.
 
     Args:
       name: the name of the program.
       closed: the program.
       args: its arguments.
-      outs: its results.
-
-    Raises:
-      FloatingPointError: a result contains a nan or inf.
     """
-    found = found_in(outs)
-    if not found:
-        return
-    try:
-        with disable_jit(True):
-            OneByOne().interpret(closed, *args)
-    except FloatingPointError:
-        raise
-    except Exception as error:
-        raise FloatingPointError(
-            f"{name}: {found}; the program cannot be run step by step to find the operation"
-        ) from error
-    raise FloatingPointError(f"{name}: {found}; run one by one, none of its operations gave such a result")
+
+    def check(outs: Sequence[Any]) -> None:
+        found, label = found_in(outs), name.removeprefix("jit_")
+        if not found:
+            return
+        try:
+            with disable_jit(True):
+                OneByOne().interpret(closed, *args)
+        except FloatingPointError:
+            raise
+        except Exception as error:
+            raise FloatingPointError(
+                f"{label}: {found}; the program cannot be run step by step to find the operation"
+            ) from error
+        raise FloatingPointError(f"{label}: {found}; run one by one, none of its operations gave such a result")
+
+    return None if is_operation(name, closed) else check

@@ -21,7 +21,6 @@ from primax.core.primitive import Primitive
 from primax.extend.core import primitives
 from primax.extend.host.host import host
 from primax.extend.host.registry import Registry
-from primax.interpreters.runtime.debug.key_reuse import register_key_use
 
 __all__ = [
     "KeyDType",
@@ -29,7 +28,6 @@ __all__ = [
     "define_prng_impl",
     "random_seed",
     "rbg_prng_impl",
-    "register_key_use",
     "register_prng_impl",
     "seed_with_impl",
     "threefry2x32_p",

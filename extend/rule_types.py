@@ -91,6 +91,7 @@ class Rules(TypedDict, total=False):
     sharding: str | Callable[..., Any] | None
     close_over: Callable[..., tuple[Sequence[Any], dict[str, Any]]]
     interpret: Callable[..., Any] | Derivation
+    key_use: Callable[..., list[Any]]
     unsupported: Mapping[str, str]
 
 

@@ -413,6 +413,7 @@ RULES: Table = {
         "batch": batching.vectorized(device_put_p),
         "sharding": _put_division,
         "lowering": _put_lowering,
+        "key_use": lambda uses, eqn, walk: walk.same(),
     },
     layout_constraint_p: {
         "impl": _layout_impl,
@@ -435,6 +436,7 @@ RULES: Table = {
         "axis_batch": _constraint_batch,
         "sharding": _constrained_axes,
         "lowering": _constraint_lowering,
+        "key_use": lambda uses, eqn, walk: walk.same(),
     },
 }
 

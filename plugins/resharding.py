@@ -553,6 +553,7 @@ RULES: Table = {
         "batch": _reshard_batch,
         "lowering": _reshard_lowering,
         "sharding": _told,
+        "key_use": lambda uses, eqn, walk: walk.same(),
     },
     forget_p: {
         "abstract_eval": _forget_abstract_eval,

@@ -1,7 +1,8 @@
-"""The generators of random bits by name, and the scalar type of their keys."""
+"""The generators of random bits by name, the scalar type of their keys, and the error for keys that are used twice."""
 
 from __future__ import annotations
 
+from primax.core.errors import KeyReuseError
 from primax.extend.random import find_prng_impl, prng_key
 
-__all__ = ["find_prng_impl", "prng_key"]
+__all__ = ["KeyReuseError", "find_prng_impl", "prng_key"]

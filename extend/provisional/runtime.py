@@ -27,7 +27,7 @@ from primax.interpreters.runtime.donation import (
     mark_donated,
     shared,
 )
-from primax.interpreters.runtime.eval import first_call, leaves_tree
+from primax.interpreters.runtime.eval import first_call, leaves_tree, register_watch, start_watches
 from primax.interpreters.runtime.from_dlpack import from_cuda_array_interface, from_dlpack
 from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site, one_device
 
@@ -69,6 +69,8 @@ __all__ = [
     "process_count",
     "process_index",
     "put_value",
+    "register_watch",
     "shared",
+    "start_watches",
     "wait_for_effect",
 ]

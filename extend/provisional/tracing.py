@@ -1,8 +1,9 @@
-"""The state of this thread, traces around a value, and caches."""
+"""The state of this thread, traces around a value, the user's line, and caches."""
 
 from __future__ import annotations
 
 from primax.core.cache import Cache
+from primax.core.diagnostics import user_line
 from primax.core.effects import moved_effects
 from primax.core.trace import encloses, escaped, thread
 from primax.interpreters.staging import remember_memory
@@ -14,4 +15,5 @@ __all__ = [
     "moved_effects",
     "remember_memory",
     "thread",
+    "user_line",
 ]

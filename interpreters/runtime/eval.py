@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import rules
+from primax.core import rules, undo_log
 from primax.core.avals import get_aval
 from primax.core.cache import epoch
 from primax.core.cache_keys import is_hashable, params_key
-from primax.core.config import refuses_nonfinite
 from primax.core.errors import MissingRuleError
 from primax.core.jaxpr import ClosedJaxpr
+from primax.core.option import Option
 from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, set_current_trace, thread
 from primax.core.tree import result_registry
 from primax.core.tree.flatten import too_deep
@@ -22,8 +22,7 @@ from primax.interpreters.evaluation import ImplTrace, known_results
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.compile import executable_for, used_inputs
-from primax.interpreters.runtime.debug.key_reuse import watched_keys
-from primax.interpreters.runtime.debug.nonfinite import refuse
+from primax.interpreters.runtime.debug import nonfinite
 from primax.interpreters.runtime.dispatch import fast_function, fast_path
 from primax.interpreters.runtime.donation import explain_buffer_error
 from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site, site_of
@@ -47,11 +46,39 @@ def clear_caches() -> None:
     epoch.forget()
 
 
+Check = Callable[[Sequence[Any]], None]
+Watch = Callable[[str, ClosedJaxpr, Sequence[Any]], Check | None]
+watches: list[tuple[Option, Watch]] = []
+
+
+def register_watch(option: Option, watch: Watch) -> None:
+    """Register a function that examines programs before and after they run, while an option is on.
+
+    Args:
+      option: the option, one that examines calls of compiled programs.
+      watch: `(name, closed, args) -> check`, called before a program runs, with its arguments. `check(results)` is
+        called after it; None if there is nothing to check.
+    """
+    watches.append((option, watch))
+    undo_log.note(lambda: watches.remove((option, watch)))
+
+
+def start_watches(name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Check] | None:
+    """Examine a program before it runs; returns the checks of its results, or None if no watch is on."""
+    active = dict.fromkeys(watch for option, watch in watches if option.value)
+    if not active:
+        return None
+    return [check for watch in active if (check := watch(name, closed, args)) is not None]
+
+
+for _option in nonfinite.OPTIONS:
+    register_watch(_option, nonfinite.watch_operation)
+
+
 def first_call(
     closed: ClosedJaxpr,
     name: str,
     args: Sequence[Any],
-    look: Callable[[Sequence[Any]], None],
     out_tree: Callable[[Sequence[Any]], Any],
     site: Site | None = None,
     donated: tuple[bool, ...] = (),
@@ -64,7 +91,6 @@ def first_call(
       closed: the program.
       name: the name of the compiled program.
       args: its arguments, flat.
-      look: checks the results if `debug_nans` or `debug_infs` requires it.
       out_tree: the structure of the dispatched function's result.
       site: the site on which to run; by default determined by the program and its arguments.
       donated: for each argument whether the program may reuse its buffer.
@@ -81,18 +107,15 @@ def first_call(
         if isinstance(x, Tracer):
             raise escaped(x)
     where = site_of(site) or choose_site(closed, args)
-    watched = refuses_nonfinite()
-    note = watched_keys(closed, args)
+    checks = start_watches(name, closed, args)
     operands = _with_large_ones_put(closed, args, where)
     # A watched program may run again, so its arguments must stay.
-    executable = executable_for(closed, name, where, () if watched else donated, keep_unused, overrides)
+    executable = executable_for(closed, name, where, () if checks else donated, keep_unused, overrides)
     outs = executable(operands)
-    if watched:
-        look(outs)
-    if note is not None:
-        note(outs)
+    for check in checks or ():
+        check(outs)
     # A site on a named device accepts arrays of other devices, which jaxlib would not move.
-    left = watched or note is not None or (site is not None and where.mesh is None)
+    left = checks is not None or (site is not None and where.mesh is None)
     return outs, None if left else fast_path(executable, out_tree(outs), args)
 
 
@@ -211,9 +234,7 @@ def _dispatched(primitive: Any, params: dict[str, Any], key: Any) -> Any:
 
         try:
             closed = program() if key is None else primitive.programs.get_or_make((key, avals, thread.config), program)
-            outs, fast = first_call(
-                closed, primitive.name, args, lambda outs: refuse(primitive.name, outs, args), tree_of
-            )
+            outs, fast = first_call(closed, primitive.name, args, tree_of)
         except MissingRuleError as error:
             if primitive not in rules.impl_rules:
                 error.add_note(f"  {primitive} has no impl rule either, which evaluation would call instead.")

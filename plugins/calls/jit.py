@@ -28,7 +28,7 @@ from primax.extend.provisional.programs import (
 )
 from primax.extend.provisional.sharding import canonical_sharding, devices_of
 from primax.extend.provisional.tracing import Cache, thread
-from primax.plugins.calls.primitive import check_results, jit_p
+from primax.plugins.calls.primitive import jit_p
 from primax.plugins.calls.spread import JitShardings
 from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, structs_of
 from primax.plugins.devices import constrain_all
@@ -211,15 +211,10 @@ class Jitted:
 
     def first_call(self, program: Program, leaves: list[Any], donated: tuple[bool, ...] = ()) -> tuple[list[Any], Any]:
         """Run a program outside of transformations; returns the results, and the data with which jaxlib can run it."""
-
-        def look(outs: Any) -> None:
-            check_results(self.name, program.closed, leaves, outs)
-
         return runtime.first_call(
             program.closed,
             f"jit_{self.name}",
             leaves,
-            look,
             program.fast_tree,
             self.site(program, leaves) if self.device or self.spread else None,
             donated,

@@ -28,7 +28,7 @@ from primax.extend.interpreters import partial_eval as pe
 from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
 
-__all__ = ["call_params", "check_results", "evaluate", "forward", "jit_p", "run_program"]
+__all__ = ["call_params", "evaluate", "forward", "jit_p", "run_program", "watch_nonfinite"]
 
 _HOST_VALUES = (bool, int, float, complex, np.ndarray, np.generic)
 
@@ -57,10 +57,10 @@ def printed(params: dict[str, Any]) -> PrintedCall:
     return PrintedCall(shown, params["jaxpr"])
 
 
-def check_results(name: str, closed: core.ClosedJaxpr, args: Any, outs: Any) -> None:
-    """Check the results of a program for values that `debug_nans` or `debug_infs` forbids."""
+def watch_nonfinite(name: str, closed: core.ClosedJaxpr, args: Any) -> Any:
+    """Watch a program for results that `debug_nans` or `debug_infs` forbids."""
     # Imported only if an option is on, as few users need it.
-    import_module("primax.extend.debugging").check_results(name, closed, args, outs)
+    return import_module("primax.extend.debugging").watch_program(name, closed, args)
 
 
 def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: bool = False) -> list[Any]:
@@ -69,11 +69,8 @@ def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: boo
         return evaluate(closed, args)
 
     def miss(*args: Any) -> tuple[Any, ...]:
-        def look(outs: Any) -> None:
-            check_results(name, closed, args, outs)
-
         # Nothing is donated: the program around the call may still need the arguments.
-        first = runtime.first_call(closed, f"jit_{name}", args, look, runtime.leaves_tree, keep_unused=keep_unused)
+        first = runtime.first_call(closed, f"jit_{name}", args, runtime.leaves_tree, keep_unused=keep_unused)
         return *first, False
 
     def make() -> Any:

@@ -19,7 +19,6 @@ from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.sharding import Format, Layout, get_mesh
 from primax.extend.sharding import NamedSharding
-from primax.plugins.calls.primitive import check_results
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped", "flat_arguments", "structs_of"]
 
@@ -359,11 +358,12 @@ class Compiled(Stage):
         """The results for arguments with a new signature, and the data with which jaxlib runs the program by itself."""
         leaves = self._leaves(args, kwargs)
         executable = self._executable
+        checks = runtime.start_watches(f"jit_{self.name}", self.program.closed, leaves)
         outs = executable(leaves)
         fast = None
-        if backend.refuses_nonfinite():
-            check_results(self.name, self.program.closed, leaves, outs)
-        else:
+        for check in checks or ():
+            check(outs)
+        if checks is None:
             used = compress(leaves, executable.kept)
             places = executable.in_shardings[len(executable.consts) :]
             if all(not isinstance(x, core.Array) or x.sharding == place for x, place in zip(used, places, strict=True)):
@@ -377,9 +377,10 @@ class Compiled(Stage):
         if donated and runtime.is_copy_needed(self.name, donated, leaves):
             passed = [runtime.copy_if_shared(x) if flag else x for x, flag in zip(leaves, self.donated, strict=True)]
         with runtime.donation_lock(donated, self.name):
+            checks = runtime.start_watches(f"jit_{self.name}", self.program.closed, leaves)
             outs = self._executable(passed)
-            if backend.refuses_nonfinite():
-                check_results(self.name, self.program.closed, leaves, outs)
+            for check in checks or ():
+                check(outs)
             runtime.mark_donated(donated, self.name, list(compress(passed, self.donated)))
         return tree.unflatten(self.out_tree, outs)
 

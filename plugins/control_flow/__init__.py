@@ -9,6 +9,7 @@ from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.cond import cond, switch
 from primax.plugins.control_flow.cond_rules import cond_p, shared_slots, with_slots
 from primax.plugins.control_flow.interpretation import interpret_cond, interpret_scan, interpret_while
+from primax.plugins.control_flow.key_use import cond_key_use, scan_key_use, while_key_use
 from primax.plugins.control_flow.loops import associative_scan, fori_loop, map
 from primax.plugins.control_flow.platforms import platform_dependent, platform_index_p
 from primax.plugins.control_flow.scan import scan
@@ -38,9 +39,9 @@ __all__ = [
 
 
 RULES: Table = {
-    cond_p: {**cond_rules.RULES[cond_p], "interpret": interpret_cond},
-    while_p: {**while_rules.RULES[while_p], "interpret": interpret_while},
-    scan_p: {**scan_rules.RULES[scan_p], "interpret": interpret_scan},
+    cond_p: {**cond_rules.RULES[cond_p], "interpret": interpret_cond, "key_use": cond_key_use},
+    while_p: {**while_rules.RULES[while_p], "interpret": interpret_while, "key_use": while_key_use},
+    scan_p: {**scan_rules.RULES[scan_p], "interpret": interpret_scan, "key_use": scan_key_use},
     **platforms.RULES,
 }
 

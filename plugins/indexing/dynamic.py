@@ -429,6 +429,7 @@ RULES: Table = {
         "transpose": _slice_transpose,
         "batch": _slice_batch,
         "lowering": _slice_lowering,
+        "key_use": lambda uses, eqn, walk: walk.row(uses[1:]),
     },
     dynamic_update_slice_p: {
         "abstract_eval": _update_abstract_eval,

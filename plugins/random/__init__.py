@@ -8,12 +8,14 @@
 - `functions`: the public functions that make, split and read keys, and draw bits.
 - `numbers`: uniform, exponential and normal numbers, from which distributions are computed; `sampler` compiles them.
 - `gamma`: gamma variables, which have their own derivatives.
+- `key_reuse`: the option `debug_key_reuse`, and what the `key_use` rules of primitives may do.
 """
 
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
-from primax.extend.random import register_key_use, register_prng_impl
+from primax.extend.provisional.runtime import register_watch
+from primax.extend.random import register_prng_impl
 from primax.extend.rule_types import Table
 from primax.plugins.random import gamma as _gamma
 from primax.plugins.random import keys as _keys
@@ -32,6 +34,7 @@ from primax.plugins.random.functions import (
     wrap_key_data,
 )
 from primax.plugins.random.gamma import random_gamma_p
+from primax.plugins.random.key_reuse import watch_keys
 from primax.plugins.random.keys import (
     random_bits_p,
     random_clone_p,
@@ -85,9 +88,6 @@ RULES: Table = _threefry.RULES | _rbg.RULES | _keys.RULES | _gamma.RULES
 def primax_register(registry: core.Registry) -> None:
     for primitive, rules in RULES.items():
         registry.define(primitive, samples=["primax.plugins.samples.random:SAMPLES"], **rules)
-    for primitive in (random_bits_p, random_split_p, random_gamma_p):
-        register_key_use(primitive, uses_up=True)
-    for primitive in (random_clone_p, random_fold_in_p, random_unwrap_p):
-        register_key_use(primitive, uses_up=False)
+    register_watch(core.config.debug_key_reuse, watch_keys)
     for impl in (threefry_prng_impl, rbg_prng_impl, unsafe_rbg_prng_impl):
         register_prng_impl(impl, registry)

@@ -145,5 +145,6 @@ RULES: Table = {
         "axis_batch": _batch,
         "lowering": mlir.physical_lowering(mlir.lower_fun(_random_gamma, multiple_results=False)),
         "sharding": _division,
+        "key_use": lambda uses, eqn, walk: walk.consumed(),
     },
 }

@@ -225,17 +225,20 @@ RULES: Table = {
         "batch": batching.vectorized(random_split_p),
         "lowering": _by_generator("split", "shape"),
         "sharding": _keys_in_front,
+        "key_use": lambda uses, eqn, walk: walk.consumed(),
     },
     random_fold_in_p: {
         "abstract_eval": _random_fold_in_abstract_eval,
         "batch": batching.broadcasting(random_fold_in_p),
         "lowering": _by_generator("fold_in"),
+        "key_use": lambda uses, eqn, walk: walk.new(),
     },
     random_bits_p: {
         "abstract_eval": _random_bits_abstract_eval,
         "batch": batching.vectorized(random_bits_p),
         "lowering": _by_generator("random_bits", "bit_width", "shape"),
         "sharding": _keys_in_front,
+        "key_use": lambda uses, eqn, walk: walk.consumed(),
     },
     random_wrap_p: {
         "impl": _random_wrap_impl,
@@ -250,12 +253,14 @@ RULES: Table = {
         "batch": batching.vectorized(random_unwrap_p),
         "lowering": _same,
         "sharding": "... -> ... _",
+        "key_use": lambda uses, eqn, walk: walk.new(),
     },
     random_clone_p: {
         "impl": _random_clone_impl,
         "abstract_eval": _random_clone_abstract_eval,
         "batch": batching.vectorized(random_clone_p),
         "lowering": _same,
+        "key_use": lambda uses, eqn, walk: walk.new(),
     },
 }
 for _primitive, _rules in RULES.items():

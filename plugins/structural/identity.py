@@ -120,6 +120,7 @@ RULES: Table = {
         "transpose": ad.linear_transpose(copy_p, _copy_transpose),
         "batch": batching.vectorized(copy_p),
         "lowering": _lower_identity,
+        "key_use": lambda uses, eqn, walk: walk.same(),
     },
     optimization_barrier_p: {
         "abstract_eval": _barrier_abstract_eval,

@@ -604,6 +604,7 @@ RULES: Table = {
         **_linear(reshape_p, _reshape_transpose),
         "batch": _reshape_batch,
         "lowering": _reshape_lowering,
+        "key_use": lambda uses, eqn, walk: walk.same(),
     },
     transpose_p: {
         "abstract_eval": _transpose_abstract_eval,
@@ -616,6 +617,7 @@ RULES: Table = {
         **_linear(squeeze_p, _squeeze_transpose),
         "batch": _squeeze_batch,
         "lowering": _squeeze_lowering,
+        "key_use": lambda uses, eqn, walk: walk.same(),
     },
     reduce_sum_p: {
         "abstract_eval": _reduce_sum_abstract_eval,

@@ -518,6 +518,7 @@ RULES: Table = {
         "transpose": ad.linear_transpose2(slice_p, _slice_transpose),
         "batch": _slice_batch,
         "lowering": _slice_lowering,
+        "key_use": lambda uses, eqn, walk: walk.row(eqn.params["start_indices"]),
     },
     pad_p: {
         "abstract_eval": _pad_abstract_eval,
@@ -532,6 +533,7 @@ RULES: Table = {
         "transpose": _concatenate_transpose,
         "batch": _concatenate_batch,
         "lowering": in_whole_bytes(_concatenate_lowering),
+        "key_use": lambda uses, eqn, walk: walk.joined(),
     },
     split_p: {
         "abstract_eval": _split_abstract_eval,

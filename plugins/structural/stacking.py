@@ -147,6 +147,7 @@ RULES: Table = {
         "transpose": _stack_transpose,
         "batch": _stack_batch,
         "lowering": in_whole_bytes(_stack_lowering),
+        "key_use": lambda uses, eqn, walk: walk.joined(),
     },
     unstack_p: {
         "abstract_eval": _unstack_abstract_eval,

@@ -254,3 +254,28 @@ def test_distributions_use_their_key_once(name):
 def test_elements_that_end_a_loop_apart_use_their_keys_once():
     with px.debug_key_reuse(True):
         px.vmap(lambda k: random.poisson(k, 3.0))(random.split(random.key(0), 2))
+
+
+@pytest.mark.filterwarnings("ignore:define_primitive. name should be new:primax.errors.PluginWarning")
+def test_a_primitive_of_a_third_party_may_consume_keys():
+    def draw(rule):
+        drawn = define_primitive(
+            "drawn",
+            impl=lambda k: px.random.key_data(k).sum(),
+            abstract_eval=derive.from_impl,
+            lowering=derive.from_impl,
+            key_use=rule,
+        )
+        key = px.random.key(0)
+        with px.debug_key_reuse(True):
+            return px.jit(lambda key: drawn.bind(key) + drawn.bind(key))(key)
+
+    assert draw(lambda uses, eqn, walk: walk.new()) >= 0
+    with pytest.raises(px.errors.KeyReuseError, match="a key must be used only once"):
+        draw(lambda uses, eqn, walk: walk.consumed())
+
+
+def test_an_executable_that_was_compiled_before_is_watched():
+    run = px.jit(both).lower(random.key(0)).compile()
+    with px.debug_key_reuse(True), pytest.raises(px.errors.KeyReuseError):
+        run(random.key(0))
