@@ -260,9 +260,7 @@ class KeyWalk:
 
     def new(self) -> list[Use]:
         """The results are new keys, and numbers that depend on the operands alone."""
-        return [
-            KeyUse() if has_extended_dtype(var.aval) else self._number(i) for i, var in enumerate(self.eqn.outvars)
-        ]
+        return [KeyUse() if has_extended_dtype(var.aval) else self._number(i) for i, var in enumerate(self.eqn.outvars)]
 
     def _number(self, i: int) -> Number:
         """A number that equations with the same operands compute, too."""
