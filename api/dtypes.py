@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from primax.core.dtypes import (
+from primax.extend.core.dtypes import (
+    TypePromotionError,
     bfloat16,
     canonicalize_dtype,
     extended,
@@ -14,7 +15,6 @@ from primax.core.dtypes import (
     result_type,
     scalar_type_of,
 )
-from primax.core.promotion import TypePromotionError
 from primax.extend.provisional.random import prng_key
 from primax.numpy.limits import finfo
 

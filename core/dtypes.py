@@ -1,4 +1,4 @@
-"""Dtypes: canonical forms, the dtypes of values, and type promotion.
+"""The element types of arrays: NumPy's, those of ml_dtypes, and the base class of extended dtypes.
 
 A dtype is a `numpy.dtype`, or an `ExtendedDType` that a plugin defines. Without `enable_x64` the canonical
 form of a 64-bit dtype is its 32-bit one.
@@ -6,125 +6,181 @@ form of a 64-bit dtype is its 32-bit one.
 
 from __future__ import annotations
 
-import contextlib
+import abc
 import functools
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, overload
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
 from primax.core.arguments import numpy_dtype
-from primax.core.caller import warn_caller
-from primax.core.config import enable_x64, numpy_dtype_promotion
+from primax.core.config import enable_x64
 from primax.core.diagnostics import of_call
-from primax.core.promotion import Node, TypePromotionError, least_upper_bound
-from primax.core.scalar_types import (
-    BOOL,
-    DType,
-    ExtendedDType,
-    array_dtypes,
-    bfloat16,
-    extended,
-    float0,
-    float4_e2m1fn,
-    float6_e2m3fn,
-    float6_e3m2fn,
-    float8_e3m4,
-    float8_e4m3,
-    float8_e4m3b11fnuz,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-    int2,
-    int4,
-    is_bool,
-    is_complex,
-    is_extended,
-    is_floating,
-    is_inexact,
-    is_integer,
-    is_numeric,
-    is_signed_integer,
-    is_unsigned_integer,
-    issubdtype,
-    short_dtype_name,
-    uint2,
-    uint4,
+
+
+class extended(np.generic):
+    """The superclass of all extended scalar types; abstract, for `issubdtype`."""
+
+
+class ExtendedDType(abc.ABC):
+    """The base class of dtypes that NumPy lacks; instances are hashable and compare by value.
+
+    A subclass may override `tangent_dtype`, which is `float0` by default. Arrays of the dtype exist at run time if the
+    subclass defines the contents of an element, by `element_shape` and `element_dtype`.
+
+    Attributes:
+        how_to_read: the end of the error message for arrays of this dtype where a NumPy array is needed.
+    """
+
+    how_to_read = "its elements are not numbers"
+
+    @property
+    @abc.abstractmethod
+    def type(self) -> type[extended]:
+        """The scalar class of the dtype, a subclass of `extended`."""
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """The name in the text of jaxprs."""
+
+    @property
+    def tangent_dtype(self) -> DType:
+        """The dtype of tangents of arrays of this dtype."""
+        return float0
+
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        """The shape of the array that represents an element."""
+        raise self._opaque()
+
+    @property
+    def element_dtype(self) -> np.dtype[Any]:
+        """The dtype of the array that represents an element."""
+        raise self._opaque()
+
+    def _opaque(self) -> TypeError:
+        return TypeError(f"dtype {self} has no representation: it defines no element_shape and element_dtype")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+DType: TypeAlias = "np.dtype[Any] | ExtendedDType"
+
+float0: np.dtype[Any] = np.dtype([("float0", np.void, 0)])
+
+
+def _dtypes(*types: Any) -> tuple[np.dtype[Any], ...]:
+    return tuple(np.dtype(t) for t in types if t is not None)
+
+
+# ml_dtypes gained one-bit integers after the release that jaxlib requires.
+BOOL = np.dtype(bool)
+NARROW_SIGNED = _dtypes(getattr(ml_dtypes, "int1", None), ml_dtypes.int2, ml_dtypes.int4)
+NARROW_UNSIGNED = _dtypes(getattr(ml_dtypes, "uint1", None), ml_dtypes.uint2, ml_dtypes.uint4)
+SIGNED = (*NARROW_SIGNED, *_dtypes(np.int8, np.int16, np.int32, np.int64))
+UNSIGNED = (*NARROW_UNSIGNED, *_dtypes(np.uint8, np.uint16, np.uint32, np.uint64))
+_FLOATS = (
+    "4_e2m1fn 6_e2m3fn 6_e3m2fn 8_e3m4 8_e4m3 8_e4m3b11fnuz 8_e4m3fn 8_e4m3fnuz 8_e5m2 8_e5m2fnuz 8_e8m0fnu".split()
 )
+NARROW_FLOATS = _dtypes(*[getattr(ml_dtypes, f"float{name}") for name in _FLOATS])
+FLOATS = (*NARROW_FLOATS, *_dtypes(ml_dtypes.bfloat16, np.float16, np.float32, np.float64))
+COMPLEX = _dtypes(np.complex64, np.complex128)
+NUMBERS = (*SIGNED, *UNSIGNED, *FLOATS, *COMPLEX)
+array_dtypes = frozenset({float0, BOOL, *NUMBERS})
 
-__all__ = [
-    "DType",
-    "ExtendedDType",
-    "TypePromotionError",
-    "array_dtype",
-    "array_dtypes",
-    "bfloat16",
-    "canonicalize_dtype",
-    "check_user_dtype",
-    "default_complex_dtype",
-    "default_float_dtype",
-    "default_int_dtype",
-    "default_uint_dtype",
-    "dtype",
-    "extended",
-    "finfo",
-    "float0",
-    "float4_e2m1fn",
-    "float6_e2m3fn",
-    "float6_e3m2fn",
-    "float8_e3m4",
-    "float8_e4m3",
-    "float8_e4m3b11fnuz",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e5m2",
-    "float8_e5m2fnuz",
-    "float8_e8m0fnu",
-    "iinfo",
-    "int2",
-    "int4",
-    "is_bool",
-    "is_complex",
-    "is_extended",
-    "is_floating",
-    "is_inexact",
-    "is_integer",
-    "is_numeric",
-    "is_signed_integer",
-    "is_unsigned_integer",
-    "issubdtype",
-    "itemsize_bits",
-    "promote_types",
-    "python_scalar_dtypes",
-    "result_type",
-    "scalar_dtype",
-    "scalar_type_of",
-    "short_dtype_name",
-    "supports_inf",
-    "tangent_dtype",
-    "to_complex_dtype",
-    "to_floating_dtype",
-    "to_inexact_dtype",
-    "to_numeric_dtype",
-    "uint2",
-    "uint4",
-]
+# The scalar types of ml_dtypes do not inherit from NumPy's abstract ones; this table gives their place there.
+_ABSTRACT_BASES: dict[type, frozenset[type]] = {
+    **{d.type: frozenset({np.floating, np.inexact, np.number, np.generic}) for d in FLOATS[:-3]},
+    **{d.type: frozenset({np.signedinteger, np.integer, np.number, np.generic}) for d in NARROW_SIGNED},
+    **{d.type: frozenset({np.unsignedinteger, np.integer, np.number, np.generic}) for d in NARROW_UNSIGNED},
+}
 
 
-finfo: Callable[[Any], Any] = ml_dtypes.finfo
-iinfo: Callable[[Any], Any] = ml_dtypes.iinfo
+def issubdtype(a: Any, b: Any) -> bool:
+    """Return True if dtype or scalar type `a` is `b` or a subtype of it, as `numpy.issubdtype` does.
+
+    It also covers bfloat16, the narrow floats and integers, and extended dtypes.
+
+    >>> issubdtype(ml_dtypes.bfloat16, np.floating)
+    True
+    """
+    return _issubdtype(_hashable_type(a), _hashable_type(b))
+
+
+def _hashable_type(x: Any) -> Any:
+    return x if isinstance(x, type | np.dtype | ExtendedDType) else numpy_dtype("issubdtype", "its argument", x)
+
+
+@functools.lru_cache(maxsize=1024)
+def _issubdtype(a: Any, b: Any) -> bool:
+    if isinstance(b, ExtendedDType):
+        return bool(a == b) if isinstance(a, ExtendedDType) else False
+    a, b = _scalar_class(a), _scalar_class(b)
+    bases = _ABSTRACT_BASES.get(a)
+    return issubclass(a, b) if bases is None else (b is a or b in bases)
+
+
+def _scalar_class(x: Any) -> Any:
+    if isinstance(x, ExtendedDType):
+        return x.type
+    return x if isinstance(x, type) and issubclass(x, np.generic) else np.dtype(x).type
+
+
+def _test(kind: type, doc: str) -> Callable[[Any], bool]:
+    """A function that returns whether a dtype is of a kind; it is not if it is a duration, an integer for NumPy."""
+
+    @functools.lru_cache(maxsize=256)
+    def test(dtype: Any) -> bool:
+        return issubdtype(dtype, kind) and _scalar_class(dtype) is not np.timedelta64
+
+    test.__doc__ = doc
+    return test
+
+
+is_bool = _test(np.bool_, "Return True for bool.")
+is_numeric = _test(np.number, "Return True for an integer, floating or complex dtype.")
+is_integer = _test(np.integer, "Return True for a signed or unsigned integer dtype; bool is not one.")
+is_signed_integer = _test(np.signedinteger, "Return True for a signed integer dtype.")
+is_unsigned_integer = _test(np.unsignedinteger, "Return True for an unsigned integer dtype.")
+is_inexact = _test(np.inexact, "Return True for a floating or complex dtype.")
+is_floating = _test(np.floating, "Return True for a real floating dtype of any width.")
+is_complex = _test(np.complexfloating, "Return True for complex64 and complex128.")
+
+
+def is_extended(dtype: Any) -> bool:
+    """Return True for a dtype that NumPy lacks."""
+    return isinstance(dtype, ExtendedDType)
+
+
+@functools.lru_cache(maxsize=256)
+def short_dtype_name(dtype: DType) -> str:
+    """Return the name in the text of jaxprs.
+
+    >>> short_dtype_name(np.dtype(ml_dtypes.bfloat16)), short_dtype_name(np.dtype(np.uint32))
+    ('bf16', 'u32')
+    """
+    if isinstance(dtype, ExtendedDType):
+        return dtype.name
+    if dtype == float0:
+        return "float0"
+    name = dtype.name
+    for long, short in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c")):
+        if name.startswith(long):
+            return short + name.removeprefix(long)
+    return name
+
 
 # The 32-bit form of each 64-bit dtype, and complex64 for complex128; used unless `enable_x64` is set.
 NARROWED = {
     np.dtype(f"{kind}{n}"): np.dtype(f"{kind}{n // 2}") for kind, n in (("i", 8), ("u", 8), ("f", 8), ("c", 16))
 }
-_SCALARS_64 = {bool: BOOL, int: np.dtype("i8"), float: np.dtype("f8"), complex: np.dtype("c16")}
-_SCALARS_32 = {scalar: NARROWED.get(d, d) for scalar, d in _SCALARS_64.items()}
-_CANONICAL_64 = {d: d for d in array_dtypes}
-_CANONICAL_32 = {d: NARROWED.get(d, d) for d in array_dtypes}
+SCALARS_64 = {bool: BOOL, int: np.dtype("i8"), float: np.dtype("f8"), complex: np.dtype("c16")}
+SCALARS_32 = {scalar: NARROWED.get(d, d) for scalar, d in SCALARS_64.items()}
+CANONICAL_64 = {d: d for d in array_dtypes}
+CANONICAL_32 = {d: NARROWED.get(d, d) for d in array_dtypes}
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> Any:
@@ -139,90 +195,16 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> Any:
     return dtype if enable_x64.value else NARROWED.get(dtype, dtype)
 
 
-def is_canonical(dtype: Any) -> bool:
-    """Whether NumPy values keep a dtype: dtypes of 64 bits are narrowed unless `enable_x64` is set."""
-    return enable_x64.value or dtype not in NARROWED
-
-
 def array_dtype(dtype: np.dtype[Any]) -> Any:
     """Return the dtype of an array made from a NumPy array of this dtype; None if there is no such array.
 
     Arrays have the byte order of the machine; the byte order of the NumPy dtype does not matter.
     """
-    valid = _CANONICAL_64 if enable_x64.value else _CANONICAL_32
+    valid = CANONICAL_64 if enable_x64.value else CANONICAL_32
     found = valid.get(dtype)
     if found is None and not dtype.isnative:
         found = valid.get(dtype.newbyteorder("="))
     return found
-
-
-def check_user_dtype(dtype: Any, argument: str, function: str) -> Any:
-    """Return the canonical form of a dtype from a user.
-
-    Args:
-        dtype: a dtype, its name, or a scalar type; `int`, `float` and `complex` mean the default width.
-        argument: the name of the argument, for errors.
-        function: the name of the function that takes it, for errors.
-
-    Raises:
-        TypeError: `dtype` is not a dtype of arrays.
-
-    Warns:
-        UserWarning: the user named a 64-bit dtype, and `enable_x64` is not set.
-    """
-    if isinstance(dtype, ExtendedDType):
-        return dtype
-    if isinstance(dtype, type) and dtype in _SCALARS_64:
-        return python_scalar_dtypes[dtype]
-    asked = None
-    if dtype is not None and not hasattr(dtype, "aval") and not isinstance(dtype, np.ndarray):
-        with contextlib.suppress(TypeError, ValueError, SyntaxError, KeyError, AttributeError):
-            asked = np.dtype(dtype)
-    if asked is None or asked not in array_dtypes:
-        raise TypeError(f"{function}: {argument} must be a bool, number or extended dtype, got {dtype!r}")
-    canonical = canonicalize_dtype(asked)
-    if canonical != asked:
-        warn_caller(
-            f"{function}: {argument} {asked.name} is not available, and {canonical.name} is used; "
-            "to have 64-bit dtypes, set enable_x64 (environment variable PRIMAX_ENABLE_X64)"
-        )
-    return canonical
-
-
-def default_int_dtype() -> np.dtype[Any]:
-    """Return int64 with `enable_x64`, else int32."""
-    return python_scalar_dtypes[int]
-
-
-def default_uint_dtype() -> np.dtype[Any]:
-    """Return uint64 with `enable_x64`, else uint32."""
-    return np.dtype(np.uint64 if enable_x64.value else np.uint32)
-
-
-def default_float_dtype() -> np.dtype[Any]:
-    """Return float64 with `enable_x64`, else float32."""
-    return python_scalar_dtypes[float]
-
-
-def default_complex_dtype() -> np.dtype[Any]:
-    """Return complex128 with `enable_x64`, else complex64."""
-    return python_scalar_dtypes[complex]
-
-
-class _ScalarDtypes(Mapping[type, "np.dtype[Any]"]):
-    """The dtype of each Python scalar type; it depends on `enable_x64`."""
-
-    def __getitem__(self, scalar: type) -> np.dtype[Any]:
-        return (_SCALARS_64 if enable_x64.value else _SCALARS_32)[scalar]
-
-    def __iter__(self) -> Iterator[type]:
-        return iter(_SCALARS_64)
-
-    def __len__(self) -> int:
-        return len(_SCALARS_64)
-
-
-python_scalar_dtypes: Mapping[type, np.dtype[Any]] = _ScalarDtypes()
 
 
 def scalar_dtype(value: bool | int | float | complex, scalar: type | None = None) -> np.dtype[Any]:
@@ -235,7 +217,7 @@ def scalar_dtype(value: bool | int | float | complex, scalar: type | None = None
     Raises:
         OverflowError: an int does not fit the default int dtype.
     """
-    found = (_SCALARS_64 if enable_x64.value else _SCALARS_32)[scalar or type(value)]
+    found = (SCALARS_64 if enable_x64.value else SCALARS_32)[scalar or type(value)]
     if found.kind == "i":
         limit = 2**63 if found.itemsize == 8 else 2**31
         if not -limit <= value < limit:  # type: ignore[operator]
@@ -244,242 +226,8 @@ def scalar_dtype(value: bool | int | float | complex, scalar: type | None = None
     return found
 
 
-def _of_numpy(dtype: Any) -> np.dtype[Any]:
-    """Return a dtype with arithmetic as a NumPy dtype."""
-    if not isinstance(dtype, ExtendedDType):
-        found: np.dtype[Any] = np.dtype(dtype)
-        if found.type is not np.void:
-            return found
-    raise TypeError(f"arithmetic is not defined for values of dtype {short_dtype_name(dtype)}{of_call()}")
-
-
-def itemsize_bits(dtype: Any) -> int:
-    """Return the number of bits in an element; a bool takes 8.
-
-    Raises:
-        TypeError: it is not a dtype, or is one without arithmetic, such as an extended dtype.
-        ValueError: it is a dtype of other values than numbers and bools.
-    """
-    try:
-        return _itemsize_bits(dtype)
-    except (TypeError, ValueError) as error:
-        if isinstance(dtype, np.dtype | ExtendedDType) or "itemsize_bits" in str(error):
-            raise
-        raise TypeError(f"itemsize_bits: dtype must be that of numbers or bool, got {dtype!r}") from None
-
-
-@functools.lru_cache(maxsize=256)
-def _itemsize_bits(dtype: Any) -> int:
-    d = _of_numpy(dtype)
-    if d == BOOL:
-        return 8
-    if is_integer(d):
-        return int(iinfo(d).bits)
-    if is_floating(d):
-        return int(finfo(d).bits)
-    if is_complex(d):
-        return int(8 * d.itemsize)
-    raise ValueError(f"itemsize_bits: dtype must be bool or a number, got {dtype}")
-
-
-@functools.lru_cache(maxsize=256)
-def supports_inf(dtype: Any) -> bool:
-    """Return True if the dtype has an infinity."""
-    d = np.dtype(dtype)
-    if not is_inexact(d):
-        return False
-    with np.errstate(all="ignore"):
-        return bool(np.isinf(np.array(np.inf).astype(d)))
-
-
-def scalar_type_of(x: Any) -> type:
-    """Return the nearest Python scalar type of a value or dtype: bool, int, float or complex."""
-    d = dtype(x)
-    for scalar, is_near in ((bool, is_bool), (int, is_integer), (float, is_floating), (complex, is_complex)):
-        if is_near(d):
-            return scalar
-    raise TypeError(f"scalar_type_of: x must have a bool or number dtype, got {d}")
-
-
-def to_numeric_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return int32 for bool, and other dtypes unchanged."""
-    d = _of_numpy(dtype)
-    return np.dtype(np.int32) if d == BOOL else d
-
-
-def to_inexact_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return float64 for 64-bit integers, float32 for other integers and bool, and other dtypes unchanged."""
-    d = _of_numpy(dtype)
-    if d == BOOL or is_integer(d):
-        return np.dtype(np.float64 if d.itemsize == 8 else np.float32)
-    return d
-
-
-def to_floating_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return the dtype of the real part of `to_inexact_dtype(dtype)`."""
-    d = to_inexact_dtype(dtype)
-    return np.dtype(f"f{d.itemsize // 2}") if is_complex(d) else d
-
-
-def to_complex_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return complex128 for 64-bit integers, float64 and complex128, and complex64 for everything else."""
-    return np.dtype(np.complex128 if to_floating_dtype(dtype) == np.float64 else np.complex64)
-
-
 def tangent_dtype(dtype: DType) -> DType:
     """Return the dtype of tangents: the dtype itself if it is inexact, else `float0`."""
     if isinstance(dtype, ExtendedDType):
         return dtype.tangent_dtype
     return dtype if is_inexact(dtype) else float0
-
-
-def dtype(x: Any) -> Any:
-    """Return the dtype of a value, a dtype, a dtype's name or a scalar type.
-
-    The dtypes of arrays, tracers and abstract values are returned unchanged; other dtypes are made canonical.
-
-    Raises:
-        TypeError: x has no dtype, or one that arrays cannot have.
-    """
-    return _dtype_and_weakness(x)[0]
-
-
-def _python_type(x: Any) -> type | None:
-    """Return bool, int, float or complex if x is an instance of it; None for NumPy scalars and other values."""
-    if isinstance(x, np.generic):
-        return None
-    return next((scalar for scalar in _SCALARS_64 if isinstance(x, scalar)), None)
-
-
-def _dtype_and_weakness(x: Any) -> tuple[Any, bool]:
-    aval = getattr(x, "aval", None)
-    if aval is not None:
-        try:
-            return aval.dtype, getattr(aval, "weak_type", False)
-        except AttributeError:
-            raise TypeError(f"dtype: x must be an array, a number, or a dtype, got {x!r}") from None
-    scalar = type(x)
-    if scalar in _SCALARS_64:
-        return (_SCALARS_64 if enable_x64.value else _SCALARS_32)[scalar], scalar is not bool
-    if isinstance(x, np.dtype):
-        return _checked(x, x), False
-    if isinstance(x, (np.ndarray, np.generic)):
-        return array_dtype(x.dtype) or _checked(x.dtype, x), False
-    if isinstance(x, type):
-        if x in _SCALARS_64:
-            return python_scalar_dtypes[x], x is not bool
-        return _checked(_dtype_of_object(x), x), False
-    weak = getattr(x, "weak_type", None)
-    if weak is not None:
-        return x.dtype, weak
-    base = _python_type(x)
-    if base is not None:
-        return python_scalar_dtypes[base], base is not bool
-    return _checked(_dtype_of_object(x), x), False
-
-
-def _dtype_of_object(x: Any) -> Any:
-    if isinstance(x, ExtendedDType):
-        return x
-    found = getattr(x, "dtype", None)  # also for classes: scalar types have a dtype
-    if isinstance(found, (np.dtype, ExtendedDType)):
-        return found
-    try:
-        if isinstance(x, str) or (isinstance(x, type) and issubclass(x, np.generic)):
-            return np.dtype(x)
-        if x is not None and not isinstance(x, type):
-            return np.result_type(x)
-    except (TypeError, ValueError):
-        pass
-    raise TypeError(f"dtype: x must be an array, a number, or a dtype, got {x!r} of type {type(x).__name__}")
-
-
-def _checked(found: Any, x: Any) -> Any:
-    canonical = (_CANONICAL_64 if enable_x64.value else _CANONICAL_32).get(found)
-    if canonical is not None:
-        return canonical
-    if isinstance(found, ExtendedDType):
-        return found
-    raise TypeError(f"dtype: x must have a bool, number or extended dtype, got {found} for {x!r}")
-
-
-def _weak_node(dtype: Any) -> Node:
-    return BOOL if dtype == BOOL else scalar_type_of(dtype)
-
-
-def _default_dtype(d: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the default dtype for the kind of number of `d`."""
-    if is_unsigned_integer(d):
-        return default_uint_dtype()
-    return python_scalar_dtypes[scalar_type_of(d)]
-
-
-@functools.lru_cache(maxsize=8192)
-def _promote(mode: str, x64: bool, signature: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
-    first, weak = signature[0]
-    dtypes = {d for d, _ in signature}
-    if len(signature) > 1:
-        weak = all(w for _, w in signature)
-        if weak and mode != "strict":
-            first = canonicalize_dtype(least_upper_bound(mode, x64, frozenset(dtypes)))
-        elif weak or len(dtypes) > 1:
-            nodes = frozenset(_weak_node(d) if w else d for d, w in signature)
-            bound = least_upper_bound(mode, x64, nodes)
-            first, weak = canonicalize_dtype(bound), isinstance(bound, type)
-    weak = weak and first != BOOL
-    return (_default_dtype(first) if weak else first), weak
-
-
-@overload
-def result_type(*args: Any, return_weak_type: Literal[False] = False) -> Any: ...
-@overload
-def result_type(*args: Any, return_weak_type: Literal[True]) -> tuple[Any, bool]: ...
-
-
-def result_type(*args: Any, return_weak_type: bool = False) -> Any:
-    """Return the dtype to which an operation on these operands promotes them.
-
-    Args:
-        *args: arrays, tracers, abstract values, numbers, dtypes, or scalar types. int, float and complex, and
-            values of those types, are weak. None stands for the default float dtype.
-        return_weak_type: return `(dtype, weak)` instead.
-
-    Raises:
-        TypePromotionError: there is no common dtype.
-
-    >>> result_type(np.int8(1), 2.0), result_type(np.float16(1), 2.0)
-    (dtype('float32'), dtype('float16'))
-    """
-    if len(args) == 2:
-        x, y = args
-        a = _dtype_and_weakness(default_float_dtype() if x is None else x)
-        b = _dtype_and_weakness(default_float_dtype() if y is None else y)
-        if a[0] is b[0] and not (a[1] and b[1]):
-            return (a[0], False) if return_weak_type else a[0]
-        signature: tuple[tuple[Any, bool], ...] = (a, b)
-    elif args:
-        signature = tuple([_dtype_and_weakness(default_float_dtype() if x is None else x) for x in args])
-    else:
-        raise ValueError("result_type: args must have one operand or more, got none")
-    found = _promote(numpy_dtype_promotion.value, enable_x64.value, signature)
-    return found if return_weak_type else found[0]
-
-
-def promote_types(a: Any, b: Any) -> Any:
-    """Return the dtype to which dtypes `a` and `b` promote; int, float and complex are weak.
-
-    Raises:
-        TypePromotionError: there is no common dtype.
-
-    >>> promote_types("uint8", "int8"), promote_types("float16", float)
-    (dtype('int16'), dtype('float16'))
-    """
-    nodes = [
-        x if x is int or x is float or x is complex else numpy_dtype("promote_types", which, x)
-        for which, x in (("a", a), ("b", b))
-    ]
-    return np.dtype(least_upper_bound(numpy_dtype_promotion.value, enable_x64.value, frozenset(nodes)))
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -352,7 +352,7 @@ def _unit_cotangent(what: str, fun: Any, out_tree: Any, outs: list[Any], holomor
         )
     elif not dtypes.is_floating(aval.dtype):
         raise TypeError(f"{what}: {name_of(fun)} must return a floating number, got {aval.str_short()}; use vjp")
-    if aval.weak_type and aval.dtype == dtypes.python_scalar_dtypes[float]:
+    if aval.weak_type and aval.dtype == dtypes.scalar_dtype(0.0):
         return 1.0
     return aval.dtype.type(1)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from primax.core.dtypes import dtype
+from primax.extend.core.dtypes import dtype
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance
 from primax.extend.provisional.precision import DotAlgorithm, PrecisionLike
 from primax.lax import polynomials, ragged, scaled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.core import config, dtypes, tree
+from primax.core import config, tree
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import (
     AbstractToken,
@@ -53,7 +53,7 @@ from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, RuleTable, new_rule_table, rule_tables
 from primax.core.text.printer import PrintedCall
 from primax.core.trace import Trace, Tracer, current_trace, set_current_trace
-from primax.extend.core import primitives
+from primax.extend.core import dtypes, primitives
 from primax.extend.core.names import (
     TraceTag,
     array_types,

@@ -14,7 +14,7 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax import lax
-from primax.core import avals, dtypes
+from primax.core import avals
 from primax.core.avals import (
     ALL_BUT_SHAPE_AND_DTYPE,
     WEAKNESS,
@@ -25,6 +25,7 @@ from primax.core.avals import (
     same_type,
 )
 from primax.core.division import Division
+from primax.extend.core import dtypes
 
 SWAPPED = np.array([1.0, 2.0, 3.0], np.dtype(np.float32).newbyteorder("S"))
 SWAPPED_INTS = np.array([2, 0, 1], np.dtype(np.int32).newbyteorder("S"))

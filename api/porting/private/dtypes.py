@@ -6,8 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from primax.core.dtypes import dtype, supports_inf, to_complex_dtype, to_inexact_dtype
-from primax.core.scalar_types import ExtendedDType
+from primax.extend.core.dtypes import ExtendedDType, dtype, supports_inf, to_complex_dtype, to_inexact_dtype
 from primax.interpreters.runtime.extended_array import has_extended_dtype
 
 __all__ = [

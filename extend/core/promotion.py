@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from primax.core.diagnostics import of_call
-from primax.core.scalar_types import (
+from primax.core.dtypes import (
     BOOL,
     COMPLEX,
     FLOATS,
@@ -23,6 +23,8 @@ from primax.core.scalar_types import (
     UNSIGNED,
     float0,
 )
+
+__all__ = ["NoPromotionError", "Node", "TypePromotionError", "least_upper_bound"]
 
 Node: TypeAlias = "np.dtype[Any] | type"
 
