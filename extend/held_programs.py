@@ -161,14 +161,15 @@ def trimmed(
       The program, and for each argument whether it stays.
     """
 
-    def make() -> tuple[ClosedJaxpr, list[bool]]:
+    def make() -> tuple[ClosedJaxpr | None, list[bool]]:
         jaxpr, used = dce_jaxpr(closed.jaxpr, list(used_outputs), list(kept))
         if all(used_outputs) and all(used) and len(jaxpr.eqns) == len(closed.eqns):
-            return closed, used
+            return None, used  # not the program itself, which would keep itself alive
         return ClosedJaxpr(jaxpr, closed.consts), used
 
     kept = (used_inputs,) * len(closed.invars) if isinstance(used_inputs, bool) else tuple(used_inputs)
-    return cached_by_interface(closed, ("trimmed", tuple(used_outputs)), kept, make)
+    program, used = cached_by_interface(closed, ("trimmed", tuple(used_outputs)), kept, make)
+    return closed if program is None else program, used
 
 
 def cut(

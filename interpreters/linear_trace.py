@@ -109,12 +109,14 @@ class LinearTrace(Trace):
         """Compute the known part of an operation under the parent, and put the rest on the tape."""
         avals = [x.aval if type(x) is LinearTracer else get_aval(x) for x in args]
         parts = split_call(primitive, avals, params, tuple(map(self.is_linear, args)))
-        values: dict[Any, Any] = dict(zip(parts.whole.invars, args, strict=True))
+        if parts is None:
+            return self.record(primitive, args, params)
+        values: dict[Any, Any] = dict(zip(parts.invars, args, strict=True))
         for eqn in parts.known:
             self._apply(self.parent.process, eqn, values)
         if parts.unknown is not None:
             self._apply(self.record, parts.unknown, values)
-        outs = [values[v] for v in parts.whole.outvars]
+        outs = [values[v] for v in parts.outvars]
         return outs if primitive.multiple_results else outs[0]
 
     @staticmethod

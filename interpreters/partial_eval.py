@@ -34,23 +34,25 @@ class PartialEval(NamedTuple):
 
 
 class SplitCall(NamedTuple):
-    """An equation split in two.
+    """An application of a primitive split in two.
 
     Attributes:
-      whole: the equation.
+      invars: variables for its operands.
+      outvars: variables for its results.
       known: the equations of its known part.
       unknown: the equation of its unknown part, if there is one.
-      unknown_out: for each output of the equation whether it is unknown.
     """
 
-    whole: JaxprEqn
+    invars: list[Any]
+    outvars: list[Var]
     known: list[JaxprEqn]
     unknown: JaxprEqn | None
-    unknown_out: Sequence[bool]
 
 
-def split_call(primitive: Any, avals: Sequence[Any], params: dict[str, Any], unknown_in: tuple[bool, ...]) -> SplitCall:
-    """Split one application of a primitive by its `partial_eval_jaxpr` rule.
+def split_call(
+    primitive: Any, avals: Sequence[Any], params: dict[str, Any], unknown_in: tuple[bool, ...]
+) -> SplitCall | None:
+    """Split one application of a primitive by its `partial_eval_jaxpr` rule; None if all of it is unknown.
 
     Args:
       primitive: the primitive.
@@ -59,14 +61,19 @@ def split_call(primitive: Any, avals: Sequence[Any], params: dict[str, Any], unk
       unknown_in: for each operand whether it is unknown.
     """
 
-    def make() -> SplitCall:
+    def make() -> tuple[SplitCall | None]:
         out_avals, effects = primitive.result_types(tuple(avals), params)
         eqn = JaxprEqn(primitive, list(map(Var, avals)), list(map(Var, out_avals)), params, effects)
-        return split_equation(eqn, unknown_in)
+        known, unknown, _ = split_equation(eqn, unknown_in)
+        return (SplitCall(eqn.invars, eqn.outvars, known, unknown) if known or unknown is not eqn else None,)
 
     program = next(_programs_in(params.values()), None)
-    key = ("split call", primitive, tuple(avals), unknown_in, params_key(params))
-    return make() if program is None or not is_hashable(key) else cached(program, key, make)
+    if program is None:
+        return make()[0]
+    # A key with the program itself, like a result with it, would keep it alive until garbage is collected.
+    others = params_key({name: _without(program, value) for name, value in params.items()})
+    key = ("split call", primitive, tuple(avals), unknown_in, others)
+    return (cached(program, key, make) if is_hashable(key) else make())[0]
 
 
 def _programs_in(values: Iterable[Any]) -> Iterator[ClosedJaxpr]:
@@ -75,6 +82,13 @@ def _programs_in(values: Iterable[Any]) -> Iterator[ClosedJaxpr]:
             yield value
         elif isinstance(value, tuple):
             yield from _programs_in(value)
+
+
+def _without(program: ClosedJaxpr, value: Any) -> Any:
+    """A parameter for a key, without the program on which the result is cached."""
+    if type(value) is tuple and any(x is program for x in value):
+        return tuple([_without(program, x) for x in value])
+    return None if value is program else value
 
 
 def partial_eval_jaxpr(
@@ -92,11 +106,14 @@ def partial_eval_jaxpr(
     """
     forced = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
 
-    def make() -> tuple[PartialEval, list[bool]]:
-        split = _partial_eval(closed, unknown_in, forced)
-        return split, split.unknown_out
+    def make() -> tuple[Any, list[bool]]:
+        known, unknown, unknown_out, residuals = _partial_eval(closed, unknown_in, forced)
+        # Not the program itself, which would keep itself alive until garbage is collected.
+        return (known, None if unknown is closed else unknown, residuals), unknown_out
 
-    return cached_by_interface(closed, ("partial_eval", tuple(unknown_in)), forced, make)[0]  # type: ignore[no-any-return]
+    parts, unknown_out = cached_by_interface(closed, ("partial_eval", tuple(unknown_in)), forced, make)
+    known, unknown, residuals = parts
+    return PartialEval(known, closed if unknown is None else unknown, unknown_out, residuals)
 
 
 def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Sequence[bool]) -> PartialEval:
@@ -116,11 +133,11 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Seque
             unknown_eqns.append(eqn)
             unknown_vars.update(eqn.outvars)
         else:
-            parts = split_equation(eqn, waits)
-            known_eqns += parts.known
-            if parts.unknown is not None:
-                unknown_eqns.append(parts.unknown)
-            unknown_vars.update(compress(eqn.outvars, parts.unknown_out))
+            of_known, of_unknown, flags = split_equation(eqn, waits)
+            known_eqns += of_known
+            if of_unknown is not None:
+                unknown_eqns.append(of_unknown)
+            unknown_vars.update(compress(eqn.outvars, flags))
     unknown_out = [want or v in unknown_vars for v, want in zip(jaxpr.outvars, forced, strict=True)]
     known_outvars, unknown_outvars = partition(jaxpr.outvars, unknown_out)
     rest = Jaxpr((), unknown_invars, unknown_outvars, unknown_eqns, effects_of(unknown_eqns, ()), jaxpr.debug_info)
@@ -165,8 +182,12 @@ def _partial_eval(closed: ClosedJaxpr, unknown_in: Sequence[bool], forced: Seque
     )
 
 
-def split_equation(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> SplitCall:
+def split_equation(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> tuple[list[JaxprEqn], JaxprEqn | None, Sequence[bool]]:
     """Split an equation by the `partial_eval_jaxpr` rule of its primitive.
+
+    Returns:
+      The equations of its known part, the equation of its unknown part if there is one, and for each output whether it
+      is unknown.
 
     Raises:
       RuleError: the rule did not return two parts and a flag for each output.
@@ -181,7 +202,7 @@ def split_equation(eqn: JaxprEqn, unknown_in: Sequence[bool]) -> SplitCall:
         case (None | JaxprEqn() | list() as known, (None | JaxprEqn()) as unknown, list() | tuple() as flags):
             if len(flags) == len(eqn.outvars):
                 equations = known if isinstance(known, list) else [] if known is None else [known]
-                return SplitCall(eqn, equations, unknown, flags)
+                return equations, unknown, flags
     must = f"must return (known eqn or None, unknown eqn or None, unknown_out), with {len(eqn.outvars)} flags"
     raise rule_error(table, eqn.primitive, f"{must}, got {shorten(returned)}", eqn.source_info)
 

@@ -109,11 +109,14 @@ def fast_function(
     direct = DirectPrograms(static, donation)
     failed = Cache(_MOST_FAILED)  # the signatures of calls that raised errors
     calling: Any = None  # dispatches the programs that call Python
+    dispatchers: list[Any] = []  # weak, since they refer to functions that refer to this list
 
     def forget() -> None:
         direct.programs.clear()
-        for function in (dispatched, calling) if calling is not None else (dispatched,):
-            type(function)._clear_cache(function)
+        for reference in dispatchers:
+            dispatcher = reference()
+            if dispatcher is not None:
+                type(dispatcher)._clear_cache(dispatcher)
 
     def call_miss(*args: Any, **kwargs: Any) -> Any:
         """Call `miss`, and record its program for direct calls."""
@@ -156,6 +159,7 @@ def fast_function(
         if type(fast) is _CallingPath and not has_static:
             key_of_calling = ("calls Python", key)
             calling = _jaxlib.pjit(encodable(name), shared, call_miss, *settings[:2], key_of_calling, *settings[3:])
+            dispatchers.append(weakref.ref(calling))
             fast = None
         return results, fast, forgets
 
@@ -188,6 +192,7 @@ def fast_function(
         dispatched: Any = _jaxlib.pjit(encodable(name), shared, call_python, *settings)
     except TypeError:
         raise TypeError(f"fast_function: fun must be callable or None, key hashable; got {fun!r}, {key!r}") from None
+    dispatchers.append(weakref.ref(dispatched))
     indirect = by_value if has_static else dispatched
     function: Any = direct_call(direct, indirect if donation is None else donating_call(indirect, miss, donation))
     function._dispatch = Dispatch(forget, functools.partial(type(dispatched)._cache_size, dispatched), direct.programs)

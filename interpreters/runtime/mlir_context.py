@@ -91,7 +91,7 @@ def shared_context() -> SharedContext:
     me = threading.get_ident()
     shared = _of_threads.get(me)
     if shared is None or shared.modules >= _MODULES_PER_CONTEXT:
-        running = sys._current_frames()
+        running = frozenset(sys._current_frames())  # without the frames, of which this one would refer to itself
         for ended in [ident for ident in list(_of_threads) if ident not in running]:
             _of_threads.pop(ended, None)
         shared = _of_threads[me] = SharedContext()

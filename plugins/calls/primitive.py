@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from importlib import import_module
 from typing import Any
 
@@ -68,15 +69,21 @@ def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: boo
     if not closed.eqns:
         return evaluate(closed, args)
 
+    return core.cached(closed, ("fast", keep_unused), lambda: _compiled(closed, name, keep_unused))(*args)
+
+
+def _compiled(closed: core.ClosedJaxpr, name: str, keep_unused: bool) -> Any:
+    """A function that runs a program, which must outlive it: the function is cached on the program."""
+    reference = weakref.ref(closed)
+
     def miss(*args: Any) -> tuple[Any, ...]:
+        program = reference()
+        assert program is not None
         # Nothing is donated: the program around the call may still need the arguments.
-        first = runtime.first_call(closed, f"jit_{name}", args, runtime.leaves_tree, keep_unused=keep_unused)
+        first = runtime.first_call(program, f"jit_{name}", args, runtime.leaves_tree, keep_unused=keep_unused)
         return *first, False
 
-    def make() -> Any:
-        return runtime.fast_function(name, None, miss, key=name)
-
-    return core.cached(closed, ("fast", keep_unused), make)(*args)
+    return runtime.fast_function(name, None, miss, key=name)
 
 
 def _jit_impl(*args: Any, jaxpr: core.ClosedJaxpr, name: str, keep_unused: bool, **params: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -336,16 +337,24 @@ class Lowered(Stage):
 class Compiled(Stage):
     """A function as an executable; call it with arguments of the compiled types."""
 
-    __slots__ = ("_call", "_executable")
+    __slots__ = ("__weakref__", "_call", "_executable")
 
     def __init__(self, stage: Stage, executable: runtime.Executable) -> None:
         super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.site, stage.overrides)
         self._executable = executable
+        first_call = weakref.WeakMethod(self._first_call)  # weak, since `_call` would keep this object alive
+
+        def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+            method = first_call()
+            assert method is not None
+            return method(*args, **kwargs)
+
         # Donated arrays are checked before each call, and marked as gone after it.
-        self._call = self._donating if any(self.donated) else runtime.fast_function(self.name, None, self._first_call)
+        self._call = None if any(self.donated) else runtime.fast_function(self.name, None, miss)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call(*args, **kwargs)
+        call = self._call
+        return self._donating(*args, **kwargs) if call is None else call(*args, **kwargs)
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments of the program, checked."""

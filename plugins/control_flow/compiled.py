@@ -19,7 +19,10 @@ def run_compiled(
     avals = tuple([get_aval(x) for x in args])
 
     def make() -> core.ClosedJaxpr:
-        return core.trace_to_jaxpr(lambda *xs: primitive.bind(*xs, **params), avals, primitive.name)
+        # The equation has a copy, so that the program does not keep itself alive.
+        copy = core.ClosedJaxpr(program.jaxpr, program.consts)
+        copies = {name: copy if value is program else value for name, value in params.items()}
+        return core.trace_to_jaxpr(lambda *xs: primitive.bind(*xs, **copies), avals, primitive.name)
 
-    key = ("compiled", avals, tuple(params.items()))
+    key = ("compiled", avals, tuple([(name, value) for name, value in params.items() if value is not program]))
     return run_program(core.cached(program, key, make), primitive.name, args)

@@ -66,6 +66,55 @@ def test_what_is_dropped_is_freed_with_the_caches(make):
     assert all(after <= count for after, count in zip(alive(), before, strict=True))
 
 
+def scanned(i):
+    px.grad(lambda x: lax.scan(lambda carry, y: (pnp.sin(carry) * y + i, carry), x, X)[0])(np.float32(1))
+
+
+def looped(i):
+    lax.while_loop(lambda carry: carry < 3, lambda carry: carry + i, np.float32(1))
+
+
+def recomputed(i):
+    px.grad(px.checkpoint(lambda x: pnp.sin(pnp.sin(x) * i).sum()))(X)
+
+
+def mapped(i):
+    px.jit(px.vmap(px.grad(lambda x: (pnp.sin(x) * i).sum())))(np.ones((3, 4), np.float32))
+
+
+def with_own_derivatives(i):
+    def fun(x):
+        return (pnp.sin(x) * i).sum()
+
+    own = px.custom_vjp(fun)
+    own.defvjp(lambda x: (fun(x), x), lambda x, ct: (ct * pnp.cos(x) * i,))
+    px.vmap(px.grad(own))(np.ones((3, 4), np.float32))
+
+
+def compiled(i):
+    px.jit(lambda x: pnp.sin(x) * i).lower(X).compile()(X)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [jitted, derived, pulled_back, branched, scanned, looped, recomputed, mapped, with_own_derivatives, compiled],
+)
+def test_what_is_dropped_is_freed_without_garbage_collection(make):
+    count = 20
+    for _ in range(3):
+        make(1)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(count):
+            make(1)
+        left = len(gc.get_objects()) - before
+    finally:
+        gc.enable()
+    assert left < 2 * count  # some caches of the process are filled; one program has about a hundred objects
+
+
 _PROCESS = """
 import ctypes, gc, sys
 import numpy as np
