@@ -278,7 +278,7 @@ _FUNCTIONS = {
     for name in names
 }
 
-host.take_own(__version__)
+host.catalog.own_version = __version__
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from primax.core.diagnostics import user_line
 from primax.core.errors import PluginError
-from primax.core.lazy_tables import Withheld
+from primax.core.lazy_tables import LazyEntries
 
 __all__ = ["ArrayProtocol", "install_protocol", "protocol_of"]
 
@@ -42,7 +42,7 @@ class ArrayProtocol(NamedTuple):
 
 
 protocols: dict[type, ArrayProtocol] = {}
-_held = Withheld("protocol", protocols)
+_lazy = LazyEntries("protocol", protocols)
 
 
 def install_protocol(kind: type, protocol: ArrayProtocol, override: bool = False) -> None:
@@ -53,7 +53,7 @@ def install_protocol(kind: type, protocol: ArrayProtocol, override: bool = False
     """
     if not override and kind in protocols and protocols[kind] is not protocol:
         raise PluginError(f"the array protocol of {kind.__name__} is supplied already")
-    _held.put(kind, protocol)
+    _lazy.put(kind, protocol)
 
 
 def protocol_of(aval: Any) -> ArrayProtocol:
@@ -64,7 +64,7 @@ def protocol_of(aval: Any) -> ArrayProtocol:
     """
     found = protocols.get(type(aval))
     if found is None:
-        _held.ask(type(aval))
+        _lazy.ask(type(aval))
         found = protocols.get(type(aval))
         if found is None:
             raise TypeError(

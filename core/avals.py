@@ -17,7 +17,7 @@ from primax.core.diagnostics import of_call, shorten
 from primax.core.dimensions import is_dimension
 from primax.core.division import Division, division_in, explicit_part, shardings, shown_names, whole
 from primax.core.frozen import SetOnce
-from primax.core.lazy_tables import Withheld
+from primax.core.lazy_tables import LazyEntries
 from primax.core.memory_space import Space
 
 __all__ = [
@@ -342,13 +342,13 @@ def _asking(kind: type) -> Callable[[Any], AbstractValue]:
     """A substitute for the handler of a class that a waiting plugin will replace; a call loads the plugin."""
 
     def handler(x: Any) -> AbstractValue:
-        held_handlers.ask(kind)
+        _lazy.ask(kind)
         return aval_handlers[kind](x)
 
     return handler
 
 
-held_handlers = Withheld("aval", aval_handlers, _asking)
+_lazy = LazyEntries("aval", aval_handlers, _asking)
 
 
 def register_aval(kind: type, handler: Callable[[Any], AbstractValue]) -> None:
@@ -360,7 +360,7 @@ def register_aval(kind: type, handler: Callable[[Any], AbstractValue]) -> None:
     if not isinstance(kind, type):
         raise TypeError(f"register_aval: kind must be a class, got {kind!r}")
     check_function("register_aval", "handler", handler)
-    held_handlers.put(kind, handler)
+    _lazy.put(kind, handler)
 
 
 def get_aval(x: Any) -> Any:
@@ -374,7 +374,7 @@ def get_aval(x: Any) -> Any:
     handler = aval_handlers.get(type(x))
     if handler is not None:
         return handler(x)
-    if held_handlers.ask_for_class(type(x)) and type(x) in aval_handlers:
+    if _lazy.ask_for_class(type(x)) and type(x) in aval_handlers:
         return aval_handlers[type(x)](x)
     for kind in type(x).__mro__[1:]:
         handler = aval_handlers.get(kind)

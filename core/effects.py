@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from primax.core.lazy_tables import Withheld
+from primax.core.lazy_tables import LazyEntries
 
 __all__ = [
     "Effect",
@@ -94,7 +94,7 @@ class EffectKind(NamedTuple):
 
 
 effect_kinds: dict[type[Effect], EffectKind] = {}
-_held = Withheld("effect", effect_kinds)
+_lazy = LazyEntries("effect", effect_kinds)
 
 
 def register_effect(
@@ -119,7 +119,7 @@ def register_effect(
             f"register_effect: ordered must be False for {kind.__name__}, an effect on one operand, got True; it "
             "happens in the order of the equations that touch the operand"
         )
-    _held.put(kind, EffectKind(ordered, control_flow, custom_derivatives))
+    _lazy.put(kind, EffectKind(ordered, control_flow, custom_derivatives))
     return kind
 
 
@@ -130,7 +130,7 @@ def kind_of(effect: Effect) -> EffectKind:
     """The registered kind of an effect, searched along its class's bases."""
     found = effect_kinds.get(type(effect))
     if found is None:
-        _held.ask_for_class(type(effect))
+        _lazy.ask_for_class(type(effect))
         found = _known_kind(effect)
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""Table entries that are held back until they are looked up, since a waiting plugin will replace them."""
+"""Tables whose look-ups load waiting plugins: an entry that such a plugin will replace is hidden until then."""
 
 from __future__ import annotations
 
@@ -6,82 +6,73 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from primax.core import undo_log
-from primax.core.rules import load_plugins, loader, lock
+from primax.core import rules, undo_log
+from primax.core.rules import load_plugins, lock
 
-__all__ = ["Table", "Withheld", "class_path", "held_tables"]
+__all__ = ["LazyEntries", "Table", "lazy_entries"]
 
-held_tables: WeakValueDictionary[str, Withheld] = WeakValueDictionary()
+lazy_entries: WeakValueDictionary[str, LazyEntries] = WeakValueDictionary()
 
 
-class Withheld:
-    """Withheld entries of one table, by name or by class.
+class LazyEntries:
+    """The entries of one table, by name or by class.
 
     Args:
       what: the kind of entries in the table, as in the files of plugins.
       table: the table that readers look at first; if they find no entry, they call `ask` and look again.
-      stand_in: `(key) -> value`, the entry of the table while one is withheld; by default the table has no entry.
+      stand_in: `(key) -> value`, the entry of the table while one is hidden; by default the table has no entry.
     """
 
     def __init__(self, what: str, table: dict[Any, Any], stand_in: Callable[[Any], Any] | None = None) -> None:
         self.what = what
         self.table = table
-        self.entries: dict[Any, tuple[Any, list[str]]] = {}  # the value, and the plugins that will replace it
+        self.hidden: dict[Any, Any] = {}
         self._stand_in = stand_in
         self._asked: WeakKeyDictionary[type, int] = WeakKeyDictionary()
-        held_tables[what] = self
+        lazy_entries[what] = self
 
     def put(self, key: Any, value: Any) -> None:
-        """Enter a value reversibly; it is withheld if a waiting plugin enters another one."""
+        """Enter a value reversibly; it is hidden if a waiting plugin enters another one."""
         with lock:
             self.unhide(key)
             undo_log.put(self.table, key, value)
             undo_log.note(lambda: self.unhide(key))
-        loader.entered()
+        rules.loader.entered()
 
-    def hold(self, name: str, plugin: str) -> bool:
-        """Withhold the entry of a name until it is requested; returns whether there is such an entry.
-
-        Args:
-          name: the name in the plugin's file.
-          plugin: the plugin to load on this request.
-        """
+    def hide(self, name: str) -> None:
+        """Hide the entry with a name in plugins' files, if there is one, until it is requested."""
         with lock:
-            keys = [key for key in (*self.table, *self.entries) if class_path(key) == name]
-            for key in keys:
-                if key not in self.entries:
-                    self.entries[key] = self.table.pop(key), []
-                    if self._stand_in is not None:
-                        self.table[key] = self._stand_in(key)
-                self.entries[key][1].append(plugin)
-            return bool(keys)
+            for key in [key for key in self.table if key not in self.hidden and _name_in_files(key) == name]:
+                self.hidden[key] = self.table.pop(key)
+                if self._stand_in is not None:
+                    self.table[key] = self._stand_in(key)
 
     def unhide(self, key: Any) -> None:
-        """Put back the entry of a key, and tell the host which plugins to load."""
-        if key in self.entries:
+        """Show the hidden entry of a key, and request the plugins that will replace it."""
+        if key in self.hidden:
             with lock:
-                if key in self.entries:
-                    self.table[key], plugins = self.entries.pop(key)
-                    loader.wanted(plugins)
+                if key in self.hidden:
+                    self.table[key] = self.hidden.pop(key)
+                    rules.loader.request(self.what, _name_in_files(key))
 
-    def release(self, plugin: str) -> None:
-        """Put back the entries that were withheld for a plugin."""
-        for key in [key for key, (_, plugins) in list(self.entries.items()) if plugin in plugins]:
+    def show(self, name: str) -> None:
+        """`unhide` for the name in plugins' files."""
+        for key in [key for key in list(self.hidden) if _name_in_files(key) == name]:
             self.unhide(key)
 
     def ask(self, key: Any) -> bool:
         """Load the waiting plugins that enter something under a key; returns whether anything may have changed."""
-        held = key in self.entries
+        hidden = key in self.hidden
         self.unhide(key)
-        changed = load_plugins()
-        return (loader.asked(self.what, class_path(key)) and load_plugins()) or changed or held
+        rules.loader.request(self.what, _name_in_files(key))
+        return load_plugins() or hidden
 
     def ask_for_class(self, kind: type) -> bool:
         """`ask` for a class and its base classes; each class is asked for once."""
-        if self._asked.get(kind) == loader.primitives:
+        if self._asked.get(kind) == rules.loader.changes:
             return False
-        changed = [self.ask(each) for each in kind.__mro__[:-1]]
-        self._asked[kind] = loader.primitives
+        changed = [self.ask(base) for base in kind.__mro__[:-1]]
+        self._asked[kind] = rules.loader.changes
         return any(changed)
 
 
@@ -106,22 +97,22 @@ class Table(MutableMapping[str, Any]):
         self.what = what
         self.home = home
         self.entries: dict[str, Any] = {}
-        self.withheld = Withheld(f"{what} in {home}", self.entries)
+        self.lazy = LazyEntries(f"{what} in {home}", self.entries)
 
     def __repr__(self) -> str:
-        return f"<Table of {self.withheld.what}: {', '.join(self.entries)}>"
+        return f"<Table of {self.lazy.what}: {', '.join(self.entries)}>"
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.entries and isinstance(name, str):
-            self.withheld.ask(name)
+            self.lazy.ask(name)
         return self.entries[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self.withheld.put(name, value)
+        self.lazy.put(name, value)
 
     def __delitem__(self, name: str) -> None:
         self[name]
-        self.withheld.unhide(name)
+        self.lazy.unhide(name)
         del self.entries[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -134,13 +125,12 @@ class Table(MutableMapping[str, Any]):
 
     def load(self) -> None:
         """Load every plugin that has an entry here."""
-        load_plugins()
-        for name in list(self.withheld.entries):
-            self.withheld.unhide(name)
-        loader.asked(self.withheld.what, None)
+        for name in list(self.lazy.hidden):
+            self.lazy.unhide(name)
+        rules.loader.request(self.lazy.what, None)
         load_plugins()
 
 
-def class_path(key: Any) -> str:
+def _name_in_files(key: Any) -> str:
     """The text for a class or a name in the files of plugins."""
     return f"{key.__module__}.{key.__name__}" if isinstance(key, type) else str(key)

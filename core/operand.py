@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from primax.core import undo_log
 from primax.core.cache import epoch
-from primax.core.lazy_tables import Withheld
+from primax.core.lazy_tables import LazyEntries
 
 if TYPE_CHECKING:
     from primax.core.operand_methods import OperandMethods
@@ -32,11 +32,11 @@ _SPECIAL = [*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, *_OTHERS]
 operator_names = frozenset([*_SPECIAL, "builtin_round", *_METHODS, *_PROPERTIES])
 
 _implementations: dict[str, Callable[..., Any]] = {}
-_held = Withheld("operator", _implementations)
+_lazy = LazyEntries("operator", _implementations)
 
 
 def _implementation(name: str) -> Callable[..., Any]:
-    _held.ask(name)
+    _lazy.ask(name)
     found = _implementations.get(name)
     if found is None:
         kind = AttributeError if name in _PROPERTIES else NotImplementedError
@@ -68,11 +68,11 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
     if unknown:
         raise TypeError(f"operators: {unknown} are not operators of arrays; there are {sorted(operator_names)}")
     for name, function in functions.items():
-        _held.unhide(name)
+        _lazy.unhide(name)
         if name in _implementations:
             epoch.bump()  # existing programs used the other function
             undo_log.note(epoch.bump)
-        _held.put(name, function)
+        _lazy.put(name, function)
         if name in _METHODS:
             _describe(getattr(Operand, name), function)
 
@@ -83,11 +83,6 @@ def _describe(method: Any, function: Callable[..., Any]) -> None:
     undo_log.note(lambda: setattr(method, "__doc__", before))
     method.__doc__ = function.__doc__
     undo_log.put(vars(method), "__wrapped__", function)  # `inspect.signature` follows it
-
-
-def installed_operators() -> dict[str, Callable[..., Any]]:
-    """The installed operators."""
-    return {**_implementations, **{name: function for name, (function, _) in _held.entries.items()}}
 
 
 def _special(name: str) -> Callable[..., Any]:

@@ -89,7 +89,7 @@ class Primitive(Generic[Result]):
         self.programs = Cache(8192)  # programs that compute it outside of transformations
         self._accepted = Cache(8192)  # hashes of signatures for which its rules were checked against its types
         self.used = False  # whether any program may contain it
-        rules.loader.primitives += 1
+        rules.loader.changes += 1
         kind = type(self)
         if kind is not Primitive:
             self._take_rules_of(kind)
@@ -239,6 +239,8 @@ class Primitive(Generic[Result]):
     def _abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
         if self._parameters is not None:
             _check_parameters(self, params)
+        if "bind" in vars(self):  # plugins wait for the first `bind`, and someone has called the class's
+            rules.loader.complete(self)
         effects: Effects = no_effects
         table = rules.abstract_eval_rules
         rule = table.functions.get(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from primax.core import undo_log
 from primax.core.cache import epoch
@@ -57,11 +57,6 @@ class Change(NamedTuple):
 lock = threading.RLock()
 
 
-# How interpreters look up the rules of a kind: with plugins loaded; without, since most primitives have no such rule;
-# or only for equations, after the type rule of the primitive.
-LOADING, DIRECT, AFTER_TYPES = "loading", "direct", "after types"
-
-
 class RuleTable(MutableMapping[Any, Rule]):
     """One kind of rule, by primitive: a mapping that shows the rules of all active plugins.
 
@@ -79,7 +74,6 @@ class RuleTable(MutableMapping[Any, Rule]):
         optional: bool = False,
         experimental: bool = False,
         late: bool = False,
-        lookup: str = LOADING,
     ) -> None:
         self.kind = kind
         self.signature = signature
@@ -87,9 +81,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         self.optional = optional
         self.experimental = experimental
         self.late = late  # whether programs made without a rule stay valid when one is added
-        self.lookup = lookup
         self.functions: dict[Any, Rule] = {}
-        self.withheld: dict[Any, tuple[dict[Any, Rule], list[str]]] = {}
         self.unsupported: dict[Any, str] = {}
         self.sources: dict[Any, Provenance] = {}  # the plugin of each rule entered so far
 
@@ -156,7 +148,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             raise TypeError(f"{self.kind} rule of {key}: expected a function {self.signature}, got {rule!r}")
         if self.experimental:
             experimental(f"{self.kind} rules")
-        loader.settle(_primitive(key))
+        loader.load_family(_primitive(key))
         file, line = location(rule)
         if plugin is None:
             who = author()
@@ -165,7 +157,6 @@ class RuleTable(MutableMapping[Any, Rule]):
             if who.file != file:
                 file, line = who.file, who.line
         with lock:
-            unhide(self, key)
             old = self.functions.get(key)
             before = None if old is None else (old, self.sources[key])
             if before is not None and not override:
@@ -234,14 +225,13 @@ class RuleTable(MutableMapping[Any, Rule]):
         return f"rule_tables[{self.kind!r}].{method}({', '.join((written, *args))}, override=True)"
 
     def _learn_of(self, key: Any, writer: str) -> None:
-        """Load the plugins before a rule is added to another module's primitive, so that the owner's rule is first."""
+        """Load the plugins before a rule is added to another module's primitive, so that theirs are first."""
         if getattr(_primitive(key), "module", None) != writer:
-            load_plugins()
+            loader.complete(_primitive(key))
 
     def restore(self, change: Change) -> None:
         """Undo one registration."""
         with lock:
-            unhide(self, change.key)
             if change.before is None:
                 self.functions.pop(change.key, None)
                 self.sources.pop(change.key, None)
@@ -275,65 +265,9 @@ class RuleTable(MutableMapping[Any, Rule]):
         return rule
 
     def get_or_load(self, primitive: Any) -> Rule | None:
-        """The rule or None; loads plugins if necessary."""
-        rule = self.functions.get(primitive)
-        if rule is None:
-            unhide(self, primitive)
-            load_plugins()
-            rule = self.functions.get(primitive)  # also if another thread has loaded them since the first look
-        return rule
-
-
-def hide_until_lookup(table: RuleTable, primitive: Any, plugin: str) -> None:
-    """Withhold the rules of a primitive until one is requested, since a waiting plugin will replace it.
-
-    Args:
-      table: the table of the rules.
-      primitive: the primitive of the rules.
-      plugin: the waiting plugin.
-    """
-    if table.lookup == AFTER_TYPES:
-        typed = effectful_abstract_eval_rules
-        table = typed if primitive in typed.functions else abstract_eval_rules
-    with lock:
-        if primitive not in table.withheld:
-            keys = [key for key in table.functions if _primitive(key) is primitive]
-            table.withheld[primitive] = {key: table.functions.pop(key) for key in keys}, []
-            if table.lookup == DIRECT:
-                table.functions[primitive] = _Asking(table, primitive, plugin)
-        table.withheld[primitive][1].append(plugin)
-
-
-class _Asking:
-    """A stand-in for a rule of a waiting plugin: a call loads the plugin."""
-
-    def __init__(self, table: RuleTable, primitive: Any, plugin: str) -> None:
-        self.table = table
-        self.primitive = primitive
-        self.plugin = plugin
-
-    def __call__(self, *args: Any, **params: Any) -> Any:
-        unhide(self.table, self.primitive)
-        load_plugins()
-        rule = self.table.functions.get(self.primitive)
-        if rule is None:
-            raise PluginError(
-                f"the primax.json of plugin {self.plugin!r} lists a {self.table.kind} rule of {self.primitive}, "
-                "but the plugin does not define it"
-            )
-        return rule(*args, **params)
-
-
-def unhide(table: RuleTable, key: Any) -> None:
-    """Put back withheld rules, and tell the host which plugins to load."""
-    if table.withheld:
-        with lock:
-            primitive = _primitive(key)
-            functions, plugins = table.withheld.pop(primitive, ({}, []))
-            if plugins and type(table.functions.get(primitive)) is _Asking:
-                del table.functions[primitive]
-            table.functions.update(functions)
-            loader.wanted(plugins)
+        """The rule or None; loads the plugins that have rules for the primitive."""
+        loader.complete(_primitive(primitive))
+        return self.functions.get(primitive)
 
 
 def _primitive(key: Any) -> Any:
@@ -391,45 +325,71 @@ def written(rule: Any) -> Any:
     return rule
 
 
-def _nothing_to_load() -> bool:
-    return False
-
-
-class _Loader:
-    """Functions that the plugin host sets.
+class PluginLoader(Protocol):
+    """What the kernel asks of the plugin host.
 
     Attributes:
-      load: activates all plugins that may have rules for imported modules; returns whether anything has changed.
-      load_all: activates all plugins.
-      suppliers: returns lines for a message, about the plugins that could supply a primitive's missing rules.
-      primitives: the number of primitives that were made, and of other events after which plugins must be checked
-        again.
-      refusal: returns the reason why the plugin that is being registered may not replace an entry; empty if it may, or
-        if no plugin is being registered.
-      wanted: reports plugins that need not wait any more, because one of their entries is needed.
-      settle: registers the family of a primitive, before rules are added to the primitive.
-      discover: finds the installed plugins.
-      settle_name: registers a waiting family, if it has a primitive of a name.
-      asked: reports a look-up of a name in a table other than those of rules, or a loop over the table; returns whether
-        a waiting plugin has such an entry.
-      entered: reports a new entry in such a table, which a waiting plugin may replace.
+      changes: the number of primitives and tables that were made, and of other events after which plugins must be
+        checked again.
     """
 
+    changes: int
+
+    def load(self, everything: bool = False) -> bool:
+        """Activate the plugins that may have rules for imported modules, or all; whether anything may have changed."""
+
+    def discover(self) -> None:
+        """Find the installed plugins."""
+
+    def complete(self, primitive: Any) -> None:
+        """`load`, and activate the plugins that wait for the first use of a primitive, since they have rules for it."""
+
+    def load_family(self, primitive: Any) -> None:
+        """Register the family of a primitive, before another plugin adds rules to the primitive."""
+
+    def load_family_with(self, name: str) -> None:
+        """Register the waiting family that has a primitive of this name, if there is one."""
+
+    def request(self, what: str, name: str | None) -> None:
+        """Let the next `load` activate the waiting plugins with an entry in a table other than those of rules.
+
+        Args:
+          what: the kind of entries in the table.
+          name: the name of the entry; None for any.
+        """
+
+    def entered(self) -> None:
+        """Report a new entry in such a table, which a waiting plugin may replace."""
+
+    def suppliers(self, primitive: Any) -> list[str]:
+        """Lines for a message: the plugins that could supply a primitive's missing rules."""
+
+    def refusal(self, owner: str | None, current: Any) -> str:
+        """Why the plugin that is being registered may not replace an entry; empty if it may, or if there is none."""
+
+
+class NoPlugins:
+    """A kernel without a plugin host."""
+
     def __init__(self) -> None:
-        self.load: Callable[[], bool] = _nothing_to_load
-        self.load_all: Callable[[], bool] = _nothing_to_load
-        self.primitives = 0
-        self.suppliers: Callable[[Any], list[str]] = lambda primitive: []
-        self.refusal: Callable[[Any, Any], str] = lambda owner, provenance: ""
-        self.wanted: Callable[[list[str]], None] = lambda plugins: None
-        self.settle: Callable[[Any], None] = lambda primitive: None
-        self.discover: Callable[[], None] = lambda: None
-        self.settle_name: Callable[[str], None] = lambda name: None
-        self.asked: Callable[[str, str | None], bool] = lambda what, name: False
-        self.entered: Callable[[], None] = lambda: None
+        self.changes = 0
+
+    def load(self, everything: bool = False) -> bool:
+        return False
+
+    def suppliers(self, primitive: Any) -> list[str]:
+        return []
+
+    def refusal(self, owner: str | None, current: Any) -> str:
+        return ""
+
+    def _nothing(self, *args: Any) -> None:
+        return None
+
+    discover = complete = load_family = load_family_with = request = entered = _nothing
 
 
-loader = _Loader()
+loader: PluginLoader = NoPlugins()
 
 
 def load_plugins(everything: bool = False) -> bool:
@@ -438,7 +398,7 @@ def load_plugins(everything: bool = False) -> bool:
     Args:
       everything: whether to load built-in families that have not been imported, too.
     """
-    return loader.load_all() if everything else loader.load()
+    return loader.load(everything)
 
 
 impl_rules = RuleTable("impl", "(*args, **params) -> array or list", optional=True)
@@ -449,28 +409,26 @@ effectful_abstract_eval_rules = RuleTable(
 jvp_rules = RuleTable("jvp", "(primals, tangents, **params) -> (primal_out, tangent_out)")
 transpose_rules = RuleTable("transpose", "(cotangent, *args, **params) -> one cotangent or None per argument")
 batch_rules = RuleTable("batch", "(args, dims, **params) -> (out, dim)")
-axis_batch_rules = RuleTable("axis_batch", "(axis_data, args, dims, **params) -> (out, dim)", lookup=DIRECT)
+axis_batch_rules = RuleTable("axis_batch", "(axis_data, args, dims, **params) -> (out, dim)")
 lowering_rules = RuleTable("lowering", "(ctx, *ir_values, **params) -> ir values")
 partial_eval_rules = RuleTable(
-    "partial_eval", "(trace, args, params) -> list of values", optional=True, experimental=True, lookup=DIRECT
+    "partial_eval", "(trace, args, params) -> list of values", optional=True, experimental=True
 )
 partial_eval_jaxpr_rules = RuleTable(
     "partial_eval_jaxpr",
     "(unknown_in, eqn) -> (known eqn or eqns, unknown eqn, unknown_out)",
     optional=True,
     experimental=True,
-    lookup=DIRECT,
 )
-dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)", optional=True, lookup=AFTER_TYPES)
-staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers", optional=True, lookup=DIRECT)
-check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)", lookup=AFTER_TYPES)
-print_rules = RuleTable("print", "(params) -> the params to print, in order, or a PrintedCall", lookup=AFTER_TYPES)
-named_axes_rules = RuleTable("named_axes", "(**params) -> names of axes", optional=True, lookup=AFTER_TYPES)
+dce_rules = RuleTable("dce", "(used_outputs, eqn) -> (used_inputs, eqn or None)", optional=True)
+staging_rules = RuleTable("staging", "(trace, args, params) -> list of tracers", optional=True)
+check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, effects)")
+print_rules = RuleTable("print", "(params) -> the params to print, in order, or a PrintedCall")
+named_axes_rules = RuleTable("named_axes", "(**params) -> names of axes", optional=True)
 variance_rules = RuleTable(
     "variance",
     "(*avals, **params) -> for each operand the mesh axes that it must vary along",
     optional=True,
-    lookup=DIRECT,
 )
 sharding_rules = RuleTable(
     "sharding",
@@ -478,7 +436,6 @@ sharding_rules = RuleTable(
     "without one it is computed whole on every device",
     optional=True,
     late=True,
-    lookup=AFTER_TYPES,
 )
 close_over_rules = RuleTable("close_over", "(args, params) -> (args, params)", optional=True)
 interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
@@ -532,7 +489,7 @@ def new_rule_table(kind: str, signature: str, *, remedy: str = "", optional: boo
         if kind in rule_tables:
             raise PluginError(f"new_rule_table: there is a table of {kind} rules already")
         undo_log.put(rule_tables, kind, RuleTable(kind, signature, remedy, optional=optional))
-        loader.primitives += 1
+        loader.changes += 1
         return rule_tables[kind]
 
 

@@ -35,7 +35,7 @@ __all__ = [
 
 _functions = rules.batch_rules.functions
 _axis_functions = rules.axis_batch_rules.functions
-_checked = -1  # the number of primitives for which plugins were loaded
+_checked = -1  # the number of changes for which plugins were loaded
 _has_external_rule = ExternalRules(rules.batch_rules)
 
 not_mapped = None
@@ -44,7 +44,7 @@ not_mapped = None
 def _has_axis_rule(primitive: Any) -> bool:
     """Whether a primitive has an `axis_batch` rule; loads the plugins of primitives made after the last check."""
     global _checked
-    made = rules.loader.primitives
+    made = rules.loader.changes
     if made != _checked:
         rules.load_plugins()
         _checked = made
@@ -159,7 +159,7 @@ class BatchTrace(Trace):
         """The result of the primitive's `batch` rule, or else of its `axis_batch` rule."""
         rule = _functions.get(primitive)
         if rule is None:
-            by_axis = rules.axis_batch_rules.get_or_load(primitive)
+            by_axis = _axis_functions.get(primitive) or rules.axis_batch_rules.get_or_load(primitive)
             if by_axis is not None:
                 table = rules.axis_batch_rules
                 return call_rule(self.parent, table, primitive, by_axis, self.axis, values, dims, params=params)

@@ -15,6 +15,7 @@ from primax.interpreters.rule_checks import rule_check
 
 __all__ = ["ImplTrace"]
 
+_functions = rules.impl_rules.functions
 _has_external_rule = ExternalRules(rules.impl_rules)
 
 
@@ -42,7 +43,7 @@ class ImplTrace(Trace):
           MissingRuleError: it has no impl rule.
           RuleError: its rule returned an invalid result.
         """
-        impl = rules.impl_rules.get_or_load(primitive)
+        impl = _functions.get(primitive) or rules.impl_rules.get_or_load(primitive)
         if impl is None:
             return self.without_impl(primitive, args, params)
         check = None

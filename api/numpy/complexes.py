@@ -24,11 +24,11 @@ Rule = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
 
 def of_complex(primitive: Any, rule: Rule) -> Callable[[Any], Any]:
     """A function of complex arrays that binds a primitive and corrects its results for infinite or NaN parts."""
-    real, imag = arithmetic.real_p.bind, arithmetic.imag_p.bind
 
     @one_program(static=1)
     def function(z: Any) -> Array:
         out = primitive.bind(z)
+        real, imag = arithmetic.real_p.bind, arithmetic.imag_p.bind
         return arithmetic.complex_p.bind(*rule(real(z), imag(z), real(out), imag(out)))
 
     return function

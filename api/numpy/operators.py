@@ -54,7 +54,6 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: An
       accepts: a predicate of dtypes: whether the primitive implements the operator; None if it does for all dtypes.
       refused: the only dtype for which the primitive does not implement the operator.
     """
-    bind = primitive.bind
 
     def forward(x: Any, y: Any) -> Array:
         kind = type(y)
@@ -63,17 +62,17 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: An
                 a, b = x._b.aval, y._b.aval
                 same = (a is b or (a.dtype is b.dtype and a.shape == b.shape)) and a.dtype is not refused
                 if same and (accepts is None or accepts(a.dtype)):
-                    return bind(x, y)
+                    return primitive.bind(x, y)
         elif kind is float or kind is int:
             aval = x.aval
             scalar = scalar_in(aval, y)
             if scalar is not None and (accepts is None or accepts(aval.dtype)):
-                return bind(x, scalar)
+                return primitive.bind(x, scalar)
         elif kind is type(x):
             a, b = x.aval, y.aval
             same = (a is b or (a.dtype is b.dtype and a.shape == b.shape)) and a.dtype is not refused
             if same and (accepts is None or accepts(a.dtype)):
-                return bind(x, y)
+                return primitive.bind(x, y)
         if foreign(y):
             return _leave(function, y)
         return function(x, unwrap(y))
@@ -84,7 +83,7 @@ def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: An
             aval = x.aval
             scalar = scalar_in(aval, y)
             if scalar is not None and (accepts is None or accepts(aval.dtype)):
-                return bind(scalar, x)
+                return primitive.bind(scalar, x)
         if foreign(y):
             return _leave(function, y)
         return function(unwrap(y), x)

@@ -111,27 +111,25 @@ _INTEGER = "of a boolean or integer dtype"
 
 def _unary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, to: Any = None) -> Function:
     """A function of one argument, which is converted by `to` first."""
-    bind = primitive.bind
     rule = RULES.get(name)
-    bind_complex = bind if rule is None else of_complex(primitive, rule)
+    complex_rule = None if rule is None else of_complex(primitive, rule)
 
     @one_program("")
     def function(x: Any, /) -> Array:
         aval = aval_of(name, x)
         if to is not None and to(aval.dtype) != aval.dtype:
             (x,) = promote(name, x, to=to)
-        return bind_complex(x) if aval.dtype in _COMPLEX else bind(x)
+        return primitive.bind(x) if complex_rule is None or aval.dtype not in _COMPLEX else complex_rule(x)
 
     return document(function, name, sentence, 1, kinds)
 
 
 def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, to: Any = None) -> Function:
     """A function of two arguments, which are promoted, converted by `to`, and broadcast."""
-    bind = primitive.bind
 
     def apply(x: Any, y: Any) -> Array:
         x, y = operands(name, x, y, to)
-        return bind(x, y)
+        return primitive.bind(x, y)
 
     converted = one_program("")(apply)
 
@@ -141,18 +139,19 @@ def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, 
         if type(x) is not Array or type(y) is not Array:
             return apply(x, y)
         aval = x.aval
-        return bind(x, y) if aval is y.aval and (to is None or to(aval.dtype) == aval.dtype) else converted(x, y)
+        return (
+            primitive.bind(x, y) if aval is y.aval and (to is None or to(aval.dtype) == aval.dtype) else converted(x, y)
+        )
 
     return document(function, name, sentence, 2, kinds)
 
 
 def _with_logic(name: str, primitive: Any, logic: Any, sentence: str) -> Function:
     """Like `_binary`, with another primitive for booleans."""
-    bind = primitive.bind
 
     def apply(x: Any, y: Any) -> Array:
         x, y = operands(name, x, y)
-        return logic.bind(x, y) if get_aval(x).dtype is _BOOL else bind(x, y)
+        return logic.bind(x, y) if get_aval(x).dtype is _BOOL else primitive.bind(x, y)
 
     converted = one_program("")(apply)
 
@@ -162,7 +161,7 @@ def _with_logic(name: str, primitive: Any, logic: Any, sentence: str) -> Functio
         if type(x) is not Array or type(y) is not Array:
             return apply(x, y)
         aval = x.aval
-        return bind(x, y) if aval is y.aval and aval.dtype is not _BOOL else converted(x, y)
+        return primitive.bind(x, y) if aval is y.aval and aval.dtype is not _BOOL else converted(x, y)
 
     return document(function, name, sentence, 2, "of any dtype")
 
@@ -238,15 +237,14 @@ def right_shift(x: Any, y: Any, /) -> Array:
 
 def _ordering(name: str, primitive: Any, sign: str) -> Function:
     """A comparison; complex numbers are ordered by their real parts, then by their imaginary parts."""
-    bind = primitive.bind
 
     @one_program("")
     def function(x: Any, y: Any, /) -> Array:
         x, y = operands(name, x, y)
         if dtypes.is_complex(get_aval(x).dtype):
             a, b = real(x), real(y)
-            return choose(equal(a, b), bind(imag(x), imag(y)), bind(a, b))
-        return bind(x, y)
+            return choose(equal(a, b), primitive.bind(imag(x), imag(y)), primitive.bind(a, b))
+        return primitive.bind(x, y)
 
     return document(
         function,

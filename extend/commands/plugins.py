@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _standing(record: PluginRecord) -> tuple[str, str]:
     """The state of a plugin and its reason; "refused" also if activation would refuse the plugin."""
-    refusal = host.refusal(record) if record.state == "discovered" else ""
+    refusal = host.catalog.refusal(record) if record.state == "discovered" else ""
     return (
         ("refused", f"plugin {record.describe()} is refused: {refusal}") if refusal else (record.state, record.reason)
     )
@@ -91,14 +91,12 @@ def _loaded(record: PluginRecord) -> str:
     """When a program imports an installed plugin."""
     if record.source != "installed" or record.unreadable:
         return ""
-    package = record.module.partition(".")[0]
-    if host.said(record) is None:
-        return f"by every program that looks for a missing rule: package {package} has no readable {FILE}"
-    awaited = host.waits_for(record)
-    if awaited is None:
+    if record.manifest is None:
+        return f"by every program that looks for a missing rule: package {record.home} has no readable {FILE}"
+    if record.triggers is None:
         return f"by every program that looks for a missing rule: its {FILE} lists things that programs do not ask for"
-    asked = [f"the {what} {'of ' if what.endswith(' rule') else ''}{name}" for name, what in awaited]
-    return f"by programs that import {package}" + (f" or ask for {', '.join(asked)}" if asked else "")
+    uses = {f"primitive {name}" if what.endswith(" rule") else f"{what} {name}" for name, what in record.triggers}
+    return f"by programs that import {record.home}" + (f" or use {', '.join(sorted(uses))}" if uses else "")
 
 
 def _portrait(record: PluginRecord) -> str:

@@ -1,143 +1,85 @@
-"""Waiting plugins: the host loads them when an entry in their files is needed."""
+"""Plugins that wait until a program needs one of their entries: the entries, and how a need of one is noticed."""
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
-from primax.core import rules
-from primax.core.lazy_tables import held_tables
+from primax.core.lazy_tables import lazy_entries
 from primax.core.primitive import Primitive
-from primax.extend.host import metadata
-from primax.extend.host.plugin_catalog import PluginCatalog
+from primax.core.rules import rule_tables
 from primax.extend.host.plugin_record import PluginRecord
 
-__all__ = ["WaitingPlugins"]
+__all__ = ["LazyPlugins"]
 
 
-class _Activation(threading.local):
-    """The activation that runs in this thread, if there is one.
+class LazyPlugins:
+    """The plugins whose files list their entries, by these entries.
 
-    Attributes:
-      running: whether an activation runs.
-      loading: the plugin that is being imported or registered.
+    A look-up in a table with lazy entries asks for one name. The first `bind` of a primitive asks for all rules of it.
     """
 
-    running = False
-    loading: PluginRecord | None = None
-
-
-class WaitingPlugins(PluginCatalog):
-    """The plugins of a process. Some wait until a program needs one of their entries."""
-
     def __init__(self) -> None:
-        super().__init__()
-        self.primitives: dict[str, Primitive] = {}
-        self._activation = _Activation()
+        self._by_entry: dict[str, dict[str, list[PluginRecord]]] = {}  # by the kind of the entry, and its name
+        self._by_primitive: dict[str, list[tuple[str, PluginRecord]]] = {}  # with the kinds of rules
 
-    def _load(self, record: PluginRecord) -> None:
-        """Import and register a plugin."""
-        raise NotImplementedError
+    def add(self, records: Iterable[PluginRecord]) -> None:
+        """List the entries of plugins."""
+        for record in records:
+            for name, what in record.triggers or ():
+                if what.endswith(" rule"):
+                    kind = what.removesuffix(" rule").partition("[")[0]
+                    self._by_primitive.setdefault(name, []).append((kind, record))
+                else:
+                    self._by_entry.setdefault(what, {}).setdefault(name, []).append(record)
 
-    def _settle_name(self, name: str) -> None:
-        """Register a waiting family first, if it has a primitive of this name."""
-        if not self._is_loading_family():
-            self._load_families(lambda said: name in said["primitives"])
+    def with_entry(self, what: str, name: str | None) -> list[PluginRecord]:
+        """The plugins, not loaded yet, that have an entry of a kind with this name, or with any name if it is None."""
+        by_name = self._by_entry.get(what, {})
+        records = chain(*by_name.values()) if name is None else by_name.get(name, ())
+        return [record for record in records if record.state == "discovered"]
 
-    def _settle(self, primitive: Primitive) -> None:
-        """Register the family of a primitive before another plugin adds rules to the primitive."""
-        loading = self._activation.loading
-        if primitive.plugin is not None or (loading is not None and loading.match(primitive.module)):
-            return
-        for each in self._builtins:
-            if each.state == "discovered" and each.match(primitive.module):
-                self._load(each)
+    def extending(self, primitive: str) -> list[PluginRecord]:
+        """The plugins, not loaded yet, that have rules for another plugin's primitive; of kinds that have tables."""
+        extensions = self._by_primitive.get(primitive, ())
+        return [record for kind, record in extensions if record.state == "discovered" and kind in rule_tables]
 
-    def _is_loading_family(self) -> bool:
-        loading = self._activation.loading
-        return loading is not None and loading.source == "built-in"
-
-    def _load_families(self, wanted: Any) -> None:
-        """Load the waiting families whose file satisfies `wanted`."""
-        for each in self._builtins:
-            if each.state == "discovered" and each.name in self._deferred:
-                said = self.said(each)
-                if said is not None and wanted(said):
-                    self._load(each)
-
-    def _stop_waiting(self, names: list[str]) -> None:
-        """Load these plugins at the next check, since an entry of theirs is needed."""
-        if names:
-            for name in names:
-                self._awaited[name] = None
-            rules.loader.primitives += 1
-
-    def _asked(self, what: str, name: str | None) -> bool:
-        """Load the waiting families and plugins that have an entry in a table.
+    def watch(self, primitives: Mapping[str, Primitive], complete: Callable[[Primitive], None]) -> None:
+        """Let uses of entries load the waiting plugins that replace them.
 
         Args:
-          what: the kind of entries in the table.
-          name: the name of the entry; None for any.
-
-        Returns:
-          Whether an installed plugin waits with such an entry; it is loaded at the next check.
+          primitives: those of all active plugins, by name.
+          complete: loads the plugins that have rules for a primitive.
         """
+        for what, by_name in self._by_entry.items():
+            lazy = lazy_entries.get(what)  # None if the module that has the table is not imported
+            for name, records in by_name.items() if lazy is not None else ():
+                if any(record.waits for record in records):
+                    lazy.hide(name)  # type: ignore[union-attr]
+        for name in self._by_primitive:
+            if name in primitives and any(record.waits for record in self.extending(name)):
+                vars(primitives[name]).setdefault("bind", _FirstBind(primitives[name], complete))
 
-        def has(targets: Any) -> bool:
-            return any(kind == what and name in (None, each) for each, kind in targets or ())
+    def unwatch(self, primitive: Primitive) -> None:
+        """Take back what `watch` did to a primitive, since all its plugins are loaded."""
+        if type(vars(primitive).get("bind")) is _FirstBind:
+            vars(primitive).pop("bind", None)
 
-        if not self._is_loading_family():
-            self._load_families(lambda said: has(metadata.manifest_triggers({**said, "deferred": True}, "")))
-        waiting = [each for each in self._installed or () if each.state == "discovered" and self._may_wait(each)]
-        names = [each.name for each in waiting if has(self.awaited(each))]
-        self._stop_waiting(names)
-        return bool(names)
-
-    def _entered(self) -> None:
-        """Withhold entries again, after one was entered outside of the activation of a plugin."""
-        if self._listed and not self._activation.running:
-            self._hide()
-
-    def _release(self, name: str) -> None:
-        """Put back the entries that were withheld for a plugin, because the plugin is being loaded."""
-        for table in rules.rule_tables.values():
-            for primitive in [each for each, (_, names) in list(table.withheld.items()) if name in names]:
-                rules.unhide(table, primitive)
-        for held in list(held_tables.values()):
-            held.release(name)
-
-    def _hide(self) -> None:
-        """Withhold entries that waiting plugins will replace, so that a request for one is noticed."""
-        for record in self._installed or ():
-            if record.state != "discovered" or not self._may_wait(record):
-                continue
-            for target in list(self.awaited(record) or ()):
-                name, what = target
-                held = held_tables.get(what)
-                if held is None and not what.endswith(" rule"):
-                    continue  # the table does not exist yet
-                if held is not None:
-                    found = held.hold(name, record.name)
-                else:
-                    found = self._hide_rules(record, name, what.removesuffix(" rule").partition("[")[0])
-                if self.awaited(record) is None:
-                    break  # it has just been loaded
-                if found:
-                    self.awaited(record).remove(target)  # type: ignore[union-attr]
-
-    def _hide_rules(self, record: PluginRecord, name: str, kind: str) -> bool:
-        """Withhold rules of a primitive; returns whether the primitive exists."""
-        primitive, table = self.primitives.get(name), rules.rule_tables.get(kind)
-        if primitive is None or table is None:
-            return False
-        first = _ASKED_FIRST.get(kind)
-        if first is not None and primitive in first.functions:
-            table = first  # the other table is not read
-        if primitive.used:
-            self._stop_waiting([record.name])
-        else:
-            rules.hide_until_lookup(table, primitive, record.name)
-        return True
+    def release(self, record: PluginRecord) -> None:
+        """Show the entries that were hidden for a plugin, because it is being loaded."""
+        for name, what in record.triggers or ():
+            if what in lazy_entries:
+                lazy_entries[what].show(name)
 
 
-_ASKED_FIRST = {"batch": rules.axis_batch_rules, "abstract_eval": rules.effectful_abstract_eval_rules}
+class _FirstBind:
+    """The method `bind` of a primitive for which plugins wait: the first call loads them."""
+
+    def __init__(self, primitive: Primitive, complete: Callable[[Primitive], None]) -> None:
+        self.primitive = primitive
+        self.complete = complete
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        self.complete(self.primitive)
+        return type(self.primitive).bind(self.primitive, *args, **params)

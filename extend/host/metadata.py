@@ -83,15 +83,13 @@ def manifest_triggers(metadata: dict[str, Any], package: str) -> list[tuple[str,
 
     Args:
       metadata: the contents of its file.
-      package: the name of its package.
+      package: the package of the plugin, whose classes do not count; of a family, its module.
 
     Returns:
       Pairs of an entry and its kind or owner: `"jvp rule"` and a primitive, `"operator"`, `"effect"` and a class,
       `"generator in mylib.solvers"` and a name there. None if the plugin cannot wait, because the use of one of its
       entries could not be noticed.
     """
-    if not metadata.get("deferred", True):
-        return None
     found = []
     for entry in metadata["extends"]:
         name, _, kind = entry.rpartition(" ")

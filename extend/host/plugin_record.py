@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
+from primax.extend.host import metadata
 from primax.extend.host.registry import Entry, Registry
 
 __all__ = ["PluginRecord"]
@@ -29,6 +32,7 @@ class PluginRecord:
       plugin: the module or object with its hooks, if it is active.
       unreadable: the fault in its metadata, if there is one.
       error: the exception, until it has been reported.
+      requested: whether a program needs one of its entries.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class PluginRecord:
         self.registry: Registry | None = None
         self.plugin: Any = None
         self.error: BaseException | None = None
+        self.requested = False
 
     def __repr__(self) -> str:
         return f"<plugin {self.describe()}, {self.state}>"
@@ -63,6 +68,41 @@ class PluginRecord:
     def module(self) -> str:
         """The module of its entry point."""
         return self.entry_point.partition(":")[0].strip()
+
+    @cached_property
+    def manifest(self) -> dict[str, Any] | None:
+        """The description in its file; None if there is no file, or none that can be read."""
+        try:
+            return metadata.read(self.module, self.name)
+        except ValueError:  # `primax check` reports it; until then the plugin loads as if it had no file
+            return None
+
+    @property
+    def essential(self) -> bool:
+        """Whether primax raises an error if the plugin fails; such a family cannot be disabled."""
+        return bool((self.manifest or {}).get("essential"))
+
+    @property
+    def home(self) -> str:
+        """The module that programs import to use it: a family, or the package of another plugin."""
+        return self.module if self.source == "built-in" else self.module.partition(".")[0]
+
+    @cached_property
+    def triggers(self) -> list[tuple[str, str]] | None:
+        """The entries that load the plugin, besides the import of its home; None if it does not wait."""
+        if self.manifest is None or not self.manifest.get("deferred", self.source != "built-in"):
+            return None
+        return metadata.manifest_triggers(self.manifest, self.home)
+
+    @property
+    def waits(self) -> bool:
+        """Whether no program uses an entry of the plugin yet, and each later use will be noticed."""
+        return (
+            self.state == "discovered"
+            and not self.requested
+            and self.home not in sys.modules
+            and self.triggers is not None
+        )
 
     @property
     def entries(self) -> list[Entry]:

@@ -20,7 +20,7 @@ from primax.core.dimension_rules import implied_rule
 from primax.core.effects import Effect, register_effect
 from primax.core.errors import PluginError
 from primax.core.experimental import experimental
-from primax.core.lazy_tables import Table, Withheld, held_tables
+from primax.core.lazy_tables import LazyEntries, Table, lazy_entries
 from primax.core.operand import install_operators, operator_names
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, RuleTable, rule_tables
@@ -137,7 +137,7 @@ class Registry:
         if not isinstance(override, bool):
             raise TypeError(f"registry.define({primitive}): override must be True or False, got {override!r}")
         not_entered.discard(primitive)
-        rules.loader.settle(primitive)
+        rules.loader.load_family(primitive)
         rules.load_plugins()
         unsupported = unsupported or {}
         flat = rules_to_enter(f"registry.define({primitive})", primitive, given, unsupported)
@@ -210,7 +210,7 @@ class Registry:
             raise TypeError(f"{where}({aval_type.__name__}): {', '.join(missing)} must be given")
         _require_callable(where, functions)
         experimental("custom aval types")
-        if self._may_enter("protocol", aval_type, held_tables["protocol"], override):
+        if self._may_enter("protocol", aval_type, lazy_entries["protocol"], override):
             with self._entering("protocol", aval_type, functions["zeros"]):
                 install_protocol(aval_type, ArrayProtocol(**functions), override=override)
 
@@ -230,7 +230,7 @@ class Registry:
         _require_known("registry.operators: operators", functions, operator_names)
         _require_callable("registry.operators", functions)
         for name, function in functions.items():
-            if self._may_enter("operator", name, held_tables["operator"], override):
+            if self._may_enter("operator", name, lazy_entries["operator"], override):
                 with self._entering("operator", name, function):
                     install_operators({name: function})
 
@@ -279,7 +279,7 @@ class Registry:
           PluginError: `kind` is registered already and `override` is False.
         """
         self._require_open("effect")
-        if not isinstance(kind, type) or self._may_enter("effect", kind, held_tables["effect"], override):
+        if not isinstance(kind, type) or self._may_enter("effect", kind, lazy_entries["effect"], override):
             with self._entering("effect", kind, None):
                 register_effect(kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives)
 
@@ -299,7 +299,7 @@ class Registry:
         if not isinstance(python_type, type):
             raise TypeError(f"registry.aval: python_type must be a class, got {python_type!r}")
         _require_callable("registry.aval", {"handler": handler})
-        if self._may_enter("aval", python_type, held_tables["aval"], override):
+        if self._may_enter("aval", python_type, lazy_entries["aval"], override):
             with self._entering("aval", python_type, handler):
                 register_aval(python_type, handler)
 
@@ -332,7 +332,7 @@ class Registry:
             return
         if what != table.what:
             raise TypeError(f"registry.enter: what must be {table.what!r}, as the table says, got {what!r}")
-        if self._may_enter(what, name, table.withheld, override):
+        if self._may_enter(what, name, table.lazy, override):
             with self._entering(what, name, value, table.home):
                 table[name] = value
 
@@ -374,7 +374,7 @@ class Registry:
         """
         name = primitive.name
         if name not in self._primitives:
-            rules.loader.settle_name(name)
+            rules.loader.load_family_with(name)
         holder = self._primitives.get(name)
         full_name = f"{self.plugin}::{name}"
         if holder is primitive or self._primitives.get(full_name) is primitive:
@@ -454,7 +454,7 @@ class Registry:
     def _is_outranked(self, current: Provenance) -> bool:
         return self._consents is not None and self._consents.is_outranked(self.plugin, current)
 
-    def _may_enter(self, what: str, key: Any, held: Withheld | MutableMapping[str, Any], override: bool) -> bool:
+    def _may_enter(self, what: str, key: Any, held: LazyEntries | MutableMapping[str, Any], override: bool) -> bool:
         """Whether to enter something that is not a rule: False if the user gives priority to the plugin of the present
         entry.
 
@@ -467,7 +467,7 @@ class Registry:
         Raises:
           RefusedError: there is an entry already, and `override` is False or the plugin has no consent.
         """
-        if isinstance(held, Withheld):
+        if isinstance(held, LazyEntries):
             held.unhide(key)
             held = held.table
         if key not in held:

@@ -298,8 +298,7 @@ def find_lowering(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
       MissingRuleError: there is no rule for this platform.
     """
     primitive, platform = ctx.primitive, ctx.module_context.platform
-    rules.unhide(rules.lowering_rules, primitive)
-    rules.load_plugins()
+    rules.loader.complete(primitive)
     for key in (*((primitive, name) for name in names_of(platform)), primitive):
         if key in _functions:
             return key, _functions[key]

@@ -30,7 +30,7 @@ def site(tmp_path: Path) -> Site:
 @pytest.fixture
 def local(monkeypatch: pytest.MonkeyPatch) -> PluginHost:
     """A host of this process that no missing rule is asked of, and that has no plugins."""
-    monkeypatch.setattr(rules.loader, "load", lambda: False)
+    monkeypatch.setattr(rules, "loader", rules.NoPlugins())
     monkeypatch.delenv("PRIMAX_PLUGINS", raising=False)
     monkeypatch.delenv("PRIMAX_DISABLE_PLUGINS", raising=False)
     return PluginHost()
@@ -131,13 +131,14 @@ BASE = (
 )
 LOADED = """
     import alpha_plugin
+    import primax as px
     from primax.core import operand, rules
 
     class Value(operand.Operand):
         pass
 
     loaded = lambda: "extra" in sys.modules
-    print(alpha_plugin.alpha_p.bind(1), +Value(), loaded())
+    print(+Value(), loaded())
 """
 
 
@@ -153,6 +154,8 @@ def _extension(site: Site, *, extends: list[str], others: list[str]) -> None:
         ("rules.jvp_rules[alpha_plugin.alpha_p]([1], [1])[1]", "10"),
         ("rules.jvp_rules.find(alpha_plugin.alpha_p)([1], [1])[1]", "10"),
         ("alpha_plugin.alpha_p in rules.batch_rules", "True"),
+        ("alpha_plugin.alpha_p.bind(1)", "2"),
+        ("px.jvp(alpha_plugin.alpha_p.bind, (1.0,), (1.0,))[1]", "10.0"),
         ("-Value()", "negated"),
     ],
 )
@@ -161,7 +164,7 @@ def test_a_plugin_that_gives_rules_and_operators_of_others_is_loaded_when_one_is
 ) -> None:
     _extension(site, extends=["alpha batch", "alpha jvp"], others=["operator neg"])
     run = site.run(LOADED, f"print({asked}, loaded(), -Value())", PRIMAX_ALLOW_OVERRIDES="extra")
-    assert run.lines == ["2 plus False", f"{result} True negated"]
+    assert run.lines == ["plus False", f"{result} True negated"]
     assert run.warned == []
 
 
@@ -169,7 +172,7 @@ def test_what_a_plugin_that_is_refused_would_have_replaced_is_as_it_was(site: Si
     _extension(site, extends=["alpha batch", "alpha jvp"], others=["operator neg"])
     asked = "print(rules.jvp_rules[alpha_plugin.alpha_p]([1], [1])[1], loaded(), -Value())"
     run = site.run(LOADED, asked)
-    assert run.lines == ["2 plus False", "1 True as ever"]
+    assert run.lines == ["plus False", "1 True as ever"]
     assert len(run.warned) == 1
     later = "host.allow_overrides('extra'); print(rules.jvp_rules[alpha_plugin.alpha_p]([1], [1])[1], -Value())"
     assert site.run(LOADED, asked, later).lines[2] == "10 negated"
@@ -517,7 +520,7 @@ def test_a_plugin_that_registers_half_its_rules_leaves_nothing(site: Site) -> No
         print(any(half_plugin.half_p in table for table in rules.rule_tables.values()))
         print((half_plugin.half_p, "cuda") in rules.lowering_rules)
         print(host.primitives, half_plugin.half_p.plugin)
-        print("ptp" in operand.installed_operators(), half_plugin.Spell in effects.effect_kinds)
+        print("ptp" in dict(operand._implementations), half_plugin.Spell in effects.effect_kinds)
         print(half_plugin.Value in avals.aval_handlers)
         print(rules.impl_rules.provenance[base_plugin.base_p].plugin)
         """,
@@ -622,10 +625,7 @@ def test_of_two_plugins_of_one_name_the_one_of_the_later_distribution_is_refused
 
 def test_an_installed_plugin_may_not_take_the_name_of_a_built_in_one(site: Site) -> None:
     site.plugin("first")
-    site.write("house_first", (site.folder / "first_plugin.py").read_text())
-    (site.folder / "house").mkdir()
-    (site.folder / "house_first.py").rename(site.folder / "house" / "first.py")
-    run = site.run("host.add_builtins(['first'], package='house'); host.activate()" + REPORT)
+    run = site.run(_house(site, first=FAMILY) + "host.activate()" + REPORT)
     assert run.lines[0] == "first|active|"
     assert "its name is taken by plugin 'first' (primax, house.first), built-in" in run.lines[1]
 
@@ -855,7 +855,13 @@ def _house(site: Site, **families: str) -> str:
     for name, source in families.items():
         site.write(name, source)
         (site.folder / f"{name}.py").rename(site.folder / "house" / f"{name}.py")
-    return f"host.add_builtins({list(families)}, package='house', essential=['root'])\n"
+    return f"""
+from primax.extend.host.host import PluginRecord
+for name in {list(families)}:
+    record = PluginRecord(name, "built-in", "primax", entry_point=f"house.{{name}}")
+    record.manifest = {{"primitives": {{}}, "extends": [], "others": [], "essential": name == "root"}}
+    host.catalog.builtins.append(record)
+"""
 
 
 FAMILY = """
@@ -1107,7 +1113,7 @@ def test_a_hook_that_fails_leaves_nothing_of_what_it_wrote_in_any_way(local: Plu
         each = {
             kind: (dict(t.functions), dict(t.provenance), dict(t.unsupported)) for kind, t in rules.rule_tables.items()
         }
-        return each, dict(effects.effect_kinds), dict(avals.aval_handlers), operand.installed_operators(), p.plugin
+        return each, dict(effects.effect_kinds), dict(avals.aval_handlers), dict(operand._implementations), p.plugin
 
     def jvp(primals: Any, tangents: Any) -> Any:
         return primals[0], tangents[0]
@@ -1164,12 +1170,6 @@ def test_withdrawing_a_plugin_leaves_the_later_ones_as_if_it_had_never_been(loca
     local.unregister("first")
     assert p not in rules.impl_rules
     assert local.primitives == {}
-
-
-def test_two_built_in_families_may_not_have_one_name(local: PluginHost) -> None:
-    local.add_builtins(["one", "two"], package="house")
-    with pytest.raises(PluginError, match="there is a plugin 'two' already"):
-        local.add_builtins(["two"], package="house")
 
 
 def test_the_surface_has_the_marker_and_the_version_of_the_host() -> None:

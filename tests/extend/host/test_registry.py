@@ -32,7 +32,7 @@ def _state() -> list[Any]:
     tables = rules.rule_tables.values()
     return [
         [(dict(t.functions), dict(t.provenance), dict(t.unsupported)) for t in tables],
-        operand.installed_operators(),
+        dict(operand._implementations),
         dict(array_protocol.protocols),
         dict(effects.effect_kinds),
         dict(avals.aval_handlers),
@@ -41,7 +41,7 @@ def _state() -> list[Any]:
 
 @pytest.fixture(autouse=True)
 def _nothing_remains(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(rules.loader, "load", lambda: False)
+    monkeypatch.setattr(rules, "loader", rules.NoPlugins())
     before = _state()
     yield
     assert _state() == before
@@ -260,19 +260,19 @@ def test_a_rule_that_says_what_it_was_derived_from_is_marked_so(make: Any) -> No
 
 
 def test_operators_are_carried_out_and_then_put_back(make: Any) -> None:
-    before, shown = operand.installed_operators().get("ptp"), inspect.signature(operand.Operand.ptp)
+    before, shown = dict(operand._implementations).get("ptp"), inspect.signature(operand.Operand.ptp)
     alpha = make("alpha")
     alpha.operators(override=True, ptp=_one)
     with pytest.raises(PluginError, match="'beta' may not replace the operator 'ptp', given by alpha"):
         make("beta").operators(ptp=_two)
     beta = make("gamma")
     beta.operators(ptp=_two, override=True)
-    assert operand.installed_operators()["ptp"] is _two
+    assert dict(operand._implementations)["ptp"] is _two
     assert inspect.signature(operand.Operand.ptp) == inspect.signature(_two)
     beta.roll_back()
-    assert operand.installed_operators()["ptp"] is _one
+    assert dict(operand._implementations)["ptp"] is _one
     alpha.roll_back()
-    assert operand.installed_operators().get("ptp") is before
+    assert dict(operand._implementations).get("ptp") is before
     assert inspect.signature(operand.Operand.ptp) == shown
 
 
