@@ -439,9 +439,7 @@ sharding_rules = RuleTable(
 )
 close_over_rules = RuleTable("close_over", "(args, params) -> (args, params)", optional=True)
 interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
-key_use_rules = RuleTable(
-    "key_use", "(uses, eqn, walk) -> for each result the record of its use", optional=True, late=True
-)
+key_use_rules = RuleTable("key_use", "(uses, eqn, walk) -> one record per result", optional=True, late=True)
 
 rule_tables: dict[str, RuleTable] = {
     table.kind: table

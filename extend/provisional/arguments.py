@@ -24,7 +24,7 @@ from primax.core.arguments import (
     wraps,
 )
 from primax.core.caller import warn_caller
-from primax.core.diagnostics import of_call
+from primax.core.diagnostics import of_call, shorten
 from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.dimensions import is_symbolic_dim
@@ -57,6 +57,7 @@ __all__ = [
     "renumbered",
     "sequence",
     "shape_or_size",
+    "shorten",
     "split_arguments",
     "warn_caller",
     "wraps",

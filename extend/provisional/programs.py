@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from primax.core.option import Settings, options_of_traces
 from primax.core.text.debug_info import program_info
 from primax.extend.provisional.tracing import Cache, thread
 from primax.interpreters.call_signature import check_outputs
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from primax.extend.programs import Program
 
 __all__ = [
+    "changed_option",
     "check_outputs",
-    "explain_miss",
     "new_programs",
     "program_info",
     "programs_of",
@@ -60,13 +60,20 @@ def remember(programs: Cache, key: Any, make: Callable[[], Program]) -> Program:
     return program
 
 
-def explain_miss(name: str, key: Any, programs: Cache) -> None:
-    """Log how a call that will be traced differs from earlier calls; see the option `explain_cache_misses`."""
-    explain = import_module("primax.interpreters.runtime.debug.explain").explain
-    explain(name, key, [*programs, *programs.older])
-
-
 def surroundings() -> tuple[Any, ...]:
     """The part of a program's key for options and mapped axes."""
     axes = thread.axes
     return thread.config, tuple(axes.items()) if axes else ()
+
+
+def changed_option(new: Settings, old: Settings) -> str:
+    """The first difference between the options of two keys, in words."""
+    *values, contexts = new.values
+    *old_values, old_contexts = old.values
+    for option, now, before in zip(options_of_traces, values, old_values, strict=True):
+        if now != before:
+            return f"the option {option.short_name} is {now!r}, earlier {before!r}"
+    if contexts != old_contexts:
+        shown, old_shown = ({c.short_name: value for c, value in pairs} for pairs in (contexts, old_contexts))
+        return f"the user contexts are {shown}, earlier {old_shown}"
+    return "the options were set again"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from primax.core._jaxlib import DeviceList
 from primax.interpreters.linear_trace import is_staged
+from primax.interpreters.runtime import log
 from primax.interpreters.runtime.compile import (
     Executable,
     Unnamed,
@@ -16,7 +18,15 @@ from primax.interpreters.runtime.compile import (
     optimized_text,
     wait_for_effect,
 )
-from primax.interpreters.runtime.device_put import asked_transfer, full_on_host, of_parts, on_host, put_value
+from primax.interpreters.runtime.device_put import (
+    asked_transfer,
+    compile_options,
+    full_on_host,
+    of_parts,
+    on_host,
+    put_host,
+    put_value,
+)
 from primax.interpreters.runtime.devices.backends import client, local_devices, names_of, process_count, process_index
 from primax.interpreters.runtime.dispatch import SeemingPjitFunction, fast_front, fast_function, fast_path
 from primax.interpreters.runtime.donation import (
@@ -32,6 +42,7 @@ from primax.interpreters.runtime.from_dlpack import from_cuda_array_interface, f
 from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site, one_device
 
 __all__ = [
+    "DeviceList",
     "Donation",
     "Executable",
     "SeemingPjitFunction",
@@ -41,6 +52,7 @@ __all__ = [
     "choose_site",
     "client",
     "compile_lowered",
+    "compile_options",
     "copy_if_shared",
     "donation_lock",
     "effects_barrier",
@@ -59,6 +71,7 @@ __all__ = [
     "leaves_tree",
     "load_executable",
     "local_devices",
+    "log",
     "mark_donated",
     "module_text",
     "names_of",
@@ -68,6 +81,7 @@ __all__ = [
     "optimized_text",
     "process_count",
     "process_index",
+    "put_host",
     "put_value",
     "register_watch",
     "shared",

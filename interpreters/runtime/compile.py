@@ -484,8 +484,8 @@ def _compile_module(lowered: Lowered, site: Site, name: str, overrides: Sequence
             *[False] * len(lowered.ordered_effects),
             *(s is None for s in site.outs or (None,) * lowered.result_count),
         ]
-    if lowered.multiplies and len(devices) == 1 and lowered.platform == "cpu":
-        import_module("primax.interpreters.runtime.first_product").prepare_products(devices[0])
+    for prepare in lowered.before_compile:
+        prepare(devices)
     folder = config.compilation_cache_dir.value
     if not folder or lowered.host_callbacks or lowered.parts or _is_shared(site):
         return _compile(lowered, options, site, name)

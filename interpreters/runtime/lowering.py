@@ -76,7 +76,7 @@ class ModuleContext:
       failures: the record of their errors in a program over several devices.
       keepalives: other objects that must live as long as the executable.
       calls_foreign: whether the program calls foreign functions, which may fail; rules set it.
-      multiplies: whether the program multiplies matrices of float32; rules set it.
+      before_compile: functions of the devices that are called before XLA compiles the module; rules add them.
       spmd: the devices of the program, a `Spmd`; None for one device.
       dynamic: whether types of arguments have sizes that are not integers.
       source: the place of the equation that is being lowered.
@@ -100,7 +100,7 @@ class ModuleContext:
         self.failures = Failures()
         self.keepalives: list[Any] = []
         self.calls_foreign = False
-        self.multiplies = False
+        self.before_compile: set[Callable[[Sequence[Any]], None]] = set()
         self.functions: dict[Any, Any] = {}
         self.checked = False
         self.dynamic = False

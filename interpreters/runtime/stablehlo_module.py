@@ -43,7 +43,7 @@ class Lowered:
         self.failures = module.failures
         self.keepalives = module.keepalives
         self.calls_foreign = module.calls_foreign
-        self.multiplies = module.multiplies
+        self.before_compile = module.before_compile
         self.parts = () if module.spmd is None else module.spmd.parts
         self.ordered_effects = ordered
         self.kept = kept

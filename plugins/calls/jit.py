@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from primax.extend.provisional.arguments import among, avals_of, check_function,
 from primax.extend.provisional.avals import array_of
 from primax.extend.provisional.programs import (
     check_outputs,
-    explain_miss,
     new_programs,
     program_info,
     programs_of,
@@ -130,7 +130,8 @@ class Jitted:
 
         def make() -> Program:
             if core.config.explain_cache_misses.value:
-                explain_miss(self.name, key, programs)
+                explain = import_module("primax.plugins.calls.explain")  # few users need it
+                explain.explain_miss(self.name, key, programs)
             return self.trace(in_tree, avals, record)
 
         return remember(programs, key, make), leaves

@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from primax.core.errors import XlaError
-from primax.interpreters.runtime import device_put, first_product
+from primax.extend.provisional import runtime
+from primax.interpreters.runtime.device_put import default_device
+from primax.plugins.dot import first_product
 
 pytestmark = pytest.mark.any_word_size
 
@@ -41,7 +43,7 @@ def test_a_product_that_fails_is_only_logged(monkeypatch, caplog):
     def fail(devices):
         raise XlaError("no such option")
 
-    monkeypatch.setattr(device_put, "compile_options", fail)
+    monkeypatch.setattr(runtime, "compile_options", fail)
     with caplog.at_level("DEBUG", logger="primax"):
-        first_product._run(device_put.default_device())
+        first_product._run(default_device())
     assert "no product beside the compilation: no such option" in caplog.text

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from typing import Any
 
-from primax.core import tree
-from primax.core.diagnostics import shorten
-from primax.core.option import Settings, options_of_traces
-from primax.core.source_info import running_frames, user_lines
-from primax.core.tree.registry import PyTreeDef
+from primax.extend.core import tree
+from primax.extend.provisional.arguments import shorten
+from primax.extend.provisional.programs import changed_option
+from primax.extend.provisional.tracing import Cache, user_line
 
-__all__ = ["explain"]
+__all__ = ["explain_miss"]
 
 _log = logging.getLogger("primax")
 
 
-def explain(name: str, key: Any, others: Iterable[Any]) -> None:
+def explain_miss(name: str, key: Any, programs: Cache) -> None:
     """Log the differences between a call and the most similar earlier call.
 
     Args:
       name: the name of the function.
       key: the key of the call: its structure, types, static arguments, their positions, and the context.
-      others: the keys of earlier calls, and of other programs of the same function.
+      programs: the programs of the function, by the keys of earlier calls, or with other keys.
     """
-    line = user_lines(running_frames())
-    differences = [_differences(key, other) for other in others if len(other) == len(key) and _is_call(other)]
+    line = user_line()
+    calls = [
+        other for other in (*programs, *programs.older) if len(other) == len(key) and type(other[0]) is type(key[0])
+    ]
+    differences = [_differences(key, other) for other in calls]
     if differences:
         _log.warning("%s is traced again at %s: %s", name, line, min(differences, key=len)[0])
     else:
         _log.warning("%s is traced at %s: it is called for the first time", name, line)
-
-
-def _is_call(key: tuple[Any, ...]) -> bool:
-    return type(key[0]) is PyTreeDef
 
 
 def _differences(key: tuple[Any, ...], other: tuple[Any, ...]) -> list[str]:
@@ -54,7 +51,7 @@ def _differences(key: tuple[Any, ...], other: tuple[Any, ...]) -> list[str]:
     if record != old_record or positions != old_positions:
         found.append(f"the static arguments are {_static(record)}, earlier {_static(old_record)}")
     if options is not old_options:
-        found.append(_changed_option(options, old_options))
+        found.append(changed_option(options, old_options))
     if axes != old_axes:
         found.append(f"the mapped axes are {dict(axes)}, earlier {dict(old_axes)}")
     return found or ["its program was removed from the cache"]
@@ -69,15 +66,3 @@ def _static(record: Any) -> str:
     if record == ():
         return "none"
     return ", ".join(f"{where}={shorten(value)}" for where, value in (*record.positional, *record.keywords)) or "none"
-
-
-def _changed_option(new: Settings, old: Settings) -> str:
-    *values, contexts = new.values
-    *old_values, old_contexts = old.values
-    for option, now, before in zip(options_of_traces, values, old_values, strict=True):
-        if now != before:
-            return f"the option {option.short_name} is {now!r}, earlier {before!r}"
-    if contexts != old_contexts:
-        told, old_told = ({c.short_name: value for c, value in pairs} for pairs in (contexts, old_contexts))
-        return f"the user contexts are {told}, earlier {old_told}"
-    return "the options were set again"

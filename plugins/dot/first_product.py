@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from primax.core._jaxlib import DeviceList
-from primax.core.avals import ShapedArray
-from primax.core.errors import XlaError
-from primax.interpreters.runtime import device_put, log
-from primax.interpreters.runtime.sharding.shardings import sharding_of
+from primax.extend.core import ShapedArray, XlaError
+from primax.extend.provisional import runtime
+from primax.extend.provisional.sharding import sharding_of
 
 __all__ = ["prepare_products"]
 
@@ -33,19 +32,19 @@ _SQUARE = ShapedArray((8, 8), np.dtype(np.float32))
 _first = threading.Lock()  # whoever acquires it is first; it is not released
 
 
-def prepare_products(device: Any) -> None:
+def prepare_products(devices: Sequence[Any]) -> None:
     """Run a product on a CPU in a thread, the first time in a process that has several cores."""
-    if (os.cpu_count() or 1) > 1 and _first.acquire(blocking=False):
+    if len(devices) == 1 and (os.cpu_count() or 1) > 1 and _first.acquire(blocking=False):
         try:
-            threading.Thread(target=_run, args=(device,), name="primax-first-product").start()
+            threading.Thread(target=_run, args=devices, name="primax-first-product").start()
         except RuntimeError as error:  # the interpreter is shutting down
-            log.debug("no product beside the compilation: %s", error)
+            runtime.log.debug("no product beside the compilation: %s", error)
 
 
 def _run(device: Any) -> None:
     try:
-        options = device_put.compile_options((device,))
-        xla = device.client.compile_and_load(_PROGRAM, DeviceList((device,)), options)
-        xla.execute_sharded([device_put.put_host(np.ones((8, 8), np.float32), _SQUARE, sharding_of(device))])
+        options = runtime.compile_options((device,))
+        xla = device.client.compile_and_load(_PROGRAM, runtime.DeviceList((device,)), options)
+        xla.execute_sharded([runtime.put_host(np.ones((8, 8), np.float32), _SQUARE, sharding_of(device))])
     except XlaError as error:
-        log.debug("no product beside the compilation: %s", error)
+        runtime.log.debug("no product beside the compilation: %s", error)

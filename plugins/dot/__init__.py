@@ -28,6 +28,7 @@ from primax.extend.provisional.precision import (
 from primax.extend.provisional.sharding import with_out_sharding
 from primax.extend.provisional.tracing import thread
 from primax.extend.rule_types import Table
+from primax.plugins.dot.first_product import prepare_products
 from primax.plugins.structural import convert_element_type_p, transpose_p
 
 __all__ = ["DotAlgorithmPreset", "Precision", "batch_matmul", "dot", "dot_general", "dot_general_p"]
@@ -409,8 +410,8 @@ def _dot_general_lowering(
     else:
         lhs_dtype = rhs_dtype = max(out_aval.dtype, _result_dtype(lhs_aval.dtype, rhs_aval.dtype), key=_width)
     operands = [_convert(ctx, lhs, lhs_aval, lhs_dtype), _convert(ctx, rhs, rhs_aval, rhs_dtype)]
-    if computed.dtype == np.float32:
-        ctx.module_context.multiplies = True
+    if computed.dtype == np.float32 and ctx.module_context.platform == "cpu":
+        ctx.module_context.before_compile.add(prepare_products)
     result = cached_ir_type(ctx.module_context.shared, computed)
     product = mlir.ir.Operation.create("stablehlo.dot_general", [result], operands, attributes).result
     return [_convert(ctx, product, computed, out_aval.dtype)]
