@@ -51,10 +51,6 @@ class AbstractValue:
         """The type of tangents of values of this type."""
         raise TypeError(f"values of type {self.str_short()} have no tangents")
 
-    def at_least_vspace(self) -> AbstractValue:
-        """An older name of `to_tangent_aval`, for packages written for JAX."""
-        return self.to_tangent_aval()
-
     def strip_weak_type(self) -> AbstractValue:
         """This type without its weak-type flag."""
         return self

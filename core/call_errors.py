@@ -9,21 +9,7 @@ from typing import Any
 from primax.core import rules
 from primax.core.arguments import nearest
 
-__all__ = ["refuse_call", "without_neutral"]
-
-# Further parameters of JAX's primitives, for which None is allowed, because packages pass them between rules.
-_NEUTRAL = {"accuracy", "out_dtype", "out_sharding", "sharding"}
-
-
-def without_neutral(primitive: Any, params: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The parameters without those that are None and only JAX's primitive has; None if there are none to leave out."""
-    neutral = {name for name in _NEUTRAL if name in params and params[name] is None}
-    if not neutral:
-        return None
-    tables = (rules.abstract_eval_rules, rules.effectful_abstract_eval_rules)
-    written = [rules.written(rule) for table in tables if (rule := table.functions.get(primitive)) is not None]
-    known = {name for rule in written for name in inspect.signature(rule).parameters}
-    return {name: value for name, value in params.items() if name not in neutral - known} if neutral - known else None
+__all__ = ["refuse_call"]
 
 
 def refuse_call(primitive: Any, rule: Any, args: Sequence[Any], params: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from primax.core.arguments import nearest
 from primax.core.avals import AbstractValue, ShapedArray
 from primax.core.cache import Cache
 from primax.core.cache_keys import is_hashable, params_key
-from primax.core.call_errors import refuse_call, without_neutral
+from primax.core.call_errors import refuse_call
 from primax.core.closure_lifting import using, with_operands
 from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.effects import Effect, Effects, OperandEffect, kind_of, no_effects
@@ -63,7 +63,6 @@ class Primitive(Generic[Result]):
         "used",
     )
 
-    call_primitive = map_primitive = False  # as in JAX; primax finds inner programs among the parameters
     form_of: Primitive | None = None  # the primitive of which this is a form, and whose name programs show
 
     @overload
@@ -118,8 +117,7 @@ class Primitive(Generic[Result]):
 
         Args:
           args: array values, tracers or scalars.
-          params: static parameters, hashable. Parameters that only JAX's primitive of this name has, such as
-            `sharding`, may be None.
+          params: static parameters, hashable.
 
         Returns:
           One value, or a list if `multiple_results`.
@@ -127,35 +125,9 @@ class Primitive(Generic[Result]):
         trace = thread.trace
         if using:
             args, params = with_operands(self, args, params)
-        try:
-            return trace.process(  # type: ignore[no-any-return]
-                self, join_operands(self, args, params) if trace.joins else args, params
-            )
-        except TypeError:
-            fewer = without_neutral(self, params)
-            if fewer is None:
-                raise
-        return self.bind(*args, **fewer)
-
-    def bind_with_trace(self, trace: Any, args: Any, *rest: Any) -> Any:
-        """Apply the primitive under a given trace.
-
-        Args:
-          trace: the trace.
-          args: the operands.
-          rest: the parameters, as a dictionary; JAX's types of the operands may precede it.
-        """
-        return trace.process(self, args, rest[-1])
-
-    def handed_to(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
-        """Pass a bind to a trace written for JAX; a subclass may call another method of the trace.
-
-        Args:
-          trace: the trace, which has `process_primitive`.
-          args: the operands.
-          params: the parameters.
-        """
-        return trace.process_primitive(self, args, params)
+        return trace.process(  # type: ignore[no-any-return]
+            self, join_operands(self, args, params) if trace.joins else args, params
+        )
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters for binding an equation again; unchanged unless a subclass overrides this."""

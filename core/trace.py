@@ -46,8 +46,7 @@ class Trace:
     """An active transformation.
 
     A subclass defines `process(primitive, args, params)`, which returns one value, or a list if the primitive has
-    multiple results. Rules run with `parent` as the current trace; see `set_current_trace`. A trace written for JAX
-    defines `process_primitive` instead, which runs under the evaluating trace unless it sets another.
+    multiple results. Rules run with `parent` as the current trace; see `set_current_trace`.
 
     Args:
       parent: the next outer trace; by default the current one.
@@ -55,8 +54,6 @@ class Trace:
 
     __slots__ = ("__weakref__", "alive", "begun", "borrowed", "joins", "parent", "varied")
 
-    joins: bool
-    varied: dict[Any, Any] | None
     tracing: ClassVar[bool] = True
     stages: ClassVar[bool] = False  # whether it builds a program
     short_name: ClassVar[str] = ""  # the wrapper of scope names, as in `vmap(name)`
@@ -72,23 +69,14 @@ class Trace:
         self.parent = parent
         self.alive = True
         self.borrowed: list[tuple[Cache, Any]] | None = None
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        self = super().__new__(cls)  # here, since subclasses may define `__init__` without calling this one
         scope = mesh_scope.value
-        self.joins = scope is not None and scope.joins  # whether operands are converted to vary along the same axes
-        self.varied = None  # the converted values
-        return self
+        # Whether operands are converted to vary along the same axes.
+        self.joins: bool = scope is not None and scope.joins
+        self.varied: dict[Any, Any] | None = None  # the converted values
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         """Apply `primitive` to arguments, which may be tracers of this trace or any other values."""
-        if not hasattr(self, "process_primitive"):
-            raise NotImplementedError(f"{type(self).__name__} must define process(primitive, args, params)")
-        before = enter(Thread.trace)
-        try:
-            return primitive.handed_to(self, args, params)
-        finally:
-            enter(before)
+        raise NotImplementedError(f"{type(self).__name__} must define process(primitive, args, params)")
 
     def owns(self, value: Any) -> bool:
         """Whether a value is a tracer of this trace."""
@@ -97,15 +85,6 @@ class Trace:
     def continues(self, other: Any) -> bool:
         """Whether this trace accepts the tracers of another, inactive trace as its own."""
         return False
-
-    @property
-    def main(self) -> Any:
-        """The trace itself, for packages written for JAX that compare transformations."""
-        return self
-
-    def full_raise(self, x: Any) -> Any:
-        """The value itself, for packages written for JAX: any value is an operand of this trace."""
-        return x
 
     def provenance(self, tracer: Any) -> str:
         """The origin of a tracer in words, for an error message; may be empty."""

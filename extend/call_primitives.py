@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core.jaxpr import ClosedJaxpr, eval_jaxpr
-from primax.core.primitive import Primitive
 from primax.core.rules import rule_tables
 from primax.extend import derive
+from primax.extend.core import Primitive
 from primax.extend.held_programs import held_types
 from primax.extend.interpreters import ad
 

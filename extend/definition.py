@@ -11,8 +11,9 @@ from primax.core.caller import author
 from primax.core.derivation import Derivation
 from primax.core.effects import Effect
 from primax.core.errors import PluginWarning
-from primax.core.primitive import Primitive, require_declaration
+from primax.core.primitive import require_declaration
 from primax.core.rules import load_plugins, rule_tables
+from primax.extend.core import Primitive
 from primax.extend.declarations import check_signatures, with_declared, with_effects
 from primax.extend.host.contributions import sample_sources
 from primax.extend.host.host import host

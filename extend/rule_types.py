@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, TypedDict
 
 from primax.core.avals import AbstractValue
 from primax.core.derivation import Derivation
-from primax.core.primitive import Primitive
+from primax.extend.core import Primitive
 from primax.extend.host.samples import SampleSource
 
 __all__ = [

@@ -14,6 +14,7 @@ from primax.extend.provisional.derivatives import LinearTracer
 from primax.extend.provisional.runtime import SeemingPjitFunction
 from primax.extend.source_info_util import current
 from primax.porting.modules import JaxFinder, JaxModule, stand_in
+from primax.porting.spellings import attach
 
 __all__ = ["install"]
 
@@ -35,6 +36,7 @@ def install() -> None:
     if not any(isinstance(finder, JaxFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, JaxFinder())
         SeemingPjitFunction.wanted = True
+        attach()
         _give_parts()
         _name_arrays()
         _name_namespace()

@@ -49,11 +49,11 @@ from primax.core.jaxpr import (
     new_jaxpr_eqn,
     subjaxprs,
 )
-from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, RuleTable, new_rule_table, rule_tables
 from primax.core.text.printer import PrintedCall
-from primax.core.trace import Trace, Tracer, current_trace, set_current_trace
+from primax.core.trace import Tracer, current_trace, set_current_trace
 from primax.extend.core import dtypes, primitives
+from primax.extend.core.from_jax import Primitive, Trace
 from primax.extend.core.names import (
     TraceTag,
     array_types,

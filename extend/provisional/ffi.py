@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.core.primitive import Primitive
+from primax.extend.core import Primitive
 
 __all__ = ["ffi_call_p", "ffi_targets", "vmap_methods"]
 

@@ -20,7 +20,7 @@ class CustomJvpCall(core.Primitive):
     `subfuns`, the pair, and `symbolic_zeros`.
     """
 
-    def handed_to(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
+    def process_for_jax_trace(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
         """Pass the two functions to a trace that has a method for them."""
         method = getattr(trace, "process_custom_jvp_call", None)
         if method is None:

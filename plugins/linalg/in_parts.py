@@ -16,7 +16,7 @@ class InParts(core.Primitive):
     Such a trace has rules only for primitives of JAX.
     """
 
-    def handed_to(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
+    def process_for_jax_trace(self, trace: Any, args: Any, params: dict[str, Any]) -> Any:
         """Apply the function under the trace."""
         parts: Any = mlir.lowering_rules[self]
         with core.set_current_trace(trace):

@@ -347,7 +347,6 @@ def test_types_are_told_with_short_and_with_whole_names_of_dtypes():
     aval = ShapedArray((2, 3), np.float32)
     assert (aval.str_short(), aval.str_short(False), str(aval)) == ("f32[2,3]", "float32[2,3]", "float32[2,3]")
     assert str(ShapedArray((), np.int32, weak_type=True)) == "~int32[]"
-    assert aval.at_least_vspace() is aval.to_tangent_aval()
 
 
 def test_functions_of_positions_and_counts_take_objects_with_an_array():

@@ -233,19 +233,3 @@ def test_any_mixture_of_values_may_be_bound():
         assert float(lax.exp(lax.convert_element_type(x, np.float32))) == pytest.approx(np.exp(2.0), rel=1e-6)
     with pytest.raises(TypeError, match="not a valid primax type"):
         lax.sin_p.bind("text") if hasattr(lax, "sin_p") else lax.sin("text")
-
-
-def test_parameters_that_only_jax_has_may_be_none():
-    primitives = core.primitives
-
-    def f(x):
-        y = primitives.broadcast_in_dim_p.bind(x, shape=(2, 3), broadcast_dimensions=(1,), sharding=None)
-        return primitives.reduce_sum_p.bind(y, axes=(0,), out_sharding=None)
-
-    x = np.float32([1, 2, 3])
-    for run in (f, px.jit(f), lambda x: px.vmap(f)(x[None])[0], lambda x: px.jvp(f, (x,), (x,))[1]):
-        assert run(x).tolist() == [2, 4, 6]
-    assert "sharding" not in str(px.make_jaxpr(f)(x))
-    for params in ({"sharding": 3}, {"other": None}, {"sharding": None, "other": None}):
-        with pytest.raises(TypeError, match=r"broadcast_in_dim.*(sharding|other)"):
-            primitives.broadcast_in_dim_p.bind(x, shape=(2, 3), broadcast_dimensions=(1,), **params)

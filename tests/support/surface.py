@@ -85,7 +85,8 @@ def _lines(module: Any) -> Iterator[str]:
         path = f"{module.__name__}.{name}"
         yield f"{path}: {_kind(value)}{_signature(value)}"
         if inspect.isclass(value) and value.__module__.startswith("primax."):
-            for method, function in sorted(vars(value).items()):
+            forms = [base for base in reversed(value.__mro__) if base.__name__ == value.__name__]
+            for method, function in sorted({k: v for form in forms for k, v in vars(form).items()}.items()):
                 if not method.startswith("_"):
                     yield f"{path}.{method}: {_kind(function)}{_signature(function)}"
 

@@ -21,7 +21,6 @@ __all__ = [
     "EvalTrace",
     "ParamDict",
     "Shape",
-    "Trace",
     "Value",
     "call_p",
     "canonicalize_shape",
@@ -50,33 +49,6 @@ DimSize = int
 Shape = Sequence[int]
 ParamDict = dict[str, Any]
 Value = Any
-
-
-class _AnyTrace(type):
-    """The type of `Trace`; every trace is an instance of `Trace`."""
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, core.Trace) if cls is Trace else super().__instancecheck__(instance)
-
-
-class Trace(core.Trace, metaclass=_AnyTrace):
-    """A trace with the methods that traces written for JAX call on themselves."""
-
-    def full_raise(self, x: Any) -> Any:
-        """Return the value: tracers of other traces are constants."""
-        return x
-
-    def is_valid(self) -> bool:
-        """Whether the transformation is active."""
-        return bool(self.alive)
-
-    def invalidate(self) -> None:
-        """End the transformation."""
-        self.end()
-
-    def requires_low(self) -> bool:
-        """Whether programs of values of users' types must be lowered; such values do not exist here."""
-        return False
 
 
 def trace_state_clean() -> bool:

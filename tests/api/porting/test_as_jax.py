@@ -619,6 +619,49 @@ def test_the_module_of_the_type_of_an_array_or_tracer_says_jax() -> None:
     run("-c", LIBRARY_BY_MODULE)
 
 
+SPELLINGS = """
+import primax.as_jax
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import find_top_trace
+from jax.extend.core.primitives import broadcast_in_dim_p, reduce_sum_p, sin_p
+
+def asked(x):
+    trace = find_top_trace([x])
+    assert x._trace.main is trace.main is trace and trace.full_raise(x) is x
+    assert trace.is_valid() and not trace.requires_low() and isinstance(trace, jax.core.Trace)
+    return x
+
+jax.jvp(asked, (1.0,), (1.0,))
+jax.vmap(asked)(np.ones(2))
+assert not sin_p.call_primitive and not sin_p.map_primitive
+aval = jax.typeof(jnp.ones(3))
+assert aval.at_least_vspace() is aval.to_tangent_aval()
+
+# Parameters that only jax's primitives have may be None.
+def f(x):
+    y = broadcast_in_dim_p.bind(x, shape=(2, 3), broadcast_dimensions=(1,), sharding=None)
+    return reduce_sum_p.bind(y, axes=(0,), out_sharding=None)
+
+x = np.float32([1, 2, 3])
+for g in (f, jax.jit(f), lambda x: jax.vmap(f)(x[None])[0], lambda x: jax.jvp(f, (x,), (x,))[1]):
+    assert g(x).tolist() == [2, 4, 6]
+assert "sharding" not in str(jax.make_jaxpr(f)(x))
+for params in ({"sharding": 3}, {"other": None}, {"sharding": None, "other": None}):
+    try:
+        broadcast_in_dim_p.bind(x, shape=(2, 3), broadcast_dimensions=(1,), **params)
+    except TypeError as error:
+        assert "broadcast_in_dim" in str(error) and ("sharding" in str(error) or "other" in str(error)), error
+    else:
+        raise AssertionError(f"{params} were accepted")
+"""
+
+
+def test_packages_find_jax_s_spellings_of_methods() -> None:
+    run("-c", SPELLINGS)
+
+
 NAMESPACE = """
 import primax.as_jax
 import jax

@@ -1,0 +1,84 @@
+"""JAX's spellings of methods that primax has under other names or does not need, for packages written for JAX."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from primax.core import rules
+from primax.core.avals import AbstractValue
+from primax.core.trace import Trace
+from primax.extend.core import Primitive
+
+__all__ = ["attach"]
+
+# Further parameters of JAX's primitives, for which None is allowed, because packages pass them between rules.
+_NEUTRAL = {"accuracy", "out_dtype", "out_sharding", "sharding"}
+_bind = Primitive.bind
+
+
+class _Trace:
+    """What packages ask a trace, and traces ask themselves."""
+
+    alive: bool
+    main = property(lambda self: self, doc="The trace itself, for packages that compare transformations.")
+
+    def full_raise(self, x: Any) -> Any:
+        """The value itself: any value is an operand of any trace."""
+        return x
+
+    def is_valid(self) -> bool:
+        """Whether the transformation is active."""
+        return self.alive
+
+    def invalidate(self: Any) -> None:
+        """End the transformation."""
+        self.end()
+
+    def requires_low(self) -> bool:
+        """Whether programs of values of users' types must be lowered; such values do not exist here."""
+        return False
+
+
+class _AbstractValue:
+    """An older name."""
+
+    def at_least_vspace(self: Any) -> Any:
+        """The type of tangents of values of this type."""
+        return self.to_tangent_aval()
+
+
+class _Primitive:
+    """What packages ask a primitive, and parameters that only JAX's primitive has."""
+
+    call_primitive = map_primitive = False  # primax finds inner programs among the parameters
+
+    def bind(self: Any, *args: Any, **params: Any) -> Any:
+        """Apply the primitive; parameters that only JAX's primitive of this name has may be None."""
+        try:
+            return _bind(self, *args, **params)
+        except TypeError:
+            fewer = _without_neutral(self, params)
+            if fewer is None:
+                raise
+        return _bind(self, *args, **fewer)
+
+
+def attach() -> None:
+    """Give the classes of primax these methods."""
+    for source, target in ((_Trace, Trace), (_AbstractValue, AbstractValue), (_Primitive, Primitive)):
+        for name, member in vars(source).items():
+            if not name.startswith("__"):
+                setattr(target, name, member)
+
+
+def _without_neutral(primitive: Any, params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The parameters without those that are None and only JAX's primitive has; None if there are none to leave out."""
+    neutral = {name for name in _NEUTRAL if name in params and params[name] is None}
+    if not neutral:
+        return None
+    tables = (rules.abstract_eval_rules, rules.effectful_abstract_eval_rules)
+    written = [rules.written(rule) for table in tables if (rule := table.functions.get(primitive)) is not None]
+    known = {name for rule in written for name in inspect.signature(rule).parameters}
+    return {name: value for name, value in params.items() if name not in neutral - known} if neutral - known else None
