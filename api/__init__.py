@@ -41,10 +41,10 @@ from primax.core.config import (
 from primax.core.config import check_tracer_leaks as checking_leaks
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
-from primax.core.mesh import PartitionSpec as P
 from primax.extend.host.host import host
 from primax.interpreters.runtime.array import Array, Shard
 from primax.interpreters.runtime.eval import ensure_compile_time_eval
+from primax.interpreters.runtime.sharding.mesh import PartitionSpec as P
 
 if TYPE_CHECKING:
     from primax.environment import live_arrays, print_environment_info

@@ -15,10 +15,10 @@ from primax.core._jaxlib import Sharding
 from primax.core.arguments import check_function, numpy_dtype, sequence
 from primax.core.diagnostics import of_call, shorten
 from primax.core.dimensions import is_dimension
-from primax.core.division import Division, division_in, explicit_part, shardings, shown_names, whole
 from primax.core.frozen import SetOnce
 from primax.core.lazy_tables import LazyEntries
 from primax.core.memory_space import Space
+from primax.core.placement import Placement, required
 
 __all__ = [
     "ALL_BUT_SHAPE_AND_DTYPE",
@@ -29,7 +29,7 @@ __all__ = [
     "ShapedArray",
     "Token",
     "WEAKNESS",
-    "WEAKNESS_AND_VARIANCE",
+    "WEAKNESS_AND_VMA",
     "abstract_token",
     "get_aval",
     "register_aval",
@@ -72,7 +72,7 @@ class AbstractValue:
 
 
 class ManualAxisType(NamedTuple):
-    """The properties of an array's type along mesh axes, apart from the division of dimensions.
+    """The placement of an array's type along mapped axes, as in JAX.
 
     Attributes:
       varying: the axes along which devices may have different values.
@@ -86,18 +86,17 @@ class ManualAxisType(NamedTuple):
 
 
 class ShapedArray(AbstractValue):
-    """The type of an array: shape, dtype, weak type, and the mesh axes along which it varies.
+    """The type of an array: shape, dtype, weak type, and the placement on several devices, if there are any.
 
     Equal types are one object, so keys with types in them are cheap.
     """
 
-    __slots__ = ("division", "dtype", "shape", "vma", "weak_type")
+    __slots__ = ("dtype", "placement", "shape", "weak_type")
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     weak_type: bool
-    vma: frozenset[str]
-    division: Division | None  # along explicit axes of a mesh; None for whole
+    placement: Placement | None
 
     def __new__(
         cls,
@@ -105,8 +104,8 @@ class ShapedArray(AbstractValue):
         dtype: Any,
         weak_type: bool = False,
         *,
-        vma: frozenset[str] = _NO_AXES,
-        division: Division | None = None,
+        placement: Placement | None = None,
+        vma: frozenset[Any] = _NO_AXES,
         sharding: Any = None,
         memory_space: Space = _DEVICE,
     ) -> ShapedArray:
@@ -120,11 +119,11 @@ class ShapedArray(AbstractValue):
             if type(size) is not int:
                 shape = tuple(_dimension(size, shape) for size in shape)
                 break
-        if sharding is not None:
-            division = division_in(sharding, shape)
-        known = _of_fields.get((shape, dtype, weak_type, vma, division))
+        if vma or sharding is not None:
+            placement = required().changed(placement, shape, {"vma": vma, "sharding": sharding})
+        known = _of_fields.get((shape, dtype, weak_type, placement))
         found = None if known is None else known()
-        return _interned(shape, dtype, weak_type, vma, division) if found is None else found
+        return _interned(shape, dtype, weak_type, placement) if found is None else found
 
     @property
     def ndim(self) -> int:
@@ -138,9 +137,15 @@ class ShapedArray(AbstractValue):
         return total
 
     @property
+    def vma(self) -> frozenset[Any]:
+        """The mapped axes along which devices may have different values."""
+        return _NO_AXES if self.placement is None else self.placement.vma
+
+    @property
     def sharding(self) -> Any:
-        """The sharding along explicit mesh axes: a `NamedSharding` over a mesh without devices."""
-        return shardings.of(whole(len(self.shape)) if self.division is None else self.division)
+        """The sharding that the type records: a `NamedSharding` over a mesh without devices."""
+        sharding = None if self.placement is None else self.placement.sharding
+        return required().whole(len(self.shape)) if sharding is None else sharding
 
     @property
     def memory_space(self) -> Space:
@@ -149,44 +154,51 @@ class ShapedArray(AbstractValue):
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
-        """The properties of the type along the mesh axes of a per-device program."""
-        division = self.division
-        if division is None:
-            return ManualAxisType(self.vma, _NO_AXES, _NO_AXES)
-        return ManualAxisType(self.vma, division.unreduced, division.reduced)
+        """The placement along the axes of a per-device program."""
+        return ManualAxisType(*(self.placement or Placement()).manual_axes())
 
     def update(self, **changes: Any) -> ShapedArray:
-        """A copy with some of `shape`, `dtype`, `weak_type`, `vma` and `division` replaced; a new shape is whole."""
-        fields = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "vma": self.vma}
-        fields["memory_space"] = self.memory_space
-        fields["division"] = self.division if changes.get("shape", self.shape) == self.shape else None
-        unknown = changes.keys() - fields.keys()
+        """A copy with some of `shape`, `dtype`, `weak_type`, `placement`, `vma` and `sharding` replaced.
+
+        With a new shape, the type records no sharding of its dimensions unless `sharding` or `placement` is given.
+        """
+        unknown = changes.keys() - _FIELDS
         if unknown:
-            raise TypeError(f"ShapedArray.update: no field named {sorted(unknown)}; there are {sorted(fields)}")
-        return ShapedArray(**{**fields, **changes})
+            raise TypeError(f"ShapedArray.update: no field named {sorted(unknown)}; there are {sorted(_FIELDS)}")
+        shape = changes.pop("shape", self.shape)
+        placement = self.placement
+        if "placement" in changes:
+            placement = changes.pop("placement")
+        elif placement is not None and shape != self.shape:
+            placement = placement.reshaped()
+        of_placement = {name: changes.pop(name) for name in ("vma", "sharding") if name in changes}
+        if of_placement and (placement is not None or any(of_placement.values())):
+            placement = required().changed(placement, shape, of_placement)
+        return ShapedArray(
+            shape, **{"dtype": self.dtype, "weak_type": self.weak_type, "placement": placement, **changes}
+        )
 
     def to_tangent_aval(self) -> ShapedArray:
-        dtype = dtypes.tangent_dtype(self.dtype)
-        return ShapedArray(self.shape, dtype, self.weak_type, vma=self.vma, division=self.division)
+        return ShapedArray(self.shape, dtypes.tangent_dtype(self.dtype), self.weak_type, placement=self.placement)
 
     def strip_weak_type(self) -> ShapedArray:
         if not self.weak_type:
             return self
-        return ShapedArray(self.shape, self.dtype, False, vma=self.vma, division=self.division)
+        return ShapedArray(self.shape, self.dtype, False, placement=self.placement)
 
     def mapped(self, size: int, dim: int | None) -> ShapedArray:
         if dim is None:
             return self
-        division = None if self.division is None else self.division.without(dim)
+        placement = None if self.placement is None else self.placement.element(dim)
         shape = self.shape[:dim] + self.shape[dim + 1 :]
-        return ShapedArray(shape, self.dtype, self.weak_type, vma=self.vma, division=division)
+        return ShapedArray(shape, self.dtype, self.weak_type, placement=placement)
 
     def unmapped(self, size: int, dim: int | None) -> ShapedArray:
         if dim is None:
             return self
         shape = (*self.shape[:dim], size, *self.shape[dim:])
-        division = None if self.division is None else self.division.with_whole(dim)
-        return ShapedArray(shape, self.dtype, self.weak_type, vma=self.vma, division=division)
+        placement = None if self.placement is None else self.placement.stacked(dim)
+        return ShapedArray(shape, self.dtype, self.weak_type, placement=placement)
 
     def str_short(self, short_dtypes: bool = True) -> str:
         """A short text for jaxprs and messages, such as `f32[3]`.
@@ -194,14 +206,11 @@ class ShapedArray(AbstractValue):
         Args:
           short_dtypes: whether dtypes are abbreviated; `float32[3]` if they are not.
         """
-        marks = [f"V:{shown_names(self.vma)}"] if self.vma else []
-        if self.division is not None and self.division.is_pending:
-            marks += self.division._pending_shown()
-        varying = "{" + ", ".join(marks) + "}" if marks else ""
-        sizes = ",".join(map(str, self.shape)) if self.division is None else self.division.shown(self.shape)
+        placed = self.placement
+        sizes, marks = (",".join(map(str, self.shape)), "") if placed is None else placed.text(self.shape)
         number = isinstance(self.dtype, np.dtype) and not short_dtypes
         name = self.dtype.name if number else dtypes.short_dtype_name(self.dtype)
-        return f"{name}[{sizes}]{varying}"
+        return f"{name}[{sizes}]{marks}"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
@@ -211,23 +220,22 @@ class ShapedArray(AbstractValue):
         return f"{'~' if self.weak_type else ''}{self.str_short(False)}"
 
     def __reduce__(self) -> Any:
-        return _rebuild, (self.shape, self.dtype, self.weak_type, self.vma, self.division)
+        return _rebuild, (self.shape, self.dtype, self.weak_type, self.placement)
 
 
+_FIELDS = frozenset({"shape", "dtype", "weak_type", "placement", "vma", "sharding", "memory_space"})
 # The types in use, by their fields.
 _of_fields: dict[Any, weakref.ref[ShapedArray]] = {}
 _interning = threading.RLock()
 
 
-def _interned(
-    shape: tuple[int, ...], dtype: Any, weak_type: bool, vma: frozenset[str], division: Division | None
-) -> ShapedArray:
+def _interned(shape: tuple[int, ...], dtype: Any, weak_type: bool, placement: Placement | None) -> ShapedArray:
     """The type with these fields, created if it is not in use."""
     if not isinstance(dtype, np.dtype) and not isinstance(dtype, dtypes.ExtendedDType):
         dtype = np.dtype(dtype)
-    key = shape, dtype, bool(weak_type), vma, division
+    key = shape, dtype, bool(weak_type), placement
     made = object.__new__(ShapedArray)
-    made.shape, made.dtype, made.weak_type, made.vma, made.division = key
+    made.shape, made.dtype, made.weak_type, made.placement = key
     own = weakref.ref(made, functools.partial(_forget, key))
     with _interning:
         known = _of_fields.setdefault(key, own)
@@ -250,8 +258,7 @@ def same_type(one: AbstractValue, other: AbstractValue, ignoring: Collection[str
     Args:
       one: a type.
       other: a type.
-      ignoring: attributes that may differ: `weak_type`; `vma`, the mesh axes along which values vary; `division`, the
-        mesh axes that divide dimensions.
+      ignoring: attributes that may differ: `weak_type`, `placement`, or of the placement `vma` alone.
     """
     if one is other or one == other:
         return True
@@ -263,20 +270,26 @@ def same_type(one: AbstractValue, other: AbstractValue, ignoring: Collection[str
         one.shape == other.shape
         and one.dtype == other.dtype
         and ("weak_type" in ignoring or one.weak_type is other.weak_type)
-        and ("vma" in ignoring or one.vma == other.vma)
-        and ("division" in ignoring or one.division is other.division)
+        and (one.placement is other.placement or "placement" in ignoring or _differ_in_vma(one, other, ignoring))
     )
 
 
+def _differ_in_vma(one: ShapedArray, other: ShapedArray, ignoring: Collection[str]) -> bool:
+    """Whether two types differ at most in their `vma`, and this is ignored."""
+    if "vma" not in ignoring:
+        return False
+    placements = one.placement, other.placement
+    placed, rest = placements if placements[1] is None else placements[::-1]
+    return placed is not None and placed.equals_apart_from_vma(rest)
+
+
 WEAKNESS = frozenset({"weak_type"})
-WEAKNESS_AND_VARIANCE = frozenset({"weak_type", "vma"})
-ALL_BUT_SHAPE_AND_DTYPE = frozenset({"weak_type", "vma", "division"})
+WEAKNESS_AND_VMA = frozenset({"weak_type", "vma"})
+ALL_BUT_SHAPE_AND_DTYPE = frozenset({"weak_type", "placement"})
 
 
-def _rebuild(
-    shape: Any, dtype: Any, weak_type: bool, vma: frozenset[str], division: Division | None = None
-) -> ShapedArray:
-    return ShapedArray(shape, dtype, weak_type, vma=vma, division=division)
+def _rebuild(shape: Any, dtype: Any, weak_type: bool, placement: Placement | None = None) -> ShapedArray:
+    return ShapedArray(shape, dtype, weak_type, placement=placement)
 
 
 def _dimension(size: Any, shape: tuple[Any, ...]) -> int:
@@ -552,16 +565,13 @@ class ShapeDtypeStruct(SetOnce):
 
 
 def _of_struct(x: ShapeDtypeStruct) -> ShapedArray:
-    sharding: Any = x.sharding
-    division = None
-    if getattr(sharding, "explicit", False):
-        division = explicit_part(sharding.mesh, sharding.spec, len(x.shape))
+    sharding = x.sharding if getattr(x.sharding, "explicit", False) else None
     if isinstance(x.dtype, dtypes.ExtendedDType):
-        return ShapedArray(x.shape, x.dtype, x.weak_type, division=division)
+        return ShapedArray(x.shape, x.dtype, x.weak_type, sharding=sharding)
     dtype = dtypes.array_dtype(x.dtype)
     if dtype is None:
         raise TypeError(f"{x!r} is not a valid primax type; arrays hold numbers, booleans or an extended dtype")
-    return ShapedArray(x.shape, dtype, x.weak_type, division=division)
+    return ShapedArray(x.shape, dtype, x.weak_type, sharding=sharding)
 
 
 register_aval(ShapeDtypeStruct, _of_struct)

@@ -13,7 +13,7 @@ from typing import Any
 from primax.core._jaxlib import QUIET_LOADING, release
 from primax.core.arguments import check_hashable
 from primax.core.option import Context, Guard, Option, options, settle
-from primax.core.option_kinds import ANY, BOOL, BYTES, COUNT, DEVICE, HASHABLE, NAME, NAMES, PATH, SECONDS, choice
+from primax.core.option_kinds import BOOL, BYTES, COUNT, DEVICE, HASHABLE, NAME, NAMES, PATH, SECONDS, choice
 
 __all__ = [
     "Config",
@@ -36,7 +36,6 @@ __all__ = [
     "explain_cache_misses",
     "log_compiles",
     "make_user_context",
-    "mesh_scope",
     "no_execution",
     "no_tracing",
     "num_cpu_devices",
@@ -81,7 +80,6 @@ def _switch(name: str, doc: str, **seen_by: bool) -> Option:
     return Option(name, False, BOOL, doc, shorthand=True, **seen_by)
 
 
-mesh_scope = Option("mesh", None, ANY, "The mesh in scope.", tracing=True, listed=False)
 enable_x64 = _switch(
     "enable_x64",
     "Make 64-bit ints and floats the default; otherwise they are 32-bit and 64-bit inputs are narrowed.",

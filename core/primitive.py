@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 import numpy as np
 
-from primax.core import rules
+from primax.core import placement, rules
 from primax.core.arguments import nearest
 from primax.core.avals import AbstractValue, ShapedArray
 from primax.core.cache import Cache
@@ -24,7 +24,6 @@ from primax.core.operand import Operand
 from primax.core.trace import set_current_trace
 from primax.core.trace_state import Thread, thread
 from primax.core.trusted_modules import is_proven
-from primax.core.variance import join_operands, settle_results
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -125,9 +124,9 @@ class Primitive(Generic[Result]):
         trace = thread.trace
         if using:
             args, params = with_operands(self, args, params)
-        return trace.process(  # type: ignore[no-any-return]
-            self, join_operands(self, args, params) if trace.joins else args, params
-        )
+        if trace.converts_operands:
+            args = placement.rules.operands(self, args, params)
+        return trace.process(self, args, params)  # type: ignore[no-any-return]
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters for binding an equation again; unchanged unless a subclass overrides this."""
@@ -249,7 +248,10 @@ class Primitive(Generic[Result]):
             if isinstance(one, ShapedArray) and any(size < 0 for size in one.shape):
                 raise rule_error(table, self, f"must return sizes of axes that are not negative, got shape {one.shape}")
         self.used = True
-        return settle_results(self, avals, outs, params), effects
+        for aval in avals:
+            if getattr(aval, "placement", None) is not None:
+                return placement.rules.results(self, avals, outs, params), effects
+        return outs, effects
 
 
 def require_declaration(where: str, parameters: Any) -> None:

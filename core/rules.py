@@ -350,6 +350,9 @@ class PluginLoader(Protocol):
     def load_family_with(self, name: str) -> None:
         """Register the waiting family that has a primitive of this name, if there is one."""
 
+    def import_builtin(self, name: str) -> None:
+        """Import a built-in plugin."""
+
     def request(self, what: str, name: str | None) -> None:
         """Let the next `load` activate the waiting plugins with an entry in a table other than those of rules.
 
@@ -386,7 +389,7 @@ class NoPlugins:
     def _nothing(self, *args: Any) -> None:
         return None
 
-    discover = complete = load_family = load_family_with = request = entered = _nothing
+    discover = complete = load_family = load_family_with = request = entered = import_builtin = _nothing
 
 
 loader: PluginLoader = NoPlugins()

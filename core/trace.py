@@ -12,10 +12,10 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from primax.core import _jaxlib
+from primax.core import _jaxlib, placement
 from primax.core.avals import register_aval
 from primax.core.cache import Cache
-from primax.core.config import check_tracer_leaks, mesh_scope
+from primax.core.config import check_tracer_leaks
 from primax.core.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -52,7 +52,7 @@ class Trace:
       parent: the next outer trace; by default the current one.
     """
 
-    __slots__ = ("__weakref__", "alive", "begun", "borrowed", "joins", "parent", "varied")
+    __slots__ = ("__weakref__", "alive", "begun", "borrowed", "conversions", "converts_operands", "parent")
 
     tracing: ClassVar[bool] = True
     stages: ClassVar[bool] = False  # whether it builds a program
@@ -69,10 +69,10 @@ class Trace:
         self.parent = parent
         self.alive = True
         self.borrowed: list[tuple[Cache, Any]] | None = None
-        scope = mesh_scope.value
-        # Whether operands are converted to vary along the same axes.
-        self.joins: bool = scope is not None and scope.joins
-        self.varied: dict[Any, Any] | None = None  # the converted values
+        rules = placement.rules
+        # Whether operands are converted to have a common placement.
+        self.converts_operands: bool = rules is not None and rules.converts_operands()
+        self.conversions: dict[Any, Any] | None = None  # the converted values
 
     def process(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
         """Apply `primitive` to arguments, which may be tracers of this trace or any other values."""
@@ -94,7 +94,7 @@ class Trace:
     def end(self) -> None:
         """Called after the traced function has returned; tracers that still exist afterwards are leaks."""
         self.alive = False
-        self.varied = None
+        self.conversions = None
         if check_tracer_leaks.value and not self.lasting:
             thread.ended = (*thread.ended, weakref.ref(self))
         if self.borrowed is not None:

@@ -37,20 +37,20 @@ class TraceState:
       blockers: the reasons why this thread does not call compiled programs directly.
       source: a traceback that becomes the source of new equations; None for the line that makes them.
       config: the options that affect tracing, if the thread overrides any; otherwise those of `shared` apply.
-      opened: the mesh axes along which contractions leave their sums pending, in order; see `Thread.opened`.
+      unreduced_axes: see `Thread.unreduced_axes`.
     """
 
-    __slots__ = ("blockers", "config", "opened", "source")
+    __slots__ = ("blockers", "config", "source", "unreduced_axes")
 
     blockers: list[Any]
     config: Any
-    opened: tuple[Any, ...]
+    unreduced_axes: tuple[Any, ...]
     source: Any
 
     def __init__(self) -> None:
         self.blockers = []
         self.config = None
-        self.opened = ()
+        self.unreduced_axes = ()
         self.source = None
 
 
@@ -109,15 +109,15 @@ class Thread(threading.local):
         return self.here.config or shared.config
 
     @property
-    def opened(self) -> tuple[Any, ...]:
-        """The mesh axes along which contractions leave their sums pending, in order."""
-        return self.here.opened
+    def unreduced_axes(self) -> tuple[Any, ...]:
+        """The axes along which contractions leave their sums over devices pending, in order."""
+        return self.here.unreduced_axes
 
-    @opened.setter
-    def opened(self, axes: tuple[Any, ...]) -> None:
-        if bool(axes) is not bool(self.here.opened):
-            (block_fast_path if axes else unblock_fast_path)("opened")
-        self.here.opened = axes
+    @unreduced_axes.setter
+    def unreduced_axes(self, axes: tuple[Any, ...]) -> None:
+        if bool(axes) is not bool(self.here.unreduced_axes):
+            (block_fast_path if axes else unblock_fast_path)("unreduced_axes")
+        self.here.unreduced_axes = axes
 
 
 thread = Thread()

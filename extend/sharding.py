@@ -6,7 +6,7 @@ from typing import Any
 
 from primax.core import _jaxlib
 from primax.core._jaxlib import GSPMDSharding
-from primax.core.mesh import AbstractMesh, AxisType, Mesh, PartitionSpec
+from primax.interpreters.runtime.sharding.mesh import AbstractMesh, AxisType, Mesh, PartitionSpec
 from primax.interpreters.runtime.sharding.shardings import (
     NamedSharding,
     Sharding,

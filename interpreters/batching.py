@@ -13,10 +13,9 @@ from primax.core.avals import NO_VALUE, ShapedArray, aval_handlers, get_aval, un
 from primax.core.closure_lifting import note_derived
 from primax.core.config import check_rules
 from primax.core.diagnostics import rule_error, shorten
-from primax.core.division import Division
 from primax.core.jaxpr import ClosedJaxpr, cached_by_interface, eval_jaxpr
+from primax.core.placement import Placement, placed_like
 from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
-from primax.core.variance import hooks
 from primax.interpreters.rule_calls import ExternalRules, call_rule, escaped_tracer_error, not_array, require_list
 from primax.interpreters.rule_checks import check_results, needs_rule_checks, require_operands
 from primax.interpreters.staging import trace_to_jaxpr
@@ -55,27 +54,27 @@ class AxisData:
     """The mapped axis: its name (None if it has none) and its length.
 
     Attributes:
-      spmd: the mesh axes that divide this axis in values with a sharding constraint; usually none.
-      division: the division of this axis along explicit mesh axes, as that of an array of rank 1; None if undivided.
+      spmd: the argument `spmd_axis_name` of `vmap`; usually empty.
+      placement: the placement of this axis, as that of an array of rank 1; None on one device.
       tag: identifies a use of `vmap`; set for axis-aware rules, for `batch_flat(..., resume=True)`.
 
     Raises:
       TypeError: the name is not hashable.
     """
 
-    __slots__ = ("division", "name", "size", "spmd", "tag")
+    __slots__ = ("name", "placement", "size", "spmd", "tag")
 
     def __init__(
-        self, name: Any, size: int, spmd: tuple[Any, ...] = (), tag: Any = None, division: Division | None = None
+        self, name: Any, size: int, spmd: tuple[Any, ...] = (), tag: Any = None, placement: Placement | None = None
     ) -> None:
-        self.name, self.size, self.spmd, self.tag, self.division = name, size, spmd, tag, division
+        self.name, self.size, self.spmd, self.tag, self.placement = name, size, spmd, tag, placement
         try:
             hash(name)
         except TypeError:
             raise TypeError(f"the name of a mapped axis must be hashable, got axis_name={name!r}") from None
 
     def _parts(self) -> tuple[Any, ...]:
-        return self.name, self.size, self.spmd, self.division
+        return self.name, self.size, self.spmd, self.placement
 
     def __eq__(self, other: object) -> bool:
         return self._parts() == other._parts() if type(other) is AxisData else NotImplemented
@@ -84,7 +83,7 @@ class AxisData:
         return hash(self._parts())
 
     def __repr__(self) -> str:
-        return f"AxisData(name={self.name!r}, size={self.size!r}, spmd={self.spmd!r}, division={self.division!r})"
+        return f"AxisData(name={self.name!r}, size={self.size!r}, spmd={self.spmd!r}, placement={self.placement!r})"
 
 
 class BatchTracer(Tracer):
@@ -125,7 +124,7 @@ class BatchTrace(Trace):
 
     def __init__(self, parent: Any, axis: AxisData) -> None:
         super().__init__(parent)
-        self.axis = AxisData(axis.name, axis.size, axis.spmd, object(), axis.division)
+        self.axis = AxisData(axis.name, axis.size, axis.spmd, object(), axis.placement)
 
     def provenance(self, tracer: Any) -> str:
         value = tracer.value
@@ -226,8 +225,8 @@ class CheckedBatchTrace(BatchTrace):
         return out
 
 
-class DividedBatchTrace(BatchTrace):
-    """Divides the mapped axis of every value like that of the arguments."""
+class PlacedBatchTrace(BatchTrace):
+    """Places the mapped axis of every value like that of the arguments."""
 
     __slots__ = ()
 
@@ -235,8 +234,8 @@ class DividedBatchTrace(BatchTrace):
         out = super().tracer(primitive, value, dim)
         if type(out) is not BatchTracer:
             return out
-        laid = divided_along(self.axis, out.value, out.dim)
-        return out if laid is out.value else BatchTracer(self, laid, out.dim)
+        placed = placed_along(self.axis, out.value, out.dim)
+        return out if placed is out.value else BatchTracer(self, placed, out.dim)
 
 
 class ResumedBatchTrace(BatchTrace):
@@ -286,41 +285,28 @@ def to_dim(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
     return moveaxis(x, dim, wanted)
 
 
-def divided_along(axis: AxisData, x: Any, dim: int | None) -> Any:
-    """A value batched at `dim`, whose mapped axis is divided like that of the arguments."""
-    if axis.division is None or dim is None:
+def placed_along(axis: AxisData, x: Any, dim: int | None) -> Any:
+    """A value batched at `dim`, whose mapped axis is placed like that of the arguments."""
+    if axis.placement is None or dim is None:
         return x
     aval = get_aval(x)
-    have = getattr(aval, "division", None)
-    wanted = _with_axis(axis.division, have, len(aval.shape), dim)
-    return x if wanted is have else hooks.divided(x, wanted)
-
-
-def _with_axis(along: Division, have: Division | None, rank: int, dim: int) -> Division | None:
-    """A division with a divided mapped axis, unless one of its mesh axes divides another dimension."""
-    axes = ((),) * rank if have is None else have.axes
-    (names,) = along.axes
-    if axes[dim] == names or any(name in names for i, each in enumerate(axes) if i != dim for name in each):
-        return have
-    if have is not None and have.is_pending and not (have.unreduced | have.reduced).isdisjoint(names):
-        return have
-    axes = (*axes[:dim], names, *axes[dim + 1 :])
-    return Division(along.mesh, axes) if have is None else have.with_axes(axes)
+    placement = axis.placement.along(aval.placement, len(aval.shape), dim)
+    return x if placement is aval.placement else placed_like(x, aval.update(placement=placement))
 
 
 def stacked_type(axis: AxisData, aval: Any, dim: int | None) -> Any:
     """The type of a batch of values of a type, along a new axis `dim`; the type itself if `dim` is None."""
     out = aval.unmapped(axis.size, dim)
-    if axis.division is None or dim is None or not isinstance(out, ShapedArray):
+    if axis.placement is None or dim is None or not isinstance(out, ShapedArray):
         return out
-    return out.update(division=_with_axis(axis.division, out.division, len(out.shape), dim))
+    return out.update(placement=axis.placement.along(out.placement, len(out.shape), dim))
 
 
 def stacked(axis: AxisData, x: Any, dim: int | None, wanted: int | None) -> Any:
-    """A value batched at `dim` (or not at all), as one batched at `wanted`, divided like the arguments."""
+    """A value batched at `dim` (or not at all), as one batched at `wanted`, placed like the arguments."""
     if wanted is None:
         return x
-    return divided_along(axis, to_dim(x, axis.size, dim, wanted), wanted)
+    return placed_along(axis, to_dim(x, axis.size, dim, wanted), wanted)
 
 
 def bdim_at_front(x: Any, dim: int | None, size: int) -> Any:
@@ -347,9 +333,9 @@ def batch_flat(
         the `vmap` that applies the rule; these values are mapped, too. `axis` must be that of the rule.
     """
     kind: type[BatchTrace] = ResumedBatchTrace if resume else CheckedBatchTrace if check_rules.value else BatchTrace
-    if axis.division is not None:
-        kind = DividedBatchTrace if kind is BatchTrace else kind
-        values = [divided_along(axis, x, d) for x, d in zip(values, dims, strict=True)]
+    if axis.placement is not None:
+        kind = PlacedBatchTrace if kind is BatchTrace else kind
+        values = [placed_along(axis, x, d) for x, d in zip(values, dims, strict=True)]
     trace = kind(thread.trace, axis)
     args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(values, dims, strict=True)]
     axes = thread.axes

@@ -12,10 +12,10 @@ from primax.core.arguments import check_function, name_of, wraps
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
 from primax.core.errors import TangentTypeError
 from primax.core.host_values import from_host
+from primax.core.placement import placed_like
 from primax.core.trace import Tracer
 from primax.core.trace_state import thread
 from primax.core.tree.partial import Partial
-from primax.core.variance import vary_like
 from primax.interpreters.call_signature import (
     argument_positions,
     avals_of,
@@ -131,8 +131,8 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     outs, out_tangents = jvp_flat(flat_fun, flat, directions)
     out = tree.unflatten(flat_fun.out_tree, outs)
     tangents_out = [from_host(instantiate_zeros(t)) if type(t) is Zero else t for t in out_tangents]
-    if thread.trace.joins:
-        tangents_out = [vary_like(t, get_aval(x)) for t, x in zip(tangents_out, outs, strict=True)]
+    if thread.trace.converts_operands:
+        tangents_out = [placed_like(t, get_aval(x)) for t, x in zip(tangents_out, outs, strict=True)]
     tangent = tree.unflatten(flat_fun.out_tree, tangents_out)
     return (out, tangent, without_tracers(flat_fun.aux)) if has_aux else (out, tangent)
 

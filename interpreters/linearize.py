@@ -14,8 +14,8 @@ from primax.core.closure_lifting import note_derived
 from primax.core.host_values import from_host
 from primax.core.jaxpr import ClosedJaxpr, cached_by_interface, eval_jaxpr
 from primax.core.list_utils import merge, partition
+from primax.core.placement import cotangent_aval
 from primax.core.trace import enter, escaped, thread
-from primax.core.variance import cotangent_aval
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linear_trace import LinearEqn, LinearTrace, LinearTracer
 from primax.interpreters.staging import trace_to_jaxpr

@@ -10,8 +10,8 @@ from primax.core.array_protocol import protocol_of
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
 from primax.core.errors import TangentTypeError
 from primax.core.host_values import from_host
+from primax.core.placement import cotangent_aval, placed_like
 from primax.core.tree.registry import register_pytree_node_class
-from primax.core.variance import cotangent_aval, vary_like
 from primax.interpreters.call_signature import avals_of
 from primax.interpreters.linearize import Tape
 from primax.interpreters.tangents import Zero, instantiate_zeros
@@ -199,7 +199,7 @@ class Pushforward(Derivative):
                 raise TangentTypeError(f"f_lin: tangents must be of type {want.str_short()}, got {have.str_short()}")
         inexact = [x for x, want in zip(leaves, tangent_avals, strict=True) if want.dtype != dtypes.float0]
         outs = [from_host(instantiate_zeros(t)) for t in self.tape.replay(*inexact)]
-        return tree.unflatten(self.out_tree, list(map(vary_like, outs, self.out_avals)))
+        return tree.unflatten(self.out_tree, list(map(placed_like, outs, self.out_avals)))
 
 
 @register_pytree_node_class
@@ -326,5 +326,5 @@ def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[A
         x = from_host(instantiate_zeros(ct))
         if aval.weak_type and type(ct) is not Zero and not get_aval(x).weak_type:
             x = protocol_of(tangent).convert(x, tangent)
-        results.append(vary_like(x, cotangent_aval(aval)))
+        results.append(placed_like(x, cotangent_aval(aval)))
     return results

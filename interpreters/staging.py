@@ -251,7 +251,7 @@ def _literal(x: Any, trace: StagingTrace) -> Literal | None:
         aval = get_aval(x)
         same = kind is not np.ndarray and x.dtype == aval.dtype
         return Literal(x if same else np.asarray(x, aval.dtype)[()], aval)
-    if kind in host_scalars and not x.aval.shape and isinstance(x.aval.dtype, np.dtype) and x.aval.division is None:
+    if kind in host_scalars and not x.aval.shape and isinstance(x.aval.dtype, np.dtype) and x.aval.placement is None:
         if trace.hoists and not _is_made_in(trace, x):
             return None
         value = host_scalars[kind](x)
@@ -301,7 +301,7 @@ def trace_to_jaxpr(
     here = thread.here
     source, here.source = here.source, None
     scope, thread.scope = thread.scope, ""
-    opened, thread.opened = thread.opened, ()  # these axes are for binds in the outer trace only
+    axes, thread.unreduced_axes = thread.unreduced_axes, ()  # these axes are for binds in the outer trace only
     try:
         told = timed(TRACE, trace.name) if what in ("jit", "make_jaxpr") else silent
         with told, deeper(), gc_paused(), TracebackScope():
@@ -315,6 +315,6 @@ def trace_to_jaxpr(
     finally:
         here.source = source
         thread.scope = scope
-        thread.opened = opened
+        thread.unreduced_axes = axes
         enter(before)
         trace.end()

@@ -9,7 +9,7 @@ import numpy as np
 from primax.core import dtypes, tree
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
-from primax.core.variance import vary_like
+from primax.core.placement import placed_like
 
 __all__ = [
     "UndefinedPrimal",
@@ -154,7 +154,7 @@ def zeros_like_aval(aval: Any) -> Any:
     """An array of zeros of a given type."""
     if getattr(aval, "dtype", None) == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
-    return vary_like(protocol_of(aval).zeros(aval), aval)
+    return placed_like(protocol_of(aval).zeros(aval), aval)
 
 
 def instantiate_zeros(tangent: Any) -> Any:

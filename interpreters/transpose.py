@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from primax.core import config, rules
+from primax.core import config, placement, rules
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
 from primax.core.diagnostics import add_rule_note, rule_error, shorten
-from primax.core.divided import divide
-from primax.core.errors import RuleError, ShardingTypeError
-from primax.core.mesh import meshes_exist
+from primax.core.errors import RuleError
+from primax.core.placement import cotangent_aval
 from primax.core.source_info import transposed, use
 from primax.core.trace import Tracer, thread
-from primax.core.variance import cotangent_aval, hooks
 from primax.interpreters.linear_trace import LinearEqn, LinearTrace, LinearTracer, has_external_transpose
 from primax.interpreters.rule_calls import escaped_tracer_error, not_array
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents
@@ -56,18 +54,18 @@ def _backward(
     outs: Sequence[Any],
     cotangents: Sequence[Any],
 ) -> list[Any]:
+    placements = placement.rules if placement.rules is not None and placement.rules.active() else None
     cts: list[Any] = [None] * trace.count
     ct: Any
     for out, ct in zip(outs, cotangents, strict=True):
         if type(out) is LinearTracer and out._trace is trace and type(ct) is not Zero:
-            if meshes_exist():
-                ct = _as_cotangent(ct, out.aval)
+            if placements is not None:
+                ct = placements.output_cotangent(ct, out.aval)
             have = cts[out.index]
             cts[out.index] = ct if have is None else add_tangents(have, ct)
     here = thread.here
     source = before = here.source
     checking = config.check_rules.value
-    several_devices = meshes_exist()
     try:
         for eqn in reversed(eqns):
             primitive = eqn.primitive
@@ -91,7 +89,7 @@ def _backward(
             for x in eqn.args:
                 if type(x) is LinearTracer and x._trace is trace:
                     unknown = _new(UndefinedPrimal)  # avoids a call of `__init__`
-                    unknown.aval = cotangent_aval(x.aval) if several_devices else x.aval
+                    unknown.aval = x.aval if placements is None else cotangent_aval(x.aval)
                     linear.append(len(args))
                     args.append(unknown)
                 else:
@@ -100,11 +98,10 @@ def _backward(
                 source = eqn.source_info
                 here.source = transposed(source) if use.begun else source
             try:
-                returned = rule(ct, *args, **eqn.params)
-            except ShardingTypeError:  # XLA decides what the types do not determine; the cotangents are checked again
-                ct = list(map(_forgotten, ct)) if primitive.multiple_results else _forgotten(ct)
-                args = list(map(_forgotten, args))
-                returned = rule(ct, *args, **eqn.params)
+                if placements is None:
+                    returned = rule(ct, *args, **eqn.params)
+                else:
+                    returned = placements.pull_back(rule, ct, args, eqn.params)
             except Exception as error:
                 add_rule_note(error, _transpose_rules, primitive)
                 raise
@@ -126,10 +123,8 @@ def _backward(
                     raise escaped_tracer_error(_transpose_rules, primitive, c)
                 if have is not x.aval and not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
                     raise _misfit(eqn, x, have)
-                if several_devices:
-                    wanted = getattr(cotangent_aval(x.aval), "division", None)
-                    if getattr(have, "division", None) is not wanted:
-                        c = hooks.divided(c, wanted)
+                if placements is not None:
+                    c = placements.cotangent(c, have, x.aval)
                 have = cts[x.index]
                 cts[x.index] = c if have is None else add_tangents(have, c)
     finally:
@@ -139,19 +134,6 @@ def _backward(
         ct = cts[tracer.index]
         results.append(Zero(cotangent_aval(tracer.aval)) if ct is None else ct)
     return results
-
-
-def _as_cotangent(ct: Any, aval: Any) -> Any:
-    """A cotangent for a value of a type; the pending sum over devices is computed if the type requires it."""
-    division = getattr(aval, "division", None)
-    return ct if division is None or not division.is_pending else hooks.divided(ct, division.of_cotangents)
-
-
-def _forgotten(x: Any) -> Any:
-    """An argument of a transpose rule, with an undivided type."""
-    if type(x) is UndefinedPrimal:
-        return UndefinedPrimal(divide(x.aval, None))
-    return x if type(x) is Zero else hooks.forgotten(x)
 
 
 def _misfit(eqn: LinearEqn, x: LinearTracer, have: Any) -> RuleError:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.core import tree
+from primax.core import placement, tree
 from primax.core.arguments import check_function, integer, name_of, wraps
 from primax.core.avals import NO_VALUE, get_aval
 from primax.core.dimensions import as_size
-from primax.core.divided import axes_of_dims
-from primax.core.division import Division
-from primax.core.errors import ShardingTypeError
 from primax.interpreters.batching import AxisData, batch_flat, bdim_at_front, broadcast, stacked
 from primax.interpreters.call_signature import avals_of, check_outputs
 from primax.interpreters.linearize import linear_tape
@@ -102,7 +99,7 @@ def vmap(
             check_outputs(outs, out_tree, name_of(fun))
             return outs
 
-        axis = AxisData(axis_name, size, spmd, division=_division(avals, dims, args, kwargs))
+        axis = AxisData(axis_name, size, spmd, placement=_placement_of_axis(avals, dims, args, kwargs))
         outs, found = batch_flat(flat, axis, leaves, dims)
         (out_tree,) = out_trees
         wanted = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
@@ -154,25 +151,11 @@ def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | Non
     raise ValueError("vmap: the mapped axes must have one size:\n" + "\n".join(lines))
 
 
-def _division(avals: Sequence[Any], dims: Sequence[int | None], args: Any, kwargs: Any) -> Division | None:
-    """The explicit mesh axes that divide the mapped axis.
-
-    Raises:
-      ShardingTypeError: mapped arguments divide it differently.
-    """
-    if all(getattr(aval, "division", None) is None for aval in avals):
+def _placement_of_axis(avals: Sequence[Any], dims: Sequence[int | None], args: Any, kwargs: Any) -> Any:
+    """The placement of the mapped axis; None on one device."""
+    if all(getattr(aval, "placement", None) is None for aval in avals):
         return None
-    mapped = [(i, aval, dim) for i, (aval, dim) in enumerate(zip(avals, dims, strict=True)) if dim is not None]
-    found = {axes_of_dims(aval)[dim] for _, aval, dim in mapped}
-    if len(found) > 1:
-        lines = [f"  {_place(i, args, kwargs)} of type {aval.str_short()} along axis {dim}" for i, aval, dim in mapped]
-        raise ShardingTypeError(
-            "vmap: the mapped axes must be divided alike; primax.reshard brings one to the division of another:\n"
-            + "\n".join(lines)
-        )
-    (names,) = found or {()}
-    divisions = [aval.division for aval in avals if getattr(aval, "division", None) is not None]
-    return Division(divisions[0].mesh, (names,)) if names else None
+    return placement.rules.mapped_axis(avals, dims, lambda i: _place(i, args, kwargs))
 
 
 def sum_over_axis(x: Any, size: int, dim: int | None) -> Any:

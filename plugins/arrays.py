@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend import core, hookimpl
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.provisional import runtime
-from primax.extend.provisional.sharding import vary_like
+from primax.extend.provisional.sharding import match_placement
 from primax.extend.provisional.tracing import thread
 from primax.plugins.arithmetic import add_any, add_p
 from primax.plugins.comparison import eq_p
@@ -45,7 +45,7 @@ def _moveaxis(x: Any, source: int, destination: int) -> Array:
 
 
 def _convert(x: Any, aval: ShapedArray) -> Array:
-    return vary_like(convert(x, aval.dtype, aval.weak_type), aval)
+    return match_placement(convert(x, aval.dtype, aval.weak_type), aval)
 
 
 def _at_hand(xs: Sequence[Any]) -> bool:

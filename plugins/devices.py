@@ -17,12 +17,13 @@ from primax.extend.provisional.lowering import constrained, spmd_of
 from primax.extend.provisional.sharding import (
     Layout,
     Space,
+    aval_sharding,
     axes_of_dims,
     canonical_sharding,
     current_scope,
     explicit_part,
-    hooks,
     placed,
+    with_aval_sharding,
 )
 from primax.extend.provisional.tracing import escaped
 from primax.extend.rule_types import Table
@@ -90,7 +91,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         aval = core.get_aval(leaf)
         if aval.dtype == core.dtypes.float0:
             return leaf
-        if (aval.division is not None and aval.division.unreduced) or _takes_summands(target):
+        explicit = aval_sharding(aval)
+        if (explicit is not None and explicit.unreduced) or _takes_summands(target):
             leaf = _summed(leaf, aval, target)
         out = device_put_p.bind(leaf, device=target)
         if alias is not None and not alias and type(out) in (core.Array, ExtendedArray):
@@ -136,8 +138,8 @@ def _summed(x: Any, aval: core.ShapedArray, target: Any) -> Any:
     if target is None:
         return x
     if type(x) is core.Array or isinstance(x, core.Tracer):
-        division = _division_of(aval, target) if getattr(target, "explicit", False) else None
-        return hooks.divided(x, division)
+        explicit = _division_of(aval, target) if getattr(target, "explicit", False) else None
+        return with_aval_sharding(x, explicit)
     return x
 
 
@@ -217,7 +219,7 @@ def constrain_all(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
     found = []
     for x, sharding in zip(leaves, shardings, strict=True):
         if getattr(sharding, "explicit", False):
-            x = hooks.divided(x, _division_of(core.get_aval(x), sharding))
+            x = with_aval_sharding(x, _division_of(core.get_aval(x), sharding))
         as_told = sharding is None or _takes_summands(sharding)  # the axis of summands is not an axis of the value
         found.append(x if as_told else sharding_constraint_p.bind(x, sharding=sharding))
     return found
@@ -377,7 +379,7 @@ def _put_type(x: Any, *, device: Any) -> Any:
 
 
 def _put_division(x: Any, *, device: Any) -> list[Any]:
-    return [_put_type(x, device=device).division]
+    return [aval_sharding(_put_type(x, device=device))]
 
 
 _put_division.tells_division = True  # type: ignore[attr-defined]
@@ -389,7 +391,7 @@ def _constrained_axes(x: Any, *, sharding: Any) -> list[Any]:
     Raises:
       ShardingTypeError: it does not agree.
     """
-    if getattr(sharding, "explicit", False) and x.division is not _division_of(x, sharding):
+    if getattr(sharding, "explicit", False) and aval_sharding(x) is not _division_of(x, sharding):
         raise ShardingTypeError(
             f"with_sharding_constraint: x of type {x.str_short()} must have the sharding {sharding.spec}; "
             f"primax.reshard changes it"

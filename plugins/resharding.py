@@ -15,14 +15,15 @@ from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import check_function, renumbered, wraps
 from primax.extend.provisional.lowering import array_in_module, change_of_summands, constrained, spmd_of
 from primax.extend.provisional.sharding import (
-    Division,
+    AvalSharding,
     MeshScope,
+    aval_sharding,
     axes_in_scope,
     axes_of_dims,
     check_spec,
     current_scope,
     explicit_part,
-    hooks,
+    required_placement_rules,
 )
 from primax.extend.provisional.tracing import thread
 from primax.extend.rule_types import Table
@@ -42,6 +43,8 @@ __all__ = [
     "reshard",
     "reshard_p",
     "resharded",
+    "with_aval_sharding",
+    "with_out_sharding",
 ]
 
 _NONE: frozenset[Any] = frozenset()
@@ -88,7 +91,7 @@ def _resharded(function: str, x: Any, sharding: Any, mesh: Any = None) -> Any:
     rank = len(aval.shape)
     if len(spec) > rank:
         raise ValueError(f"{function}: {spec} needs arrays of at least {len(spec)} axes, got {aval.str_short()}")
-    division = explicit_part(where, spec, rank)
+    explicit = explicit_part(where, spec, rank)
     sizes = where.shape
     for i, size in enumerate(aval.shape):
         parts = int(np.prod([sizes[name] for name in spec.along(i)], dtype=np.int64))
@@ -96,16 +99,16 @@ def _resharded(function: str, x: Any, sharding: Any, mesh: Any = None) -> Any:
             raise ValueError(
                 f"{function}: axis {i} of {aval.str_short()} must be a multiple of {parts} to be divided as {spec}"
             )
-    if aval.division is division:
+    if aval_sharding(aval) is explicit:
         return x
     if spec.unreduced and not (isinstance(aval.dtype, np.dtype) and dtypes.is_numeric(aval.dtype)):
         raise TypeError(f"{function}: an unreduced value must be an array of numbers, got {aval.str_short()}")
-    return reshard_p.bind(x, **_params(where, rank, division))
+    return reshard_p.bind(x, **_params(where, rank, explicit))
 
 
 def _divides_nothing(sharding: Any, mesh: Any) -> bool:
     """Whether a sharding names no axis of a mesh without explicit axes; types contain nothing of such a mesh."""
-    if isinstance(sharding, NamedSharding | Division):
+    if isinstance(sharding, NamedSharding | AvalSharding):
         where, spec = sharding.mesh, sharding.spec
     elif isinstance(sharding, PartitionSpec):
         scope = current_scope()
@@ -119,13 +122,13 @@ def _divides_nothing(sharding: Any, mesh: Any) -> bool:
     )
 
 
-def _params(mesh: Any, rank: int, division: Division | None) -> dict[str, Any]:
+def _params(mesh: Any, rank: int, explicit: AvalSharding | None) -> dict[str, Any]:
     """The parameters of `reshard_p`."""
-    if division is None:
+    if explicit is None:
         return {"mesh": mesh, "axes": ((),) * rank}
-    pending = (("unreduced", division.unreduced), ("reduced", division.reduced))
+    pending = (("unreduced", explicit.unreduced), ("reduced", explicit.reduced))
     told = {name: tuple([n for n in mesh.axis_names if n in names]) for name, names in pending if names}
-    return {"mesh": mesh, "axes": division.axes, **told}
+    return {"mesh": mesh, "axes": explicit.axes, **told}
 
 
 def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]:
@@ -135,7 +138,7 @@ def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]
       TypeError: the value is not a sharding.
       ValueError: there is no mesh with explicit axes, or an axis is not explicit.
     """
-    if isinstance(sharding, NamedSharding | Division):
+    if isinstance(sharding, NamedSharding | AvalSharding):
         where, spec = sharding.mesh, sharding.spec
     elif isinstance(sharding, PartitionSpec):
         scope = current_scope()
@@ -170,7 +173,8 @@ def _mesh_of(scope: Any) -> Any:
     return scope.abstract
 
 
-def _laid_out(function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any) -> Any:
+def with_out_sharding(function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any) -> Any:
+    """The result of a function, with the sharding that its argument `out_sharding` prescribes."""
     if _tells_nothing(out_sharding):
         return bind(*args)
     _, spec = _meant(f"{function}: out_sharding", out_sharding, None)
@@ -187,15 +191,15 @@ def _summed_later(
     Raises:
       ShardingTypeError: these axes divide no dimension of the sum, or other axes do, too.
     """
-    before = thread.opened
-    thread.opened = tuple(sorted(names, key=str))
+    before = thread.unreduced_axes
+    thread.unreduced_axes = tuple(sorted(names, key=str))
     try:
         out = bind(*args)
     finally:
-        thread.opened = before
+        thread.unreduced_axes = before
     aval = get_aval(out)
-    found = frozenset() if aval.division is None else aval.division.unreduced
-    if found != names:
+    explicit = aval_sharding(aval)
+    if (_NONE if explicit is None else explicit.unreduced) != names:
         shown = " and ".join(get_aval(x).str_short() for x in args)
         raise ShardingTypeError(
             f"{function}: unreduced of out_sharding must name the axes that divide the dimensions of the sum, got "
@@ -206,7 +210,7 @@ def _summed_later(
 
 def _tells_nothing(sharding: Any) -> bool:
     """Whether a sharding is that of an array's type outside of any mesh."""
-    return isinstance(sharding, NamedSharding | Division) and not sharding.mesh.axis_names
+    return isinstance(sharding, NamedSharding | AvalSharding) and not sharding.mesh.axis_names
 
 
 def resharded(function: str, x: Any, out_sharding: Any) -> Any:
@@ -291,8 +295,8 @@ def _without_division(x: Any, mesh: AbstractMesh | None = None) -> Any:
 def forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
     """A value whose type records only its division along explicit axes of a mesh; no division if there is no mesh."""
     aval = get_aval(x)
-    division = getattr(aval, "division", None)
-    if division is None or division.mesh is mesh:
+    explicit = aval_sharding(aval)
+    if explicit is None or explicit.mesh is mesh:
         return x
     return forget_p.bind(x, mesh=mesh, mapped=())
 
@@ -429,15 +433,15 @@ def _named(function: str, axes: Any, there: Sequence[Any], kind: str) -> tuple[A
     return names
 
 
-def _of_params(mesh: Any, axes: Any, unreduced: Any = (), reduced: Any = ()) -> Division | None:
+def _of_params(mesh: Any, axes: Any, unreduced: Any = (), reduced: Any = ()) -> AvalSharding | None:
     """The division in the parameters of `reshard_p`."""
     if not (unreduced or reduced or any(axes)):
         return None
-    return Division(mesh.abstract_mesh, axes, frozenset(unreduced), frozenset(reduced))
+    return AvalSharding(mesh.abstract_mesh, axes, frozenset(unreduced), frozenset(reduced))
 
 
 def _reshard_abstract_eval(x: ShapedArray, **params: Any) -> ShapedArray:
-    return x.update(division=_of_params(**params))
+    return x.update(sharding=_of_params(**params))
 
 
 def _told(x: ShapedArray, **params: Any) -> list[Any]:
@@ -448,7 +452,7 @@ _told.tells_division = True  # type: ignore[attr-defined]
 
 
 def _reshard_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
-    return [_divided(ct, x.aval.division)]
+    return [with_aval_sharding(ct, aval_sharding(x.aval))]
 
 
 def _reshard_batch(args: Any, dims: Any, *, axes: Any, **params: Any) -> tuple[Any, Any]:
@@ -459,15 +463,15 @@ def _reshard_batch(args: Any, dims: Any, *, axes: Any, **params: Any) -> tuple[A
 
 def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes: Any, **pending: Any) -> list[Any]:
     module = ctx.module_context
-    source, target = ctx.avals_in[0].division, ctx.avals_out[0].division
+    source, target = aval_sharding(ctx.avals_in[0]), aval_sharding(ctx.avals_out[0])
     if any(each is not None and each.unreduced for each in (source, target)):
         x = change_of_summands(ctx, x)
     spmd = spmd_of(module)
     if spmd.partitions == 1 or spmd.manual is not None:
         return [x]
     aval = array_in_module(ctx.avals_out[0])
-    told = aval.division
-    mesh, spec = (spmd.mesh, PartitionSpec()) if told is None else (told.mesh, told.spec)
+    explicit = aval_sharding(aval)
+    mesh, spec = (spmd.mesh, PartitionSpec()) if explicit is None else (explicit.mesh, explicit.spec)
     return [constrained(module, x, mesh, spec, len(aval.shape))]
 
 
@@ -475,32 +479,32 @@ _reshard_lowering.takes_summands = True  # type: ignore[attr-defined]
 
 
 def _forget_abstract_eval(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> ShapedArray:
-    return x.update(division=_rest(x, mesh, mapped))
+    return x.update(sharding=_rest(x, mesh, mapped))
 
 
-def _rest(x: ShapedArray, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> Division | None:
-    """The part of a division along axes that are explicit in another mesh, or of dimensions that are mapped.
+def _rest(x: ShapedArray, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> AvalSharding | None:
+    """The part of a sharding along axes that are explicit in another mesh, or of dimensions that are mapped.
 
     Raises:
       ShardingTypeError: a sum along axes that are not explicit is pending.
     """
-    told = () if mesh is None else mesh.explicit_axes
-    if x.division is not None and not x.division.unreduced.issubset(told):
+    explicit = aval_sharding(x)
+    if explicit is None:
+        return None
+    if not explicit.unreduced.issubset(() if mesh is None else mesh.explicit_axes):
         raise ShardingTypeError(
             f"a value of type {x.str_short()} is unreduced, and XLA cannot choose its sharding; sum first, with "
-            f"primax.reshard(x, {x.division.spec.update(unreduced=frozenset(), reduced=frozenset())})"
+            f"primax.reshard(x, {explicit.spec.update(unreduced=frozenset(), reduced=frozenset())})"
         )
-    if x.division is None:
-        return None
     if mesh is not None:
-        return explicit_part(mesh, _told_of(mesh, x.division), len(x.shape))
-    axes = tuple([names if i in mapped else () for i, names in enumerate(x.division.axes)])
-    return Division(x.division.mesh, axes) if any(axes) else None
+        return explicit_part(mesh, _told_of(mesh, explicit), len(x.shape))
+    axes = tuple([names if i in mapped else () for i, names in enumerate(explicit.axes)])
+    return AvalSharding(explicit.mesh, axes) if any(axes) else None
 
 
-def _told_of(mesh: AbstractMesh, division: Division) -> PartitionSpec:
+def _told_of(mesh: AbstractMesh, explicit: AvalSharding) -> PartitionSpec:
     """A division as a specification, without reduced axes that are not explicit in a mesh."""
-    return division.spec.update(reduced=division.reduced.intersection(mesh.explicit_axes))
+    return explicit.spec.update(reduced=explicit.reduced.intersection(mesh.explicit_axes))
 
 
 def _forget_told(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> list[Any]:
@@ -517,32 +521,28 @@ _forget_told.left_to_xla = True  # type: ignore[attr-defined]
 
 
 def _forget_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
-    return [_divided(ct, x.aval.division)]
+    return [with_aval_sharding(ct, aval_sharding(x.aval))]
 
 
-def _divided(x: Any, division: Division | None) -> Any:
-    """A value with a division; None for a division that XLA chooses."""
-    have = get_aval(x).division
-    if have is division:
+def with_aval_sharding(x: Any, explicit: AvalSharding | None) -> Any:
+    """A value whose type records this sharding; None for one that XLA chooses."""
+    before = aval_sharding(get_aval(x))
+    if before is explicit:
         return x
-    told = have if division is None else division
-    if told.mesh.manual_axes and (told.is_pending or (have is not None and have.is_pending)):
-        mapped = frozenset(told.mesh.manual_axes)
-        pending = (_NONE, _NONE) if division is None else (division.unreduced & mapped, division.reduced & mapped)
-        x = hooks.recast(x, *pending)
-        if get_aval(x).division is division:
+    recorded = [each for each in (before, explicit) if each is not None]
+    mapped = frozenset(recorded[-1].mesh.manual_axes)
+    if mapped and any(each.is_pending for each in recorded):
+        pending = (_NONE, _NONE) if explicit is None else (explicit.unreduced & mapped, explicit.reduced & mapped)
+        x = required_placement_rules().recast(x, *pending)
+        if aval_sharding(get_aval(x)) is explicit:
             return x
-    if division is None:
+    if explicit is None:
         aval = get_aval(x)
-        if aval.division.unreduced:
-            x = reshard_p.bind(x, **_params(aval.division.mesh, aval.ndim, aval.division.with_pending(_NONE, _NONE)))
-        return x if get_aval(x).division is None else forget_p.bind(x, mesh=None, mapped=())
-    return reshard_p.bind(x, **_params(division.mesh, len(division.axes), division))
-
-
-hooks.divided = _divided
-hooks.forgotten = forgotten
-hooks.lay_out = _laid_out
+        have = aval.placement.explicit
+        if have.unreduced:
+            x = reshard_p.bind(x, **_params(have.mesh, aval.ndim, have.with_pending(_NONE, _NONE)))
+        return x if aval_sharding(get_aval(x)) is None else forget_p.bind(x, mesh=None, mapped=())
+    return reshard_p.bind(x, **_params(explicit.mesh, len(explicit.axes), explicit))
 
 
 RULES: Table = {

@@ -13,7 +13,7 @@ from primax.extend.core import Array, ShapeDtypeStruct, Tracer, dtypes, get_aval
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import among, canonical_shape, integer, naming, numpy_dtype, of_call, read_size
 from primax.extend.provisional.avals import unwrap
-from primax.extend.provisional.sharding import canonical_sharding, get_mesh, vary_like
+from primax.extend.provisional.sharding import canonical_sharding, get_mesh, match_placement
 from primax.extend.provisional.tracing import remember_memory, thread
 from primax.extend.sharding import AbstractMesh, Sharding
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
@@ -408,7 +408,7 @@ def _like(function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any
     if sharding is not None and not np.shape(value):
         return filled(sharding, sizes, lambda part: _full(function, part, value, dtype, None, weak))
     device = device if sharding is None else sharding
-    return vary_like(_full(function, sizes, value, dtype, device, weak), aval)
+    return match_placement(_full(function, sizes, value, dtype, device, weak), aval)
 
 
 def _place_like(function: str, a: Any, shape: Sequence[int]) -> Any:

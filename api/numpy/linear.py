@@ -125,14 +125,14 @@ def _dot(a: Any, b: Any, precision: Any = None, preferred_element_type: Any = No
 
 
 def _dot_general(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -> Array:
-    opened = thread.here.opened
+    unreduced_axes = thread.here.unreduced_axes
     return dot_general_p.bind(
         a,
         b,
         dimension_numbers=numbers,
         precision=canonicalize_precision(precision),
         preferred_element_type=preferred,
-        **({"open_axes": opened} if opened else {}),
+        **({"unreduced_axes": unreduced_axes} if unreduced_axes else {}),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.provisional.elementwise import like
-from primax.extend.provisional.sharding import vary_like
+from primax.extend.provisional.sharding import match_placement
 from primax.numpy.creation import asarray, constant
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, convert, operands, refuse_options, strong
@@ -51,7 +51,7 @@ def isfinite(x: Any, /) -> Array:
         return bitwise.and_p.bind(isfinite(real(x)), isfinite(imag(x)))
     if dtypes.is_floating(aval.dtype):
         return rounding.is_finite_p.bind(x)
-    return vary_like(constant(True, aval.shape, _BOOL), aval)
+    return match_placement(constant(True, aval.shape, _BOOL), aval)
 
 
 @one_program("")
@@ -64,7 +64,7 @@ def isnan(x: Any, /) -> Array:
     aval = aval_of("isnan", x)
     if dtypes.is_inexact(aval.dtype):
         return comparison.ne_p.bind(x, x)
-    return vary_like(constant(False, aval.shape, _BOOL), aval)
+    return match_placement(constant(False, aval.shape, _BOOL), aval)
 
 
 @one_program("")
@@ -79,7 +79,7 @@ def isinf(x: Any, /) -> Array:
         return bitwise.or_p.bind(isinf(real(x)), isinf(imag(x)))
     if dtypes.is_floating(aval.dtype):
         return comparison.eq_p.bind(arithmetic.abs_p.bind(x), aval.dtype.type(math.inf))
-    return vary_like(constant(False, aval.shape, _BOOL), aval)
+    return match_placement(constant(False, aval.shape, _BOOL), aval)
 
 
 def _infinity(name: str, value: float, sentence: str) -> Function:
@@ -90,7 +90,7 @@ def _infinity(name: str, value: float, sentence: str) -> Function:
         require_real(name, x)
         if dtypes.is_floating(aval.dtype):
             return comparison.eq_p.bind(x, aval.dtype.type(value))
-        return vary_like(constant(False, aval.shape, _BOOL), aval)
+        return match_placement(constant(False, aval.shape, _BOOL), aval)
 
     return document(function, name, sentence, 1, "real")
 
@@ -144,7 +144,7 @@ def iscomplex(x: Any) -> Array:
     if dtypes.is_complex(aval.dtype):
         part = imag(x)
         return comparison.ne_p.bind(part, like(part, 0))
-    return vary_like(constant(False, aval.shape, _BOOL), aval)
+    return match_placement(constant(False, aval.shape, _BOOL), aval)
 
 
 @one_program("")
@@ -158,7 +158,7 @@ def isreal(x: Any) -> Array:
     if dtypes.is_complex(aval.dtype):
         part = imag(x)
         return comparison.eq_p.bind(part, like(part, 0))
-    return vary_like(constant(True, aval.shape, _BOOL), aval)
+    return match_placement(constant(True, aval.shape, _BOOL), aval)
 
 
 @one_program("")
@@ -178,7 +178,7 @@ def signbit(x: Any, /) -> Array:
         return comparison.lt_p.bind(structural.bitcast_convert_type(x, integer), integer.type(0))
     if dtypes.is_signed_integer(aval.dtype):
         return comparison.lt_p.bind(x, aval.dtype.type(0))
-    return vary_like(constant(False, aval.shape, _BOOL), aval)
+    return match_placement(constant(False, aval.shape, _BOOL), aval)
 
 
 @one_program("equal_nan")

@@ -75,8 +75,8 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
 
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal program
-            if (tracing or thread_blockers) and (thread.here.opened or thread.trace.tracing):
-                if thread.here.opened or named is None:
+            if (tracing or thread_blockers) and (thread.here.unreduced_axes or thread.trace.tracing):
+                if thread.here.unreduced_axes or named is None:
                     return function(*args, **kwargs)
             elif not serves(args, kwargs):
                 return function(*args, **kwargs)

@@ -6,7 +6,7 @@ from typing import Any, overload
 
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import sequence
-from primax.extend.provisional.sharding import vary_like
+from primax.extend.provisional.sharding import aval_sharding, match_placement
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, promote
 from primax.numpy.searching import nonzero
@@ -20,11 +20,12 @@ def choose(which: Any, x: Any, y: Any) -> Array:
     of_x, of_y = get_aval(x), get_aval(y)
     shape = get_aval(which).shape or of_x.shape or of_y.shape
     one, other = broadcast_to_shape(x, shape), broadcast_to_shape(y, shape)
-    if of_x.division is not of_y.division:  # a number and a partial sum
-        if not of_y.shape and of_x.division is not None and of_x.division.is_pending:
-            other = vary_like(other, get_aval(one))
-        elif not of_x.shape and of_y.division is not None and of_y.division.is_pending:
-            one = vary_like(one, get_aval(other))
+    explicit_x, explicit_y = aval_sharding(of_x), aval_sharding(of_y)
+    if explicit_x is not explicit_y:  # a number and a partial sum
+        if not of_y.shape and explicit_x is not None and explicit_x.is_pending:
+            other = match_placement(other, get_aval(one))
+        elif not of_x.shape and explicit_y is not None and explicit_y.is_pending:
+            one = match_placement(one, get_aval(other))
     return select_n_p.bind(which, other, one)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.provisional.elementwise import like
-from primax.extend.provisional.sharding import vary_like
+from primax.extend.provisional.sharding import match_placement
 from primax.numpy.complexes import RULES, of_complex
 from primax.numpy.creation import asarray, constant
 from primax.numpy.programs import one_program
@@ -282,7 +282,7 @@ def imag(x: Any, /) -> Array:
     return (
         arithmetic.imag_p.bind(x)
         if dtypes.is_complex(aval.dtype)
-        else vary_like(constant(0, aval.shape, aval.dtype, aval.weak_type), aval)
+        else match_placement(constant(0, aval.shape, aval.dtype, aval.weak_type), aval)
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.provisional.arguments import numpy_dtype
-from primax.extend.provisional.sharding import vary_like
+from primax.extend.provisional.sharding import match_placement
 from primax.numpy.creation import asarray, read_shape
 from primax.numpy.predicates import isinf, isnan
 from primax.numpy.promotion import broadcast_to_shape, cast
@@ -49,7 +49,7 @@ _FLOAT32 = np.dtype(np.float32)
 def _full(value: Any, like: Any, dtype: Any) -> Any:
     """A constant of a dtype, with the shape and the sharding of an array."""
     aval = get_aval(like)
-    return vary_like(broadcast_to_shape(dtype.type(value), aval.shape), aval)
+    return match_placement(broadcast_to_shape(dtype.type(value), aval.shape), aval)
 
 
 @sampler

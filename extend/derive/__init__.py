@@ -27,6 +27,7 @@ from primax.extend.derive.element_loop import loop_of, size_of
 from primax.extend.derive.impl_program import ImplProgram
 from primax.extend.interpreters.ad import is_undefined_primal, jvp_flat, linear_jvp
 from primax.extend.interpreters.batching import AxisData
+from primax.extend.provisional.aval_sharding import aval_sharding
 from primax.extend.provisional.derivatives import linear_tape
 from primax.interpreters.runtime.element_lowering import physical_lowering
 from primax.interpreters.runtime.eval import apply_primitive
@@ -156,7 +157,7 @@ def by(factory: Rule, *args: Any, **options: Any) -> Derivation:
 
 def _undivided(aval: Any) -> Any:
     """A type without its division; the sharding rule returns the divisions of results."""
-    return aval if getattr(aval, "division", None) is None else aval.update(division=None)
+    return aval if aval_sharding(aval) is None else aval.update(sharding=None)
 
 
 def _abstract_eval_from(primitive: Any, impl: Rule) -> Rule:

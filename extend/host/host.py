@@ -263,6 +263,17 @@ class PluginHost:
             raise PluginError(record.reason)
         return record.state != before
 
+    def import_builtin(self, name: str) -> None:
+        """Import a built-in plugin.
+
+        Raises:
+          PluginError: it is not active for the reason given.
+        """
+        record = self.record(name)
+        if record.state not in ("active", "discovered"):
+            raise PluginError(record.reason)
+        importlib.import_module(record.module)
+
     def suppliers(self, primitive: Any) -> list[str]:
         """Lines for a message about a missing rule: the plugins that could supply it, and why they do not."""
         lines = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, WEAKNESS, WEAKNESS_AND_VARIANCE, same_type, unwrap
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, WEAKNESS, WEAKNESS_AND_VMA, same_type, unwrap
 from primax.core.host_values import array_of, arrays_of
 from primax.interpreters.runtime.extended_array import ExtendedArray, has_extended_dtype, logical, physical_aval
 
@@ -10,7 +10,7 @@ __all__ = [
     "ALL_BUT_SHAPE_AND_DTYPE",
     "ExtendedArray",
     "WEAKNESS",
-    "WEAKNESS_AND_VARIANCE",
+    "WEAKNESS_AND_VMA",
     "array_of",
     "arrays_of",
     "has_extended_dtype",

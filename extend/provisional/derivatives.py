@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.core.linearity import Linearity
+from primax.extend.provisional.aval_sharding import aval_sharding
 from primax.interpreters.jvp import primals_only
 from primax.interpreters.linear_trace import LinearTrace, LinearTracer
 from primax.interpreters.linearize import Tape, linear_tape
@@ -15,17 +16,17 @@ __all__ = [
     "Linearity",
     "Tape",
     "linear_tape",
-    "open_axes",
+    "unreduced_axes",
     "primals_only",
 ]
 
 
-def open_axes(aval: Any) -> dict[str, Any]:
+def unreduced_axes(aval: Any) -> dict[str, Any]:
     """The parameter with which a sum in a transpose rule stays unreduced, along the unreduced axes of a type.
 
     If such axes divide a dimension that is summed over, each device returns its own sum; the sums are added later.
     """
-    division = getattr(aval, "division", None)
-    if division is None or not division.unreduced:
+    explicit = aval_sharding(aval)
+    if explicit is None or not explicit.unreduced:
         return {}
-    return {"open_axes": tuple([name for name in division.mesh.axis_names if name in division.unreduced])}
+    return {"unreduced_axes": tuple([name for name in explicit.mesh.axis_names if name in explicit.unreduced])}

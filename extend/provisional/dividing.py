@@ -8,9 +8,9 @@ from typing import Any
 
 from primax.core.arguments import sequence
 from primax.core.avals import ShapedArray
-from primax.core.divided import axes_of_dims
 from primax.core.dtypes import is_complex
 from primax.core.errors import ShardingTypeError
+from primax.extend.provisional.aval_sharding import aval_sharding, axes_of_dims
 
 __all__ = [
     "all_alike",
@@ -33,7 +33,7 @@ def refuse_divided(what: str, avals: Sequence[ShapedArray]) -> None:
       ShardingTypeError: a type is divided.
     """
     for aval in avals:
-        if aval.division is not None:
+        if aval_sharding(aval) is not None:
             raise ShardingTypeError(
                 f"{what} must not be divided, got {aval.str_short()}; replicate it with primax.reshard"
             )
@@ -63,9 +63,9 @@ def all_alike(avals: Sequence[ShapedArray]) -> Axes:
     avals = sequence("all_alike", "avals", avals)
     if not avals:
         raise ValueError("all_alike: avals must hold a type, got none")
-    first = next((aval for aval in avals if aval.division is not None), avals[0])
+    first = next((aval for aval in avals if aval_sharding(aval) is not None), avals[0])
     for aval in avals:
-        if aval.division is not None and aval.division.axes != axes_of_dims(first):
+        if aval_sharding(aval) is not None and axes_of_dims(aval) != axes_of_dims(first):
             raise ShardingTypeError(
                 f"operands must be divided in the same way, got {first.str_short()} and {aval.str_short()}; change one "
                 "with primax.reshard"
@@ -126,8 +126,9 @@ def cut_axes(x: ShapedArray, shape: Sequence[int], sizes: Any = None) -> Axes:
       ShardingTypeError: a dimension cannot be divided.
     """
     axes = axes_of_dims(x)
-    if x.division is not None:
-        lengths = x.division.mesh.shape
+    explicit = aval_sharding(x)
+    if explicit is not None:
+        lengths = explicit.mesh.shape
         for dim, (size, names) in enumerate(zip(shape, axes, strict=True)):
             parts = prod(lengths[name] for name in names)
             if size % parts:
@@ -145,7 +146,8 @@ def reshaped_axes(x: ShapedArray, new: tuple[int, ...]) -> Axes:
       ShardingTypeError: another dimension is divided, so that the sharding is not determined.
     """
     axes = axes_of_dims(x)
-    sizes = {} if x.division is None else x.division.mesh.shape
+    explicit = aval_sharding(x)
+    sizes = {} if explicit is None else explicit.mesh.shape
     found: list[tuple[Any, ...]] = []
     for old_dims, new_dims in _groups(x.shape, new):
         names = _merged([axes[i] for i in old_dims], [x.shape[i] for i in old_dims])

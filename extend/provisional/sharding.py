@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from primax.core.divided import axes_of_dims, explicit_part
-from primax.core.division import Division
+from primax.core.avals import get_aval
 from primax.core.memory_space import Space
-from primax.core.mesh import MeshScope, current_scope
-from primax.core.variance import axes_of, cotangent_like, hooks, own_axes, vary, vary_like
+from primax.core.placement import install as install_placement_rules
+from primax.core.placement import placed_like
+from primax.core.placement import required as required_placement_rules
+from primax.extend.provisional.aval_sharding import (
+    AvalSharding,
+    aval_sharding,
+    axes_of_dims,
+    explicit_part,
+    vma_of,
+)
 from primax.interpreters.runtime.sharding.layout import Format, Layout
+from primax.interpreters.runtime.sharding.mesh import MeshScope, current_scope, meshes_exist
 from primax.interpreters.runtime.sharding.mesh_context import axes_in_scope, get_mesh, manual_axes, manual_scope
 from primax.interpreters.runtime.sharding.shardings import (
     canonical_sharding,
@@ -23,13 +31,13 @@ from primax.interpreters.runtime.sharding.shardings import (
 )
 
 __all__ = [
-    "Division",
+    "AvalSharding",
     "Format",
     "Layout",
     "MeshScope",
     "Space",
+    "aval_sharding",
     "axes_in_scope",
-    "axes_of",
     "axes_of_dims",
     "canonical_sharding",
     "check_spec",
@@ -38,16 +46,20 @@ __all__ = [
     "devices_of",
     "explicit_part",
     "get_mesh",
-    "hooks",
+    "install_placement_rules",
+    "keep_vma",
     "manual_axes",
     "manual_scope",
+    "match_placement",
+    "meshes_exist",
     "named_from_hlo",
-    "own_axes",
     "placed",
+    "required_placement_rules",
     "sharding_of",
     "to_hlo",
     "vary",
-    "vary_like",
+    "vma_of",
+    "with_aval_sharding",
     "with_out_sharding",
 ]
 
@@ -63,4 +75,32 @@ def with_out_sharding(function: str, bind: Callable[..., Result], args: Sequence
       args: the arrays; XLA chooses how they are divided.
       out_sharding: a `PartitionSpec` or a `NamedSharding`, or None.
     """
-    return bind(*args) if out_sharding is None else hooks.lay_out(function, bind, args, out_sharding)
+    if out_sharding is None:
+        return bind(*args)
+    return required_placement_rules().with_out_sharding(function, bind, args, out_sharding)  # type: ignore[no-any-return]
+
+
+def vary(x: Any, axes: frozenset[Any]) -> Any:
+    """A value, converted to vary along these mapped axes, too."""
+    return required_placement_rules().vary(x, axes) if axes else x
+
+
+def match_placement(x: Any, aval: Any) -> Any:
+    """A value, converted to the placement of a type: it may vary along the same axes, and has the same sharding."""
+    return placed_like(x, aval)
+
+
+def with_aval_sharding(x: Any, sharding: AvalSharding | None) -> Any:
+    """A value whose type records this sharding; None for a sharding that XLA chooses."""
+    return x if aval_sharding(get_aval(x)) is sharding else required_placement_rules().with_aval_sharding(x, sharding)
+
+
+def cotangent_like(ct: Any, aval: Any) -> Any:
+    """A cotangent for values of a type: summed along the axes along which only the cotangent varies."""
+    placed = getattr(get_aval(ct), "placement", None) is not None or getattr(aval, "placement", None) is not None
+    return required_placement_rules().cotangent_like(ct, aval) if placed else ct
+
+
+def keep_vma(*avals: Any, **params: Any) -> list[frozenset[Any]]:
+    """The variance rule of a primitive whose operands keep their own axes, such as a call of a user's function."""
+    return [getattr(aval, "vma", frozenset()) for aval in avals]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from primax.core.cache import Cache
 from primax.core.diagnostics import user_line
 from primax.core.effects import moved_effects
+from primax.core.jaxpr import holds_program
 from primax.core.trace import encloses, escaped, thread
 from primax.interpreters.staging import remember_memory
 
@@ -12,6 +13,7 @@ __all__ = [
     "Cache",
     "encloses",
     "escaped",
+    "holds_program",
     "moved_effects",
     "remember_memory",
     "thread",

@@ -10,9 +10,8 @@ import numpy as np
 
 from primax.core import config
 from primax.core.dimension_rules import WHOLE, Factors
-from primax.core.divisions import division_of
-from primax.core.mesh import Mesh, PartitionSpec
 from primax.core.rules import rule_tables
+from primax.extend.provisional.sharding_rule import apply_sharding_rule
 from primax.extend.testing.case import Case
 from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import require_same
@@ -22,6 +21,7 @@ from primax.interpreters.runtime.devices.backends import devices
 from primax.interpreters.runtime.extended_array import has_extended_dtype
 from primax.interpreters.runtime.sharding.custom_partitioning import all_divided
 from primax.interpreters.runtime.sharding.device_assignment import Site
+from primax.interpreters.runtime.sharding.mesh import Mesh, PartitionSpec
 from primax.interpreters.runtime.sharding.shardings import NamedSharding
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -45,7 +45,7 @@ def check_sharding(case: Case) -> None:
     with config.enable_x64(native.x64):
         closed = trace_to_jaxpr(native.bind, native.avals)
         try:
-            factors = division_of(case.primitive, native.avals, native.out_avals, params)
+            factors = apply_sharding_rule(case.primitive, native.avals, native.out_avals, params)
         except ValueError as error:
             raise Failed(str(error), "sharding") from error
         if not isinstance(factors, Factors):

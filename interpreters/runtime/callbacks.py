@@ -9,7 +9,6 @@ import numpy as np
 
 from primax.core import config, dtypes
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, AbstractToken, get_aval, same_type
-from primax.core.mesh import PartitionSpec
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.custom_calls import TYPED, custom_call
 from primax.interpreters.runtime.extended_array import (
@@ -21,6 +20,7 @@ from primax.interpreters.runtime.extended_array import (
 )
 from primax.interpreters.runtime.ir_types import aval_to_ir_type
 from primax.interpreters.runtime.lowering import LoweringRuleContext
+from primax.interpreters.runtime.sharding.mesh import PartitionSpec
 from primax.interpreters.runtime.sharding.shardy import constrained, on_first_device
 from primax.interpreters.runtime.sharding.spmd import spmd_of
 

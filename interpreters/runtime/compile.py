@@ -27,12 +27,12 @@ from primax.core.errors import UnsupportedError, XlaError
 from primax.core.events import COMPILE, LOWER, record_event, timed
 from primax.core.gc_pause import gc_paused
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
-from primax.core.mesh import PartitionSpec
 from primax.interpreters.runtime import device_put, fork_guard, log
 from primax.interpreters.runtime.array import Array, deleted_error, mark_shared
 from primax.interpreters.runtime.devices.backends import client, joined
 from primax.interpreters.runtime.extended_array import has_extended_dtype, logical, physical, physical_aval
 from primax.interpreters.runtime.sharding.device_assignment import Site, one_device, site_of
+from primax.interpreters.runtime.sharding.mesh import PartitionSpec
 from primax.interpreters.runtime.sharding.shardings import devices_of, named_from_hlo, placed, sharding_of
 from primax.interpreters.runtime.sharding.shardy import Explicit, SpmdShardings
 from primax.interpreters.runtime.stablehlo_module import Lowered, lower_to_module
@@ -340,10 +340,10 @@ def _told(sharding: Any, aval: Any, mesh: Any) -> Any:
     """The sharding of a result; if there is none, what the type tells of it on a mesh with axes of both kinds."""
     if sharding is not None or not mesh.explicit_axes or mesh.are_all_axes_explicit:
         return sharding
-    division = getattr(aval, "division", None)
-    if division is not None and division.mesh.shape_tuple != mesh.shape_tuple:
+    recorded = None if getattr(aval, "placement", None) is None else aval.placement.sharding
+    if recorded is not None and recorded.mesh.shape_tuple != mesh.shape_tuple:
         return None
-    return Explicit(mesh, PartitionSpec() if division is None else division.spec)
+    return Explicit(mesh, PartitionSpec() if recorded is None else recorded.spec)
 
 
 def _lower(

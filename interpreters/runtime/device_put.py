@@ -23,7 +23,6 @@ from primax.core.diagnostics import of_call
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.host_values import maker
-from primax.core.mesh import PartitionSpec
 from primax.core.option import Guard
 from primax.core.trace import Tracer, escaped
 from primax.core.trace_state import tracing
@@ -31,6 +30,7 @@ from primax.interpreters.runtime import fork_guard
 from primax.interpreters.runtime.array import Array, DeletedBuffer, constructor, deleted_error
 from primax.interpreters.runtime.devices.backends import default_device, joined, platform_of
 from primax.interpreters.runtime.extended_array import ExtendedArray
+from primax.interpreters.runtime.sharding.mesh import PartitionSpec
 from primax.interpreters.runtime.sharding.shardings import devices_of, on_one_device, placed, sharding_of
 from primax.interpreters.staging import host_scalars, remember_memory
 
@@ -257,7 +257,7 @@ def parts_of(b: Any) -> list[Any]:
     if on_one_device(b._sharding):
         return [b]
     aval = b.aval
-    local = aval.update(shape=b._sharding.shard_shape(aval.shape), division=None) if aval.shape else aval
+    local = aval.update(shape=b._sharding.shard_shape(aval.shape), sharding=None) if aval.shape else aval
     own = b._sharding.addressable_devices
     targets = [device for device in devices_of(b._sharding) if device in own]
     return [

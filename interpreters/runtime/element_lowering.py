@@ -8,7 +8,7 @@ from typing import Any
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
-from primax.core.variance import unvaried
+from primax.core.placement import without_placement
 from primax.interpreters.batching import AxisData, batch_flat, to_dim
 from primax.interpreters.runtime.extended_array import has_extended_dtype, physical_aval
 from primax.interpreters.runtime.lowering import (
@@ -75,7 +75,7 @@ def _over_elements(
     fun: Callable[..., Sequence[Any]] = bind
     for size in reversed(sizes):
         fun = _mapped(fun, AxisData(None, size), in_avals, out_avals)
-    return trace_to_jaxpr(fun, [unvaried(physical_aval(aval)) for aval in in_avals], primitive.name)
+    return trace_to_jaxpr(fun, [without_placement(physical_aval(aval)) for aval in in_avals], primitive.name)
 
 
 def _mapped(

@@ -27,11 +27,9 @@ def physical_aval(aval: Any) -> Any:
     if not has_extended_dtype(aval):
         return aval
     dtype = aval.dtype
-    division = aval.division
-    if division is not None:
-        division = division.with_axes((*division.axes, *((),) * len(dtype.element_shape)))
     shape = (*aval.shape, *dtype.element_shape)
-    return ShapedArray(shape, dtype.element_dtype, vma=aval.vma, division=division)
+    placement = None if aval.placement is None else aval.placement.reshaped(len(shape))
+    return ShapedArray(shape, dtype.element_dtype, placement=placement)
 
 
 class ExtendedArray(Operand):
@@ -60,10 +58,10 @@ class ExtendedArray(Operand):
 
     @property
     def aval(self) -> ShapedArray:
-        division = getattr(getattr(self.base, "aval", None), "division", None)
-        if division is not None:
-            division = division.with_axes(division.axes[: len(self.shape)])
-        return ShapedArray(self.shape, self.dtype, division=division)
+        placement = getattr(getattr(self.base, "aval", None), "placement", None)
+        if placement is not None:
+            placement = placement.reshaped(len(self.shape))
+        return ShapedArray(self.shape, self.dtype, placement=placement)
 
     @property
     def ndim(self) -> int:

@@ -13,7 +13,6 @@ from primax.core import _jaxlib
 from primax.core.avals import AbstractToken
 from primax.core.diagnostics import of_call
 from primax.core.dimensions import is_dynamic
-from primax.core.division import Division
 from primax.core.dtypes import float0
 from primax.interpreters.runtime.extended_array import physical, physical_aval
 from primax.interpreters.runtime.mlir_context import SharedContext
@@ -79,10 +78,8 @@ def dtype_to_ir_type(dtype: Any) -> Any:
 
 def stack_axes(aval: Any) -> tuple[Any, ...]:
     """The mesh axes along which a module stacks the summands of a value: those that no `shard_map` maps."""
-    division = getattr(aval, "division", None)
-    if division is None or not division.unreduced:
-        return ()
-    return tuple([name for name in division.mesh.explicit_axes if name in division.unreduced])
+    placement = getattr(aval, "placement", None)
+    return () if placement is None else placement.stack_axes
 
 
 def array_in_module(aval: Any) -> Any:
@@ -90,15 +87,10 @@ def array_in_module(aval: Any) -> Any:
     unreduced values, whose summands are stacked.
     """
     aval = physical_aval(aval)
-    names = stack_axes(aval)
-    if not names:
+    if not stack_axes(aval):
         return aval
-    division = aval.division
-    rest = division.unreduced.difference(names)
-    mesh = division.mesh
-    shape = (*aval.shape, *(mesh.shape[name] for name in names))
-    axes = (*division.axes, *((name,) for name in names))
-    return aval.update(shape=shape, division=Division(mesh, axes, rest, division.reduced))
+    shape, placement = aval.placement.in_module(aval.shape)
+    return aval.update(shape=shape, placement=placement)
 
 
 def aval_to_ir_type(aval: Any) -> Any:

@@ -17,9 +17,9 @@ from primax.core.dtypes import canonicalize_dtype
 from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, RuleError
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
+from primax.core.placement import without_placement
 from primax.core.recursion import deeper
 from primax.core.source_info import ScopedSource, attributes_of, is_internal, summarize, use
-from primax.core.variance import unvaried
 from primax.interpreters.rule_checks import type_rule_of
 from primax.interpreters.runtime.callback_errors import Failures
 from primax.interpreters.runtime.devices.backends import names_of
@@ -545,7 +545,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
         avals = (*ctx.avals_in, *ctx.avals_out)
         wide = enable_x64.value or any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in avals)
         with enable_x64(wide):
-            closed = trace_to_jaxpr(run, list(map(unvaried, ctx.avals_in)), name_of(fun))
+            closed = trace_to_jaxpr(run, list(map(without_placement, ctx.avals_in)), name_of(fun))
         return inline_jaxpr(ctx, closed, args)
 
     rule.__name__ = f"lower_fun({getattr(fun, '__name__', 'fun')})"

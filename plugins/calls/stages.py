@@ -18,7 +18,7 @@ from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import among, avals_of, one_or_several
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.provisional.dimensions import is_symbolic
-from primax.extend.provisional.sharding import Format, Layout, get_mesh
+from primax.extend.provisional.sharding import Format, Layout, aval_sharding, get_mesh
 from primax.extend.sharding import NamedSharding
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped", "flat_arguments", "structs_of"]
@@ -83,9 +83,9 @@ def read_options(function: str, options: Any) -> tuple[tuple[str, Any], ...]:
 
 def struct_of(aval: Any, sharding: Any = None) -> core.ShapeDtypeStruct:
     """A type for users, with the given sharding, or that of the type if the mesh in scope has devices."""
-    division = getattr(aval, "division", None)
-    if sharding is None and division is not None and get_mesh().abstract_mesh == division.mesh:
-        sharding = NamedSharding(get_mesh(), division.spec)
+    explicit = aval_sharding(aval)
+    if sharding is None and explicit is not None and get_mesh().abstract_mesh == explicit.mesh:
+        sharding = NamedSharding(get_mesh(), explicit.spec)
     return core.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 

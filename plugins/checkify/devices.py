@@ -9,7 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import get_aval
 from primax.extend.interpreter import replay
-from primax.extend.provisional.sharding import manual_scope
+from primax.extend.provisional.sharding import aval_sharding, manual_scope
 from primax.extend.sharding import NamedSharding, PartitionSpec
 from primax.plugins.checkify.check import first_of
 from primax.plugins.checkify.checker import Checker
@@ -45,7 +45,7 @@ def check_devices(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[An
         },
     )
     whole = NamedSharding(params["mesh"], PartitionSpec())
-    state = [resharded("checkify", x, whole) if get_aval(x).division is not None else x for x in outs[:count]]
+    state = [resharded("checkify", x, whole) if aval_sharding(get_aval(x)) is not None else x for x in outs[:count]]
     found = first_of(p.ne_p.bind(state[0], np.zeros(get_aval(state[0]).shape, np.int32)), state)
     fine = p.eq_p.bind(checker.state[0], np.int32(0))
     checker.state = [p.select_n_p.bind(fine, x, y) for x, y in zip(checker.state, found, strict=True)]

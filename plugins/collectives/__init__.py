@@ -12,7 +12,7 @@ from primax.plugins.collectives import ragged as _ragged
 from primax.plugins.collectives import reductions as _reductions
 from primax.plugins.collectives import unreduced as _unreduced
 from primax.plugins.collectives import variance as _variance
-from primax.plugins.collectives.casts import pcast, pvary
+from primax.plugins.collectives.casts import pcast, pvary, pvary_along
 from primax.plugins.collectives.divisions import DIVISIONS
 from primax.plugins.collectives.exchange import (
     all_gather,
@@ -37,6 +37,7 @@ from primax.plugins.collectives.reductions import pmax, pmax_p, pmean, pmin, pmi
 from primax.plugins.collectives.unreduced import (
     all_gather_reduced_p,
     preduced_p,
+    recast,
     reduced_vary_cast_p,
     unreduced_psum_p,
     unreduced_reduce_scatter_p,
@@ -78,9 +79,11 @@ __all__ = [
     "psum_scatter",
     "pswapaxes",
     "pvary",
+    "pvary_along",
     "pvary_p",
     "ragged_all_to_all",
     "ragged_all_to_all_p",
+    "recast",
     "reduce_scatter_p",
     "reduced_vary_cast_p",
     "unreduced_psum_p",

@@ -6,7 +6,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import ShardingTypeError, get_aval, tree
-from primax.extend.provisional.sharding import axes_of, hooks, manual_axes
+from primax.extend.provisional.sharding import manual_axes, vma_of
 from primax.plugins.collectives.names import names_in_scope
 from primax.plugins.collectives.unreduced import (
     pending_of,
@@ -16,7 +16,7 @@ from primax.plugins.collectives.unreduced import (
 )
 from primax.plugins.collectives.variance import pvary_p
 
-__all__ = ["pcast", "pvary"]
+__all__ = ["pcast", "pvary", "pvary_along"]
 
 
 def pvary(x: Any, axis_name: Any) -> Any:
@@ -102,10 +102,15 @@ def _state(x: Any, name: Any) -> str:
     unreduced, reduced = pending_of(x)
     if name in unreduced:
         return "unreduced"
-    return "reduced" if name in reduced else "varying" if name in axes_of(x) else "invarying"
+    return "reduced" if name in reduced else "varying" if name in vma_of(x) else "invarying"
 
 
-def _vary(x: Any, axes: frozenset[Any]) -> Any:
+def pvary_along(x: Any, axes: frozenset[Any]) -> Any:
+    """A value that may vary along further axes.
+
+    Raises:
+      ShardingTypeError: it is unreduced along one of them.
+    """
     unreduced, reduced = pending_of(x)
     if unreduced and not unreduced.isdisjoint(axes):
         raise ShardingTypeError(
@@ -125,7 +130,3 @@ def _in_order(axes: frozenset[Any]) -> tuple[Any, ...]:
 def _order(name: Any) -> tuple[Any, Any]:
     checked = manual_axes()
     return (checked.index(name), "") if name in checked else (len(checked), str(name))
-
-
-hooks.pvary = _vary
-hooks.pvary_p = pvary_p

@@ -11,7 +11,6 @@ from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.interpreters import ad, batching
 from primax.extend.provisional.arguments import canonical_axes
-from primax.extend.provisional.sharding import hooks
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import div, mul
 from primax.plugins.collectives.lowerings import lower_reduction
@@ -206,8 +205,6 @@ def _psum_transpose(ct: Any, **params: Any) -> list[Any]:
 def _named(*, axes: Any, **params: Any) -> Any:
     return axes
 
-
-hooks.reductions = {"sum": psum, "max": pmax, "min": pmin}
 
 RULES: Table = {
     psum_p: {

@@ -10,7 +10,15 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, ShardingTypeError, get_aval
 from primax.extend.interpreters import ad
-from primax.extend.provisional.sharding import Division, axes_of, axes_of_dims, current_scope, hooks, manual_axes
+from primax.extend.provisional.sharding import (
+    AvalSharding,
+    aval_sharding,
+    axes_of_dims,
+    current_scope,
+    manual_axes,
+    required_placement_rules,
+    vma_of,
+)
 from primax.extend.rule_types import Table
 from primax.plugins.collectives.lowerings import lower_all_gather, lower_reduce_scatter, lower_reduction
 from primax.plugins.collectives.mapped import index_along
@@ -23,6 +31,7 @@ __all__ = [
     "all_gather_reduced_p",
     "pending_of",
     "preduced_p",
+    "recast",
     "reduced_vary_cast_p",
     "unreduced_along",
     "unreduced_psum_p",
@@ -43,8 +52,8 @@ vary_unreduced_cast_p = core.Primitive("vary_unreduced_cast")
 
 def pending_of(x: Any) -> tuple[Names, Names]:
     """The axes along which a value is unreduced, and those along which it is reduced."""
-    division = getattr(get_aval(x), "division", None)
-    return (_NONE, _NONE) if division is None else (division.unreduced, division.reduced)
+    explicit = aval_sharding(get_aval(x))
+    return (_NONE, _NONE) if explicit is None else (explicit.unreduced, explicit.reduced)
 
 
 def unreduced_along(function: str, x: Any, names: tuple[Any, ...]) -> bool:
@@ -76,18 +85,18 @@ def _changed(
 ) -> ShapedArray:
     """A type with a new state along some axes of the mesh, and the old state along the others."""
     its = frozenset(names)
-    division = x.division
-    if division is None:
+    explicit = aval_sharding(x)
+    if explicit is None:
         scope = current_scope()
         assert scope is not None  # that of the enclosing shard_map
-        division = Division(scope.abstract, axes_of_dims(x))
-    told = Division(division.mesh, division.axes if axes is None else axes)
+        explicit = AvalSharding(scope.abstract, axes_of_dims(x))
+    told = AvalSharding(explicit.mesh, explicit.axes if axes is None else axes)
     pending = told.with_pending(
-        division.unreduced | its if unreduced else division.unreduced - its,
-        division.reduced | its if reduced else division.reduced - its,
+        explicit.unreduced | its if unreduced else explicit.unreduced - its,
+        explicit.reduced | its if reduced else explicit.reduced - its,
     )
     return x.update(
-        shape=x.shape if shape is None else shape, vma=x.vma | its if varies else x.vma - its, division=pending
+        shape=x.shape if shape is None else shape, vma=x.vma | its if varies else x.vma - its, sharding=pending
     )
 
 
@@ -125,7 +134,7 @@ def _rules(
     primitive: core.Primitive, abstract_eval: Any, transpose: Any, lowering: Any, named: Any, *positions: str
 ) -> Any:
     def told(x: ShapedArray, **params: Any) -> list[Any]:
-        return [abstract_eval(x, **params).division]
+        return [aval_sharding(abstract_eval(x, **params))]
 
     told.tells_division = True  # type: ignore[attr-defined]
     return {
@@ -160,7 +169,7 @@ def _scatter_lowering(ctx: Any, x: Any, **params: Any) -> Any:
     return lower_reduce_scatter(ctx, x, axis_index_groups=None, **params)
 
 
-def _recast(x: Any, unreduced: Names, reduced: Names) -> Any:
+def recast(x: Any, unreduced: Names, reduced: Names) -> Any:
     """A value with other pending sums along axes that `shard_map` maps.
 
     Raises:
@@ -172,7 +181,7 @@ def _recast(x: Any, unreduced: Names, reduced: Names) -> Any:
     if summed:
         x = unreduced_psum_p.bind(x, axes=_ordered(summed))
     lost = same_now - reduced - unreduced
-    wrong = lost | (reduced & axes_of(x))
+    wrong = lost | (reduced & vma_of(x))
     if wrong:
         raise ShardingTypeError(
             f"a value of type {get_aval(x).str_short()} cannot be made {'the same' if lost else 'reduced'} along "
@@ -182,14 +191,14 @@ def _recast(x: Any, unreduced: Names, reduced: Names) -> Any:
     added = reduced - same_now
     if added:
         x = preduced_p.bind(x, axes=_ordered(added))
-    opened = unreduced - open_now
-    return _opened(x, opened) if opened else x
+    unreduced_axes = unreduced - open_now
+    return _opened(x, unreduced_axes) if unreduced_axes else x
 
 
 def _opened(x: Any, names: Names) -> Any:
     """A value as a sum over devices along axes: the first device has it, and the others have zero."""
-    varying = names & axes_of(x)
-    x = hooks.pvary(x, names - varying) if names - varying else x
+    varying = names & vma_of(x)
+    x = required_placement_rules().vary(x, names - varying) if names - varying else x
     first = names - varying
     if first:
         here = eq(index_along(_ordered(first)), np.int32(0))
@@ -199,9 +208,6 @@ def _opened(x: Any, names: Names) -> Any:
 
 def _ordered(names: Names) -> tuple[Any, ...]:
     return tuple([name for name in manual_axes() if name in names])
-
-
-hooks.recast = _recast
 
 
 RULES: Table = {

@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.provisional.sharding import axes_of, manual_axes, manual_scope
+from primax.extend.provisional.sharding import manual_axes, manual_scope, vma_of
 from primax.extend.rule_types import Table
 from primax.plugins.collectives.lowerings import lower_all_gather, lower_reduction
 from primax.plugins.collectives.mapped import index_along
@@ -55,7 +55,7 @@ def varying_by_name(x: Any, *, axis_name: Any, **params: Any) -> list[frozenset[
 
 def _missing(x: Any, axes: Any) -> tuple[Any, ...]:
     """The axes along which a value does not vary yet; programs may get values that vary more than expected."""
-    already = axes_of(x)
+    already = vma_of(x)
     return tuple([name for name in axes if name not in already])
 
 

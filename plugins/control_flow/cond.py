@@ -13,7 +13,7 @@ from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
 from primax.extend.held_programs import reordered
 from primax.extend.provisional.arguments import aval_of, sequence
-from primax.extend.provisional.sharding import axes_of
+from primax.extend.provisional.sharding import vma_of
 from primax.plugins.arithmetic import clamp
 from primax.plugins.comparison import ne
 from primax.plugins.control_flow.cond_rules import cond_p
@@ -160,7 +160,7 @@ def choose(what: str, index: Any, functions: Sequence[Callable[..., Any]], names
             (first.program.out_avals, other.program.out_avals),
         )
     leaves, staged = varying_with(index, leaves, staged)
-    consts, (programs, passed) = _joined(staged, axes_of(index))
+    consts, (programs, passed) = _joined(staged, vma_of(index))
     operands = (*consts, *leaves)
     found = iter(cond_p.bind(index, *operands, branches=programs))
     outs = [next(found) if place is None else as_result(operands[place]) for place in passed]

@@ -11,7 +11,7 @@ from primax.extend.core import tree
 from primax.extend.programs import stage
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import avals_of, name_of
-from primax.extend.provisional.avals import WEAKNESS_AND_VARIANCE, same_type
+from primax.extend.provisional.avals import WEAKNESS_AND_VMA, same_type
 
 __all__ = [
     "MadeOf",
@@ -126,7 +126,7 @@ def require_same_types(
     """
     tree.require_same_structure(what, trees[0], trees[1], *names)
     for i, (one, other) in enumerate(zip(*avals, strict=True)):
-        if not same_type(one, other, WEAKNESS_AND_VARIANCE):
+        if not same_type(one, other, WEAKNESS_AND_VMA):
             shown = [tree.unflatten(t, [aval.str_short() for aval in a]) for t, a in zip(trees, avals, strict=True)]
             marked = tree.unflatten(trees[0], range(len(avals[0])))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import ShapedArray, tree
-from primax.extend.provisional.sharding import axes_of, hooks, manual_axes, vary
+from primax.extend.provisional.sharding import manual_axes, required_placement_rules, vary, vma_of
 from primax.plugins.control_flow.staging import Staged
 
 __all__ = ["hoisted", "joined_types", "require_steady_variance", "varying_with"]
@@ -44,7 +44,7 @@ def varying_with(chooser: Any, leaves: Sequence[Any], staged: Sequence[Staged]) 
 
     Then no derivative communicates inside a branch, which some devices do not execute.
     """
-    axes = axes_of(chooser)
+    axes = vma_of(chooser)
     if not axes:
         return list(leaves), list(staged)
     return [vary(x, axes) for x in leaves], [_varying(one, axes) for one in staged]
@@ -89,7 +89,7 @@ def _without_repeated_pvary(jaxpr: core.Jaxpr, wide: set[core.Var], axes: frozen
             continue
         wide.update(eqn.outvars)
         params = eqn.params
-        if eqn.primitive is hooks.pvary_p:
+        if eqn.primitive is required_placement_rules().pvary_p:
             rest = tuple(name for name in params["axes"] if name not in axes)
             if not rest:
                 same[eqn.outvars[0]] = same.get(eqn.invars[0], eqn.invars[0])
@@ -118,7 +118,7 @@ def _widened_loop(eqn: core.JaxprEqn, wide: set[core.Var], axes: frozenset[Any])
             continue
         var = core.Var(_wide_type(v.aval, axes))
         missing = tuple(name for name in manual_axes() if name in axes - v.aval.vma)
-        made.append(core.new_jaxpr_eqn([v], [var], hooks.pvary_p, {"axes": missing}))
+        made.append(core.new_jaxpr_eqn([v], [var], required_placement_rules().pvary_p, {"axes": missing}))
         invars.append(var)
 
     def widened(value: Any) -> Any:
@@ -166,7 +166,7 @@ def hoisted(
     same: dict[Any, Any] = {}
     eqns = []
     for eqn in jaxpr.eqns:
-        if eqn.primitive is hooks.pvary_p and eqn.invars[0] in derived:
+        if eqn.primitive is required_placement_rules().pvary_p and eqn.invars[0] in derived:
             same[eqn.outvars[0]] = same.get(eqn.invars[0], eqn.invars[0])
         else:
             eqns.append(eqn.replace(invars=[same.get(v, v) if type(v) is core.Var else v for v in eqn.invars]))
@@ -190,7 +190,7 @@ def _made_to_vary(jaxpr: core.Jaxpr, v: core.Var) -> tuple[frozenset[Any], set[c
     for eqn in jaxpr.eqns:
         if reached.isdisjoint(x for x in eqn.invars if type(x) is core.Var):
             continue
-        if eqn.primitive is hooks.pvary_p:
+        if eqn.primitive is required_placement_rules().pvary_p:
             axes.add(frozenset(eqn.params["axes"]))
         elif eqn.effects or any(core.jaxprs_in_params(eqn.params)) or any(axes_of_type(x.aval) for x in eqn.outvars):
             return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.extend.held_programs import checked_types, given, nonzero_flags, sections, tangents_of
 from primax.extend.interpreters import ad, batching
-from primax.extend.provisional.sharding import axes_of, own_axes, vary
+from primax.extend.provisional.sharding import keep_vma, vary, vma_of
 from primax.extend.rule_types import Table
 from primax.plugins.custom_derivatives.calls import (
     Batch,
@@ -40,7 +40,7 @@ def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, *
 
 def _varying_with(x: Any, tangent: Any) -> Any:
     """The tangent of a result, converted to vary along the mesh axes along which the result may vary."""
-    return tangent if type(tangent) is ad.Zero else vary(tangent, axes_of(x))
+    return tangent if type(tangent) is ad.Zero else vary(tangent, vma_of(x))
 
 
 def _batch(
@@ -106,6 +106,6 @@ RULES: Table = {
         "close_over": call_close_over,
         "interpret": interpret_call,
         "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
-        "variance": own_axes,
+        "variance": keep_vma,
     },
 }

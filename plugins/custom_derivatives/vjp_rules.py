@@ -14,7 +14,7 @@ from primax.extend import core
 from primax.extend.core import dtypes
 from primax.extend.held_programs import checked_types
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.provisional.sharding import axes_of_dims, cotangent_like, own_axes
+from primax.extend.provisional.sharding import axes_of_dims, cotangent_like, keep_vma
 from primax.extend.rule_types import Table
 from primax.plugins.custom_derivatives.calls import (
     Batch,
@@ -240,7 +240,7 @@ RULES: Table = {
         "close_over": call_close_over,
         "interpret": interpret_call,
         "print": lambda params: {name: params[name] for name in ("name", "call_jaxpr")},
-        "variance": own_axes,
+        "variance": keep_vma,
     },
     custom_lin_p: {
         "abstract_eval": _lin_abstract_eval,
@@ -250,6 +250,6 @@ RULES: Table = {
         "lowering": _lin_lowering,
         "print": lambda params: {name: params[name] for name in ("name", "num_residuals")},
         "sharding": lambda *avals, out_avals, **params: list(map(axes_of_dims, out_avals)),
-        "variance": own_axes,
+        "variance": keep_vma,
     },
 }

@@ -13,7 +13,7 @@ from primax.extend.core import Array, ShapedArray, dtypes
 from primax.extend.interpreters import ad, mlir
 from primax.extend.interpreters.ad import linear_alone
 from primax.extend.provisional.arguments import renumbered
-from primax.extend.provisional.derivatives import open_axes
+from primax.extend.provisional.derivatives import unreduced_axes
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.narrow import in_whole_bytes
 from primax.extend.provisional.precision import (
@@ -81,9 +81,9 @@ def dot_general(
     if out_sharding is not None:
         bind = functools.partial(dot_general, **params)
         return with_out_sharding("dot_general", bind, (lhs, rhs), out_sharding)
-    opened = thread.here.opened
-    if opened:
-        params["open_axes"] = opened
+    unreduced_axes = thread.here.unreduced_axes
+    if unreduced_axes:
+        params["unreduced_axes"] = unreduced_axes
     return dot_general_p.bind(lhs, rhs, **params)
 
 
@@ -198,7 +198,7 @@ def _dot_general_abstract_eval(
     dimension_numbers: Any,
     precision: Any,
     preferred_element_type: Any,
-    open_axes: Any = (),
+    unreduced_axes: Any = (),
 ) -> ShapedArray:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     _check_dimensions("lhs", lhs, lhs_contract, lhs_batch)
@@ -286,7 +286,14 @@ def _dot_general_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, A
 
 
 def _dot_general_transpose(
-    ct: Any, x: Any, y: Any, *, dimension_numbers: Any, precision: Any, preferred_element_type: Any, open_axes: Any = ()
+    ct: Any,
+    x: Any,
+    y: Any,
+    *,
+    dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: Any,
+    unreduced_axes: Any = (),
 ) -> tuple[Any, Any]:
     of_rhs = type(y) is ad.UndefinedPrimal
     if of_rhs == (type(x) is ad.UndefinedPrimal):
@@ -336,7 +343,7 @@ def _pull_back(
         dimension_numbers=dims,
         precision=precision,
         preferred_element_type=preferred if preferred == natural else None,
-        **open_axes(aval),
+        **unreduced_axes(aval),
     )
     if order != sorted(order):
         bar = transpose_p.bind(bar, permutation=tuple(sorted(range(len(order)), key=order.__getitem__)))
@@ -387,7 +394,7 @@ def _dot_general_lowering(
     dimension_numbers: Any,
     precision: Any,
     preferred_element_type: Any,
-    open_axes: Any = (),
+    unreduced_axes: Any = (),
 ) -> list[Any]:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     hlo = mlir.hlo
@@ -449,8 +456,8 @@ def _dot_general_print(params: Any) -> dict[str, Any]:
     contract, batch = params["dimension_numbers"]
     shown = {"dimension_numbers": (tuple(map(list, contract)), tuple(map(list, batch)))}
     rest = ("precision", "preferred_element_type")
-    opened = {"open_axes": params["open_axes"]} if params.get("open_axes") else {}
-    return shown | {name: params[name] for name in rest if params[name] is not None} | opened
+    axes = {"unreduced_axes": params["unreduced_axes"]} if params.get("unreduced_axes") else {}
+    return shown | {name: params[name] for name in rest if params[name] is not None} | axes
 
 
 def _dot_general_division(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any, **params: Any) -> str:

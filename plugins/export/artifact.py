@@ -13,6 +13,7 @@ from primax.extend.provisional import dimensions, runtime
 from primax.extend.provisional.avals import physical_aval
 from primax.extend.provisional.dimensions import has_symbolic
 from primax.extend.provisional.lowering import constrained, spmd_of
+from primax.extend.provisional.sharding import aval_sharding
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, Mesh, PartitionSpec
 from primax.plugins.calls import jit_p
@@ -184,8 +185,8 @@ def make_artifact(
             f"export: an exported function must have no effects, got {sorted(map(repr, closed.effects))} in {name}"
         )
     for aval in (*closed.in_avals, *closed.out_avals):
-        division = getattr(aval, "division", None)
-        if division is not None and division.is_pending:
+        explicit = aval_sharding(aval)
+        if explicit is not None and explicit.is_pending:
             raise ValueError(
                 f"export: {name} takes or returns a value of type {aval.str_short()}, which is unreduced; artifacts "
                 f"do not support such types: sum inside the function, with primax.reshard(x, primax.P())"
@@ -210,8 +211,10 @@ def make_artifact(
     if several:
         ins = several.ins or (several.replicated,) * len(closed.in_avals)
         outs = several.outs or (None,) * len(closed.out_avals)
-        told = [aval.division and aval.division.spec for aval in closed.out_avals]
-        by_types = tuple(t if spec is None else spec for spec, t in zip(_specs(outs), told, strict=True))
+        recorded = [None if (s := aval_sharding(aval)) is None else s.spec for aval in closed.out_avals]
+        by_types = tuple(
+            of_type if spec is None else spec for spec, of_type in zip(_specs(outs), recorded, strict=True)
+        )
         spread = Spread(cast(Mesh, several.mesh).abstract_mesh, _specs(ins), by_types)
     foreign = {platform: found for platform, data in modules.items() if (found := foreign_functions(data))}
     return Artifact(
@@ -349,9 +352,9 @@ def _tangents_sharding(*avals: Any, artifact: Artifact) -> list[PartitionSpec]:
 
 
 def _division(aval: Any, avals: Sequence[Any]) -> PartitionSpec:
-    meshes = {each.division.mesh.shape_tuple for each in avals if each.division is not None}
-    same = aval.division is not None and meshes == {aval.division.mesh.shape_tuple}
-    return aval.division.spec if same else PartitionSpec()
+    meshes = {explicit.mesh.shape_tuple for each in avals if (explicit := aval_sharding(each)) is not None}
+    explicit = aval_sharding(aval)
+    return explicit.spec if explicit is not None and meshes == {explicit.mesh.shape_tuple} else PartitionSpec()
 
 
 _REVERSE_ONLY = "an exported function can be differentiated in reverse mode only: use grad or vjp"

@@ -242,7 +242,7 @@ class _Blobs:
 
 def _typed(mesh: AbstractMesh, aval: Any, spec: PartitionSpec | None) -> ShapedArray:
     """A type that records the division of its values along explicit axes."""
-    return aval if spec is None else aval.update(division=explicit_part(mesh, spec, len(aval.shape)))
+    return aval if spec is None else aval.update(sharding=explicit_part(mesh, spec, len(aval.shape)))
 
 
 def _artifact(described: dict[str, Any], blobs: _Blobs, scope: Any = None) -> Artifact:

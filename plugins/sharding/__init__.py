@@ -1,4 +1,4 @@
-"""Per-device programs: `shard_map` and `pmap`."""
+"""Shardings in types, and per-device programs: `shard_map` and `pmap`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from primax.extend.rule_types import Table
 from primax.plugins.sharding import custom_partitioning as _custom_partitioning
 from primax.plugins.sharding import drawing as _drawing
 from primax.plugins.sharding import rules as _rules
+from primax.plugins.sharding import types as _types
 from primax.plugins.sharding.arrays import (
     make_array_from_callback,
     make_array_from_process_local_data,
@@ -30,6 +31,8 @@ __all__ = [
     "smap",
 ]
 
+
+_types.install()
 
 RULES: Table = _rules.RULES | _drawing.RULES | _custom_partitioning.RULES
 

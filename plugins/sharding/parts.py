@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import ShapedArray
-from primax.extend.provisional.sharding import Division, current_scope, explicit_part
+from primax.extend.provisional.sharding import AvalSharding, aval_sharding, current_scope, explicit_part
 from primax.extend.sharding import AbstractMesh, AxisType, Mesh, PartitionSpec
 
 __all__ = ["check_division", "of_cotangents", "part_aval", "residual_spec", "whole_aval", "with_axis"]
@@ -35,12 +35,12 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: S
       ValueError: the array has too few axes, or the length of one is not a multiple of the number of parts.
     """
     shape = aval.shape
-    division = getattr(aval, "division", None)
+    explicit = aval_sharding(aval)
     _check_pending(who, spec, aval, axes)
-    if division is not None:
-        explicit = _outer(mesh).explicit_axes
-        for i, names in enumerate(division.axes):
-            wanted = tuple(name for name in spec.along(i) if name in explicit)
+    if explicit is not None:
+        recorded = _outer(mesh).explicit_axes
+        for i, names in enumerate(explicit.axes):
+            wanted = tuple(name for name in spec.along(i) if name in recorded)
             if wanted != names[: len(wanted)] or any(name in axes for name in names[len(wanted) :]):
                 raise ValueError(
                     f"{who} is {spec}, but the array of type {aval.str_short()} is divided in another way; change it "
@@ -56,9 +56,9 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: S
     for i, size in enumerate(shape):
         parts = mesh.size_along(spec.along(i))
         if size % parts:
-            names = ", ".join(f"{name!r} of size {mesh.shape[name]}" for name in spec.along(i))
+            divisors = ", ".join(f"{name!r} of size {mesh.shape[name]}" for name in spec.along(i))
             raise ValueError(
-                f"{who} is {spec}, which divides axis {i} along {names}, but its length {size} is no multiple of "
+                f"{who} is {spec}, which divides axis {i} along {divisors}, but its length {size} is no multiple of "
                 f"{parts}; pad the array of type {aval.str_short()}, or put None there"
             )
 
@@ -69,9 +69,9 @@ def _check_pending(who: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any]
     Raises:
       ValueError: they differ.
     """
-    division = getattr(aval, "division", None)
+    explicit = aval_sharding(aval)
     for name, wanted in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
-        have = frozenset() if division is None else getattr(division, name).intersection(axes)
+        have = frozenset() if explicit is None else getattr(explicit, name).intersection(axes)
         if wanted != have:
             raise ValueError(
                 f"{who} is {spec}, which must be {name} along the same axes as the array of type "
@@ -81,43 +81,43 @@ def _check_pending(who: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any]
 
 def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: Sequence[Any]) -> ShapedArray:
     """The type of one device's part of a value; it stays divided along explicit axes other than `axes`."""
-    division = getattr(aval, "division", None)
-    if not spec.axes and division is None:
+    explicit = aval_sharding(aval)
+    if not spec.axes and explicit is None:
         return aval
     shape = tuple([size // mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape)])
-    if division is not None:
+    if explicit is not None:
         inner = _outer(mesh).update_axis_types(dict.fromkeys(axes, AxisType.Manual))
-        rest = tuple([tuple([name for name in names if name not in axes]) for names in division.axes])
-        division = Division(inner, rest).with_pending(division.unreduced, division.reduced)
+        rest = tuple([tuple([name for name in names if name not in axes]) for names in explicit.axes])
+        explicit = AvalSharding(inner, rest).with_pending(explicit.unreduced, explicit.reduced)
     vma = aval.vma.union(spec.axes) if checked else aval.vma
-    return aval.update(shape=shape, vma=vma, division=division)
+    return aval.update(shape=shape, vma=vma, sharding=explicit)
 
 
 def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) -> ShapedArray:
     """The type of the whole value, from the type of each device's part."""
-    division = getattr(aval, "division", None)
-    if not (spec.axes or aval.vma or division is not None):
+    explicit = aval_sharding(aval)
+    if not (spec.axes or aval.vma or explicit is not None):
         return aval
     outer = _outer(mesh)
-    if division is None and not spec.axes:
+    if explicit is None and not spec.axes:
         return aval.update(vma=aval.vma - frozenset(axes))
     shape = tuple([size * mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape)])
-    if division is None and not outer.explicit_axes:
+    if explicit is None and not outer.explicit_axes:
         return core.ShapedArray(shape, aval.dtype, aval.weak_type, vma=aval.vma - frozenset(axes))
     told = explicit_part(outer, spec, len(shape)) if outer.explicit_axes else None
-    if division is not None:
+    if explicit is not None:
         before = ((),) * len(shape) if told is None else told.axes
-        both = Division(outer, tuple([one + other for one, other in zip(before, division.axes, strict=True)]))
-        told = both.with_pending(division.unreduced, division.reduced)
-    return aval.update(shape=shape, vma=aval.vma - frozenset(axes), division=told)
+        both = AvalSharding(outer, tuple([one + other for one, other in zip(before, explicit.axes, strict=True)]))
+        told = both.with_pending(explicit.unreduced, explicit.reduced)
+    return aval.update(shape=shape, vma=aval.vma - frozenset(axes), sharding=told)
 
 
 def residual_spec(aval: Any, axes: Sequence[Any], checked: bool) -> PartitionSpec | None:
     """The specification for residuals: parts are concatenated along the first axis; None if all parts are the same."""
     names = tuple(name for name in axes if name in aval.vma) if checked else tuple(axes)
-    division = getattr(aval, "division", None)
-    if division is not None and division.is_pending:
-        pending = {name: getattr(division, name).intersection(axes) for name in ("unreduced", "reduced")}
+    explicit = aval_sharding(aval)
+    if explicit is not None and explicit.is_pending:
+        pending = {name: getattr(explicit, name).intersection(axes) for name in ("unreduced", "reduced")}
         if any(pending.values()):
             return PartitionSpec(*([names] if names else []), **pending)
     return PartitionSpec(names) if names else None

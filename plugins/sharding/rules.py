@@ -26,7 +26,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.provisional.lowering import array_in_module, sharding_attribute, spmd_of, stack_axes
-from primax.extend.provisional.sharding import manual_scope
+from primax.extend.provisional.sharding import aval_sharding, manual_scope
 from primax.extend.rule_types import Table
 from primax.extend.sharding import Mesh, PartitionSpec
 from primax.plugins.collectives import psum
@@ -332,10 +332,10 @@ def _lying(module: Any, mesh: Mesh, spec: PartitionSpec, aval: Any, partly: bool
 
 def _as_divided(part: Any, whole: Any, axes: Sequence[Any]) -> Any:
     """The type of a part in the partitioner's form: with an axis of length 1 for each summand."""
-    names = stack_axes(whole)
-    if not names:
+    names, explicit = stack_axes(whole), aval_sharding(whole)
+    if not names or explicit is None:
         return part
-    sizes = [1 if name in axes else whole.division.mesh.shape[name] for name in names]
+    sizes = [1 if name in axes else explicit.mesh.shape[name] for name in names]
     return ShapedArray((*part.shape, *sizes), part.dtype)
 
 

@@ -12,7 +12,7 @@ from primax.extend.programs import Program
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import avals_of, check_function, name_of, wraps
 from primax.extend.provisional.programs import check_outputs, new_programs, programs_of, remember, surroundings
-from primax.extend.provisional.sharding import check_spec, current_scope, manual_scope, vary
+from primax.extend.provisional.sharding import aval_sharding, check_spec, current_scope, manual_scope, vary
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 from primax.plugins.sharding.parts import check_division, part_aval
 
@@ -247,16 +247,16 @@ def _told(name: str, structure: Any, avals: Sequence[Any], mesh: Mesh, axes: Seq
             f"shard_map of {name}: in_specs must be given, a PartitionSpec or a tree of them: types tell nothing of "
             f"the axes {', '.join(map(repr, others))} of {mesh!r}, which are not of type Explicit"
         )
-    return tree.unflatten(structure, [_within(getattr(aval, "division", None), axes) for aval in avals])
+    return tree.unflatten(structure, [_within(aval_sharding(aval), axes) for aval in avals])
 
 
-def _within(division: Any, axes: Sequence[Any]) -> PartitionSpec:
+def _within(explicit: Any, axes: Sequence[Any]) -> PartitionSpec:
     """The part of a division along some axes, as a specification."""
-    if division is None:
+    if explicit is None:
         return PartitionSpec()
-    dims = [tuple([each for each in names if each in axes]) or None for names in division.axes]
+    dims = [tuple([each for each in names if each in axes]) or None for names in explicit.axes]
     return PartitionSpec(
-        *dims, unreduced=division.unreduced.intersection(axes), reduced=division.reduced.intersection(axes)
+        *dims, unreduced=explicit.unreduced.intersection(axes), reduced=explicit.reduced.intersection(axes)
     )
 
 
@@ -291,9 +291,9 @@ def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: b
                 "taken later; leave out unreduced and reduced, or check_vma"
             )
         return x
-    division = getattr(aval, "division", None)
+    explicit = aval_sharding(aval)
     for name, wanted in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
-        have = frozenset() if division is None else getattr(division, name).intersection(axes)
+        have = frozenset() if explicit is None else getattr(explicit, name).intersection(axes)
         if have != wanted:
             remedy = (
                 "lax.psum sums what is unreduced" if name == "unreduced" else "lax.pcast makes what is reduced vary"

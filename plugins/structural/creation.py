@@ -13,7 +13,7 @@ from primax.extend.interpreters import mlir
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import canonical_axis, canonical_shape, numpy_dtype, shape_or_size
 from primax.extend.provisional.avals import ExtendedArray, array_of
-from primax.extend.provisional.sharding import hooks, vary_like
+from primax.extend.provisional.sharding import aval_sharding, match_placement, with_aval_sharding
 from primax.extend.rule_types import Table
 from primax.plugins.resharding import filled, lying, place_of, resharded
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
@@ -80,7 +80,7 @@ def full_like(
     if place is not None:
         return filled(place, shape, lambda part: _full("full_like", part, fill_value, dtype, weak))
     out = _full("full_like", shape, fill_value, dtype, weak)
-    return vary_like(out, aval) if sharding is None else lying("full_like", out, sharding)
+    return match_placement(out, aval) if sharding is None else lying("full_like", out, sharding)
 
 
 def empty(shape: Sequence[int] | int, dtype: Any, *, out_sharding: Any = None) -> Array:
@@ -107,7 +107,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 def zeros_like(x: Any) -> Array:
     """An array of zeros of the shape and dtype of another."""
     aval = get_aval(x)
-    return vary_like(zeros_of(aval), aval)
+    return match_placement(zeros_of(aval), aval)
 
 
 def ones_like(x: Any) -> Array:
@@ -157,8 +157,8 @@ def zeros_of(aval: Any) -> Any:
     if not aval.shape and core.current_trace().tracing:
         return zero_of(dtype)
     zeros = broadcast_in_dim_p.bind(zero_of(dtype), shape=aval.shape, broadcast_dimensions=())
-    pending = aval.division is not None and aval.division.is_pending
-    return hooks.divided(zeros, aval.division) if pending else zeros
+    explicit = aval_sharding(aval)
+    return with_aval_sharding(zeros, explicit) if explicit is not None and explicit.is_pending else zeros
 
 
 def iota(dtype: Any, size: int) -> Array:

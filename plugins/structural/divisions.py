@@ -14,7 +14,7 @@ from primax.extend.provisional.dividing import (
     reshaped_axes,
     whole_along,
 )
-from primax.extend.provisional.sharding import axes_of_dims
+from primax.extend.provisional.sharding import aval_sharding, axes_of_dims
 from primax.plugins.structural.conversion import bitcast_convert_type_p
 from primax.plugins.structural.identity import optimization_barrier_p
 from primax.plugins.structural.selection import select_n_p
@@ -47,7 +47,7 @@ def _bitcast(x: ShapedArray, *, new_dtype: Any) -> str:
 
 
 def _barrier(*avals: ShapedArray) -> list[Any]:
-    return [aval.division for aval in avals]
+    return [aval_sharding(aval) for aval in avals]
 
 
 _barrier.tells_division = True  # type: ignore[attr-defined]

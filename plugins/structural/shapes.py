@@ -22,7 +22,7 @@ from primax.extend.provisional.arguments import (
     listed,
     shape_or_size,
 )
-from primax.extend.provisional.derivatives import open_axes
+from primax.extend.provisional.derivatives import unreduced_axes
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.sharding import with_out_sharding
 from primax.extend.provisional.tracing import thread
@@ -357,8 +357,8 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
         return with_out_sharding("reduce_sum", lambda x: reduce_sum(x, axes), (operand,), out_sharding)
     if not axes and is_value(operand) and dtypes.is_numeric(operand.dtype):
         return operand
-    opened = thread.here.opened
-    return reduce_sum_p.bind(operand, axes=axes, **({"open_axes": opened} if opened else {}))
+    unreduced_axes = thread.here.unreduced_axes
+    return reduce_sum_p.bind(operand, axes=axes, **({"unreduced_axes": unreduced_axes} if unreduced_axes else {}))
 
 
 def repeat(x: Any, shape: tuple[int, ...]) -> Any:
@@ -390,10 +390,10 @@ def unbroadcast(aval: Any, ct: Any) -> Any:
     if shape == have:
         return ct
     if not shape:
-        return reduce_sum_p.bind(ct, axes=tuple(range(len(have))), **open_axes(aval))
+        return reduce_sum_p.bind(ct, axes=tuple(range(len(have))), **unreduced_axes(aval))
     missing = len(have) - len(shape)
     axes = [i for i, size in enumerate(have) if i < missing or (shape[i - missing] == 1 and size != 1)]
-    total = reduce_sum_p.bind(ct, axes=tuple(axes), **open_axes(aval))
+    total = reduce_sum_p.bind(ct, axes=tuple(axes), **unreduced_axes(aval))
     return reshape(total, shape)
 
 
@@ -426,7 +426,7 @@ def _broadcast_in_dim_transpose(ct: Any, operand: Any, *, shape: Any, broadcast_
     kept = operand.aval.shape
     stretched = [dim for size, dim in zip(kept, broadcast_dimensions, strict=True) if size == 1 and shape[dim] != 1]
     axes = tuple([i for i in range(len(shape)) if i in stretched or i not in broadcast_dimensions])
-    total = reduce_sum_p.bind(ct, axes=axes, **open_axes(operand.aval)) if axes else ct
+    total = reduce_sum_p.bind(ct, axes=axes, **unreduced_axes(operand.aval)) if axes else ct
     return [reshape(total, kept) if stretched else total]
 
 
@@ -528,7 +528,7 @@ def _squeeze_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Sequence[mlir.ir.
     return [mlir.reshape(ctx, x, ctx.avals_out[0])]
 
 
-def _reduce_sum_abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...], open_axes: Any = ()) -> ShapedArray:
+def _reduce_sum_abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...], unreduced_axes: Any = ()) -> ShapedArray:
     shape = operand.shape
     if not dtypes.is_numeric(operand.dtype):
         raise TypeError(f"reduce_sum: operand must be an array of numbers, got {operand.str_short()}; convert it first")
@@ -538,13 +538,13 @@ def _reduce_sum_abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...], op
     return ShapedArray([n for i, n in enumerate(shape) if i not in axes], operand.dtype, operand.weak_type)
 
 
-def _reduce_sum_transpose(ct: Any, operand: Any, *, axes: Any, open_axes: Any = ()) -> list[Any]:
+def _reduce_sum_transpose(ct: Any, operand: Any, *, axes: Any, unreduced_axes: Any = ()) -> list[Any]:
     shape = operand.aval.shape
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     return [broadcast_in_dim_p.bind(ct, shape=shape, broadcast_dimensions=kept)]
 
 
-def _reduce_sum_lowering(ctx: Any, x: Any, *, axes: Any, open_axes: Any = ()) -> Sequence[mlir.ir.Value]:
+def _reduce_sum_lowering(ctx: Any, x: Any, *, axes: Any, unreduced_axes: Any = ()) -> Sequence[mlir.ir.Value]:
     ir, hlo = mlir.ir, mlir.hlo
     aval = ctx.avals_out[0]
     shared = ctx.module_context.shared

@@ -24,8 +24,8 @@ from primax.core.avals import (
     get_aval,
     same_type,
 )
-from primax.core.division import Division
 from primax.extend.core import dtypes
+from primax.extend.provisional.sharding import AvalSharding
 
 SWAPPED = np.array([1.0, 2.0, 3.0], np.dtype(np.float32).newbyteorder("S"))
 SWAPPED_INTS = np.array([2, 0, 1], np.dtype(np.int32).newbyteorder("S"))
@@ -322,8 +322,8 @@ def test_types_are_made_from_the_sharding_of_another() -> None:
     whole = ShapedArray((2, 3), np.float32)
     assert ShapedArray((2, 3), np.float32, sharding=whole.sharding) is whole
     mesh = px.sharding.AbstractMesh((2,), ("x",), axis_types=(px.sharding.AxisType.Explicit,))
-    division = Division(mesh, (("x",), ()))
-    divided = ShapedArray((2, 3), np.float32, division=division)
+    division = AvalSharding(mesh, (("x",), ()))
+    divided = ShapedArray((2, 3), np.float32, sharding=division)
     assert divided.sharding is px.NamedSharding(mesh, px.P("x", None))
     assert ShapedArray((2, 3), np.float32, sharding=divided.sharding) is divided
     longer = divided.sharding.update(spec=px.P(None, "x", None))

@@ -15,7 +15,7 @@ import primax as px
 import primax.numpy as pnp
 from primax import lax
 from primax.core.jaxpr import ClosedJaxpr
-from primax.core.mesh import Mesh
+from primax.interpreters.runtime.sharding.mesh import Mesh
 
 X = np.ones(4, np.float32)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from primax.core.division import Division
 from primax.extend.core.primitives import jit_p
+from primax.extend.provisional.sharding import AvalSharding
 from primax.sharding import NamedSharding, PartitionSpec, auto_axes, explicit_axes, get_abstract_mesh, reshard
 
 __all__ = [
@@ -25,8 +25,8 @@ pjit_p = jit_p
 
 
 def canonicalize_sharding(
-    sharding: NamedSharding | Division | PartitionSpec | None, api_name: str, check_mesh_consistency: bool = True
-) -> NamedSharding | Division | None:
+    sharding: NamedSharding | AvalSharding | PartitionSpec | None, api_name: str, check_mesh_consistency: bool = True
+) -> NamedSharding | AvalSharding | None:
     """Add a mesh to a sharding: the mesh in scope, if the sharding has none. None if there is no mesh.
 
     Args:
@@ -39,6 +39,6 @@ def canonicalize_sharding(
     """
     if isinstance(sharding, PartitionSpec):
         sharding = NamedSharding(get_abstract_mesh(), sharding)
-    if not isinstance(sharding, NamedSharding | Division | None):
+    if not isinstance(sharding, NamedSharding | AvalSharding | None):
         raise TypeError(f"{api_name}: sharding must be a NamedSharding, a PartitionSpec or None, got {sharding!r}")
     return None if sharding is None or sharding.mesh.empty else sharding

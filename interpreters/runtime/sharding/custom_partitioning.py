@@ -16,15 +16,12 @@ from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from primax.core import _jaxlib, rules
+from primax.core import _jaxlib, placement, rules
 from primax.core.avals import ShapedArray
 from primax.core.config import enable_x64
 from primax.core.dimension_rules import WHOLE, Factors
-from primax.core.divisions import division_of
 from primax.core.errors import RuleError
 from primax.core.jaxpr import ClosedJaxpr
-from primax.core.mesh import Mesh, PartitionSpec
-from primax.core.variance import hooks
 from primax.interpreters.runtime.extended_array import has_extended_dtype
 from primax.interpreters.runtime.ir_types import aval_to_ir_type, cached_ir_type
 from primax.interpreters.runtime.lowering import (
@@ -36,6 +33,7 @@ from primax.interpreters.runtime.lowering import (
     rule_of,
 )
 from primax.interpreters.runtime.mlir_context import shared_context
+from primax.interpreters.runtime.sharding.mesh import Mesh, PartitionSpec
 from primax.interpreters.runtime.sharding.mesh_context import manual_scope
 from primax.interpreters.runtime.sharding.shardings import NamedSharding, named_from_hlo
 from primax.interpreters.runtime.sharding.shardy import sharding_rule
@@ -176,7 +174,7 @@ def divided_call(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str
         type(aval) is not ShapedArray or has_extended_dtype(aval) for aval in avals
     ):
         return lower(ctx, args, params)
-    factors = division_of(ctx.primitive, ctx.avals_in, ctx.avals_out, params)
+    factors = placement.required().apply_sharding_rule(ctx.primitive, ctx.avals_in, ctx.avals_out, params)
     if not isinstance(factors, Factors):
         return lower(ctx, args, params)
     part = _Part(ctx.primitive, params, ctx.avals_in, ctx.avals_out, factors, ctx.module_context.spmd.mesh)
@@ -318,7 +316,7 @@ def _reduced(x: Any, dims: Sequence[int], factors: Factors, axes: dict[int, tupl
     """A result of one device, reduced over the devices along the axes that divide the reduced dimensions."""
     for i, names in axes.items():
         if i not in dims and any(i in operand for operand in factors.operands) and factors.mark(i) != "":
-            x = hooks.reductions[factors.mark(i)](x, names)
+            x = placement.required().reductions[factors.mark(i)](x, names)
     return x
 
 

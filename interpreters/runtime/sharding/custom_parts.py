@@ -7,9 +7,9 @@ from typing import Any
 
 from primax.core.config import enable_x64
 from primax.core.errors import RuleError
-from primax.core.mesh import Mesh
 from primax.interpreters.runtime.lowering import LoweringRuleContext
 from primax.interpreters.runtime.sharding.custom_partitioning import call_of, module_of_part
+from primax.interpreters.runtime.sharding.mesh import Mesh
 from primax.interpreters.runtime.sharding.mesh_context import manual_scope
 from primax.interpreters.runtime.sharding.shardings import NamedSharding, named_from_hlo
 from primax.interpreters.runtime.sharding.spmd import spmd_of
@@ -64,7 +64,7 @@ class _CustomPart:
 
 
 def _local(sharding: NamedSharding, aval: Any) -> Any:
-    return aval.update(shape=sharding.shard_shape(aval.shape), division=None)
+    return aval.update(shape=sharding.shard_shape(aval.shape), sharding=None)
 
 
 def partitioned_call(

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from primax.core import _jaxlib
 from primax.core.avals import ShapeDtypeStruct, get_aval
 from primax.core.jaxpr import ClosedJaxpr, cached, subjaxprs
-from primax.core.mesh import Mesh, PartitionSpec, current_scope, meshes_exist, placing_mesh
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.devices.backends import default_device, platform_of
 from primax.interpreters.runtime.extended_array import ExtendedArray, physical
+from primax.interpreters.runtime.sharding.mesh import Mesh, PartitionSpec, current_scope, meshes_exist, placing_mesh
 from primax.interpreters.runtime.sharding.shardings import NamedSharding, devices_of, on_one_device, sharding_of
 
 __all__ = ["Site", "choose_device", "choose_site", "one_device", "site_of"]
@@ -155,10 +155,11 @@ def _of_type(site: Site, aval: Any) -> Any:
 
     XLA cannot choose the shardings of unreduced values: they are whole along the other axes.
     """
-    division = getattr(aval, "division", None)
-    if site.mesh is None or not (site.mesh.are_all_axes_explicit or (division is not None and division.is_pending)):
+    recorded = None if getattr(aval, "placement", None) is None else aval.placement.sharding
+    pending = recorded is not None and (recorded.spec.unreduced or recorded.spec.reduced)
+    if site.mesh is None or not (site.mesh.are_all_axes_explicit or pending):
         return None
-    return site.replicated if division is None else NamedSharding(_arranged(site.mesh, division.mesh), division.spec)
+    return site.replicated if recorded is None else NamedSharding(_arranged(site.mesh, recorded.mesh), recorded.spec)
 
 
 def _arranged(mesh: Any, axes: Any) -> Any:

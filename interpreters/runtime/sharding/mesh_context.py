@@ -12,10 +12,18 @@ from typing import Any
 import numpy as np
 
 from primax.core.arguments import integer, sequence
-from primax.core.config import mesh_scope
-from primax.core.mesh import AbstractMesh, AxisType, Mesh, MeshScope, current_scope, empty_mesh, placing_mesh
 from primax.core.trace_state import thread
 from primax.interpreters.runtime.devices.backends import devices as all_devices
+from primax.interpreters.runtime.sharding.mesh import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    MeshScope,
+    current_scope,
+    empty_mesh,
+    mesh_scope,
+    placing_mesh,
+)
 
 __all__ = [
     "axes_in_scope",

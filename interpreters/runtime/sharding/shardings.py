@@ -18,12 +18,10 @@ from primax.core import _jaxlib
 from primax.core._jaxlib import DeviceList, GSPMDSharding, Sharding
 from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
-from primax.core.divided import divide, explicit_part
-from primax.core.division import shardings as division_hooks
 from primax.core.frozen import refuse_assignment
 from primax.core.memory_space import Space
-from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
 from primax.interpreters.runtime.devices.backends import devices, platform_of
+from primax.interpreters.runtime.sharding.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
 
 __all__ = [
     "NamedSharding",
@@ -283,7 +281,7 @@ class NamedSharding(_Placement):
 
     mesh: Mesh
     spec: PartitionSpec
-    explicit: bool  # whether types record the division of arrays
+    explicit: bool  # whether types record the sharding of arrays
     _hlo: dict[int, Any]
 
     def __new__(cls, mesh: Any, spec: Any, *, memory_kind: Any = None) -> NamedSharding:
@@ -453,14 +451,12 @@ class _WithoutDevices(NamedSharding):
         return NamedSharding(mesh, self.spec)
 
 
-division_hooks.of = lambda division: NamedSharding(division.mesh, division.spec)
-
-
 def placed(aval: Any, sharding: Any) -> Any:
     """The type of an array with a given sharding."""
-    if type(sharding) is NamedSharding and sharding.explicit and isinstance(aval, ShapedArray):
-        return divide(aval, explicit_part(sharding.mesh, sharding.spec, len(aval.shape)))
-    return aval if getattr(aval, "division", None) is None else aval.update(division=None)
+    explicit = type(sharding) is NamedSharding and sharding.explicit and isinstance(aval, ShapedArray)
+    if not explicit and getattr(aval, "placement", None) is None:
+        return aval
+    return aval.update(sharding=sharding if explicit else None)
 
 
 def _coordinates(mesh: Mesh | AbstractMesh) -> Mapping[Any, np.ndarray[Any, Any]]:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from primax.core import _jaxlib
 from primax.core.avals import ShapedArray
 from primax.core.dimension_rules import WHOLE, Factors, dimension_rule
-from primax.core.mesh import AbstractMesh, Mesh, PartitionSpec
 from primax.core.rules import sharding_rules
 from primax.interpreters.runtime.ir_types import array_in_module
+from primax.interpreters.runtime.sharding.mesh import AbstractMesh, Mesh, PartitionSpec
 from primax.interpreters.runtime.sharding.spmd import spmd_of
 
 __all__ = [
@@ -176,19 +176,20 @@ def constrain_to_types(ctx: Any, outs: list[Any]) -> list[Any]:
     module = ctx.module_context
     if module.spmd.manual is not None:
         return outs
-    avals = (*ctx.avals_in, *ctx.avals_out)
-    divisions = [aval.division for aval in avals if getattr(aval, "division", None) is not None]
-    if not divisions or getattr(sharding_rules.functions.get(ctx.primitive), "left_to_xla", False):
+    placements = [aval.placement for aval in (*ctx.avals_in, *ctx.avals_out) if isinstance(aval, ShapedArray)]
+    shardings = [placed.sharding for placed in placements if placed is not None and placed.sharding is not None]
+    if not shardings or getattr(sharding_rules.functions.get(ctx.primitive), "left_to_xla", False):
         return outs
     found = []
-    mesh = divisions[0].mesh
-    free = not divisions[0].mesh.are_all_axes_explicit
+    mesh = shardings[0].mesh
+    free = not mesh.are_all_axes_explicit
     for x, result in zip(outs, ctx.avals_out, strict=True):
         aval = array_in_module(result)
         if not isinstance(aval, ShapedArray):
             found.append(x)
             continue
-        along, spec = (mesh, PartitionSpec()) if aval.division is None else (aval.division.mesh, aval.division.spec)
+        recorded = None if aval.placement is None else aval.placement.sharding
+        along, spec = (mesh, PartitionSpec()) if recorded is None else (recorded.mesh, recorded.spec)
         attribute = sharding_attribute(module, along, spec, len(aval.shape), open_axes=free)
         found.append(_jaxlib.sdy.sharding_constraint(x, attribute))
     return found

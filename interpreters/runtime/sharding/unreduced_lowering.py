@@ -14,12 +14,11 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core.avals import ShapedArray
-from primax.core.division import Axes
 from primax.core.jaxpr import jaxprs_in_params
 from primax.core.linearity import linearity_of
-from primax.core.mesh import PartitionSpec
 from primax.interpreters.runtime.ir_types import aval_to_ir_type, ir_constant, stack_axes
 from primax.interpreters.runtime.lowering import Lower, LoweringRuleContext, rule_of
+from primax.interpreters.runtime.sharding.mesh import PartitionSpec
 from primax.interpreters.runtime.sharding.shardy import sharding_attribute
 from primax.interpreters.runtime.sharding.spmd import spmd_of
 
@@ -31,7 +30,7 @@ def _reshaped(x: Any, shape: Sequence[int]) -> Any:
     return x if x.type == kind else _jaxlib.hlo.reshape(kind, x)
 
 
-def _divided(shape: Sequence[int], axes: Axes, mesh: Any, names: Any) -> list[int]:
+def _divided(shape: Sequence[int], axes: Any, mesh: Any, names: Any) -> list[int]:
     """The shape of one device's part along some axes of a mesh."""
     return [
         size // mesh.size_along([name for name in each if name in names])
@@ -39,9 +38,13 @@ def _divided(shape: Sequence[int], axes: Axes, mesh: Any, names: Any) -> list[in
     ]
 
 
-def _axes(aval: Any) -> Axes:
-    division = getattr(aval, "division", None)
-    return ((),) * len(aval.shape) if division is None else division.axes
+def _explicit(aval: Any) -> Any:
+    return getattr(getattr(aval, "placement", None), "explicit", None)
+
+
+def _axes(aval: Any) -> Any:
+    explicit = _explicit(aval)
+    return ((),) * len(aval.shape) if explicit is None else explicit.axes
 
 
 def on_summands(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
@@ -55,8 +58,7 @@ def on_summands(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str,
     ):
         return lower(ctx, args, params)
     rule = linearity_of(ctx.primitive, params)
-    division = next(a.division for a in avals if getattr(a, "division", None) is not None and a.division.unreduced)
-    mesh = division.mesh
+    mesh = next(explicit.mesh for a in avals if (explicit := _explicit(a)) is not None and explicit.unreduced)
     names = tuple([name for name in mesh.axis_names if any(name in stack_axes(a) for a in avals)])
     parts = [_part(aval, mesh, names) for aval in ctx.avals_in]
     results = [_part(aval, mesh, names) for aval in ctx.avals_out]
@@ -132,7 +134,7 @@ def _region(
 
 
 def _part(aval: Any, mesh: Any, names: Sequence[Any]) -> Any:
-    """The type of one device's part along some axes of a mesh; XLA determines the division along the others."""
+    """The type of one device's part along some axes of a mesh; XLA determines the sharding along the others."""
     if not isinstance(aval, ShapedArray):
         return aval
     return ShapedArray(_divided(aval.shape, _axes(aval), mesh, names), aval.dtype, aval.weak_type)
@@ -207,7 +209,7 @@ def change_of_summands(ctx: Any, x: Any) -> Any:
     return _spread(module, x, before, after, kept, added)
 
 
-def _leads(axes: Axes, names: Sequence[Any]) -> bool:
+def _leads(axes: Any, names: Sequence[Any]) -> bool:
     """Whether the named axes come first among the axes that divide a dimension."""
     return all([n in names for n in each] == sorted((n in names for n in each), reverse=True) for each in axes)
 
@@ -215,7 +217,7 @@ def _leads(axes: Axes, names: Sequence[Any]) -> bool:
 def _placed(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], added: Sequence[Any]) -> Any:
     """A value that is divided along the axes of its new sums: each device has its part, and zero elsewhere."""
     hlo = _jaxlib.hlo
-    mesh = after.division.mesh
+    mesh = _explicit(after).mesh
     new = stack_axes(after)
     axes = _axes(before)
     sizes = [mesh.shape[name] for name in kept]
@@ -282,7 +284,7 @@ class _Typed:
 def _spread(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], added: Sequence[Any]) -> Any:
     """A value with axes for its summands; along each new axis a part is at the index of the device that has it."""
     ir, hlo = _jaxlib.ir, _jaxlib.hlo
-    mesh = after.division.mesh
+    mesh = _explicit(after).mesh
     rank, new = len(before.shape), stack_axes(after)
     shape = [*before.shape, *(mesh.shape[name] for name in new)]
     where = [*range(rank), *(rank + new.index(name) for name in kept)]
@@ -320,12 +322,12 @@ def left(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
 def _crossed(module: Any, x: Any, aval: Any, sharding: Any, inwards: bool) -> Any:
     """A value at the entry or exit of a module, converted by a per-device program."""
     names = stack_axes(aval)
-    mesh = aval.division.mesh
+    mesh = _explicit(aval).mesh
     outer_type = aval_to_ir_type(ShapedArray(aval.shape, aval.dtype))
     inner_type = aval_to_ir_type(aval)
     if spmd_of(module).partitions == 1:
         return _reshaped(x, (inner_type if inwards else outer_type).shape)
-    spec = aval.division.spec if sharding is None else sharding.spec
+    spec = _explicit(aval).spec if sharding is None else sharding.spec
     axes = tuple([spec.along(i) for i in range(len(aval.shape))])
     outside = sharding_attribute(module, spmd_of(module).mesh, spec, len(axes))
     inside = sharding_attribute(module, spmd_of(module).mesh, PartitionSpec(*axes, *names), len(axes) + len(names))

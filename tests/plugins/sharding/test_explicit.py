@@ -428,7 +428,7 @@ def test_keys_are_divided_as_other_arrays(mesh):
 
 def test_programs_without_a_mesh_hold_nothing_of_it():
     aval = px.typeof(np.ones((8, 4), np.float32))
-    assert aval.division is None
+    assert aval.placement is None
     assert tuple(aval.sharding.spec) == (None, None)
 
 

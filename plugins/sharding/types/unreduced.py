@@ -9,50 +9,44 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from primax.core import dtypes
-from primax.core.dimension_rules import Factors
-from primax.core.division import Axes, Division
-from primax.core.errors import ShardingTypeError
-from primax.core.linearity import linearity_of
-from primax.core.mesh import PartitionSpec
+from primax.extend.core import ShardingTypeError, dtypes
+from primax.extend.provisional.aval_sharding import Axes, aval_sharding
+from primax.extend.provisional.sharding_rule import Factors, linearity_of
+from primax.extend.sharding import PartitionSpec
 
-__all__ = ["left_open", "pending_results"]
+__all__ = ["unreduced_axes_of_sum", "unreduced_results"]
 
 Names = frozenset[Any]
 _NONE: Names = frozenset()
 
 
-def _division(aval: Any) -> Division | None:
-    return getattr(aval, "division", None)
-
-
 def _unreduced(aval: Any) -> Names:
-    division = _division(aval)
-    return _NONE if division is None else division.unreduced
+    explicit = aval_sharding(aval)
+    return _NONE if explicit is None else explicit.unreduced
 
 
 def _reduced(aval: Any) -> Names:
-    division = _division(aval)
-    return _NONE if division is None else division.reduced
+    explicit = aval_sharding(aval)
+    return _NONE if explicit is None else explicit.reduced
 
 
-def left_open(told: Any, avals: Sequence[Any], names: Names) -> Names:
+def unreduced_axes_of_sum(result: Any, avals: Sequence[Any], names: Names) -> Names:
     """The axes, among those in `names`, that divide dimensions over which the primitive sums.
 
     Args:
-      told: the result of the sharding rule.
+      result: the result of the sharding rule.
       avals: the types of the operands.
       names: the axes along which the sum stays pending.
 
     Raises:
       ShardingTypeError: an axis divides a dimension of the sum only in some of the operands that have it.
     """
-    if not isinstance(told, Factors):
+    if not isinstance(result, Factors):
         return _NONE
     found: dict[int, Names] = {}
-    for dims, aval in zip(told.operands, avals, strict=True):
+    for dims, aval in zip(result.operands, avals, strict=True):
         for factor, axes in zip(dims, _axes(aval) or ((),) * len(dims), strict=False):
-            if told.mark(factor) == "sum" and not any(factor in result for result in told.results):
+            if result.mark(factor) == "sum" and not any(factor in dims for dims in result.results):
                 along = names & set(axes)
                 if found.setdefault(factor, along) != along:
                     raise ShardingTypeError(
@@ -63,25 +57,25 @@ def left_open(told: Any, avals: Sequence[Any], names: Names) -> Names:
     return _NONE.union(*found.values())
 
 
-def pending_results(
+def unreduced_results(
     primitive: Any,
     avals: Sequence[Any],
     outs: Sequence[Any],
     params: Mapping[str, Any],
-    told: Any,
+    result: Any,
     axes: Sequence[Axes],
-    opened: Names,
+    unreduced_axes: Names,
 ) -> tuple[Names, Names]:
     """The axes along which the results are unreduced, and those along which they are reduced.
 
     Args:
       primitive: the primitive.
-      avals: the types of the operands; one has a pending sum, or `opened` is not empty.
+      avals: the types of the operands; one has a pending sum, or `unreduced_axes` is not empty.
       outs: the types of the results.
       params: the parameters of the primitive.
-      told: the result of the sharding rule; None if no dimension is divided.
+      result: the result of the sharding rule; None if no dimension is divided.
       axes: for each result the axes that divide its dimensions.
-      opened: the axes along which this operation leaves its sum pending.
+      unreduced_axes: the axes along which this operation leaves its sum pending.
 
     Raises:
       ShardingTypeError: the primitive is not linear in its unreduced operands, or the operands do not match.
@@ -92,10 +86,10 @@ def pending_results(
         _check_summands(primitive, avals, outs, params, summed)
     dividing = {name for aval in avals for each in _axes(aval) for name in each}
     if same:
-        _check_same(primitive, avals, params, told, same)
-    unreduced = summed | opened
+        _check_same(primitive, avals, params, result, same)
+    unreduced = summed | unreduced_axes
     for name in sorted(unreduced, key=str):
-        if any(name in each for result in axes for each in result) or (name in summed and name in dividing):
+        if any(name in each for dims in axes for each in dims) or (name in summed and name in dividing):
             raise ShardingTypeError(
                 f"{primitive}: the mesh axis {name!r} must not divide one operand if another is unreduced along it, "
                 f"got {_shown(avals)}; {_remedy(avals, summed)}"
@@ -104,8 +98,8 @@ def pending_results(
 
 
 def _axes(aval: Any) -> Axes:
-    division = _division(aval)
-    return () if division is None else division.axes
+    explicit = aval_sharding(aval)
+    return () if explicit is None else explicit.axes
 
 
 def _check_summands(
@@ -152,13 +146,13 @@ def _check_summands(
                 )
 
 
-def _check_same(primitive: Any, avals: Sequence[Any], params: Mapping[str, Any], told: Any, same: Names) -> None:
+def _check_same(primitive: Any, avals: Sequence[Any], params: Mapping[str, Any], result: Any, same: Names) -> None:
     """Raise an error for operands that are not reduced, but must be because others are."""
     linearity = linearity_of(primitive, params)
     for name in sorted(same, key=str):
         for i, aval in enumerate(avals):
             if name in _reduced(aval):
-                _check_undivided(primitive, avals, told, i, name)
+                _check_undivided(primitive, avals, result, i, name)
                 continue
             if name in _unreduced(aval) or not aval.shape or not _is_number(aval):
                 continue
@@ -172,7 +166,7 @@ def _check_same(primitive: Any, avals: Sequence[Any], params: Mapping[str, Any],
             )
 
 
-def _check_undivided(primitive: Any, avals: Sequence[Any], told: Any, position: int, name: Any) -> None:
+def _check_undivided(primitive: Any, avals: Sequence[Any], result: Any, position: int, name: Any) -> None:
     """Raise an error for a reduced operand if the same mesh axis divides one of its dimensions in another operand."""
     for i, aval in enumerate(avals):
         if i == position:
@@ -180,7 +174,7 @@ def _check_undivided(primitive: Any, avals: Sequence[Any], told: Any, position: 
         for dim, each in enumerate(_axes(aval)):
             if name not in each:
                 continue
-            apart = isinstance(told, Factors) and told.operands[i][dim] not in told.operands[position]
+            apart = isinstance(result, Factors) and result.operands[i][dim] not in result.operands[position]
             if not apart:
                 raise ShardingTypeError(
                     f"{primitive}: operand {position} must be divided along {name!r}, as operand {i} is in the same "
@@ -195,19 +189,19 @@ def _is_number(aval: Any) -> bool:
 def _remedy(avals: Sequence[Any], names: Names) -> str:
     """The remedy for unreduced operands: the text of the call that sums the first of them along these axes."""
     for aval in avals:
-        division = _division(aval)
-        if division is not None and division.unreduced & names:
-            mapped = [name for name in division.mesh.manual_axes if name in division.unreduced & names]
+        explicit = aval_sharding(aval)
+        if explicit is not None and explicit.unreduced & names:
+            mapped = [name for name in explicit.mesh.manual_axes if name in explicit.unreduced & names]
             if mapped:
                 return f"sum first, with lax.psum(x, {mapped[0]!r})"
-            rest = division.with_pending(division.unreduced - names, division.reduced)
+            rest = explicit.with_pending(explicit.unreduced - names, explicit.reduced)
             return f"sum first, with primax.reshard(x, primax.{PartitionSpec() if rest is None else rest.spec})"
     return "sum first, with primax.reshard"
 
 
 def _brought(avals: Sequence[Any], name: Any, to: str) -> str:
     """The text of the call that makes an operand unreduced or reduced along an axis."""
-    mapped = any(name in division.mesh.manual_axes for division in map(_division, avals) if division is not None)
+    mapped = any(name in explicit.mesh.manual_axes for explicit in map(aval_sharding, avals) if explicit is not None)
     if not mapped:
         return f"primax.reshard(x, primax.P(..., {to}={{{name!r}}}))"
     first = f"lax.pcast(x, {name!r}, to='varying')"

@@ -16,8 +16,9 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
-from primax.core.config import mesh_scope
 from primax.core.frozen import SetOnce
+from primax.core.option import Option
+from primax.core.option_kinds import ANY
 
 __all__ = ["AbstractMesh", "AxisType", "Mesh", "MeshScope", "PartitionSpec", "current_scope", "placing_mesh"]
 
@@ -482,6 +483,9 @@ def meshes_exist() -> bool:
     return bool(_meshes)
 
 
+mesh_scope = Option("mesh", None, ANY, "The mesh in scope.", tracing=True, listed=False)
+
+
 class MeshScope(NamedTuple):
     """The mesh in scope.
 
@@ -499,7 +503,7 @@ class MeshScope(NamedTuple):
     places: Mesh | None = None
 
     @property
-    def joins(self) -> bool:
+    def converts_operands(self) -> bool:
         """Whether operands that vary along different axes are converted to vary along the same axes."""
         return self.checked and bool(self.abstract.manual_axes)
 

@@ -1,0 +1,100 @@
+"""The placement of types: shardings along explicit mesh axes, and the mapped axes along which values vary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from primax.extend.core import ShardingTypeError
+from primax.extend.interpreters import ad
+from primax.extend.provisional.aval_sharding import (
+    AvalSharding,
+    TypePlacement,
+    aval_sharding,
+    axes_of_dims,
+    changed,
+    vma_of,
+    whole,
+)
+from primax.extend.provisional.sharding import current_scope, install_placement_rules, meshes_exist
+from primax.extend.provisional.sharding_rule import apply_sharding_rule
+from primax.plugins.collectives import pmax, pmin, psum, pvary_p, recast
+from primax.plugins.resharding import forgotten, with_aval_sharding, with_out_sharding
+from primax.plugins.sharding.types.vma import insert_pvary, match_placement, result_placements, vary
+
+_NONE: frozenset[Any] = frozenset()
+
+
+class _Rules:
+    """The `PlacementRules` of the kernel, and what families need of this one."""
+
+    pvary_p = pvary_p
+    reductions: Mapping[str, Callable[..., Any]] = {"sum": psum, "max": pmax, "min": pmin}
+
+    active = staticmethod(meshes_exist)
+    apply_sharding_rule = staticmethod(apply_sharding_rule)
+    changed = staticmethod(changed)
+    like = staticmethod(match_placement)
+    operands = staticmethod(insert_pvary)
+    recast = staticmethod(recast)
+    results = staticmethod(result_placements)
+    vary = staticmethod(vary)
+    whole = staticmethod(whole)
+    with_aval_sharding = staticmethod(with_aval_sharding)
+    with_out_sharding = staticmethod(with_out_sharding)
+
+    def converts_operands(self) -> bool:
+        scope = current_scope()
+        return scope is not None and scope.converts_operands
+
+    def output_cotangent(self, ct: Any, aval: Any) -> Any:
+        explicit = aval_sharding(aval)
+        return with_aval_sharding(ct, explicit.of_cotangents) if explicit is not None and explicit.is_pending else ct
+
+    def cotangent(self, ct: Any, ct_aval: Any, aval: Any) -> Any:
+        explicit = aval_sharding(aval)
+        dual = None if explicit is None else explicit.of_cotangents
+        return ct if aval_sharding(ct_aval) is dual else with_aval_sharding(ct, dual)
+
+    def cotangent_like(self, ct: Any, aval: Any) -> Any:
+        ct = self.output_cotangent(ct, aval)
+        further = vma_of(ct) - aval.vma
+        if further:
+            ct = psum(ct, tuple(sorted(further, key=str)))
+        return vary(ct, aval.vma)
+
+    def pull_back(self, rule: Callable[..., Any], ct: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        try:
+            return rule(ct, *args, **params)
+        except ShardingTypeError:  # XLA decides what the types do not determine; the cotangents are checked again
+            ct = list(map(_forgotten, ct)) if isinstance(ct, list) else _forgotten(ct)
+            return rule(ct, *map(_forgotten, args), **params)
+
+    def mapped_axis(
+        self, avals: Sequence[Any], dims: Sequence[int | None], argument: Callable[[int], str]
+    ) -> TypePlacement | None:
+        mapped = [(i, aval, dim) for i, (aval, dim) in enumerate(zip(avals, dims, strict=True)) if dim is not None]
+        axes = {axes_of_dims(aval)[dim] for _, aval, dim in mapped}
+        if len(axes) > 1:
+            lines = [f"  {argument(i)} of type {aval.str_short()} along axis {dim}" for i, aval, dim in mapped]
+            raise ShardingTypeError(
+                "vmap: the mapped axes must be divided alike; primax.reshard brings one to the division of another:\n"
+                + "\n".join(lines)
+            )
+        (names,) = axes or {()}
+        if not names:
+            return None
+        mesh = next(explicit.mesh for aval in avals if (explicit := aval_sharding(aval)) is not None)
+        return TypePlacement(AvalSharding(mesh, (names,)), _NONE)
+
+
+def _forgotten(x: Any) -> Any:
+    """An argument of a transpose rule, whose type records no sharding."""
+    if type(x) is ad.UndefinedPrimal:
+        return x if aval_sharding(x.aval) is None else ad.UndefinedPrimal(x.aval.update(sharding=None))
+    return x if type(x) is ad.Zero else forgotten(x)
+
+
+def install() -> None:
+    """Give the rules of placements to the kernel."""
+    install_placement_rules(_Rules())
