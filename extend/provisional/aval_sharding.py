@@ -17,7 +17,6 @@ __all__ = [
     "TypePlacement",
     "aval_sharding",
     "axes_of_dims",
-    "axes_text",
     "changed",
     "explicit_part",
     "size_text",
@@ -204,7 +203,7 @@ class TypePlacement(Placement):
         marked = [("V", self.vma)]
         if explicit is not None:
             marked += [("U", explicit.unreduced), ("R", explicit.reduced)]
-        marks = ", ".join([f"{mark}:{axes_text(names)}" for mark, names in marked if names])
+        marks = ", ".join([f"{mark}:{_axes_text(names)}" for mark, names in marked if names])
         return ",".join(sizes), "{" + marks + "}" if marks else ""
 
     def __repr__(self) -> str:
@@ -235,7 +234,7 @@ def axes_of_dims(aval: Any) -> Axes:
     return ((),) * len(aval.shape) if explicit is None else explicit.axes
 
 
-def axes_text(axes: Names) -> str:
+def _axes_text(axes: Names) -> str:
     """Names of axes as types show them: `x`, `(x,y)`."""
     names = sorted(map(str, axes))
     return names[0] if len(names) == 1 else f"({','.join(names)})"

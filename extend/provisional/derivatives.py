@@ -16,8 +16,8 @@ __all__ = [
     "Linearity",
     "Tape",
     "linear_tape",
-    "unreduced_axes",
     "primals_only",
+    "unreduced_axes",
 ]
 
 
