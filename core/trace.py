@@ -6,7 +6,6 @@ import functools
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar
 
@@ -109,6 +108,15 @@ class Trace:
         self.borrowed.append((cache, key))
 
 
+_leak_search: Callable[[type[Tracer]], None] | None = None
+
+
+def install_leak_search(search: Callable[[type[Tracer]], None]) -> None:
+    """Let a function search for tracers of the traces in `thread.ended`, and raise an error if there are some."""
+    global _leak_search
+    _leak_search = search
+
+
 def leakless(run: _F) -> _F:
     """A function that runs a transformation, and raises an error for leaked tracers if `check_tracer_leaks` is on."""
 
@@ -119,8 +127,8 @@ def leakless(run: _F) -> _F:
         except BaseException:
             thread.ended = ()  # the traceback holds tracers
             raise
-        if check_tracer_leaks.value:
-            import_module("primax.core.leaks").refuse_leaks(Tracer)
+        if check_tracer_leaks.value and _leak_search is not None:
+            _leak_search(Tracer)
         return out
 
     return checked  # type: ignore[return-value]

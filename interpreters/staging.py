@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from primax.core.avals import get_aval, unwrap
 from primax.core.cache_keys import params_key
 from primax.core.effects import effects_of, no_effects
 from primax.core.errors import RuleError
-from primax.core.events import TRACE, silent, timed
 from primax.core.gc_pause import gc_paused
 from primax.core.host_values import array_of
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
@@ -272,6 +272,16 @@ def _is_made_in(trace: Any, x: Any) -> bool:
     return False
 
 
+_untimed = nullcontext()
+_timer: Callable[[str], AbstractContextManager[None]] | None = None
+
+
+def install_timer(timer: Callable[[str], AbstractContextManager[None]]) -> None:
+    """Let a function of a name give the `with` block in which a function of a user is traced."""
+    global _timer
+    _timer = timer
+
+
 @leakless
 def trace_to_jaxpr(
     fun: Callable[..., Sequence[Any]],
@@ -303,8 +313,8 @@ def trace_to_jaxpr(
     scope, thread.scope = thread.scope, ""
     axes, thread.unreduced_axes = thread.unreduced_axes, ()  # these axes are for binds in the outer trace only
     try:
-        told = timed(TRACE, trace.name) if what in ("jit", "make_jaxpr") else silent
-        with told, deeper(), gc_paused(), TracebackScope():
+        timing = _untimed if _timer is None or what not in ("jit", "make_jaxpr") else _timer(trace.name)
+        with timing, deeper(), gc_paused(), TracebackScope():
             outs = fun(*tracers)
             if not isinstance(outs, list | tuple):
                 raise RuleError(f"{trace.name}: a staged function must return a list of values, got {outs!r}")

@@ -24,12 +24,12 @@ from primax.core.dimensions import has_dynamic
 from primax.core.dtypes import float0
 from primax.core.effects import no_effects
 from primax.core.errors import UnsupportedError, XlaError
-from primax.core.events import COMPILE, LOWER, record_event, timed
 from primax.core.gc_pause import gc_paused
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
 from primax.interpreters.runtime import device_put, fork_guard, log
 from primax.interpreters.runtime.array import Array, deleted_error, mark_shared
 from primax.interpreters.runtime.devices.backends import client, joined
+from primax.interpreters.runtime.events import COMPILE, LOWER, record_event, timed
 from primax.interpreters.runtime.extended_array import has_extended_dtype, logical, physical, physical_aval
 from primax.interpreters.runtime.sharding.device_assignment import Site, one_device, site_of
 from primax.interpreters.runtime.sharding.mesh import PartitionSpec

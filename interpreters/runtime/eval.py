@@ -15,7 +15,16 @@ from primax.core.cache_keys import is_hashable, params_key
 from primax.core.errors import MissingRuleError
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.option import Option
-from primax.core.trace import Trace, Tracer, enter, escaped, install_eval_trace, set_current_trace, thread
+from primax.core.trace import (
+    Trace,
+    Tracer,
+    enter,
+    escaped,
+    install_eval_trace,
+    install_leak_search,
+    set_current_trace,
+    thread,
+)
 from primax.core.tree import result_registry
 from primax.core.tree.flatten import too_deep
 from primax.interpreters.evaluation import ImplTrace, known_results
@@ -23,10 +32,12 @@ from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.compile import executable_for, used_inputs
 from primax.interpreters.runtime.debug import nonfinite
+from primax.interpreters.runtime.debug.leaks import refuse_leaks
 from primax.interpreters.runtime.dispatch import fast_function, fast_path
 from primax.interpreters.runtime.donation import explain_buffer_error
+from primax.interpreters.runtime.events import timed_trace
 from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site, site_of
-from primax.interpreters.staging import trace_to_jaxpr
+from primax.interpreters.staging import install_timer, trace_to_jaxpr
 
 __all__ = [
     "EvalTrace",
@@ -176,6 +187,8 @@ class EvalTrace(ImplTrace):
 known_results.add(Array)
 eval_trace = EvalTrace(None)
 install_eval_trace(eval_trace)
+install_leak_search(refuse_leaks)
+install_timer(timed_trace)
 
 _leaf_tree = result_registry.flatten(Array(0))[1]
 

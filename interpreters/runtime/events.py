@@ -10,7 +10,6 @@ from typing import Any
 __all__ = [
     "COMPILE",
     "LOWER",
-    "TRACE",
     "durations",
     "events",
     "record_event",
@@ -18,9 +17,9 @@ __all__ = [
     "record_event_time_span",
     "record_scalar",
     "scalars",
-    "silent",
     "spans",
     "timed",
+    "timed_trace",
 ]
 
 Listener = Callable[..., Any]
@@ -30,11 +29,11 @@ durations: list[Listener] = []
 spans: list[Listener] = []
 scalars: list[Listener] = []
 
-TRACE = "/jax/core/compile/jaxpr_trace_duration"
+_TRACE = "/jax/core/compile/jaxpr_trace_duration"
 LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 COMPILE = "/jax/core/compile/backend_compile_duration"
 
-silent = nullcontext()
+_silent = nullcontext()
 
 
 def record_event(event: str, **metadata: str | int) -> None:
@@ -73,12 +72,15 @@ def timed(event: str, name: str) -> AbstractContextManager[None]:
     """A `with` block whose start and duration are recorded as events, with JAX's names and metadata.
 
     Args:
-      event: `TRACE`, `LOWER` or `COMPILE`.
+      event: `LOWER` or `COMPILE`.
       name: the name of the function.
     """
-    if not (durations or spans or scalars):
-        return silent
-    return _timed(event, name if event == TRACE else f"jit({name.removeprefix('jit_')})")
+    return _timed(event, f"jit({name.removeprefix('jit_')})") if durations or spans or scalars else _silent
+
+
+def timed_trace(name: str) -> AbstractContextManager[None]:
+    """`timed`, for the trace of a function."""
+    return _timed(_TRACE, name) if durations or spans or scalars else _silent
 
 
 @contextmanager
