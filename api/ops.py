@@ -10,7 +10,7 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax.extend.core import Array, Tracer, dtypes, get_aval
-from primax.extend.provisional.arguments import integer
+from primax.extend.provisional.arguments import integer, rename
 from primax.numpy.promotion import host_values
 from primax.numpy.reductions import limit
 from primax.plugins.resharding import resharded
@@ -133,7 +133,7 @@ def _segments(
         partial = buckets(data.reshape((length, *rest)), **options)
         return getattr(pnp, reduce)(partial, axis=0).astype(aval.dtype)
 
-    segments.__name__ = segments.__qualname__ = function
+    rename(segments, function)
     segments.__doc__ = sentence + _ARGS.format(booleans="" if booleans else " of numbers", example=example)
     return segments
 

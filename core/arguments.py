@@ -25,6 +25,7 @@ __all__ = [
     "one_or_several",
     "read_size",
     "real_number",
+    "rename",
     "sequence",
     "wraps",
 ]
@@ -85,6 +86,13 @@ def wraps(fun: Any) -> Callable[[_F], _F]:
         return function
 
     return decorate
+
+
+def rename(function: Any, name: str) -> None:
+    """Give a function that a factory made the name that users know; tracebacks and error messages show it, too."""
+    function.__name__ = function.__qualname__ = name
+    inner = inspect.unwrap(function)
+    inner.__code__ = inner.__code__.replace(co_name=name, co_qualname=name)
 
 
 _ATTRIBUTES = {"__name__": str, "__qualname__": str, "__annotations__": dict, "__type_params__": tuple}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from primax.core import undo_log
+from primax.core.arguments import rename
 from primax.core.cache import epoch
 from primax.core.lazy_tables import LazyEntries
 
@@ -109,7 +110,8 @@ def _special(name: str) -> Callable[..., Any]:
 
 def _attach(attribute: str, function: Any) -> None:
     """Make a function a method, under the name that pickles of the bound method use."""
-    function.__name__, function.__qualname__ = attribute, f"{Operand.__name__}.{attribute}"
+    rename(function, attribute)
+    function.__qualname__ = f"{Operand.__name__}.{attribute}"
     setattr(Operand, attribute, function)
 
 

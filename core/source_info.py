@@ -204,30 +204,28 @@ def called() -> str:
     frame: FrameType | None = sys._getframe(1)
     inside: list[FrameType] = []
     while frame is not None and is_internal(frame.f_code.co_filename):
-        if frame.f_code.co_name != "guarded":  # jaxlib calls it; it calls `miss` of a jitted function
-            inside.append(frame)
+        inside.append(frame)
         frame = frame.f_back
     if frame is None:
         return ""
-    # A decorator's function may have no name; the function that it calls has one.
     return next(filter(None, map(_name_of_callee, reversed(inside))), "")
 
 
 def _name_of_callee(callee: FrameType) -> str:
-    """The user's name for the function of a frame; empty if it is unknown."""
-    code, values = callee.f_code, callee.f_locals
-    if "<locals>" in code.co_qualname:  # made by a factory, which has the name for its messages
-        name = values.get("name", values.get("what"))
-    elif code.co_name in ("__call__", "miss"):
-        name = getattr(values.get("self"), "__name__", None) or getattr(values.get("self"), "name", None)
-    elif code.co_qualname == "Primitive.bind":
-        name = str(values.get("self"))
-    elif code.co_name in ("__new__", "__init__"):
-        name = code.co_qualname.split(".")[-2]  # the class
-    else:
-        name = code.co_name.strip("_")
-    # The operator `round` of Python has a different name from the method.
-    return name.removeprefix("builtin_").strip("_") if isinstance(name, str) else ""
+    """The user's name for the function of a frame; empty for one inside of another, such as that of a decorator.
+
+    Factories name their functions by `arguments.rename`.
+    """
+    code = callee.f_code
+    *classes, name = code.co_qualname.split(".")
+    if "<locals>" in classes:
+        return ""
+    if classes and name in ("__call__", "bind"):  # of an object with a name, such as a primitive
+        called = callee.f_locals[code.co_varnames[0]]
+        name = str(getattr(called, "__name__", None) or getattr(called, "name", ""))
+    elif classes and name in ("__new__", "__init__"):
+        name = classes[-1]
+    return name.strip("_")
 
 
 def user_lines(frames: Iterable[Frame]) -> str:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from primax.core import _jaxlib, placement
+from primax.core.arguments import rename
 from primax.core.avals import register_aval
 from primax.core.cache import Cache
 from primax.core.config import check_tracer_leaks
@@ -189,7 +190,7 @@ def _only_of_arrays(name: str) -> Callable[..., Any]:
             f"Only arrays have {name}: ask for it outside of transformed functions.",
         )
 
-    refuse.__name__ = name
+    rename(refuse, name)
     refuse.__doc__ = f"Raise an error, since only arrays have `{name}`."
     return refuse
 

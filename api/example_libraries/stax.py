@@ -15,7 +15,7 @@ from typing import Any
 from primax import lax, nn, random
 from primax import numpy as pnp
 from primax.extend.core import Array
-from primax.extend.provisional.arguments import integer, one_or_several, sequence
+from primax.extend.provisional.arguments import integer, one_or_several, rename, sequence
 from primax.nn.initializers import glorot_normal, normal, ones, zeros
 
 __all__ = [
@@ -347,7 +347,7 @@ def _pooling(name: str, sentence: str, reducer: Any, start: Any, normalized: boo
 
         return init_fun, apply_fun
 
-    pooling.__name__ = pooling.__qualname__ = name
+    rename(pooling, name)
     pooling.__doc__ = f"""{sentence}
 
     Args:

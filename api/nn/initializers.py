@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis
+from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, rename
 from primax.numpy import creation
 from primax.numpy.creation import read_dtype, read_shape
 from primax.numpy.promotion import cast
@@ -70,7 +70,7 @@ def _initializer(function: str, dtype: Any, make: Callable[[Any, tuple[int, ...]
         out = make(key, read_shape(shape, function), wanted)
         return out if out_sharding is None else resharded(function, out, out_sharding)
 
-    init.__name__ = init.__qualname__ = function
+    rename(init, function)
     return init
 
 
@@ -258,7 +258,7 @@ def _scaled(name: str, scale: float, mode: str, distribution: str, source: str) 
 
     fan = "fan_in" if mode == "fan_in" else "the mean of fan_in and fan_out"
     drawn = "even" if distribution == "uniform" else "normal, within two standard deviations"
-    make.__name__ = make.__qualname__ = name
+    rename(make, name)
     make.__doc__ = f"""An initializer of mean 0 and variance {scale:g} / {fan}, {drawn}: {source}.
 
     Args:

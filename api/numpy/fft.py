@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, dtypes, get_aval
-from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, integers, read_size, sequence
+from primax.extend.provisional.arguments import (
+    among,
+    canonical_axes,
+    canonical_axis,
+    integers,
+    read_size,
+    rename,
+    sequence,
+)
 from primax.numpy.creation import asarray, place, read_dtype, zeros
 from primax.numpy.joining import concatenate
 from primax.numpy.programs import one_program
@@ -189,7 +197,7 @@ _OF_KIND = {FFT: _COMPLEX, IFFT: _COMPLEX, RFFT: _REAL, IRFFT: _COMPLEX}
 
 
 def _document(function: Function, name: str, sentence: str, kind: FftType, arguments: str, errors: str) -> Function:
-    function.__name__ = function.__qualname__ = name
+    rename(function, name)
     function.__doc__ = (
         f"{sentence}\n\n    Args:\n      a: an array {_OF_KIND[kind]}; numbers of 16 bits or less "
         f"{'are refused' if kind is RFFT else 'become complex64'}.\n{arguments}"

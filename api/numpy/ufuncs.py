@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, dtypes, get_aval
+from primax.extend.provisional.arguments import rename
 from primax.extend.provisional.elementwise import like
 from primax.extend.provisional.sharding import match_placement
 from primax.numpy.complexes import RULES, of_complex
@@ -81,7 +82,7 @@ Function = Callable[..., Any]
 
 
 def document(function: Function, name: str, sentence: str, count: int, kinds: str) -> Function:
-    function.__name__ = function.__qualname__ = name
+    rename(function, name)
     arguments = {
         1: "x: an array or a number",
         2: "x, y: arrays or numbers, of shapes that broadcast together",

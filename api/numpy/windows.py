@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, dtypes
-from primax.extend.provisional.arguments import integer, naming
+from primax.extend.provisional.arguments import integer, naming, rename
 from primax.numpy.formulas import i0
 from primax.numpy.promotion import promote
 from primax.numpy.ranges import counted
@@ -32,7 +32,7 @@ def _window(function: Callable[[int], Any], sentence: str) -> Callable[[int], An
             host = np.asarray(function(count))
         return from_host(host.astype(dtypes.default_float_dtype()))
 
-    window.__name__ = window.__qualname__ = function.__name__
+    rename(window, function.__name__)
     window.__doc__ = f"{sentence}\n\n    Args:\n      M: the number of points.\n    "
     return window
 

@@ -20,6 +20,7 @@ from primax.core.arguments import (
     one_or_several,
     read_size,
     real_number,
+    rename,
     sequence,
     wraps,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "one_or_several",
     "read_size",
     "real_number",
+    "rename",
     "renumbered",
     "sequence",
     "shape_or_size",

@@ -15,7 +15,7 @@ import numpy as np
 
 from primax.core import _jaxlib, config, option
 from primax.core._jaxlib import PjitFunction, PjitFunctionCache, jax_jit, lacks_hash, status_of
-from primax.core.arguments import one_or_several
+from primax.core.arguments import one_or_several, rename
 from primax.core.cache import Cache, epoch
 from primax.core.diagnostics import encodable
 from primax.core.errors import XlaError
@@ -162,6 +162,8 @@ def fast_function(
             dispatchers.append(weakref.ref(calling))
             fast = None
         return results, fast, forgets
+
+    rename(call_python, name)
 
     def compute(*args: Any, **kwargs: Any) -> Any:
         """The function that jaxlib calls instead if the option `disable_jit` of jax is on."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import Array
+from primax.extend.provisional.arguments import rename
 from primax.plugins.indexing.dimensions import GatherScatterMode, ScatterDimensionNumbers, canonical_numbers
 from primax.plugins.indexing.positions import cast_indices
 from primax.plugins.indexing.primitives import (
@@ -113,7 +114,7 @@ def _combining(primitive: core.Primitive, name: str, what: str) -> Callable[...,
             mode,
         )
 
-    combined.__name__ = combined.__qualname__ = name
+    rename(combined, name)
     combined.__doc__ = (
         f"An array {what} at computed positions. The arguments are those of `scatter`; "
         "where several windows overlap, all of them count."

@@ -11,11 +11,11 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax.core import arguments
-from primax.extend import backend, dividing, held_programs, narrow, sampling, source_info_util
+from primax.extend import backend, held_programs, source_info_util
 from primax.extend import mlir as extend_mlir
 from primax.extend.core import Primitive
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.provisional import runtime
+from primax.extend.provisional import dividing, narrow, runtime, sampling
 from primax.extend.testing import batching as testing_batching
 from primax.extend.testing import values
 from primax.plugins.export.stablehlo_artifact import artifact_text

@@ -10,6 +10,7 @@ from typing import Any
 
 from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.interpreters import ad
+from primax.extend.provisional.arguments import rename
 from primax.numpy.creation import asarray
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import broadcast, promote
@@ -72,7 +73,7 @@ def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[...,
         return primitive.bind(*real(name, a, x))
 
     function: Callable[..., Any] = unary if len(names.split(", ")) == 1 else binary
-    function.__name__ = function.__qualname__ = name
+    rename(function, name)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # the module of the function, which pickle needs
     function.__doc__ = (
         f"{sentence}\n\n    Args:\n      {names}: real arrays or numbers, of shapes that broadcast together; integers "
