@@ -27,7 +27,7 @@ help:
 	@echo "make lint             run ruff and mypy"
 	@echo "make format           apply the fixes and the format of ruff"
 	@echo "make golden           record in tests/golden what jax computes, after a change of the calls there"
-	@echo "make surface          record the names that primax.extend promises and the contents of the families, after a change"
+	@echo "make surface          record the names of primax.extend, the contents of the families, and draw the rooms, after a change"
 	@echo "make ecosystem        run packages written for JAX on jax and on primax; needs a package index; writes docs/ecosystem.md"
 	@echo "make bench            compare the workloads of benchmarks/ on primax and on jax"
 	@echo "make clean            remove all that was built, .venv too"
@@ -128,6 +128,7 @@ format: $(VENV)/.dev
 surface: $(VENV)/.dev
 	$(BIN)/python tests/support/surface.py
 	$(BIN)/python tests/support/families.py
+	$(BIN)/python tests/support/rooms.py
 	$(BIN)/python tests/support/lines.py
 
 # PACKAGES="optax chex" are some of the packages, RESUME=1 goes on with a run; see tests/ecosystem/run.py.
