@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from primax.interpreters.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
     from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
     from primax.interpreters.make_jaxpr import make_jaxpr
-    from primax.interpreters.runtime.compile import effects_barrier
     from primax.interpreters.runtime.devices.backends import (
         default_backend,
         device_count,
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
         process_index,
         process_indices,
     )
+    from primax.interpreters.runtime.executable import effects_barrier
     from primax.interpreters.runtime.sharding.mesh_context import (
         get_abstract_mesh,
         get_mesh,
@@ -243,7 +243,7 @@ _FUNCTIONS = {
         "plugins.devices": ("block_until_ready", "copy_to_host_async", "device_get", "device_put"),
         "plugins.remat": ("checkpoint", "remat"),
         "plugins.resharding": ("reshard",),
-        "interpreters.runtime.compile": ("effects_barrier",),
+        "interpreters.runtime.executable": ("effects_barrier",),
         "interpreters.grad": ("grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"),
         "interpreters.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
         "interpreters.make_jaxpr": ("make_jaxpr",),

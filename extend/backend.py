@@ -12,10 +12,6 @@ from primax.core._jaxlib import Device
 from primax.core.arguments import read_size
 from primax.extend.clients import Client, Program, get_backend
 from primax.interpreters.runtime.array import Array
-from primax.interpreters.runtime.compile import (
-    executable_for,
-    lower,
-)
 from primax.interpreters.runtime.device_put import (
     compile_options,
 )
@@ -27,16 +23,21 @@ from primax.interpreters.runtime.devices.backends import (
     register_platform,
 )
 from primax.interpreters.runtime.eval import clear_caches as clear_in_memory_compilation_cache
-from primax.interpreters.runtime.sharding.device_assignment import choose_device
+from primax.interpreters.runtime.pipeline import Lowered, Target, compile, executable_for, lower
+from primax.interpreters.runtime.sharding.device_assignment import choose_device, choose_site
 
 __all__ = [
     "Client",
     "Device",
+    "Lowered",
     "Program",
+    "Target",
     "backend_xla_version",
     "backends",
     "choose_device",
+    "choose_site",
     "clear_in_memory_compilation_cache",
+    "compile",
     "devices",
     "executable_for",
     "get_backend",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,14 +13,17 @@ from primax.core import tree
 from primax.core.arguments import name_of, one_or_several
 from primax.core.avals import NO_VALUE, AbstractValue, ShapeDtypeStruct, get_aval
 from primax.core.cache_keys import equal_is_same, exact
+from primax.core.trace_state import thread
 
 __all__ = [
+    "Signature",
     "StaticArguments",
     "argument_positions",
     "aval_of",
     "avals_of",
     "check_outputs",
     "positions_and_names",
+    "read_call",
     "shaped_abstractify",
     "split_arguments",
 ]
@@ -215,6 +218,67 @@ class StaticArguments:
         for i, value in record.positional:
             args.insert(i, value)
         return tuple(args), {**kwargs, **dict(record.keywords)}
+
+
+class Signature(NamedTuple):
+    """What a program of a function depends on: its key among the programs of the function.
+
+    Attributes:
+      transformation: the name of the transformation that stages the function.
+      in_tree: the structure of the arguments.
+      avals: the types of their leaves.
+      statics: the record of the static arguments.
+      static_positions: their positions; None if the arguments are not those of a call, `(args, kwargs)`.
+      variant: distinguishes several programs for one function.
+      config: the options that tracing reads.
+      axes: the sizes of the named axes.
+    """
+
+    transformation: str
+    in_tree: Any
+    avals: tuple[Any, ...]
+    statics: Any
+    static_positions: tuple[int, ...] | None
+    variant: Any
+    config: Any
+    axes: tuple[Any, ...]
+
+
+def read_call(
+    transformation: str,
+    static: StaticArguments,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    name: str,
+    variant: Any = None,
+    type_of: Callable[[Any], Any] = get_aval,
+) -> tuple[Signature, list[Any]]:
+    """The signature of a call, and its flat arguments.
+
+    Args:
+      transformation: the name of the transformation that stages the function.
+      static: the static arguments.
+      args: the positional arguments.
+      kwargs: the keyword arguments.
+      name: the name of the function, for messages.
+      variant: see `Signature`.
+      type_of: returns the type of a leaf.
+    """
+    dynamic, keywords, statics = static.split(args, kwargs, name)
+    leaves, in_tree = tree.flatten((dynamic, keywords))
+    avals = avals_of(leaves, (dynamic, keywords), name, call=True, type_of=type_of)
+    axes = thread.axes
+    signature = Signature(
+        transformation,
+        in_tree,
+        tuple(avals),
+        statics,
+        static.positions,
+        variant,
+        thread.config,
+        tuple(axes.items()) if axes else (),
+    )
+    return signature, leaves
 
 
 def shaped_abstractify(x: Any) -> Any:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from primax.core.config import compilation_cache_dir
+from primax.extend.backend import compile, lower
 from primax.extend.backend import devices as _devices
-from primax.extend.backend import lower
 from primax.extend.core import tree
-from primax.extend.provisional.runtime import Executable, compile_lowered, load_executable
+from primax.extend.provisional.runtime import Executable, load_executable
 from primax.plugins.calls.stages import Compiled, flat_arguments
 
 __all__ = ["Loaded", "deserialize_and_load", "serialize"]
@@ -63,8 +63,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     _require("have no effects", not executable.has_tokens, f"{compiled.name}, which has some")
     closed, site = compiled.program.closed, executable.site
     with compilation_cache_dir(None):  # XLA cannot serialize once more what it has loaded
-        trimmed, lowered = lower(closed, compiled.name, site, (), compiled.keep_unused)
-        executable = compile_lowered(trimmed, lowered, site, compiled.name, compiled.overrides)
+        executable = compile(lower(closed, compiled.target._replace(site=site)))
     parts = {
         "name": compiled.name,
         "in_avals": closed.in_avals,

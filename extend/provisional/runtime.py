@@ -6,18 +6,13 @@ from primax.core._jaxlib import DeviceList
 from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.runtime import log
 from primax.interpreters.runtime.compile import (
-    Executable,
-    Unnamed,
-    compile_lowered,
-    effects_barrier,
     hlo_computation,
     hlo_cost_analysis,
     hlo_text,
-    load_executable,
     module_text,
     optimized_text,
-    wait_for_effect,
 )
+from primax.interpreters.runtime.compiled_function import CompiledFunction
 from primax.interpreters.runtime.device_put import (
     asked_transfer,
     compile_options,
@@ -37,21 +32,23 @@ from primax.interpreters.runtime.donation import (
     mark_donated,
     shared,
 )
-from primax.interpreters.runtime.eval import first_call, leaves_tree, register_watch, start_watches
+from primax.interpreters.runtime.eval import leaves_tree
+from primax.interpreters.runtime.executable import Executable, effects_barrier, load_executable, wait_for_effect
 from primax.interpreters.runtime.from_dlpack import from_cuda_array_interface, from_dlpack
-from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site, one_device
+from primax.interpreters.runtime.pipeline import compile_and_run
+from primax.interpreters.runtime.sharding.device_assignment import Site, one_device
+from primax.interpreters.runtime.watches import register_watch, start_watches
 
 __all__ = [
     "DeviceList",
+    "CompiledFunction",
     "Donation",
     "Executable",
     "SeemingPjitFunction",
     "Site",
-    "Unnamed",
     "asked_transfer",
-    "choose_site",
     "client",
-    "compile_lowered",
+    "compile_and_run",
     "compile_options",
     "copy_if_shared",
     "donation_lock",
@@ -59,7 +56,6 @@ __all__ = [
     "fast_front",
     "fast_function",
     "fast_path",
-    "first_call",
     "from_cuda_array_interface",
     "from_dlpack",
     "full_on_host",

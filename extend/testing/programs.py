@@ -12,9 +12,10 @@ from primax.core.avals import get_aval
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import set_current_trace
-from primax.interpreters.runtime.compile import Executable, compile_lowered, lower
 from primax.interpreters.runtime.eval import eval_trace
+from primax.interpreters.runtime.executable import Executable
 from primax.interpreters.runtime.extended_array import physical
+from primax.interpreters.runtime.pipeline import Target, compile, lower
 from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import instantiate_zeros
@@ -42,16 +43,17 @@ def quick_flags() -> str:
 
 def quickly_compiled(closed: ClosedJaxpr, site: Site) -> Executable:
     """A program that was compiled quickly and may run slowly."""
-    trimmed, lowered = lower(closed, "conformance", site)
     if site.platform != "cpu":
-        return compile_lowered(trimmed, lowered, site, "conformance")
+        return compile(lower(closed, Target("conformance", site)))
+    lowered = lower(closed, Target("conformance", site, options=tuple(QUICK_OPTIONS.items())))
     try:
-        return compile_lowered(trimmed, lowered, site, "conformance", list(QUICK_OPTIONS.items()))
+        return compile(lowered)
     except XlaError:  # some operations, such as clamp of complex numbers, need the emitters
         emitters = _jaxlib.known_options({"xla_cpu_use_fusion_emitters": True})
         if not emitters:
             raise
-        return compile_lowered(trimmed, lowered, site, "conformance", list({**QUICK_OPTIONS, **emitters}.items()))
+        options = tuple({**QUICK_OPTIONS, **emitters}.items())
+        return compile(lowered._replace(target=lowered.target._replace(options=options)))
 
 
 class Program:

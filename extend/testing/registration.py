@@ -13,7 +13,7 @@ from primax.core.primitive import Primitive
 from primax.core.rules import rule_tables
 from primax.extend.testing.case import Case
 from primax.extend.testing.report import Failed
-from primax.interpreters.runtime.compile import lower
+from primax.interpreters.runtime.pipeline import Target, lower
 from primax.interpreters.runtime.sharding.device_assignment import choose_site
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -153,7 +153,7 @@ def _operation_with_side_effects(case: Case) -> str:
         return ""
     native = case.native
     closed = trace_to_jaxpr(native.bind, native.avals)
-    _, lowered = lower(closed, "conformance", choose_site(closed, native.args))
+    module = lower(closed, Target("conformance", choose_site(closed, native.args))).module
     found = ""
 
     def visit(operation: Any) -> Any:
@@ -164,8 +164,8 @@ def _operation_with_side_effects(case: Case) -> str:
             return _jaxlib.ir.WalkResult.INTERRUPT
         return _jaxlib.ir.WalkResult.ADVANCE
 
-    with lowered.shared:
-        lowered.module.operation.walk(visit, _jaxlib.ir.WalkOrder.PRE_ORDER)
+    with module.shared:
+        module.module.operation.walk(visit, _jaxlib.ir.WalkOrder.PRE_ORDER)
     return found
 
 

@@ -22,7 +22,7 @@ from primax.core import _jaxlib, config
 from primax.core.caller import warn_caller
 from primax.interpreters.runtime import log
 from primax.interpreters.runtime.devices.backends import platform_of
-from primax.interpreters.runtime.stablehlo_module import Lowered
+from primax.interpreters.runtime.stablehlo_module import StablehloModule
 
 __all__ = ["clear", "contents", "discard", "key_of", "prune", "read", "write"]
 
@@ -30,15 +30,15 @@ _MAGIC = b"primax executable 2\n"
 _DIGEST = hashlib.sha256
 
 
-def key_of(lowered: Lowered, options: Any, device: Any) -> str:
+def key_of(module: StablehloModule, options: Any, device: Any) -> str:
     """A key that is the same in every process that would compile the same program in the same way.
 
     It depends on the program without its source locations, the options, the device, XLA's flags, the versions
     of XLA and, on the host, the features of its processor.
     """
     digest = _DIGEST()
-    with lowered.shared:
-        clone = lowered.module.operation.clone()
+    with module.shared:
+        clone = module.module.operation.clone()
         _jaxlib.passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(clone)
         code = io.BytesIO()
         clone.write_bytecode(code)

@@ -24,8 +24,8 @@ from primax.core.tree.flatten import TOO_DEEP, too_deep
 from primax.interpreters.call_signature import StaticArguments
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.array import Array
-from primax.interpreters.runtime.compile import Executable, is_committed
 from primax.interpreters.runtime.donation import Donation, donating_call
+from primax.interpreters.runtime.executable import Executable, is_committed
 from primax.interpreters.runtime.extended_array import ExtendedArray
 from primax.interpreters.runtime.fast_dispatch import NO_PROGRAMS, DirectPrograms, direct_call
 

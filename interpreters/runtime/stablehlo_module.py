@@ -21,10 +21,10 @@ from primax.interpreters.runtime.sharding.shardy import SpmdShardings
 from primax.interpreters.runtime.sharding.spmd import Spmd
 from primax.interpreters.runtime.sharding.spmd_module import boundary_of
 
-__all__ = ["Lowered", "lower_to_module"]
+__all__ = ["StablehloModule", "lower_to_module"]
 
 
-class Lowered:
+class StablehloModule:
     """A finished module.
 
     Attributes:
@@ -59,7 +59,7 @@ def lower_to_module(
     embed: bool = False,
     checked: bool = False,
     spread: SpmdShardings | None = None,
-) -> Lowered:
+) -> StablehloModule:
     """The StableHLO module of a program; its `main` takes the constants, then the kept inputs.
 
     Args:
@@ -104,7 +104,7 @@ def lower_to_module(
                     "dynamic_slice in primax.extend.interpreters.mlir)"
                 )
             raise XlaError(f"the module of {name} is not valid StableHLO; {wrong}:\n{error}") from error
-    return Lowered(module, ordered, kept)
+    return StablehloModule(module, ordered, kept)
 
 
 def _new_module(name: str, spread: SpmdShardings | None) -> Any:

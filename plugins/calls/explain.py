@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend.core import tree
 from primax.extend.provisional.arguments import shorten
-from primax.extend.provisional.programs import changed_option
+from primax.extend.provisional.programs import Signature, changed_option
 from primax.extend.provisional.tracing import Cache, user_line
 
 __all__ = ["explain_miss"]
@@ -15,46 +15,47 @@ __all__ = ["explain_miss"]
 _log = logging.getLogger("primax")
 
 
-def explain_miss(name: str, key: Any, programs: Cache) -> None:
+def explain_miss(name: str, signature: Signature, programs: Cache) -> None:
     """Log the differences between a call and the most similar earlier call.
 
     Args:
       name: the name of the function.
-      key: the key of the call: its structure, types, static arguments, their positions, and the context.
-      programs: the programs of the function, by the keys of earlier calls, or with other keys.
+      signature: the signature of the call.
+      programs: the programs of the function, by their signatures or other keys.
     """
     line = user_line()
     calls = [
-        other for other in (*programs, *programs.older) if len(other) == len(key) and type(other[0]) is type(key[0])
+        key
+        for key in (*programs, *programs.older)
+        if isinstance(key, Signature) and key.transformation == signature.transformation
     ]
-    differences = [_differences(key, other) for other in calls]
+    differences = [_differences(signature, earlier) for earlier in calls]
     if differences:
         _log.warning("%s is traced again at %s: %s", name, line, min(differences, key=len)[0])
     else:
         _log.warning("%s is traced at %s: it is called for the first time", name, line)
 
 
-def _differences(key: tuple[Any, ...], other: tuple[Any, ...]) -> list[str]:
-    """The differences between two keys, in words."""
-    (in_tree, avals, record, positions, (options, axes)) = key
-    (old_tree, old_avals, old_record, old_positions, (old_options, old_axes)) = other
-    found = []
-    if in_tree != old_tree:
-        found.append(f"the arguments have the structure {in_tree}, earlier {old_tree}")
+def _differences(now: Signature, earlier: Signature) -> list[str]:
+    """The differences between two signatures, in words."""
+    differences = []
+    if now.in_tree != earlier.in_tree:
+        differences.append(f"the arguments have the structure {now.in_tree}, earlier {earlier.in_tree}")
     else:
-        for path, new, old in zip(_paths(in_tree), avals, old_avals, strict=True):
+        for path, new, old in zip(_paths(now.in_tree), now.avals, earlier.avals, strict=True):
             if new != old:
                 weakness = ""
                 if new.str_short() == old.str_short():
                     weakness = " (weakly typed)" if new.weak_type else " (not weakly typed)"
-                found.append(f"argument{path} is {new.str_short()}{weakness}, earlier {old.str_short()}")
-    if record != old_record or positions != old_positions:
-        found.append(f"the static arguments are {_static(record)}, earlier {_static(old_record)}")
-    if options is not old_options:
-        found.append(changed_option(options, old_options))
-    if axes != old_axes:
-        found.append(f"the mapped axes are {dict(axes)}, earlier {dict(old_axes)}")
-    return found or ["its program was removed from the cache"]
+                differences.append(f"argument{path} is {new.str_short()}{weakness}, earlier {old.str_short()}")
+    if now.statics != earlier.statics or now[4:6] != earlier[4:6]:  # the static positions, and the prescribed shardings
+        statics = _static(now.statics), _static(earlier.statics)
+        differences.append("the static arguments are {}, earlier {}".format(*statics))
+    if now.config is not earlier.config:
+        differences.append(changed_option(now.config, earlier.config))
+    if now.axes != earlier.axes:
+        differences.append(f"the mapped axes are {dict(now.axes)}, earlier {dict(earlier.axes)}")
+    return differences or ["its program was removed from the cache"]
 
 
 def _paths(in_tree: Any) -> list[str]:

@@ -5,33 +5,24 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core
 from primax.extend.api_util import StaticArguments, positions_and_names, shaped_abstractify
-from primax.extend.backend import clear_in_memory_compilation_cache
-from primax.extend.core import dtypes, tree
+from primax.extend.backend import Target, clear_in_memory_compilation_cache
+from primax.extend.core import dtypes
 from primax.extend.programs import Program
 from primax.extend.provisional import runtime
-from primax.extend.provisional.arguments import among, avals_of, check_function, name_of, naming, wraps
+from primax.extend.provisional.arguments import among, check_function, wraps
 from primax.extend.provisional.avals import array_of
-from primax.extend.provisional.programs import (
-    check_outputs,
-    new_programs,
-    program_info,
-    programs_of,
-    remember,
-    surroundings,
-)
+from primax.extend.provisional.programs import Signature
 from primax.extend.provisional.sharding import canonical_sharding, devices_of
 from primax.extend.provisional.tracing import Cache, thread
 from primax.plugins.calls.primitive import jit_p
 from primax.plugins.calls.spread import JitShardings
 from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, structs_of
-from primax.plugins.devices import constrain_all
 
 __all__ = ["Inline", "clear_caches", "eval_shape", "jit"]
 
@@ -71,175 +62,39 @@ def _is_inlined(inline: bool | Inline | None) -> bool:
 _OPTIONAL_BOOLS = (False, True, None)
 
 
-class Jitted:
+class Jitted(runtime.CompiledFunction):
     """The Python side of one jitted function: everything but the fast path."""
 
-    __slots__ = (
-        "device",
-        "donate",
-        "fun",
-        "inline",
-        "keep_unused",
-        "name",
-        "overrides",
-        "own_programs",
-        "spread",
-        "static",
-    )
+    __slots__ = ("inline",)
+    inline: bool
 
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        static: StaticArguments,
-        donate: StaticArguments,
-        keep_unused: bool,
-        inline: bool,
-        device: Any = None,
-        overrides: tuple[tuple[str, Any], ...] = (),
-        spread: JitShardings | None = None,
-    ) -> None:
-        self.fun = fun
-        self.name = name_of(fun)
-        self.static = static
-        self.donate = donate
-        self.keep_unused = keep_unused
-        self.inline = inline
-        self.device = device
-        self.overrides = overrides
-        self.spread = spread
-        self.own_programs: Cache | None = None
-
-    def programs(self) -> Cache:
-        """The programs of this function, shared by all of its jitted forms, with the lifetime of the function."""
-        found = programs_of(self.fun)
-        if found is None:
-            found = self.own_programs
-            if found is None:
-                found = self.own_programs = new_programs()
-        return found
-
-    def program(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], type_of: Callable[[Any], Any] = core.get_aval
-    ) -> tuple[Program, list[Any]]:
-        """The traced program for a call, and the flat arguments of the call."""
-        dynamic, keywords, record = self.static.split(args, kwargs, self.name)
-        leaves, in_tree = tree.flatten((dynamic, keywords))
-        avals = avals_of(leaves, (dynamic, keywords), self.name, call=True, type_of=type_of)
-        key = (in_tree, tuple(avals), record, (self.static.positions, self.spread and self.spread.key), surroundings())
-        programs = self.programs()
-
-        def make() -> Program:
-            if core.config.explain_cache_misses.value:
-                explain = import_module("primax.plugins.calls.explain")  # few users need it
-                explain.explain_miss(self.name, key, programs)
-            return self.trace(in_tree, avals, record)
-
-        return remember(programs, key, make), leaves
-
-    def trace(self, in_tree: Any, avals: list[Any], record: Any) -> Program:
-        """Stage the function for one signature."""
-        out_trees: list[Any] = []
-        fun = self.fun
-        ins: list[Any] | None = None
-        outs: list[Any] | None = None
-        if self.spread is not None:
-            ins = self.spread.of_inputs(in_tree, avals, self.name)
-
-        def run(*flat: Any) -> list[Any]:
-            nonlocal outs
-            if ins is not None:
-                flat = tuple(constrain_all(flat, ins))
-            dynamic, keywords = tree.unflatten(in_tree, flat)
-            args, keywords = StaticArguments.merge(dynamic, keywords, record)
-            leaves, out_tree = tree.flatten(fun(*args, **keywords))
-            out_trees.append(out_tree)
-            check_outputs(leaves, out_tree, self.name)
-            if self.spread is not None:
-                outs = self.spread.of_outputs(out_tree, leaves, self.name)
-                leaves = constrain_all(leaves, outs)
-            return leaves
-
-        closed = core.trace_to_jaxpr(run, avals, self.name, "jit")
-        closed.jaxpr.debug_info = program_info("jit", fun, in_tree, out_trees[0], self.static.positions)
-        return Program(closed, in_tree, out_trees[0], ins, outs)
-
-    def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
-        """For each flat argument whether its buffer may be reused."""
-        if not self.donate.positions and not self.donate.names:
-            return ()
-        flags: list[bool] = []
-        for i, x in enumerate(args):
-            if i not in self.static.positions:
-                flags += [i in self.donate.positions] * len(tree.flatten(x)[0])
-        for name in sorted(kwargs):
-            if name not in self.static.names:
-                flags += [name in self.donate.names] * len(tree.flatten(kwargs[name])[0])
-        return tuple(flags)
-
-    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """Called by the dispatcher for new signatures, and under every transformation."""
-        if core.config.disable_jit.value:
-            return self.fun(*args, **kwargs), None, False
-        program, leaves = self.program(args, kwargs)
-        donated = self.donated(args, kwargs)
-        if not thread.trace.tracing and not program.tracers:
-            if any(donated):
-                results, fast = self.donating(program, leaves, donated)
-            else:
-                results, fast = self.first_call(program, leaves)
-            return tree.unflatten(program.out_tree, results), fast, False
-        consts = program.closed.consts
-        if self.overrides and runtime.is_staged(thread.trace):
+    def bind(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> list[Any]:
+        """The flat results of a call inside of transformations."""
+        trace, jaxpr, consts = thread.trace, program.closed.jaxpr, program.closed.consts
+        if self.options and runtime.is_staged(trace):
             raise ValueError(
                 f"jit: compiler_options must not be given to a function that is called inside another program, "
-                f"got {dict(self.overrides)} for {self.name}; give them to the outermost jit"
+                f"got {dict(self.options)} for {self.name}; give them to the outermost jit"
             )
-        if self.inline and thread.trace.tracing:
-            flat = core.eval_jaxpr(program.closed.jaxpr, consts, *leaves)
-            if not runtime.is_staged(thread.trace):  # results are arrays, as those of a call
-                flat = [_as_array(x, v.aval) for x, v in zip(flat, program.closed.jaxpr.outvars, strict=True)]
-        else:
-            flat = jit_p.bind(
-                *consts,
-                *leaves,
-                jaxpr=program.open,
-                name=self.name,
-                donated_invars=(False,) * len(consts) + (donated or (False,) * len(leaves)),
-                keep_unused=self.keep_unused,
-                inline=self.inline,
-            )
-        return tree.unflatten(program.out_tree, flat), None, False
-
-    def first_call(self, program: Program, leaves: list[Any], donated: tuple[bool, ...] = ()) -> tuple[list[Any], Any]:
-        """Run a program outside of transformations; returns the results, and the data with which jaxlib can run it."""
-        return runtime.first_call(
-            program.closed,
-            f"jit_{self.name}",
-            leaves,
-            program.fast_tree,
-            self.site(program, leaves) if self.device or self.spread else None,
-            donated,
-            self.keep_unused,
-            self.overrides,
+        if self.inline and trace.tracing:
+            outs = core.eval_jaxpr(jaxpr, consts, *leaves)
+            if runtime.is_staged(trace):
+                return outs
+            # Results are arrays, as those of a call.
+            return [_as_array(x, v.aval) for x, v in zip(outs, jaxpr.outvars, strict=True)]
+        return jit_p.bind(
+            *consts,
+            *leaves,
+            jaxpr=program.open,
+            name=self.name,
+            donated_invars=(False,) * len(consts) + (donated or (False,) * len(leaves)),
+            keep_unused=self.keep_unused,
+            inline=self.inline,
         )
 
-    def site(self, program: Program, leaves: list[Any]) -> runtime.Site:
-        """The site on which the program runs with these arguments."""
-        if self.device is not None:
-            return runtime.one_device(self.device)
-        with naming(self.name):
-            return runtime.choose_site(program.closed, leaves, program.ins, program.outs)
-
-    def donating(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> tuple[Any, Any]:
-        """`first_call` for donated arguments; constants of programs, this one included, are not donated."""
-        held = {id(x) for x in program.closed.consts}
-        passed = [
-            runtime.copy_if_shared(x, id(x) in held) if gives else x for x, gives in zip(leaves, donated, strict=True)
-        ]
-        results, fast = self.first_call(program, passed, donated)
-        copied = [i for i, x in enumerate(leaves) if passed[i] is not x]
-        runtime.mark_donated([leaves[i] for i in copied], self.name, [passed[i] for i in copied])
-        return results, None if copied else fast
+    def explain_miss(self, signature: Signature, programs: Cache) -> None:
+        """Log how a call that will be traced differs from earlier calls."""
+        import_module("primax.plugins.calls.explain").explain_miss(self.name, signature, programs)  # few users need it
 
     def staged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         """The first stage at which a program can be inspected."""
@@ -248,15 +103,8 @@ class Jitted:
             raise core.UnexpectedTracerError(
                 f"{self.name} closes over values of an enclosing transformation; pass them as arguments to inspect it"
             )
-        site = self.site(program, leaves)
-        return Traced(program, self.name, self.donated(args, kwargs), self.keep_unused, site, self.overrides)
-
-    def donated_leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The leaves of the donated arguments."""
-        donated = [args[i] for i in self.donate.positions if i < len(args)]
-        if kwargs:
-            donated += [kwargs[name] for name in self.donate.names if name in kwargs]
-        return donated if all(type(x) is core.Array for x in donated) else tree.tree_leaves(donated)
+        site, donated = self.site(program, leaves), self.donated(args, kwargs)
+        return Traced(program, self.name, Target(f"jit_{self.name}", site, donated, self.keep_unused, self.options))
 
 
 def jit(
@@ -341,21 +189,22 @@ def jit(
         if device is not None:
             raise ValueError(f"jit: device must be None where backend is given, got {device!r} and {backend!r}")
         device = runtime.local_devices(backend=backend)[0]
-    spread = (
-        JitShardings(in_shardings, out_shardings) if in_shardings is not None or out_shardings is not None else None
-    )
+    shardings = None
+    if in_shardings is not None or out_shardings is not None:
+        shardings = JitShardings(in_shardings, out_shardings)
     if device is not None:
-        if spread:
+        if shardings is not None:
             raise ValueError("jit: device and backend must be None where in_shardings or out_shardings are given")
         device = devices_of(canonical_sharding("jit", "device", device))[0]
-    overrides = read_options("jit", compiler_options)
-    jitted = Jitted(fun, static, donate, keep_unused, inlined, device, overrides, spread)
+    options = read_options("jit", compiler_options)
+    jitted = Jitted(fun, "jit", static, donate, bool(keep_unused), device, options, shardings)
+    jitted.inline = inlined
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
-    how = (keep_unused, inlined, device, overrides, spread and spread.key)
+    how = (keep_unused, inlined, device, options, shardings and shardings.key)
     key = (static.positions, static_names, donate.positions, donate_names, *how)
-    donates = donate.positions or donate.names
-    donation = runtime.Donation(jitted.name, jitted.donated, jitted.donated_leaves) if donates else None
-    function = runtime.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key, donation)
+    function = runtime.fast_function(
+        jitted.name, fun, jitted.miss, static.positions, static_names, key, jitted.donation
+    )
     dispatch = function._dispatch
     wraps(fun)(function)
 
@@ -407,5 +256,5 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if hasattr(fun, "_dispatch") and hasattr(fun, "eval_shape"):
         return fun.eval_shape(*args, **kwargs)
     nothing = StaticArguments((), ())
-    program, _ = Jitted(fun, nothing, nothing, False, False).program(args, kwargs, shaped_abstractify)
+    program, _ = Jitted(fun, "jit", nothing, nothing).program(args, kwargs, shaped_abstractify)
     return structs_of(program)

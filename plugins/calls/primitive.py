@@ -80,8 +80,8 @@ def _compiled(closed: core.ClosedJaxpr, name: str, keep_unused: bool) -> Any:
         program = reference()
         assert program is not None
         # Nothing is donated: the program around the call may still need the arguments.
-        first = runtime.first_call(program, f"jit_{name}", args, runtime.leaves_tree, keep_unused=keep_unused)
-        return *first, False
+        outcome = runtime.compile_and_run(program, f"jit_{name}", args, runtime.leaves_tree, keep_unused=keep_unused)
+        return *outcome, False
 
     return runtime.fast_function(name, None, miss, key=name)
 

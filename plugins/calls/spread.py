@@ -10,7 +10,7 @@ from primax.extend.core import tree
 from primax.extend.provisional.avals import physical_aval
 from primax.extend.provisional.sharding import canonical_sharding
 from primax.extend.sharding import PartitionSpec
-from primax.plugins.devices import require_determined
+from primax.plugins.devices import constrain_all, require_determined
 
 __all__ = ["JitShardings"]
 
@@ -62,6 +62,10 @@ class JitShardings:
         """
         found = tree.flatten_axes(f"{name} out_shardings", out_tree, self.outs)
         return _fitting(found, list(map(core.get_aval, outs)), name, "out_shardings", "result")
+
+    def constrain(self, values: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
+        """Flat values with the given shardings; values with None unchanged."""
+        return constrain_all(values, shardings)
 
 
 def _fitting(given: Sequence[Any], avals: Sequence[Any], name: str, argument: str, what: str) -> list[Any]:

@@ -140,23 +140,17 @@ def _fits(have: Any, aval: Any) -> bool:
 class Stage:
     """The information about the function that all stages have."""
 
-    __slots__ = ("donated", "keep_unused", "name", "overrides", "program", "site")
+    __slots__ = ("name", "program", "target")
 
-    def __init__(
-        self,
-        program: Any,
-        name: str,
-        donated: tuple[bool, ...],
-        keep_unused: bool,
-        site: Any,
-        overrides: tuple[tuple[str, Any], ...],
-    ) -> None:
+    def __init__(self, program: Program, name: str, target: backend.Target) -> None:
         self.program = program
         self.name = name
-        self.donated = donated
-        self.keep_unused = keep_unused
-        self.site = site
-        self.overrides = overrides
+        self.target = target
+
+    @property
+    def donated(self) -> tuple[bool, ...]:
+        """For each flat argument whether its buffer may be reused; empty if none may be."""
+        return self.target.donated
 
     @property
     def jaxpr(self) -> core.ClosedJaxpr:
@@ -245,15 +239,7 @@ class Traced(Stage):
           TypeError: `lowering_platforms` is not a sequence of strings.
           ValueError: its length is not 1.
         """
-        site, other = self.site, _platform_of(lowering_platforms)
-        if other == site.platform:
-            other = None
-        elif other is not None and site.mesh is None:
-            site = other
-        trimmed, lowered = backend.lower(
-            self.program.closed, f"jit_{self.name}", site, self.donated, self.keep_unused, platform=other
-        )
-        return Lowered(self, trimmed, lowered)
+        return Lowered(self, backend.lower(self.program.closed, self.target, _platform_of(lowering_platforms)))
 
     def __repr__(self) -> str:
         return f"<Traced {self.name}>"
@@ -262,11 +248,10 @@ class Traced(Stage):
 class Lowered(Stage):
     """A function as a StableHLO module."""
 
-    __slots__ = ("_lowered", "_trimmed")
+    __slots__ = ("_lowered",)
 
-    def __init__(self, stage: Stage, trimmed: core.ClosedJaxpr, lowered: Any) -> None:
-        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.site, stage.overrides)
-        self._trimmed = trimmed
+    def __init__(self, stage: Stage, lowered: backend.Lowered) -> None:
+        super().__init__(stage.program, stage.name, stage.target)
         self._lowered = lowered
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -280,9 +265,9 @@ class Lowered(Stage):
           ValueError: there is no such dialect.
         """
         if among(dialect, (None, "stablehlo")):
-            return runtime.module_text(self._lowered, debug_info)
+            return runtime.module_text(self._lowered.module, debug_info)
         if among(dialect, ("hlo",)):
-            return runtime.hlo_text(self._lowered)
+            return runtime.hlo_text(self._lowered.module)
         raise ValueError(f"as_text: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -295,14 +280,14 @@ class Lowered(Stage):
           ValueError: there is no such dialect.
         """
         if among(dialect, (None, "stablehlo")):
-            return self._lowered.module
+            return self._lowered.module.module
         if among(dialect, ("hlo",)):
-            return runtime.hlo_computation(self._lowered)
+            return runtime.hlo_computation(self._lowered.module)
         raise ValueError(f"compiler_ir: dialect must be 'stablehlo' or 'hlo', got {dialect!r}")
 
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate for the program before optimization: flops, bytes accessed and so on."""
-        return runtime.hlo_cost_analysis(self._lowered)
+        return runtime.hlo_cost_analysis(self._lowered.module)
 
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
         """The executable.
@@ -315,23 +300,17 @@ class Lowered(Stage):
           ValueError: the module was lowered for a platform of other devices.
           XlaError: XLA cannot compile the program, or does not have an option.
         """
-        overrides = {**dict(self.overrides), **dict(read_options("compile", compiler_options))}
-        if self._lowered.platform != self.site.platform:
+        target, platform = self.target, self._lowered.module.platform
+        if platform != target.site.platform:
             raise ValueError(
-                f"compile: {self.name} must be lowered for {self.site.platform}, where it would run, got "
-                f"{self._lowered.platform}"
+                f"compile: {self.name} must be lowered for {target.site.platform}, where it would run, got {platform}"
             )
-        name, options = f"jit_{self.name}", tuple(overrides.items())
-        try:
-            executable = runtime.compile_lowered(self._trimmed, self._lowered, self.site, name, options)
-        except runtime.Unnamed:
-            executable = backend.executable_for(
-                self.program.closed, name, self.site, self.donated, self.keep_unused, options
-            )
-        return Compiled(self, executable)
+        options = {**dict(target.options), **dict(read_options("compile", compiler_options))}
+        target = target._replace(options=tuple(options.items()))
+        return Compiled(self, target, backend.compile(self._lowered._replace(target=target)))
 
     def __repr__(self) -> str:
-        return f"<Lowered {self.name} for {self._lowered.platform}>"
+        return f"<Lowered {self.name} for {self._lowered.module.platform}>"
 
 
 class Compiled(Stage):
@@ -339,13 +318,13 @@ class Compiled(Stage):
 
     __slots__ = ("__weakref__", "_call", "_executable")
 
-    def __init__(self, stage: Stage, executable: runtime.Executable) -> None:
-        super().__init__(stage.program, stage.name, stage.donated, stage.keep_unused, stage.site, stage.overrides)
+    def __init__(self, stage: Stage, target: backend.Target, executable: runtime.Executable) -> None:
+        super().__init__(stage.program, stage.name, target)
         self._executable = executable
-        first_call = weakref.WeakMethod(self._first_call)  # weak, since `_call` would keep this object alive
+        reference = weakref.WeakMethod(self._miss)  # weak, since `_call` would keep this object alive
 
         def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-            method = first_call()
+            method = reference()
             assert method is not None
             return method(*args, **kwargs)
 
@@ -363,7 +342,7 @@ class Compiled(Stage):
             raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
         return leaves
 
-    def _first_call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+    def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The results for arguments with a new signature, and the data with which jaxlib runs the program by itself."""
         leaves = self._leaves(args, kwargs)
         executable = self._executable
@@ -446,4 +425,4 @@ class Compiled(Stage):
         return self._executable.xla
 
     def __repr__(self) -> str:
-        return f"<Compiled {self.name} for {self.site}>"
+        return f"<Compiled {self.name} for {self.target.site}>"

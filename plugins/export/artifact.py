@@ -198,9 +198,8 @@ def make_artifact(
             f"export: {name} takes arrays with symbolic dimensions on several devices; export it for one"
         )
     for platform in platforms:
-        where = {"site": several, "platform": platform} if several else {"site": platform}
-        _, lowered = backend.lower(closed, name, keep_unused=True, embed=True, **where)
-        modules[platform] = to_artifact(lowered)
+        target = backend.Target(name, several or platform, keep_unused=True)
+        modules[platform] = to_artifact(backend.lower(closed, target, platform, embed=True).module)
 
     def make_vjp() -> Artifact:
         derivative = _vjp_program(closed)

@@ -30,19 +30,19 @@ def artifact_version() -> str:
     return str(hlo.get_version_from_compatibility_requirement(hlo.StablehloCompatibilityRequirement.WEEK_12))
 
 
-def to_artifact(lowered: Any) -> bytes:
+def to_artifact(module: Any) -> bytes:
     """A module, without its source locations, as a portable artifact.
 
     Raises:
       ValueError: the module calls Python functions, or has ordered effects.
     """
-    if lowered.host_callbacks:
+    if module.host_callbacks:
         raise ValueError("a program that calls Python functions cannot be exported")
-    if lowered.ordered_effects:
-        raise ValueError(f"a program with ordered effects cannot be exported, got {lowered.ordered_effects}")
-    with lowered.shared:
-        module = mlir.ir.Module.parse(str(lowered.module), lowered.shared.context)
-        return serialize_portable_artifact(module, artifact_version(), mixed=lowered.partitions > 1)
+    if module.ordered_effects:
+        raise ValueError(f"a program with ordered effects cannot be exported, got {module.ordered_effects}")
+    with module.shared:
+        copy = mlir.ir.Module.parse(str(module.module), module.shared.context)
+        return serialize_portable_artifact(copy, artifact_version(), mixed=module.partitions > 1)
 
 
 def artifact_text(data: bytes) -> str:

@@ -15,7 +15,7 @@ import primax as px
 import primax.numpy as pnp
 from primax.extend import core
 from primax.extend.interpreters import mlir
-from primax.interpreters.runtime.compile import Executable
+from primax.interpreters.runtime.executable import Executable
 
 F32 = px.ShapeDtypeStruct((), np.float32)
 METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")

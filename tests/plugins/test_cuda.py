@@ -17,8 +17,8 @@ from primax.core import _jaxlib
 from primax.extend import core
 from primax.extend.host.host import host
 from primax.extend.host.samples import samples_of
-from primax.interpreters.runtime.compile import lower
 from primax.interpreters.runtime.devices import backends, pjrt
+from primax.interpreters.runtime.pipeline import Target, lower
 
 PLUGIN = next((plugin for plugin in backends.plugins() if plugin.name == "cuda" and not plugin.problem), None)
 pytestmark = pytest.mark.skipif(PLUGIN is None, reason="the plugin for CUDA is not installed")
@@ -66,12 +66,12 @@ def device() -> Any:
 
 def compiled(closed: Any, name: str) -> Any:
     """The executable of a program for one GPU."""
-    _, lowered = lower(closed, name, "cuda")
+    module = lower(closed, Target(name, "cuda")).module
     options = _jaxlib.CompileOptions()
     options.num_replicas = options.num_partitions = 1
     options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(np.array([[device().id]], np.int32))
-    with lowered.shared:
-        return device().client.compile(lowered.module, _jaxlib.DeviceList((device(),)), options)
+    with module.shared:
+        return device().client.compile(module.module, _jaxlib.DeviceList((device(),)), options)
 
 
 def build(run: Callable[..., Any], sample: Any) -> Any:

@@ -17,10 +17,10 @@ from primax.core import _jaxlib
 from primax.core.arguments import integer, real_number, sequence
 from primax.core.errors import XlaError
 from primax.interpreters.runtime import fork_guard
-from primax.interpreters.runtime.compile import effects_barrier
 from primax.interpreters.runtime.devices import backends
 from primax.interpreters.runtime.devices.cluster_env import Place, detect, variable
 from primax.interpreters.runtime.devices.peer_links import LEFT, Links, meet, split_address
+from primax.interpreters.runtime.executable import effects_barrier
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
 

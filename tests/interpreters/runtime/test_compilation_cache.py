@@ -70,10 +70,10 @@ def test_the_key_tells_programs_apart(folder: Path, caplog: Any) -> None:
 
 def test_the_key_depends_on_options_and_flags_but_not_on_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     def lowered() -> Any:
-        return px.jit(lambda x: add(x, x)).lower(ONES)._lowered
+        return px.jit(lambda x: add(x, x)).lower(ONES)._lowered.module
 
     def moved() -> Any:
-        return px.jit(lambda x: add(x, x)).lower(ONES)._lowered
+        return px.jit(lambda x: add(x, x)).lower(ONES)._lowered.module
 
     device = px.devices()[0]
     options = device_put.compile_options([device])

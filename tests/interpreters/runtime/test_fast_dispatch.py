@@ -22,7 +22,7 @@ from primax.core.trace_state import fast_path_blockers, thread_blockers, tracing
 from primax.extend import core
 from primax.interpreters.runtime import dispatch
 from primax.interpreters.runtime.arg_signature import arg_signature
-from primax.interpreters.runtime.compile import Executable
+from primax.interpreters.runtime.executable import Executable
 
 
 class Ways:

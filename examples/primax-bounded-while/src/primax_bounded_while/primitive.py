@@ -62,7 +62,7 @@ def impl(*args: Any, **params: Any) -> Any:
         return core.trace_to_jaxpr(lambda *xs: bounded_while_p.bind(*xs, **params), avals, "bounded_while")
 
     closed = core.cached(params["body"], ("run", avals, tuple(params.items())), make)
-    outs = backend.executable_for(closed, "bounded_while", backend.choose_device(args))(args)
+    outs = backend.executable_for(closed, backend.Target("bounded_while", backend.choose_site(closed, args)))(args)
     if backend.refuses_nonfinite():
         debugging.check_results("bounded_while", closed, args, outs)
     return outs

@@ -1,0 +1,177 @@
+"""Functions that are compiled once for each signature of their arguments: everything but the fast path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.core import config
+from primax.core.arguments import name_of, naming
+from primax.core.avals import get_aval
+from primax.core.cache import Cache
+from primax.core.trace import thread
+from primax.core.tree import flatten
+from primax.interpreters.call_signature import StaticArguments, read_call
+from primax.interpreters.runtime.donation import Donation, copy_if_shared, mark_donated
+from primax.interpreters.runtime.pipeline import (
+    Program,
+    Shardings,
+    compile_and_run,
+    new_programs,
+    programs_of,
+    trace,
+)
+from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site, one_device
+
+__all__ = ["CompiledFunction"]
+
+
+class CompiledFunction:
+    """A function of pytrees of arrays as compiled programs. A subclass says what calls inside of transformations do.
+
+    Args:
+      fun: the function.
+      transformation: the name of the transformation that stages it.
+      static: the static arguments.
+      donate: the donated arguments.
+      keep_unused: whether programs take arguments that they do not use.
+      device: the device on which it runs; by default the arguments determine it.
+      options: options of XLA.
+      shardings: the prescribed shardings of the arguments and results.
+    """
+
+    __slots__ = (
+        "_programs",
+        "device",
+        "donate",
+        "fun",
+        "keep_unused",
+        "name",
+        "options",
+        "shardings",
+        "static",
+        "transformation",
+    )
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        transformation: str,
+        static: StaticArguments,
+        donate: StaticArguments,
+        keep_unused: bool = False,
+        device: Any = None,
+        options: tuple[tuple[str, Any], ...] = (),
+        shardings: Shardings | None = None,
+    ) -> None:
+        self.fun = fun
+        self.name = name_of(fun)
+        self.transformation = transformation
+        self.static = static
+        self.donate = donate
+        self.keep_unused = keep_unused
+        self.device = device
+        self.options = options
+        self.shardings = shardings
+        self._programs: Cache | None = None
+
+    def bind(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> list[Any]:
+        """The flat results of a call inside of transformations."""
+        raise NotImplementedError
+
+    @property
+    def donation(self) -> Donation | None:
+        """The donated arguments, if there are any."""
+        donates = self.donate.positions or self.donate.names
+        return Donation(self.name, self.donated, self.donated_leaves) if donates else None
+
+    def programs(self) -> Cache:
+        """The programs of this function, shared by all of its compiled forms, with the lifetime of the function."""
+        if self._programs is None:
+            shared = programs_of(self.fun)
+            self._programs = new_programs() if shared is None else shared
+        return self._programs
+
+    def program(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], type_of: Callable[[Any], Any] = get_aval
+    ) -> tuple[Program, list[Any]]:
+        """The traced program for a call, and the flat arguments of the call."""
+        shardings = self.shardings
+        variant = None if shardings is None else shardings.key
+        signature, leaves = read_call(self.transformation, self.static, args, kwargs, self.name, variant, type_of)
+        return trace(
+            self.fun,
+            signature,
+            self.name,
+            self.call,
+            shardings,
+            self._programs if self._programs is not None else self.programs(),
+        ), leaves
+
+    def call(self, arguments: tuple[tuple[Any, ...], dict[str, Any]], statics: Any) -> Any:
+        """Call the function itself."""
+        args, kwargs = arguments if statics == () else StaticArguments.merge(*arguments, statics)
+        return self.fun(*args, **kwargs)
+
+    def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
+        """For each flat argument whether its buffer may be reused."""
+        if not self.donate.positions and not self.donate.names:
+            return ()
+        flags: list[bool] = []
+        for i, x in enumerate(args):
+            if i not in self.static.positions:
+                flags += [i in self.donate.positions] * len(flatten(x)[0])
+        for name in sorted(kwargs):
+            if name not in self.static.names:
+                flags += [name in self.donate.names] * len(flatten(kwargs[name])[0])
+        return tuple(flags)
+
+    def donated_leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The leaves of the donated arguments."""
+        donated = [args[i] for i in self.donate.positions if i < len(args)]
+        if kwargs:
+            donated += [kwargs[name] for name in self.donate.names if name in kwargs]
+        return flatten(donated)[0]
+
+    def site(self, program: Program, leaves: list[Any]) -> Site:
+        """The devices on which the program runs with these arguments."""
+        if self.device is not None:
+            return one_device(self.device)
+        with naming(self.name):
+            return choose_site(program.closed, leaves, program.ins, program.outs)
+
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        """Called by the dispatcher for new signatures, and under every transformation."""
+        if config.disable_jit.value:
+            return self.fun(*args, **kwargs), None, False
+        program, leaves = self.program(args, kwargs)
+        donated = self.donated(args, kwargs)
+        if thread.trace.tracing or program.tracers:
+            return program.out_tree.unflatten(self.bind(program, leaves, donated)), None, False
+        results, fast = self._run_donating(program, leaves, donated) if any(donated) else self._run(program, leaves)
+        return program.out_tree.unflatten(results), fast, False
+
+    def _run(self, program: Program, leaves: list[Any], donated: tuple[bool, ...] = ()) -> tuple[list[Any], Any]:
+        """Run a program outside of transformations; returns the results, and the data with which jaxlib can run it."""
+        return compile_and_run(
+            program.closed,
+            f"{self.transformation}_{self.name}",
+            leaves,
+            program.fast_tree,
+            None if self.device is None and self.shardings is None else self.site(program, leaves),
+            donated,
+            self.keep_unused,
+            self.options,
+        )
+
+    def _run_donating(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> tuple[list[Any], Any]:
+        """Run a program with donated arguments; constants of programs, this one included, are not donated."""
+        constants = {id(x) for x in program.closed.consts}
+        passed = [
+            copy_if_shared(x, id(x) in constants) if is_donated else x
+            for x, is_donated in zip(leaves, donated, strict=True)
+        ]
+        results, fast = self._run(program, passed, donated)
+        copied = [i for i, x in enumerate(leaves) if passed[i] is not x]
+        mark_donated([leaves[i] for i in copied], self.name, [passed[i] for i in copied])
+        return results, None if copied else fast
