@@ -148,6 +148,12 @@ class Stage:
         self.target = target
 
     @property
+    def site(self) -> backend.Site:
+        """The devices on which the program runs."""
+        assert not isinstance(self.target.site, str)
+        return self.target.site
+
+    @property
     def donated(self) -> tuple[bool, ...]:
         """For each flat argument whether its buffer may be reused; empty if none may be."""
         return self.target.donated
@@ -300,13 +306,13 @@ class Lowered(Stage):
           ValueError: the module was lowered for a platform of other devices.
           XlaError: XLA cannot compile the program, or does not have an option.
         """
-        target, platform = self.target, self._lowered.module.platform
-        if platform != target.site.platform:
+        platform = self._lowered.module.platform
+        if platform != self.site.platform:
             raise ValueError(
-                f"compile: {self.name} must be lowered for {target.site.platform}, where it would run, got {platform}"
+                f"compile: {self.name} must be lowered for {self.site.platform}, where it would run, got {platform}"
             )
-        options = {**dict(target.options), **dict(read_options("compile", compiler_options))}
-        target = target._replace(options=tuple(options.items()))
+        options = {**dict(self.target.options), **dict(read_options("compile", compiler_options))}
+        target = self.target._replace(options=tuple(options.items()))
         return Compiled(self, target, backend.compile(self._lowered._replace(target=target)))
 
     def __repr__(self) -> str:
@@ -425,4 +431,4 @@ class Compiled(Stage):
         return self._executable.xla
 
     def __repr__(self) -> str:
-        return f"<Compiled {self.name} for {self.target.site}>"
+        return f"<Compiled {self.name} for {self.site}>"

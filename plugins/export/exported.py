@@ -282,11 +282,11 @@ def export(
     def make(*args: Any, **kwargs: Any) -> Exported:
         args, kwargs = tree.tree_map(_with_devices, (args, kwargs))
         traced = fun_jit.trace(*args, **kwargs)
-        where = tuple(platforms) if platforms is not None else (traced.target.site.platform,)
+        where = tuple(platforms) if platforms is not None else (traced.site.platform,)
         if not where or isinstance(platforms, str):
             raise ValueError(f"export: platforms must be a sequence of names, got {platforms!r}")
         anywhere = any(check == DisabledSafetyCheck.platform() for check in disabled_checks)
-        artifact = make_artifact(traced.jaxpr, traced.fun_name, where, traced.target.site, anywhere)
+        artifact = make_artifact(traced.jaxpr, traced.fun_name, where, traced.site, anywhere)
         return Exported(artifact, traced.in_tree, traced.out_tree)
 
     return make
