@@ -40,8 +40,8 @@ from primax.interpreters.runtime.sharding.device_assignment import Site, one_dev
 from primax.interpreters.runtime.watches import register_watch, start_watches
 
 __all__ = [
-    "DeviceList",
     "CompiledFunction",
+    "DeviceList",
     "Donation",
     "Executable",
     "SeemingPjitFunction",

@@ -11,7 +11,7 @@ from primax.core.avals import get_aval
 from primax.core.cache import Cache
 from primax.core.trace import thread
 from primax.core.tree import flatten
-from primax.interpreters.call_signature import StaticArguments, read_call
+from primax.interpreters.call_signature import Signature, StaticArguments, read_call
 from primax.interpreters.runtime.donation import Donation, copy_if_shared, mark_donated
 from primax.interpreters.runtime.pipeline import (
     Program,
@@ -79,6 +79,9 @@ class CompiledFunction:
         """The flat results of a call inside of transformations."""
         raise NotImplementedError
 
+    def explain_miss(self, signature: Signature, programs: Cache) -> None:
+        """Called before a call is traced, if the option `explain_cache_misses` is on."""
+
     @property
     def donation(self) -> Donation | None:
         """The donated arguments, if there are any."""
@@ -99,14 +102,9 @@ class CompiledFunction:
         shardings = self.shardings
         variant = None if shardings is None else shardings.key
         signature, leaves = read_call(self.transformation, self.static, args, kwargs, self.name, variant, type_of)
-        return trace(
-            self.fun,
-            signature,
-            self.name,
-            self.call,
-            shardings,
-            self._programs if self._programs is not None else self.programs(),
-        ), leaves
+        programs = self._programs if self._programs is not None else self.programs()
+        call, explain_miss = self.call, self.explain_miss
+        return trace(self.fun, signature, self.name, call, shardings, programs, explain_miss), leaves
 
     def call(self, arguments: tuple[tuple[Any, ...], dict[str, Any]], statics: Any) -> Any:
         """Call the function itself."""

@@ -148,7 +148,7 @@ class Stage:
         self.target = target
 
     @property
-    def site(self) -> backend.Site:
+    def site(self) -> runtime.Site:
         """The devices on which the program runs."""
         assert not isinstance(self.target.site, str)
         return self.target.site
