@@ -37,20 +37,17 @@ class TraceState:
       blockers: the reasons why this thread does not call compiled programs directly.
       source: a traceback that becomes the source of new equations; None for the line that makes them.
       config: the options that affect tracing, if the thread overrides any; otherwise those of `shared` apply.
-      unreduced_axes: see `Thread.unreduced_axes`.
     """
 
-    __slots__ = ("blockers", "config", "source", "unreduced_axes")
+    __slots__ = ("blockers", "config", "source")
 
     blockers: list[Any]
     config: Any
-    unreduced_axes: tuple[Any, ...]
     source: Any
 
     def __init__(self) -> None:
         self.blockers = []
         self.config = None
-        self.unreduced_axes = ()
         self.source = None
 
 
@@ -107,17 +104,6 @@ class Thread(threading.local):
     def config(self) -> Any:
         """The options that affect tracing, one object for equal values; see `primax.core.config`."""
         return self.here.config or shared.config
-
-    @property
-    def unreduced_axes(self) -> tuple[Any, ...]:
-        """The axes along which contractions leave their sums over devices pending, in order."""
-        return self.here.unreduced_axes
-
-    @unreduced_axes.setter
-    def unreduced_axes(self, axes: tuple[Any, ...]) -> None:
-        if bool(axes) is not bool(self.here.unreduced_axes):
-            (block_fast_path if axes else unblock_fast_path)("unreduced_axes")
-        self.here.unreduced_axes = axes
 
 
 thread = Thread()

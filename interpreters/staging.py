@@ -311,7 +311,6 @@ def trace_to_jaxpr(
     here = thread.here
     source, here.source = here.source, None
     scope, thread.scope = thread.scope, ""
-    axes, thread.unreduced_axes = thread.unreduced_axes, ()  # these axes are for binds in the outer trace only
     try:
         timing = _untimed if _timer is None or what not in ("jit", "make_jaxpr") else _timer(trace.name)
         with timing, deeper(), gc_paused(), TracebackScope():
@@ -325,6 +324,5 @@ def trace_to_jaxpr(
     finally:
         here.source = source
         thread.scope = scope
-        thread.unreduced_axes = axes
         enter(before)
         trace.end()

@@ -24,6 +24,7 @@ from primax.extend.provisional.sharding import (
     current_scope,
     explicit_part,
     required_placement_rules,
+    unreduced_contractions,
 )
 from primax.extend.provisional.tracing import thread
 from primax.extend.rule_types import Table
@@ -191,12 +192,8 @@ def _summed_later(
     Raises:
       ShardingTypeError: these axes divide no dimension of the sum, or other axes do, too.
     """
-    before = thread.unreduced_axes
-    thread.unreduced_axes = tuple(sorted(names, key=str))
-    try:
+    with unreduced_contractions(names):
         out = bind(*args)
-    finally:
-        thread.unreduced_axes = before
     aval = get_aval(out)
     explicit = aval_sharding(aval)
     if (_NONE if explicit is None else explicit.unreduced) != names:

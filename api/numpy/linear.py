@@ -8,8 +8,7 @@ from typing import Any
 from primax.extend.core import Array, config, dtypes, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis, integer, listed, sequence
 from primax.extend.provisional.precision import canonicalize_precision
-from primax.extend.provisional.sharding import with_out_sharding
-from primax.extend.provisional.tracing import thread
+from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
 from primax.numpy.creation import read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, convert, promote, strong
@@ -125,14 +124,13 @@ def _dot(a: Any, b: Any, precision: Any = None, preferred_element_type: Any = No
 
 
 def _dot_general(a: Any, b: Any, numbers: Any, precision: Any, preferred: Any) -> Array:
-    unreduced_axes = thread.here.unreduced_axes
     return dot_general_p.bind(
         a,
         b,
         dimension_numbers=numbers,
         precision=canonicalize_precision(precision),
         preferred_element_type=preferred,
-        **({"unreduced_axes": unreduced_axes} if unreduced_axes else {}),
+        **unreduced_params(),
     )
 
 

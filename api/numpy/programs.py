@@ -11,6 +11,7 @@ import numpy as np
 from primax.core.trace_state import thread_blockers, tracing
 from primax.extend.core import Array
 from primax.extend.provisional import runtime
+from primax.extend.provisional.sharding import unreduced_params
 from primax.extend.provisional.tracing import thread
 from primax.plugins.calls import jit
 
@@ -75,8 +76,8 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
 
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal program
-            if (tracing or thread_blockers) and (thread.here.unreduced_axes or thread.trace.tracing):
-                if thread.here.unreduced_axes or named is None:
+            if (tracing or thread_blockers) and (thread.trace.tracing or unreduced_params()):
+                if named is None or unreduced_params():
                     return function(*args, **kwargs)
             elif not serves(args, kwargs):
                 return function(*args, **kwargs)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from primax.core.avals import get_aval
@@ -10,6 +12,7 @@ from primax.core.memory_space import Space
 from primax.core.placement import install as install_placement_rules
 from primax.core.placement import placed_like
 from primax.core.placement import required as required_placement_rules
+from primax.core.trace_state import block_fast_path, thread, thread_blockers, unblock_fast_path
 from primax.extend.provisional.aval_sharding import (
     AvalSharding,
     aval_sharding,
@@ -57,6 +60,8 @@ __all__ = [
     "required_placement_rules",
     "sharding_of",
     "to_hlo",
+    "unreduced_contractions",
+    "unreduced_params",
     "vary",
     "vma_of",
     "with_aval_sharding",
@@ -64,6 +69,36 @@ __all__ = [
 ]
 
 Result = TypeVar("Result")
+
+
+class _Contractions(threading.local):
+    """The mesh axes along which contractions in a trace leave their sums pending."""
+
+    axes: tuple[Any, ...] = ()
+    trace: Any = None
+
+
+_contractions = _Contractions()
+
+
+def unreduced_params() -> dict[str, Any]:
+    """The parameter with which a contraction that is bound now leaves its sum pending; empty if it does not."""
+    if not thread_blockers or not _contractions.axes or _contractions.trace is not thread.trace:
+        return {}
+    return {"unreduced_axes": _contractions.axes}
+
+
+@contextmanager
+def unreduced_contractions(names: Iterable[Any]) -> Iterator[None]:
+    """A `with` block in which contractions in the current trace leave their sums along mesh axes pending."""
+    before = _contractions.axes, _contractions.trace
+    _contractions.axes, _contractions.trace = tuple(sorted(names, key=str)), thread.trace
+    block_fast_path("unreduced_contractions")
+    try:
+        yield
+    finally:
+        unblock_fast_path("unreduced_contractions")
+        _contractions.axes, _contractions.trace = before
 
 
 def with_out_sharding(function: str, bind: Callable[..., Result], args: Sequence[Any], out_sharding: Any) -> Result:

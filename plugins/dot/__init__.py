@@ -25,7 +25,7 @@ from primax.extend.provisional.precision import (
     canonicalize_precision,
     precision_attribute,
 )
-from primax.extend.provisional.sharding import with_out_sharding
+from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
 from primax.extend.provisional.tracing import thread
 from primax.extend.rule_types import Table
 from primax.plugins.dot.first_product import prepare_products
@@ -81,10 +81,7 @@ def dot_general(
     if out_sharding is not None:
         bind = functools.partial(dot_general, **params)
         return with_out_sharding("dot_general", bind, (lhs, rhs), out_sharding)
-    unreduced_axes = thread.here.unreduced_axes
-    if unreduced_axes:
-        params["unreduced_axes"] = unreduced_axes
-    return dot_general_p.bind(lhs, rhs, **params)
+    return dot_general_p.bind(lhs, rhs, **params, **unreduced_params())
 
 
 def dot(

@@ -24,8 +24,7 @@ from primax.extend.provisional.arguments import (
 )
 from primax.extend.provisional.derivatives import unreduced_axes
 from primax.extend.provisional.lowering import cached_ir_type
-from primax.extend.provisional.sharding import with_out_sharding
-from primax.extend.provisional.tracing import thread
+from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
 from primax.extend.rule_types import Rules, Table
 
 __all__ = [
@@ -357,8 +356,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
         return with_out_sharding("reduce_sum", lambda x: reduce_sum(x, axes), (operand,), out_sharding)
     if not axes and is_value(operand) and dtypes.is_numeric(operand.dtype):
         return operand
-    unreduced_axes = thread.here.unreduced_axes
-    return reduce_sum_p.bind(operand, axes=axes, **({"unreduced_axes": unreduced_axes} if unreduced_axes else {}))
+    return reduce_sum_p.bind(operand, axes=axes, **unreduced_params())
 
 
 def repeat(x: Any, shape: tuple[int, ...]) -> Any:

@@ -13,7 +13,7 @@ import primax.nn
 import primax.numpy as pnp
 from primax import lax, reshard
 from primax.extend import core, define_primitive, derive
-from primax.extend.provisional.tracing import thread
+from primax.extend.provisional.sharding import unreduced_params
 from primax.sharding import AxisType
 
 pytestmark = pytest.mark.any_word_size
@@ -654,7 +654,7 @@ def test_what_is_left_open_in_one_call_is_not_in_others(mesh):
             assert px.typeof(f(a, b, out_sharding=P())).str_short() == "f32[4,4]"
         with pytest.raises(ShardingTypeError, match="ambiguous"):
             pnp.einsum("ij,jk->ik", a, b, _dot_general=product_by, out_sharding=U)
-    assert thread.unreduced_axes == ()
+    assert unreduced_params() == {}
 
 
 def test_programs_close_over_scalars_that_are_still_to_be_summed(mesh):
