@@ -26,7 +26,6 @@ from primax.extend.provisional.precision import (
     precision_attribute,
 )
 from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
-from primax.extend.provisional.tracing import thread
 from primax.extend.rule_types import Table
 from primax.plugins.dot.first_product import prepare_products
 from primax.plugins.structural import convert_element_type_p, transpose_p
