@@ -18,6 +18,7 @@ __all__ = [
     "lowering",
     "narrow",
     "padding",
+    "partitioning",
     "precision",
     "programs",
     "random",

@@ -15,20 +15,16 @@ from primax.interpreters.runtime.sharding.spmd import spmd_of
 if TYPE_CHECKING:
     from primax.interpreters.runtime.callbacks import host_results
     from primax.interpreters.runtime.custom_calls import load_lapack
-    from primax.interpreters.runtime.sharding.custom_parts import partitioned_call
-    from primax.interpreters.runtime.sharding.unreduced_lowering import change_of_summands
 
 __all__ = [
     "array_in_module",
     "cached_ir_type",
-    "change_of_summands",
     "constrained",
     "divided_stack",
     "host_results",
     "inspect_sharding",
     "load_lapack",
     "padded",
-    "partitioned_call",
     "register_lowering_layer",
     "sharding_attribute",
     "shared_context",
@@ -37,10 +33,8 @@ __all__ = [
 ]
 
 _LATER = {
-    "change_of_summands": "primax.interpreters.runtime.sharding.unreduced_lowering",
     "host_results": "primax.interpreters.runtime.callbacks",
     "load_lapack": "primax.interpreters.runtime.custom_calls",
-    "partitioned_call": "primax.interpreters.runtime.sharding.custom_parts",
 }
 
 

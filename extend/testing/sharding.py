@@ -19,10 +19,10 @@ from primax.extend.testing.programs import quickly_compiled
 from primax.extend.testing.report import Failed, NotRun
 from primax.interpreters.runtime.devices.backends import devices
 from primax.interpreters.runtime.extended_array import has_extended_dtype
-from primax.interpreters.runtime.sharding.custom_partitioning import all_divided
 from primax.interpreters.runtime.sharding.device_assignment import Site
 from primax.interpreters.runtime.sharding.mesh import Mesh, PartitionSpec
 from primax.interpreters.runtime.sharding.shardings import NamedSharding
+from primax.interpreters.runtime.sharding.spmd import all_divided
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["check_sharding"]

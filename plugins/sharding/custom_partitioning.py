@@ -19,13 +19,14 @@ from primax.extend.provisional.arguments import (
     name_of,
     wraps,
 )
-from primax.extend.provisional.lowering import partitioned_call, spmd_of
+from primax.extend.provisional.lowering import spmd_of
 from primax.extend.provisional.programs import new_programs, programs_of, remember, surroundings
 from primax.extend.rule_types import Table
 from primax.extend.sharding import NamedSharding, PartitionSpec
 from primax.plugins.control_flow import run_compiled
 from primax.plugins.custom_derivatives import resolve
 from primax.plugins.sharding.notation import SdyShardingRule, parse_rule, rule_attribute
+from primax.plugins.sharding.types.custom_parts import partitioned_call
 
 __all__ = ["RULES", "custom_partitioning", "custom_partitioning_p"]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Spmd", "spmd_of"]
+__all__ = ["Spmd", "all_divided", "divides_all", "spmd_of"]
 
 
 class Spmd:
@@ -40,3 +43,27 @@ def spmd_of(module: Any) -> Spmd:
     if module.spmd is None:
         module.spmd = Spmd()
     return module.spmd  # type: ignore[no-any-return]
+
+
+class _Always(threading.local):
+    """Whether in this thread every operation is divided by its rule."""
+
+    on = False
+
+
+_always = _Always()
+
+
+def divides_all() -> bool:
+    """Whether all operations with sharding rules are divided by them in this thread, even if XLA could."""
+    return _always.on
+
+
+@contextmanager
+def all_divided(on: bool = True) -> Iterator[None]:
+    """A `with` block in which all operations with sharding rules are divided by them, even if XLA could."""
+    before, _always.on = _always.on, on
+    try:
+        yield
+    finally:
+        _always.on = before

@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from importlib import import_module
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
 
 from primax.core import _jaxlib
+from primax.core.errors import UnsupportedError
 from primax.core.jaxpr import Jaxpr
+from primax.core.lazy_tables import Table
 from primax.interpreters.runtime.extended_array import physical_aval
 from primax.interpreters.runtime.ir_types import stack_axes
 from primax.interpreters.runtime.lowering import Lower, LoweringRuleContext, ModuleContext, register_lowering_layer
 from primax.interpreters.runtime.sharding.shardy import SpmdShardings, constrain_to_types, sharding_attributes
 
-__all__ = ["Boundary", "boundary_of"]
+__all__ = ["Boundary", "UnreducedLowering", "boundary_of", "convert_unreduced", "spmd_lowerings"]
 
-_FOLDER = "primax.interpreters.runtime.sharding"  # programs for one device save the imports, 5 ms
+
+class UnreducedLowering(NamedTuple):
+    """The lowering of unreduced values, of which each device has a summand.
+
+    Attributes:
+      lower: the layer, which lowers an operation for each device's summand.
+      enter: `(module, x, aval, sharding) -> x`, an argument of the module in the form that it has inside.
+      leave: `(module, x, aval, sharding) -> x`, a result of the module in the form that it has outside.
+      convert: `(ctx, x) -> x`, the operand of an equation with the pending sums of the result.
+    """
+
+    lower: Callable[..., list[Any]]
+    enter: Callable[[ModuleContext, Any, Any, Any], Any]
+    leave: Callable[[ModuleContext, Any, Any, Any], Any]
+    convert: Callable[[LoweringRuleContext, Any], Any]
+
+
+# What plugins enter: "unreduced" is an `UnreducedLowering`; "partitioning" is a layer that lowers operations by their
+# sharding rules.
+spmd_lowerings = Table("spmd", __name__)
+
+
+def _unreduced() -> UnreducedLowering:
+    lowering: UnreducedLowering | None = spmd_lowerings.get("unreduced")
+    if lowering is None:
+        raise UnsupportedError("no active plugin lowers unreduced values; the plugin sharding of primax does")
+    return lowering
+
+
+def convert_unreduced(ctx: LoweringRuleContext, x: Any) -> Any:
+    """The IR of the operand of an equation, with the pending sums of the result."""
+    return _unreduced().convert(ctx, x)
 
 
 class Boundary:
@@ -62,21 +94,22 @@ class Boundary:
 
     def enter(self, module: ModuleContext, values: Sequence[Any]) -> list[Any]:
         """The arguments, in the form that they have inside the module."""
-        return _crossing(module, values, self.in_avals, self.ins, "entered")
+        return _crossing(module, values, self.in_avals, self.ins, lambda: _unreduced().enter)
 
     def leave(self, module: ModuleContext, values: Sequence[Any]) -> list[Any]:
         """The results, in the form that they have outside of the module."""
-        return _crossing(module, values, self.out_avals, self.outs, "left")
+        return _crossing(module, values, self.out_avals, self.outs, lambda: _unreduced().leave)
 
 
 def _crossing(
-    module: ModuleContext, values: Sequence[Any], avals: Sequence[Any], shardings: Sequence[Any], way: str
+    module: ModuleContext,
+    values: Sequence[Any],
+    avals: Sequence[Any],
+    shardings: Sequence[Any],
+    crossing: Callable[[], Callable[..., Any]],
 ) -> list[Any]:
-    if not any(map(stack_axes, avals)):
-        return list(values)
-    cross = getattr(import_module(f"{_FOLDER}.unreduced_lowering"), way)
     return [
-        cross(module, x, aval, sharding) if stack_axes(aval) else x
+        crossing()(module, x, aval, sharding) if stack_axes(aval) else x
         for x, aval, sharding in zip(values, avals, shardings, strict=True)
     ]
 
@@ -102,18 +135,20 @@ def _holds_unreduced(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]
     return any(map(stack_axes, types))
 
 
-def _on_summands(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
-    return import_module(f"{_FOLDER}.unreduced_lowering").on_summands(ctx, values, params, lower)  # type: ignore[no-any-return]
+def _lower_unreduced(
+    ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower
+) -> list[Any]:
+    return _unreduced().lower(ctx, values, params, lower)
 
 
 def _may_divide(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
-    return module.spmd is not None and module.spmd.divides
+    return module.spmd is not None and module.spmd.divides and "partitioning" in spmd_lowerings
 
 
 def _divide(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
-    return import_module(f"{_FOLDER}.custom_partitioning").divided_call(ctx, values, params, lower)  # type: ignore[no-any-return]
+    return spmd_lowerings["partitioning"](ctx, values, params, lower)  # type: ignore[no-any-return]
 
 
 register_lowering_layer(_on_several_devices, _constrain, order=10)
-register_lowering_layer(_holds_unreduced, _on_summands, order=40)
+register_lowering_layer(_holds_unreduced, _lower_unreduced, order=40)
 register_lowering_layer(_may_divide, _divide, order=50)

@@ -14,7 +14,7 @@ from packages import run
 import primax as px
 import primax.numpy as pnp
 from primax import lax
-from primax.interpreters.runtime.sharding.custom_partitioning import all_divided
+from primax.interpreters.runtime.sharding.spmd import all_divided
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 

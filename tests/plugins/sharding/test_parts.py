@@ -12,7 +12,7 @@ from primax.extend import core, define_primitive
 from primax.extend.core import Sample
 from primax.extend.interpreters import batching, mlir
 from primax.extend.testing import check_primitive
-from primax.interpreters.runtime.sharding.custom_partitioning import all_divided
+from primax.interpreters.runtime.sharding.spmd import all_divided
 from primax.plugins.linalg import cholesky_p
 
 pytestmark = pytest.mark.any_word_size

@@ -12,25 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import _jaxlib
-from primax.core.avals import ShapedArray
-from primax.core.jaxpr import jaxprs_in_params
-from primax.core.linearity import linearity_of
-from primax.interpreters.runtime.ir_types import aval_to_ir_type, ir_constant, stack_axes
-from primax.interpreters.runtime.lowering import Lower, LoweringRuleContext, rule_of
-from primax.interpreters.runtime.sharding.mesh import PartitionSpec
-from primax.interpreters.runtime.sharding.shardy import sharding_attribute
-from primax.interpreters.runtime.sharding.spmd import spmd_of
+from primax.extend.core import ShapedArray
+from primax.extend.interpreters import mlir
+from primax.extend.interpreters.mlir import LoweringRuleContext, aval_to_ir_type, ir_constant
+from primax.extend.provisional.lowering import sharding_attribute, spmd_of, stack_axes
+from primax.extend.provisional.partitioning import Lower, UnreducedLowering, jaxprs_in_params, rule_of
+from primax.extend.provisional.sharding import aval_sharding
+from primax.extend.provisional.sharding_rule import linearity_of
+from primax.extend.sharding import PartitionSpec
 
-__all__ = ["change_of_summands", "entered", "left", "on_summands"]
+__all__ = ["LOWERING"]
+
+Axes = tuple[tuple[Any, ...], ...]  # for each dimension the mesh axes that divide it
 
 
 def _reshaped(x: Any, shape: Sequence[int]) -> Any:
-    kind = _jaxlib.ir.RankedTensorType.get(list(shape), x.type.element_type)
-    return x if x.type == kind else _jaxlib.hlo.reshape(kind, x)
+    kind = mlir.ir.RankedTensorType.get(list(shape), x.type.element_type)
+    return x if x.type == kind else mlir.hlo.reshape(kind, x)
 
 
-def _divided(shape: Sequence[int], axes: Any, mesh: Any, names: Any) -> list[int]:
+def _divided(shape: Sequence[int], axes: Axes, mesh: Any, names: Any) -> list[int]:
     """The shape of one device's part along some axes of a mesh."""
     return [
         size // mesh.size_along([name for name in each if name in names])
@@ -38,16 +39,14 @@ def _divided(shape: Sequence[int], axes: Any, mesh: Any, names: Any) -> list[int
     ]
 
 
-def _explicit(aval: Any) -> Any:
-    return getattr(getattr(aval, "placement", None), "explicit", None)
-
-
-def _axes(aval: Any) -> Any:
-    explicit = _explicit(aval)
+def _axes(aval: Any) -> Axes:
+    explicit = aval_sharding(aval)
     return ((),) * len(aval.shape) if explicit is None else explicit.axes
 
 
-def on_summands(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
+def lower_on_local_terms(
+    ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower
+) -> list[Any]:
     """Lower a primitive that is linear in unreduced values on each device's summand, unless its rule supports them."""
     module = ctx.module_context
     avals = (*ctx.avals_in, *ctx.avals_out)
@@ -58,7 +57,7 @@ def on_summands(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str,
     ):
         return lower(ctx, args, params)
     rule = linearity_of(ctx.primitive, params)
-    mesh = next(explicit.mesh for a in avals if (explicit := _explicit(a)) is not None and explicit.unreduced)
+    mesh = next(explicit.mesh for a in avals if (explicit := aval_sharding(a)) is not None and explicit.unreduced)
     names = tuple([name for name in mesh.axis_names if any(name in stack_axes(a) for a in avals)])
     parts = [_part(aval, mesh, names) for aval in ctx.avals_in]
     results = [_part(aval, mesh, names) for aval in ctx.avals_out]
@@ -85,7 +84,7 @@ def on_summands(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str,
     taken += [_spec_attribute(module, PartitionSpec(name), 1) for name in names] if masked else []
     returned = [_lying(module, aval, names) for aval in ctx.avals_out]
     local_ins = [_local_type(aval, mesh, names) for aval in ctx.avals_in]
-    i32 = _jaxlib.ir.RankedTensorType.get([1], _jaxlib.ir.IntegerType.get_signless(32))
+    i32 = mlir.ir.RankedTensorType.get([1], mlir.ir.IntegerType.get_signless(32))
     local_ins += [i32] * len(numbers)
     count = len(args)
     types = [aval_to_ir_type(aval) for aval in ctx.avals_out]
@@ -112,7 +111,7 @@ def _region(
     body: Callable[[Sequence[Any]], Sequence[Any]],
 ) -> list[Any]:
     """The IR of a per-device program along some axes of the mesh."""
-    ir, sdy = _jaxlib.ir, _jaxlib.sdy
+    ir, sdy = mlir.ir, mlir.sdy
     op = sdy.ManualComputationOp(
         list(types),
         list(operands),
@@ -161,7 +160,7 @@ def _spec_attribute(module: Any, spec: PartitionSpec, ndim: int) -> Any:
 
 def _on_first(x: Any, places: Sequence[Any]) -> Any:
     """A scalar on the first device along all axes, and zero on the others."""
-    hlo = _jaxlib.hlo
+    hlo = mlir.hlo
     total = places[0]
     for place in places[1:]:
         total = hlo.add(total, place)
@@ -170,23 +169,23 @@ def _on_first(x: Any, places: Sequence[Any]) -> Any:
 
 
 def _zeros_like(x: Any) -> Any:
-    ir = _jaxlib.ir
+    ir = mlir.ir
     element = x.type.element_type
     if isinstance(element, ir.ComplexType):
         part = ir.ComplexType(element).element_type
         real = ir.RankedTensorType.get(x.type.shape, part)
-        zeros = _jaxlib.hlo.constant(ir.DenseElementsAttr.get_splat(real, ir.FloatAttr.get(part, 0.0)))
-        return _jaxlib.hlo.complex(zeros, zeros)
+        zeros = mlir.hlo.constant(ir.DenseElementsAttr.get_splat(real, ir.FloatAttr.get(part, 0.0)))
+        return mlir.hlo.complex(zeros, zeros)
     zero = ir.IntegerAttr.get(element, 0) if isinstance(element, ir.IntegerType) else ir.FloatAttr.get(element, 0.0)
-    return _jaxlib.hlo.constant(ir.DenseElementsAttr.get_splat(x.type, zero))
+    return mlir.hlo.constant(ir.DenseElementsAttr.get_splat(x.type, zero))
 
 
 def _compare(x: Any, y: Any) -> Any:
-    hlo = _jaxlib.hlo
+    hlo = mlir.hlo
     return hlo.compare(x, y, hlo.ComparisonDirectionAttr.get("EQ"))
 
 
-def change_of_summands(ctx: Any, x: Any) -> Any:
+def convert_unreduced(ctx: Any, x: Any) -> Any:
     """The IR of a value with other pending sums than before, divided as XLA chooses.
 
     Sums that are no longer pending are computed here. For new pending sums, the first device along an axis keeps the
@@ -209,23 +208,23 @@ def change_of_summands(ctx: Any, x: Any) -> Any:
     return _spread(module, x, before, after, kept, added)
 
 
-def _leads(axes: Any, names: Sequence[Any]) -> bool:
+def _leads(axes: Axes, names: Sequence[Any]) -> bool:
     """Whether the named axes come first among the axes that divide a dimension."""
     return all([n in names for n in each] == sorted((n in names for n in each), reverse=True) for each in axes)
 
 
 def _placed(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], added: Sequence[Any]) -> Any:
     """A value that is divided along the axes of its new sums: each device has its part, and zero elsewhere."""
-    hlo = _jaxlib.hlo
-    mesh = _explicit(after).mesh
+    hlo = mlir.hlo
+    mesh = aval_sharding(after).mesh
     new = stack_axes(after)
     axes = _axes(before)
     sizes = [mesh.shape[name] for name in kept]
     own = _divided(before.shape, axes, mesh, added)
     element = x.type.element_type
     held = len(own)
-    ranked = _jaxlib.ir.RankedTensorType.get
-    i32 = _jaxlib.ir.IntegerType.get_signless(32)
+    ranked = mlir.ir.RankedTensorType.get
+    i32 = mlir.ir.IntegerType.get_signless(32)
 
     def run(given: Sequence[Any]) -> list[Any]:
         part, numbers = given[0], dict(zip(added, [_reshaped(n, ()) for n in given[1:]], strict=True))
@@ -241,7 +240,7 @@ def _placed(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], a
         whole = hlo.dynamic_update_slice(zeros, part, starts)
         shape = [*before.shape, *(1 if name in added else mesh.shape[name] for name in new)]
         order = [*range(held), *(held + new.index(name) for name in kept)]
-        return [hlo.broadcast_in_dim(ranked(shape, element), whole, _jaxlib.ir.DenseI64ArrayAttr.get(order))]
+        return [hlo.broadcast_in_dim(ranked(shape, element), whole, mlir.ir.DenseI64ArrayAttr.get(order))]
 
     dims = [tuple(each) for each in axes]
     inside = _spec_attribute(module, PartitionSpec(*dims, *kept), held + len(kept))
@@ -262,7 +261,7 @@ def _placed(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], a
 
 
 def _summed(x: Any, dims: Sequence[int]) -> Any:
-    ir, hlo = _jaxlib.ir, _jaxlib.hlo
+    ir, hlo = mlir.ir, mlir.hlo
     element = x.type.element_type
     scalar = ir.RankedTensorType.get([], element)
     shape = [size for i, size in enumerate(x.type.shape) if i not in dims]
@@ -283,8 +282,8 @@ class _Typed:
 
 def _spread(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], added: Sequence[Any]) -> Any:
     """A value with axes for its summands; along each new axis a part is at the index of the device that has it."""
-    ir, hlo = _jaxlib.ir, _jaxlib.hlo
-    mesh = _explicit(after).mesh
+    ir, hlo = mlir.ir, mlir.hlo
+    mesh = aval_sharding(after).mesh
     rank, new = len(before.shape), stack_axes(after)
     shape = [*before.shape, *(mesh.shape[name] for name in new)]
     where = [*range(rank), *(rank + new.index(name) for name in kept)]
@@ -305,16 +304,16 @@ def _spread(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], a
 
 
 def _full(kind: Any, value: int) -> Any:
-    ir = _jaxlib.ir
-    return _jaxlib.hlo.constant(ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(kind.element_type, value)))
+    ir = mlir.ir
+    return mlir.hlo.constant(ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(kind.element_type, value)))
 
 
-def entered(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
+def enter_module(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
     """An unreduced argument of a module, in the form that it has inside; each device has its summand."""
     return _crossed(module, x, aval, sharding, True)
 
 
-def left(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
+def leave_module(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
     """An unreduced result of a module, in the form that it has outside; each device has its summand."""
     return _crossed(module, x, aval, sharding, False)
 
@@ -322,18 +321,19 @@ def left(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
 def _crossed(module: Any, x: Any, aval: Any, sharding: Any, inwards: bool) -> Any:
     """A value at the entry or exit of a module, converted by a per-device program."""
     names = stack_axes(aval)
-    mesh = _explicit(aval).mesh
+    explicit = aval_sharding(aval)
+    mesh = explicit.mesh
     outer_type = aval_to_ir_type(ShapedArray(aval.shape, aval.dtype))
     inner_type = aval_to_ir_type(aval)
     if spmd_of(module).partitions == 1:
         return _reshaped(x, (inner_type if inwards else outer_type).shape)
-    spec = _explicit(aval).spec if sharding is None else sharding.spec
+    spec = explicit.spec if sharding is None else sharding.spec
     axes = tuple([spec.along(i) for i in range(len(aval.shape))])
     outside = sharding_attribute(module, spmd_of(module).mesh, spec, len(axes))
     inside = sharding_attribute(module, spmd_of(module).mesh, PartitionSpec(*axes, *names), len(axes) + len(names))
     own = _divided(aval.shape, axes, mesh, mesh.axis_names)
     shapes = own, [*own, *(1 for _ in names)]
-    types = [_jaxlib.ir.RankedTensorType.get(shape, outer_type.element_type) for shape in shapes]
+    types = [mlir.ir.RankedTensorType.get(shape, outer_type.element_type) for shape in shapes]
     given, wanted = (outside, inside) if inwards else (inside, outside)
     (out,) = _region(
         module,
@@ -346,3 +346,6 @@ def _crossed(module: Any, x: Any, aval: Any, sharding: Any, inwards: bool) -> An
         lambda xs: [_reshaped(xs[0], shapes[1] if inwards else shapes[0])],
     )
     return out
+
+
+LOWERING = UnreducedLowering(lower_on_local_terms, enter_module, leave_module, convert_unreduced)

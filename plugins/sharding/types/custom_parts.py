@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.core.config import enable_x64
-from primax.core.errors import RuleError
-from primax.interpreters.runtime.lowering import LoweringRuleContext
-from primax.interpreters.runtime.sharding.custom_partitioning import call_of, module_of_part
-from primax.interpreters.runtime.sharding.mesh import Mesh
-from primax.interpreters.runtime.sharding.mesh_context import manual_scope
-from primax.interpreters.runtime.sharding.shardings import NamedSharding, named_from_hlo
-from primax.interpreters.runtime.sharding.spmd import spmd_of
-from primax.interpreters.staging import trace_to_jaxpr
+from primax.extend.core import RuleError, config, trace_to_jaxpr
+from primax.extend.interpreters.mlir import LoweringRuleContext
+from primax.extend.provisional.lowering import spmd_of
+from primax.extend.provisional.sharding import manual_scope, named_from_hlo
+from primax.extend.sharding import Mesh, NamedSharding
+from primax.plugins.sharding.types.custom_partitioning import call_of, module_of_part
 
 __all__ = ["partitioned_call"]
 
@@ -32,10 +29,10 @@ class _CustomPart:
         self.avals = tuple(avals)
         self.outs = tuple(outs)
         self.mesh = mesh
-        self.wide = enable_x64.value
+        self.wide = config.enable_x64.value
         self.error: BaseException | None = None
 
-    def told(self) -> tuple[Any, ...]:
+    def fingerprint(self) -> tuple[Any, ...]:
         """An identifier, the same in all processes."""
         return self.label, str(self.avals), str(self.outs), str(self.mesh), self.wide
 
@@ -45,7 +42,7 @@ class _CustomPart:
             [named_from_hlo(sharding, self.mesh, len(aval.shape)) for sharding, aval in zip(given, avals, strict=True)]
             for given, avals in ((operands, self.avals), (results, self.outs))
         )
-        with enable_x64(self.wide):
+        with config.enable_x64(self.wide):
             run, ins, outs = self.divide(self.mesh, ins, outs)
             mesh = next((each.mesh for each in (*ins, *outs)), self.mesh)
             parts = [_local(each, aval) for each, aval in zip(ins, self.avals, strict=True)]

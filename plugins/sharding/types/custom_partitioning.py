@@ -8,39 +8,32 @@ from __future__ import annotations
 
 import hashlib
 import io
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from primax.core import _jaxlib, placement, rules
-from primax.core.avals import ShapedArray
-from primax.core.config import enable_x64
-from primax.core.dimension_rules import WHOLE, Factors
-from primax.core.errors import RuleError
-from primax.core.jaxpr import ClosedJaxpr
-from primax.interpreters.runtime.extended_array import has_extended_dtype
-from primax.interpreters.runtime.ir_types import aval_to_ir_type, cached_ir_type
-from primax.interpreters.runtime.lowering import (
+from primax.extend.core import ClosedJaxpr, RuleError, ShapedArray, config, rule_tables, trace_to_jaxpr
+from primax.extend.interpreters import mlir
+from primax.extend.interpreters.mlir import LoweringRuleContext, ModuleContext, aval_to_ir_type, jaxpr_subcomp
+from primax.extend.provisional.avals import has_extended_dtype
+from primax.extend.provisional.lowering import cached_ir_type, shared_context, spmd_of
+from primax.extend.provisional.partitioning import (
     Lower,
-    LoweringRuleContext,
-    ModuleContext,
+    Spmd,
+    divides_all,
     ir_constants_of,
-    jaxpr_subcomp,
+    register_partitioner,
     rule_of,
+    sharding_rule,
+    tuple_sharding,
 )
-from primax.interpreters.runtime.mlir_context import shared_context
-from primax.interpreters.runtime.sharding.mesh import Mesh, PartitionSpec
-from primax.interpreters.runtime.sharding.mesh_context import manual_scope
-from primax.interpreters.runtime.sharding.shardings import NamedSharding, named_from_hlo
-from primax.interpreters.runtime.sharding.shardy import sharding_rule
-from primax.interpreters.runtime.sharding.spmd import Spmd, spmd_of
-from primax.interpreters.staging import trace_to_jaxpr
+from primax.extend.provisional.sharding import manual_scope, named_from_hlo, required_placement_rules
+from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_sharding_rule
+from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec
 
-__all__ = ["all_divided", "call_of", "divided_call", "module_of_part"]
+__all__ = ["call_of", "lower_by_sharding_rule", "module_of_part"]
 
 _TARGET = "primax_parts"
 _parts: WeakValueDictionary[str, Any] = WeakValueDictionary()
@@ -60,10 +53,10 @@ class _Part:
         self.outs = tuple(outs)
         self.factors = factors
         self.mesh = mesh
-        self.wide = enable_x64.value
+        self.wide = config.enable_x64.value
         self.error: BaseException | None = None
 
-    def told(self) -> tuple[Any, ...]:
+    def fingerprint(self) -> tuple[Any, ...]:
         """An identifier, the same in all processes."""
         return str(self.params), str(self.avals), str(self.outs), str(self.mesh), self.wide, self.factors
 
@@ -85,7 +78,7 @@ class _Part:
 def _key(part: Any) -> str:
     """The unique name of this part in modules, the same in all processes."""
     name = str(part.primitive)
-    digest = hashlib.sha256(repr((name, *part.told())).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(repr((name, *part.fingerprint())).encode()).hexdigest()[:16]
     key = f"{name}-{digest}"
     count = 0
     while key in _parts:
@@ -94,34 +87,15 @@ def _key(part: Any) -> str:
     return key
 
 
-class _Always(threading.local):
-    """Whether in this thread every operation is divided by its rule."""
-
-    on = False
-
-
-_always = _Always()
-
-
-@contextmanager
-def all_divided(on: bool = True) -> Iterator[None]:
-    """A `with` block in which all operations with sharding rules are divided by them, even if XLA could."""
-    before, _always.on = _always.on, on
-    try:
-        yield
-    finally:
-        _always.on = before
-
-
 def _divides(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> bool:
     """Whether the sharding rule of an operation divides it among devices. Otherwise XLA divides it, or nothing does."""
     module = ctx.module_context
-    told = rules.sharding_rules.functions.get(ctx.primitive)
+    told = rule_tables["sharding"].functions.get(ctx.primitive)
     if told is None or getattr(told, "for_types", False) or spmd_of(module).manual is not None or ctx.tokens_in:
         return False
     if module.platform != "cpu":  # other clients have their own partitioners
         return False
-    return _always.on or _calls_foreign(ctx, args, params, lower)
+    return divides_all() or _calls_foreign(ctx, args, params, lower)
 
 
 _foreign: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
@@ -135,14 +109,14 @@ def _calls_foreign(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[s
     _, rule = rule_of(ctx)
     found = _foreign.get(rule)
     if found is None:
-        ir, module = _jaxlib.ir, ctx.module_context
+        ir, module = mlir.ir, ctx.module_context
         callbacks, keepalives, before = len(module.host_callbacks), len(module.keepalives), module.calls_foreign
         kinds = [x.type for x in args]
-        trial = _jaxlib.func.FuncOp("trial", (kinds, []), visibility="private", ip=module.body)
+        trial = mlir.func.FuncOp("trial", (kinds, []), visibility="private", ip=module.body)
         try:
             with ir.InsertionPoint(trial.add_entry_block()):
                 lower(ctx, list(trial.arguments), params)
-                _jaxlib.func.return_([])
+                mlir.func.return_([])
             found = len(module.host_callbacks) == callbacks and _has_foreign_call(trial.operation)
         finally:
             trial.operation.erase()
@@ -153,7 +127,7 @@ def _calls_foreign(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[s
 
 
 def _has_foreign_call(operation: Any) -> bool:
-    ir = _jaxlib.ir
+    ir = mlir.ir
     found = False
 
     def visit(each: Any) -> Any:
@@ -167,14 +141,16 @@ def _has_foreign_call(operation: Any) -> bool:
     return found
 
 
-def divided_call(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
+def lower_by_sharding_rule(
+    ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower
+) -> list[Any]:
     """Lower an operation that its sharding rule divides, by a call which is replaced when XLA divides the program."""
     avals = (*ctx.avals_in, *ctx.avals_out)
     if not _divides(ctx, args, params, lower) or any(
         type(aval) is not ShapedArray or has_extended_dtype(aval) for aval in avals
     ):
         return lower(ctx, args, params)
-    factors = placement.required().apply_sharding_rule(ctx.primitive, ctx.avals_in, ctx.avals_out, params)
+    factors = apply_sharding_rule(ctx.primitive, ctx.avals_in, ctx.avals_out, params)
     if not isinstance(factors, Factors):
         return lower(ctx, args, params)
     part = _Part(ctx.primitive, params, ctx.avals_in, ctx.avals_out, factors, ctx.module_context.spmd.mesh)
@@ -197,7 +173,7 @@ def call_of(ctx: LoweringRuleContext, part: Any, args: Sequence[Any], rule: Any)
     module.spmd.parts.append(part)
     module.calls_foreign = True
     _register()
-    ir = _jaxlib.ir
+    ir = mlir.ir
     attributes = {
         "call_target_name": ir.StringAttr.get(_TARGET),
         "has_side_effect": ir.BoolAttr.get(False),
@@ -212,7 +188,7 @@ def call_of(ctx: LoweringRuleContext, part: Any, args: Sequence[Any], rule: Any)
 
 @cache
 def _register() -> None:
-    _jaxlib.register_custom_call_partitioner(_TARGET, _of_user, _partition, _of_operands, True)
+    register_partitioner(_TARGET, _of_user, _partition, _of_operands)
 
 
 def _of_user(sharding: Any, shape: Any, key: bytes) -> Any:
@@ -240,18 +216,10 @@ def _partition(arg_shapes: Any, arg_shardings: Any, shape: Any, sharding: Any, k
             [each._to_xla_hlo_sharding(len(aval.shape)) for each, aval in zip(shardings, avals, strict=True)]
             for shardings, avals in ((ins, part.avals), (outs, part.outs))
         )
-        return module, taken, _tuple_of(returned) if several else returned[0]
+        return module, taken, tuple_sharding(returned) if several else returned[0]
     except BaseException as error:
         part.error = error
         raise
-
-
-def _tuple_of(shardings: Sequence[Any]) -> Any:
-    xla_client = _jaxlib.xla_client
-    proto = xla_client.OpSharding()
-    proto.type = xla_client.OpSharding.Type.TUPLE
-    proto.tuple_shardings = [sharding.to_proto() for sharding in shardings]
-    return xla_client.HloSharding.from_proto(proto)
 
 
 def _spec(dims: Sequence[int], axes: dict[int, tuple[Any, ...]]) -> PartitionSpec:
@@ -299,7 +267,7 @@ def _program_of_part(part: _Part, axes: dict[int, tuple[Any, ...]]) -> bytes:
         values = list(found) if part.primitive.multiple_results else [found]
         return [_reduced(x, dims, factors, axes) for x, dims in zip(values, factors.results, strict=True)]
 
-    with enable_x64(part.wide), manual_scope(mesh, mesh.axis_names, False):
+    with config.enable_x64(part.wide), manual_scope(mesh, mesh.axis_names, False):
         closed = trace_to_jaxpr(run, ins, str(part.primitive))
         for got, want, whole in zip(closed.out_avals, outs, part.outs, strict=True):
             if got.shape != want.shape or got.dtype != want.dtype:
@@ -316,13 +284,13 @@ def _reduced(x: Any, dims: Sequence[int], factors: Factors, axes: dict[int, tupl
     """A result of one device, reduced over the devices along the axes that divide the reduced dimensions."""
     for i, names in axes.items():
         if i not in dims and any(i in operand for operand in factors.operands) and factors.mark(i) != "":
-            x = placement.required().reductions[factors.mark(i)](x, names)
+            x = required_placement_rules().reductions[factors.mark(i)](x, names)
     return x
 
 
 def module_of_part(closed: ClosedJaxpr, part: Any) -> bytes:
     """The bytecode of a program for one device of the mesh of a part."""
-    ir = _jaxlib.ir
+    ir = mlir.ir
     shared = shared_context()
     with shared, shared.unknown:
         op = ir.Module.create()
@@ -330,12 +298,12 @@ def module_of_part(closed: ClosedJaxpr, part: Any) -> bytes:
         module.spmd = Spmd(part.mesh)
         module.spmd.manual = part.mesh, frozenset(part.mesh.axis_names)
         types = [[cached_ir_type(shared, aval) for aval in avals] for avals in (closed.in_avals, closed.out_avals)]
-        main = _jaxlib.func.FuncOp("main", tuple(types), visibility="public", ip=module.body)
+        main = mlir.func.FuncOp("main", tuple(types), visibility="public", ip=module.body)
         module.symbols.insert(main)
         with ir.InsertionPoint(main.add_entry_block()):
             consts = ir_constants_of(closed)
             outs, _ = jaxpr_subcomp(module, closed.jaxpr, {}, consts, list(main.arguments))
-            _jaxlib.func.return_(outs)
+            mlir.func.return_(outs)
         if module.host_callbacks:
             raise RuleError(
                 f"{part.primitive}: a primitive that calls Python must have no sharding rule; without it every device "
