@@ -17,7 +17,7 @@ from primax.extend.interpreters import mlir
 from primax.extend.interpreters.mlir import LoweringRuleContext, aval_to_ir_type, ir_constant
 from primax.extend.provisional.lowering import sharding_attribute, spmd_of, stack_axes
 from primax.extend.provisional.partitioning import Lower, UnreducedLowering, jaxprs_in_params, rule_of
-from primax.extend.provisional.sharding import aval_sharding
+from primax.extend.provisional.sharding import AvalSharding, aval_sharding
 from primax.extend.provisional.sharding_rule import linearity_of
 from primax.extend.sharding import PartitionSpec
 
@@ -37,6 +37,13 @@ def _divided(shape: Sequence[int], axes: Axes, mesh: Any, names: Any) -> list[in
         size // mesh.size_along([name for name in each if name in names])
         for size, each in zip(shape, axes, strict=True)
     ]
+
+
+def _explicit(aval: Any) -> AvalSharding:
+    """The sharding of an unreduced type."""
+    explicit = aval_sharding(aval)
+    assert explicit is not None
+    return explicit
 
 
 def _axes(aval: Any) -> Axes:
@@ -216,7 +223,7 @@ def _leads(axes: Axes, names: Sequence[Any]) -> bool:
 def _placed(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], added: Sequence[Any]) -> Any:
     """A value that is divided along the axes of its new sums: each device has its part, and zero elsewhere."""
     hlo = mlir.hlo
-    mesh = aval_sharding(after).mesh
+    mesh = _explicit(after).mesh
     new = stack_axes(after)
     axes = _axes(before)
     sizes = [mesh.shape[name] for name in kept]
@@ -283,7 +290,7 @@ class _Typed:
 def _spread(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], added: Sequence[Any]) -> Any:
     """A value with axes for its summands; along each new axis a part is at the index of the device that has it."""
     ir, hlo = mlir.ir, mlir.hlo
-    mesh = aval_sharding(after).mesh
+    mesh = _explicit(after).mesh
     rank, new = len(before.shape), stack_axes(after)
     shape = [*before.shape, *(mesh.shape[name] for name in new)]
     where = [*range(rank), *(rank + new.index(name) for name in kept)]
@@ -321,7 +328,7 @@ def leave_module(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
 def _crossed(module: Any, x: Any, aval: Any, sharding: Any, inwards: bool) -> Any:
     """A value at the entry or exit of a module, converted by a per-device program."""
     names = stack_axes(aval)
-    explicit = aval_sharding(aval)
+    explicit = _explicit(aval)
     mesh = explicit.mesh
     outer_type = aval_to_ir_type(ShapedArray(aval.shape, aval.dtype))
     inner_type = aval_to_ir_type(aval)
