@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from primax.core import _jaxlib
-from primax.core.jaxpr import jaxprs_in_params
 from primax.interpreters.runtime.lowering import Lower, ir_constants_of, rule_of
 from primax.interpreters.runtime.sharding.shardy import sharding_rule
 from primax.interpreters.runtime.sharding.spmd import Spmd, divides_all
@@ -18,7 +17,6 @@ __all__ = [
     "convert_unreduced",
     "divides_all",
     "ir_constants_of",
-    "jaxprs_in_params",
     "register_partitioner",
     "rule_of",
     "sharding_rule",

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import ShapedArray
+from primax.extend.core import ShapedArray, jaxprs_in_params
 from primax.extend.interpreters import mlir
 from primax.extend.interpreters.mlir import LoweringRuleContext, aval_to_ir_type, ir_constant
 from primax.extend.provisional.lowering import sharding_attribute, spmd_of, stack_axes
-from primax.extend.provisional.partitioning import Lower, UnreducedLowering, jaxprs_in_params, rule_of
+from primax.extend.provisional.partitioning import Lower, UnreducedLowering, rule_of
 from primax.extend.provisional.sharding import AvalSharding, aval_sharding
 from primax.extend.provisional.sharding_rule import linearity_of
 from primax.extend.sharding import PartitionSpec
