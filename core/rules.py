@@ -294,6 +294,8 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
       TypeError: the rule cannot be derived.
     """
     if not isinstance(rule, Derivation):
+        if kind == "makes_nan" and rule is True:
+            return _always
         if kind != "sharding" or not isinstance(rule, str):
             return rule
         try:
@@ -302,6 +304,10 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
             raise ValueError(f"{where}: {error}") from None
     entered = {name: table.functions[primitive] for name, table in rule_tables.items() if primitive in table.functions}
     return rule.rule_for(where, primitive, kind, {**entered, **given})
+
+
+def _always(eqn: Any) -> bool:
+    return True
 
 
 def location(rule: Any) -> tuple[str, int]:
@@ -443,6 +449,9 @@ sharding_rules = RuleTable(
 close_over_rules = RuleTable("close_over", "(args, params) -> (args, params)", optional=True)
 interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, or list of values", optional=True)
 key_use_rules = RuleTable("key_use", "(uses, eqn, walk) -> one record per result", optional=True, late=True)
+makes_nan_rules = RuleTable(
+    "makes_nan", "(eqn) -> whether it may return NaN for other operands", "True alone stands for always", optional=True
+)
 
 rule_tables: dict[str, RuleTable] = {
     table.kind: table
@@ -467,6 +476,7 @@ rule_tables: dict[str, RuleTable] = {
         close_over_rules,
         interpret_rules,
         key_use_rules,
+        makes_nan_rules,
     )
 }
 

@@ -6,7 +6,7 @@ Rules may have any parameters by keyword. Type checkers check only functions wit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypedDict
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 from primax.core.avals import AbstractValue
 from primax.core.derivation import Derivation
@@ -92,6 +92,7 @@ class Rules(TypedDict, total=False):
     close_over: Callable[..., tuple[Sequence[Any], dict[str, Any]]]
     interpret: Callable[..., Any] | Derivation
     key_use: Callable[..., list[Any]]
+    makes_nan: Literal[True] | Callable[[Any], bool]
     unsupported: Mapping[str, str]
 
 

@@ -234,6 +234,7 @@ RULES: Table = dict(
             accurate("stablehlo.exponential"),
             lambda t, out, x, **_: mul(t, out),
             uses_result=True,
+            makes_nan=True,
         ),
         row(
             exp2_p,
@@ -241,6 +242,7 @@ RULES: Table = dict(
             _exp2_lowering,
             lambda t, out, x, **_: mul(t, mul(out, like(x, math.log(2)))),
             uses_result=True,
+            makes_nan=True,
         ),
         row(
             expm1_p,
@@ -248,20 +250,23 @@ RULES: Table = dict(
             accurate("stablehlo.exponential_minus_one"),
             lambda t, out, x, **_: mul(t, add(out, like(x, 1.0))),
             uses_result=True,
+            makes_nan=True,
         ),
-        row(log_p, INEXACT, accurate("stablehlo.log"), lambda t, x, **_: div(t, x), at=_POSITIVE),
+        row(log_p, INEXACT, accurate("stablehlo.log"), lambda t, x, **_: div(t, x), at=_POSITIVE, makes_nan=True),
         row(
             log2_p,
             INEXACT,
             _log2_lowering,
             lambda t, x, **_: div(t, mul(x, like(x, math.log(2)))),
             at=_POSITIVE,
+            makes_nan=True,
         ),
         row(
             one_minus_square_p,
             INEXACT,
             _one_minus_square_lowering,
             lambda t, x: mul(t, mul(x, like(x, -2.0))),
+            makes_nan=True,
         ),
         row(
             log1p_p,
@@ -269,6 +274,7 @@ RULES: Table = dict(
             accurate("stablehlo.log_plus_one"),
             lambda t, x, **_: div(t, add(x, like(x, 1.0))),
             at=_POSITIVE,
+            makes_nan=True,
         ),
         row(
             logistic_p,
@@ -276,6 +282,7 @@ RULES: Table = dict(
             accurate("stablehlo.logistic"),
             lambda t, out, x, **_: mul(t, mul(out, sub(like(x, 1.0), out))),
             uses_result=True,
+            makes_nan=True,
         ),
         row(
             sqrt_p,
@@ -284,6 +291,7 @@ RULES: Table = dict(
             lambda t, out, x, **_: mul(t, div(like(x, 0.5), out)),
             uses_result=True,
             at=_POSITIVE,
+            makes_nan=True,
         ),
         row(
             rsqrt_p,
@@ -292,6 +300,7 @@ RULES: Table = dict(
             lambda t, out, x, **_: mul(t, mul(div(out, x), like(x, -0.5))),
             uses_result=True,
             at=_POSITIVE,
+            makes_nan=True,
         ),
         row(
             cbrt_p,
@@ -299,6 +308,7 @@ RULES: Table = dict(
             accurate("stablehlo.cbrt"),
             lambda t, out, x, **_: mul(t, div(div(like(x, 1 / 3), out), out)),  # at 0 the second derivative is infinite
             uses_result=True,
+            makes_nan=True,
         ),
         row(
             pow_p,
@@ -308,6 +318,7 @@ RULES: Table = dict(
             uses_result=True,
             abstract_eval=_pow_abstract_eval,
             samples="primax.plugins.samples.exponential:SAMPLES",
+            makes_nan=True,
         ),
     )
 )

@@ -162,6 +162,7 @@ RULES: Table = {
         "batch": _batch,
         "sharding": _division,
         "lowering": _lowering,
+        "makes_nan": True,
     },
 }
 

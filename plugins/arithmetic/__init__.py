@@ -571,10 +571,10 @@ def _linear(primitive: core.Primitive, accepts: Any, lowering: Any, transpose: A
 NN = (NUMERIC, NUMERIC)
 RULES: Table = dict(
     (
-        row(add_p, NN, "stablehlo.add", jvp_rule=_sum_jvp(add_p), transpose=_add_transpose),
+        row(add_p, NN, "stablehlo.add", jvp_rule=_sum_jvp(add_p), transpose=_add_transpose, makes_nan=True),
         row(add_any_p, NN, "stablehlo.add", same_shape=True, jvp_rule=_sum_jvp(add_any_p), transpose=_add_transpose),
-        row(sub_p, NN, "stablehlo.subtract", jvp_rule=_sub_jvp, transpose=_sub_transpose),
-        row(mul_p, NN, "stablehlo.multiply", jvp_rule=_mul_jvp, transpose=_mul_transpose),
+        row(sub_p, NN, "stablehlo.subtract", jvp_rule=_sub_jvp, transpose=_sub_transpose, makes_nan=True),
+        row(mul_p, NN, "stablehlo.multiply", jvp_rule=_mul_jvp, transpose=_mul_transpose, makes_nan=True),
         row(
             div_p,
             NN,
@@ -585,6 +585,7 @@ RULES: Table = dict(
             ),
             uses_result=True,
             transpose=_div_transpose,
+            makes_nan=True,
         ),
         row(
             rem_p,
@@ -592,6 +593,7 @@ RULES: Table = dict(
             division_lowering("stablehlo.remainder"),
             (lambda t, out, x, y: repeat(t, core.get_aval(out).shape), _rem_by_y),
             uses_result=True,
+            makes_nan=True,
         ),
         row(max_p, (ANY, ANY), _extremum_lowering("maximum", gt_p), jvp_rule=_extremum_jvp(max_p)),
         row(min_p, (ANY, ANY), _extremum_lowering("minimum", lt_p), jvp_rule=_extremum_jvp(min_p)),
@@ -604,7 +606,7 @@ RULES: Table = dict(
             at=((-0.5, -0.7, 0.6), (0.3, -1.2, 2.6), (1.1, 0.9, 1.3)),
         ),
         row(mulhi_p, (INTEGER, INTEGER), mulhi_lowering(add, sub, mul)),
-        row(square_p, NUMERIC, _square_lowering, lambda t, x: mul(t, mul(x, like(x, 2.0)))),
+        row(square_p, NUMERIC, _square_lowering, lambda t, x: mul(t, mul(x, like(x, 2.0))), makes_nan=True),
         row(
             integer_pow_p,
             NUMERIC,
@@ -612,6 +614,7 @@ RULES: Table = dict(
             jvp_rule=_integer_pow_jvp,
             abstract_eval=_integer_pow_abstract_eval,
             samples="primax.plugins.samples.arithmetic:SAMPLES",
+            makes_nan=True,
         ),
         row(sign_p, NUMERIC, _sign_lowering, jvp_rule=_sign_jvp),
         row(abs_p, SIGNED, _abs_lowering, _abs_jvp, uses_result=True, out=_real_dtype),

@@ -31,6 +31,7 @@ from primax.plugins.structural import zeros_of
 __all__ = ["Checker", "checkify"]
 
 _NO_ERROR = np.int32(0)
+_makes_nan_rules = core.rule_tables["makes_nan"]
 
 
 class Checker(Interpreter):
@@ -168,8 +169,10 @@ class Checker(Interpreter):
 
     def default(self, eqn: core.JaxprEqn, *values: Any) -> Any:
         outs = replay(eqn, values)
-        if NaNError in self.errors and eqn.primitive.name in MAKES_NAN:
-            self.check_nan(eqn, outs)
+        if NaNError in self.errors:
+            makes_nan = _makes_nan_rules.get_or_load(eqn.primitive)
+            if makes_nan is not None and makes_nan(eqn):
+                self.check_nan(eqn, outs)
         return outs if eqn.primitive.multiple_results else outs[0]
 
     def default_higher_order(self, eqn: core.JaxprEqn, *values: Any) -> Any:
@@ -219,17 +222,6 @@ def without_checks(fun: Callable[..., Sequence[Any]], args: Sequence[Any]) -> li
     checker = Checker(frozenset())
     checker.start()
     return checker.run(closed, checker.fresh(), args)[1]
-
-
-# The operations that may produce NaN from other numbers; other operations only propagate NaN.
-MAKES_NAN = frozenset(
-    """
-    acos acosh add asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt conv_general_dilated cos cosh cumlogsumexp
-    cummax cummin cumprod cumsum digamma div dot_general erf erf_inv erfc exp exp2 expm1 fft igamma igamma_grad_a
-    igammac integer_pow lgamma log log1p log2 logistic mul one_minus_square pad pow psum reduce reduce_prod reduce_sum
-    reduce_window reduce_window_sum regularized_incomplete_beta rem rsqrt sin sinh solve sqrt square sub tan tanh
-    """.split()
-)
 
 
 @Checker.rule(check_p)

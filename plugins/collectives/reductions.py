@@ -215,6 +215,7 @@ RULES: Table = {
         "named_axes": _named,
         "lowering": lower_reduction("stablehlo.add"),
         "variance": varying_along,
+        "makes_nan": True,
     },
     pmax_p: {
         "abstract_eval": _abstract_eval,

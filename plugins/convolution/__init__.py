@@ -68,6 +68,7 @@ RULES: Table = {
             None: in_whole_bytes(conv_general_dilated_lowering),
             "cpu": in_whole_bytes(conv_general_dilated_cpu_lowering),
         },
+        "makes_nan": True,
     },
 }
 

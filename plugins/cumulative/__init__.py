@@ -259,16 +259,18 @@ RULES: Table = {
         **_rules(cumsum_p, ADD),
         "jvp": ad.linear_jvp(cumsum_p),
         "transpose": ad.linear_transpose2(cumsum_p, _cumsum_transpose),
+        "makes_nan": True,
     },
-    cumprod_p: {**_rules(cumprod_p, MUL), "jvp": ad.standard_jvp2(cumprod_p, _prod_jvp)},
-    cummax_p: {**_rules(cummax_p, MAX), "jvp": ad.standard_jvp2(cummax_p, _extremum_jvp)},
-    cummin_p: {**_rules(cummin_p, MIN), "jvp": ad.standard_jvp2(cummin_p, _extremum_jvp)},
+    cumprod_p: {**_rules(cumprod_p, MUL), "jvp": ad.standard_jvp2(cumprod_p, _prod_jvp), "makes_nan": True},
+    cummax_p: {**_rules(cummax_p, MAX), "jvp": ad.standard_jvp2(cummax_p, _extremum_jvp), "makes_nan": True},
+    cummin_p: {**_rules(cummin_p, MIN), "jvp": ad.standard_jvp2(cummin_p, _extremum_jvp), "makes_nan": True},
     cumlogsumexp_p: {
         "abstract_eval": _abstract_eval("cumlogsumexp", INEXACT),
         "jvp": _logsumexp_jvp,
         "batch": _batch(cumlogsumexp_p),
         "sharding": along_axis("axis"),
         "lowering": mlir.lower_fun(_logsumexp, multiple_results=False),
+        "makes_nan": True,
     },
 }
 

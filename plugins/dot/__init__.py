@@ -482,6 +482,7 @@ RULES: Table = {
         "sharding": _dot_general_division,
         "lowering": in_whole_bytes(_dot_general_lowering),
         "print": _dot_general_print,
+        "makes_nan": True,
     },
 }
 

@@ -133,5 +133,6 @@ RULES: Table = {
         "transpose": _transpose,
         "axis_batch": _batch,
         "lowering": mlir.lower_fun(_by_factors, multiple_results=False),
+        "makes_nan": True,
     }
 }

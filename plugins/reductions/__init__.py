@@ -447,12 +447,14 @@ _JVPS = {
 
 
 def _rules(primitive: core.Primitive, monoid: Monoid) -> Rules:
+    makes_nan: Rules = {"makes_nan": True} if primitive is reduce_prod_p else {}
     return {
         "abstract_eval": _abstract_eval(primitive, monoid),
         "jvp": _JVPS.get(primitive) or ad.zero_jvp(primitive),
         "batch": batching.reducer(primitive),
         "lowering": _lowering(primitive, monoid),
         "sharding": dropped_axes("axes", _MARKS.get(primitive, "")),
+        **makes_nan,
     }
 
 
@@ -477,6 +479,7 @@ RULES: Table = {
         "lowering": _reduce_lowering,
         "sharding": _reduce_division,
         "interpret": interpreted(_folded),
+        "makes_nan": True,
     },
 }
 

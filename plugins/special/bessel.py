@@ -137,7 +137,16 @@ RULES: Table = dict(
             lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))),
             uses_result=True,
             at=_SMALL_AND_LARGE,
+            makes_nan=True,
         ),
-        row(bessel_i1e_p, FLOATING, "chlo.bessel_i1e", _bessel_i1e_jvp, uses_result=True, at=_SMALL_AND_LARGE),
+        row(
+            bessel_i1e_p,
+            FLOATING,
+            "chlo.bessel_i1e",
+            _bessel_i1e_jvp,
+            uses_result=True,
+            at=_SMALL_AND_LARGE,
+            makes_nan=True,
+        ),
     )
 )

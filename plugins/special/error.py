@@ -43,8 +43,8 @@ _SLOPE = 2 / math.sqrt(math.pi)
 
 RULES: Table = dict(
     (
-        row(erf_p, FLOATING, "chlo.erf", lambda t, x: mul(t, _bell(x, _SLOPE))),
-        row(erfc_p, FLOATING, "chlo.erfc", lambda t, x: mul(t, _bell(x, -_SLOPE))),
+        row(erf_p, FLOATING, "chlo.erf", lambda t, x: mul(t, _bell(x, _SLOPE)), makes_nan=True),
+        row(erfc_p, FLOATING, "chlo.erfc", lambda t, x: mul(t, _bell(x, -_SLOPE)), makes_nan=True),
         row(
             erf_inv_p,
             FLOATING,
@@ -52,6 +52,7 @@ RULES: Table = dict(
             lambda t, out, x: mul(t, mul(exp(square(out)), like(x, 1 / _SLOPE))),
             uses_result=True,
             at=((0.3, -0.6, 0.8),),
+            makes_nan=True,
         ),
     )
 )

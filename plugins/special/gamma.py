@@ -56,13 +56,14 @@ _POSITIVE = ((0.6, 1.7, 2.6),)
 
 RULES: Table = dict(
     (
-        row(lgamma_p, FLOATING, "chlo.lgamma", lambda t, x: mul(t, digamma(x)), at=_POSITIVE),
+        row(lgamma_p, FLOATING, "chlo.lgamma", lambda t, x: mul(t, digamma(x)), at=_POSITIVE, makes_nan=True),
         row(
             digamma_p,
             FLOATING,
             "chlo.digamma",
             lambda t, x: mul(t, polygamma(like(x, 1.0), x)),
             at=_POSITIVE,
+            makes_nan=True,
         ),
         row(
             polygamma_p,

@@ -135,6 +135,7 @@ RULES: Table = dict(
                 lambda t, a, b, x: mul(t, _density(a, b, x)),
             ),
             samples="primax.plugins.samples.special:SAMPLES",
+            makes_nan=True,
         ),
     )
 )

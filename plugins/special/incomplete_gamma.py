@@ -301,6 +301,7 @@ RULES: Table = dict(
                 lambda t, a, x: mul(t, _density(a, x)),
             ),
             samples="primax.plugins.samples.special:SAMPLES",
+            makes_nan=True,
         ),
         row(
             igammac_p,
@@ -311,6 +312,7 @@ RULES: Table = dict(
                 lambda t, a, x: mul(t, neg(_density(a, x))),
             ),
             samples="primax.plugins.samples.special:SAMPLES",
+            makes_nan=True,
         ),
         row(
             igamma_grad_a_p,
@@ -318,6 +320,7 @@ RULES: Table = dict(
             formula(_igamma_grad_a),
             unsupported=_NO_SECOND,
             samples="primax.plugins.samples.special:SAMPLES",
+            makes_nan=True,
         ),
         row(
             random_gamma_grad_p,

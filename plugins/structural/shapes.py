@@ -622,6 +622,7 @@ RULES: Table = {
         **_linear(reduce_sum_p, _reduce_sum_transpose),
         "batch": batching.reducer(reduce_sum_p),
         "lowering": _reduce_sum_lowering,
+        "makes_nan": True,
     },
     tile_p: {
         "abstract_eval": _tile_abstract_eval,

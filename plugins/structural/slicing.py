@@ -526,6 +526,7 @@ RULES: Table = {
         "transpose": _pad_transpose,
         "batch": _pad_batch,
         "lowering": in_whole_bytes(_pad_lowering),
+        "makes_nan": True,
     },
     concatenate_p: {
         "abstract_eval": _concatenate_abstract_eval,

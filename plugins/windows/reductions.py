@@ -305,6 +305,7 @@ RULES: Table = {
         {
             "jvp": ad.linear_jvp(reduce_window_sum_p),
             "transpose": ad.linear_transpose2(reduce_window_sum_p, _sum_transpose),
+            "makes_nan": True,
         },
     ),
     reduce_window_max_p: _rules(reduce_window_max_p, {"jvp": _extremum_jvp(reduce_window_max_p, ge_p)}),
@@ -315,5 +316,6 @@ RULES: Table = {
         "axis_batch": _general_batch,
         "lowering": _general_lowering,
         "interpret": interpreted(_folded),
+        "makes_nan": True,
     },
 }

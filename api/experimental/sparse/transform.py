@@ -68,12 +68,28 @@ def _of_each_element(self: _Sparsify, eqn: JaxprEqn, mat: BCOO) -> Any:
     return mat.remade(replay(eqn, [mat.data])[0])
 
 
-_KEEP_ZERO = (
-    "abs asin asinh atan atanh cbrt ceil erf erf_inv expm1 floor log1p round sign sin sinh sqrt square tan tanh".split()
+@_Sparsify.rule(
+    prim.abs_p,
+    prim.asin_p,
+    prim.asinh_p,
+    prim.atan_p,
+    prim.atanh_p,
+    prim.cbrt_p,
+    prim.ceil_p,
+    prim.erf_p,
+    prim.erf_inv_p,
+    prim.expm1_p,
+    prim.floor_p,
+    prim.log1p_p,
+    prim.round_p,
+    prim.sign_p,
+    prim.sin_p,
+    prim.sinh_p,
+    prim.sqrt_p,
+    prim.square_p,
+    prim.tan_p,
+    prim.tanh_p,
 )
-
-
-@_Sparsify.rule(*(getattr(prim, f"{name}_p") for name in _KEEP_ZERO))
 def _of_each_sum(self: _Sparsify, eqn: JaxprEqn, mat: BCOO) -> Any:
     return _of_each_element(self, eqn, with_unique_indices(mat))
 
