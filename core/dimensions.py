@@ -40,7 +40,7 @@ def register_dimension(
       as_array: `(dim) -> value`, an array of rank 0 with the value of a dimension.
       bounds: `(dim) -> (least, most)`, the bounds of its values.
       extreme: `("max" or "min", a, b) -> size`, the larger or smaller of two, one of them such a dimension.
-      lowering: a module or an object with the functions of `interpreters.runtime.shape_ops`, for dynamic sizes.
+      lowering: a module or an object with the functions of `extend.stablehlo.shape_ops`, for dynamic sizes.
 
     Raises:
       TypeError: `kind` is not a class.

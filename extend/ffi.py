@@ -12,7 +12,7 @@ from primax.core.avals import ShapedArray, get_aval
 from primax.core.caller import author
 from primax.extend.host.host import host
 from primax.extend.provisional.ffi import ffi_call_p, ffi_targets, vmap_methods
-from primax.interpreters.runtime.custom_calls import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
+from primax.extend.stablehlo.custom_calls import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
 
 __all__ = [
     "build_ffi_lowering_function",

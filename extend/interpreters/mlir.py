@@ -13,6 +13,17 @@ from primax.core import _jaxlib
 from primax.core.dimensions import is_dynamic
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
+from primax.extend.stablehlo.rules import broadcast_scalar, lower_fun, nary
+from primax.extend.stablehlo.shape_ops import (
+    broadcast_in_dim,
+    dynamic_slice,
+    iota,
+    pad,
+    reshape,
+    size_value,
+    sizes_value,
+    slice_op,
+)
 from primax.interpreters.runtime import ir_types
 from primax.interpreters.runtime.element_lowering import physical_lowering
 from primax.interpreters.runtime.ir_types import (
@@ -23,31 +34,18 @@ from primax.interpreters.runtime.ir_types import (
 from primax.interpreters.runtime.lowering import (
     LoweringRuleContext,
     ModuleContext,
-    broadcast_scalar,
     call_jaxpr,
     inline_jaxpr,
     jaxpr_subcomp,
-    lower_fun,
     lower_jaxpr_to_fun,
-    nary,
     register_lowering,
 )
 from primax.interpreters.runtime.mlir_context import SharedContext
-from primax.interpreters.runtime.shape_ops import (
-    broadcast_in_dim,
-    dynamic_slice,
-    iota,
-    pad,
-    reshape,
-    size_value,
-    sizes_value,
-    slice_op,
-)
 from primax.interpreters.runtime.tokens import TokenSet
 
 if TYPE_CHECKING:
-    from primax.interpreters.runtime.callbacks import emit_python_callback
-    from primax.interpreters.runtime.custom_calls import custom_call, lapack_target
+    from primax.extend.stablehlo.callbacks import emit_python_callback
+    from primax.extend.stablehlo.custom_calls import custom_call, lapack_target
 
 __all__ = [
     "LoweringRuleContext",
@@ -94,9 +92,9 @@ __all__ = [
 _call_jaxpr = call_jaxpr  # `call_jaxpr` is also the name of a parameter below
 _DIALECTS = frozenset(("chlo", "func", "hlo", "ir", "sdy"))
 _FUNCTIONS = {
-    "custom_call": "primax.interpreters.runtime.custom_calls",
-    "emit_python_callback": "primax.interpreters.runtime.callbacks",
-    "lapack_target": "primax.interpreters.runtime.custom_calls",
+    "custom_call": "primax.extend.stablehlo.custom_calls",
+    "emit_python_callback": "primax.extend.stablehlo.callbacks",
+    "lapack_target": "primax.extend.stablehlo.custom_calls",
 }
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from primax.extend.stablehlo.shape_ops import padded
 from primax.interpreters.runtime.ir_types import array_in_module, cached_ir_type, stack_axes
 from primax.interpreters.runtime.lowering import register_lowering_layer
 from primax.interpreters.runtime.mlir_context import shared_context
-from primax.interpreters.runtime.shape_ops import padded
 from primax.interpreters.runtime.sharding.shardy import constrained, divided_stack, inspect_sharding, sharding_attribute
 from primax.interpreters.runtime.sharding.spmd import spmd_of
 
 if TYPE_CHECKING:
-    from primax.interpreters.runtime.callbacks import host_results
-    from primax.interpreters.runtime.custom_calls import load_lapack
+    from primax.extend.stablehlo.callbacks import host_results
+    from primax.extend.stablehlo.custom_calls import load_lapack
 
 __all__ = [
     "array_in_module",
@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 _LATER = {
-    "host_results": "primax.interpreters.runtime.callbacks",
-    "load_lapack": "primax.interpreters.runtime.custom_calls",
+    "host_results": "primax.extend.stablehlo.callbacks",
+    "load_lapack": "primax.extend.stablehlo.custom_calls",
 }
 
 

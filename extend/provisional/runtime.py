@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.core._jaxlib import DeviceList
+from primax.extend.provisional.from_dlpack import from_cuda_array_interface, from_dlpack
 from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.runtime import log
 from primax.interpreters.runtime.compile import (
@@ -34,7 +35,6 @@ from primax.interpreters.runtime.donation import (
 )
 from primax.interpreters.runtime.eval import leaves_tree
 from primax.interpreters.runtime.executable import Executable, effects_barrier, load_executable, wait_for_effect
-from primax.interpreters.runtime.from_dlpack import from_cuda_array_interface, from_dlpack
 from primax.interpreters.runtime.pipeline import compile_and_run
 from primax.interpreters.runtime.sharding.device_assignment import Site, one_device
 from primax.interpreters.runtime.watches import register_watch, start_watches

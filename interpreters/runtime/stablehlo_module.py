@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from primax.core import _jaxlib
 from primax.core.caller import warn_caller
 from primax.core.config import check_rules
 from primax.core.diagnostics import encodable
-from primax.core.dimensions import has_dynamic
+from primax.core.dimensions import dynamic_kind, has_dynamic
 from primax.core.effects import ordered_effects
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr
 from primax.interpreters.runtime.ir_types import cached_ir_type, ir_constant
 from primax.interpreters.runtime.lowering import ModuleContext, jaxpr_subcomp
 from primax.interpreters.runtime.mlir_context import shared_context
-from primax.interpreters.runtime.shape_ops import known_sizes
 from primax.interpreters.runtime.sharding.shardy import SpmdShardings
 from primax.interpreters.runtime.sharding.spmd import Spmd
 from primax.interpreters.runtime.sharding.spmd_module import boundary_of
@@ -160,7 +160,7 @@ def _build_main(
             consts = values[: len(constvars)]
         given = iter(values[len(constvars) :])
         args = [next(given) if k else None for k in kept]
-        with known_sizes(in_avals, arguments[len(ordered) :]):
+        with _known_sizes(in_avals, arguments[len(ordered) :]):
             outs, tokens_out = jaxpr_subcomp(module, jaxpr, tokens_in, consts, args)
         if boundary is not None:
             outs = boundary.leave(module, outs)
@@ -217,3 +217,9 @@ def _mark_donated(
             f"Some donated buffers were not usable: arguments of {name} of types [{', '.join(useless)}] match no "
             "result in shape and dtype"
         )
+
+
+def _known_sizes(avals: Sequence[Any], arguments: Sequence[Any]) -> AbstractContextManager[None]:
+    """A `with` block in which the sizes in the types of a module's arguments have IR values."""
+    kind = dynamic_kind([size for aval in avals for size in getattr(aval, "shape", ())])
+    return nullcontext() if kind is None else kind.lowering.known_sizes(avals, arguments)

@@ -23,7 +23,9 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "extend.md"
 
 # Their contents are used through the names of `primax.extend` and of the packages.
 _PARTS = "clients declarations decomposition definition interpreter records replay_in_jax transfer".split()
-_PACKAGES = tuple(f"primax.extend.{name}" for name in ("commands", "core.", "derive.", "drawing.", "host", "testing."))
+_PACKAGES = tuple(
+    f"primax.extend.{name}" for name in ("commands", "core.", "derive.", "drawing.", "host", "stablehlo", "testing.")
+)
 _PUBLIC_PARTS = ("primax.extend.core.primitives",)
 _HIDDEN = frozenset(f"primax.extend.{name}" for name in _PARTS)
 

@@ -18,9 +18,9 @@ import pytest
 import primax as px
 from primax.core.avals import ShapedArray
 from primax.errors import DeletedArrayError
+from primax.extend.provisional.from_dlpack import from_dlpack
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.dlpack import capsule_view
-from primax.interpreters.runtime.from_dlpack import from_dlpack
 from primax.plugins.arithmetic import add, mul
 from primax.sharding import SingleDeviceSharding
 
@@ -493,7 +493,7 @@ deep = copy.deepcopy(on_b)
 assert deep.device == b and deep.committed
 assert not pickle.loads(pickle.dumps(on_b)).committed
 assert np.asarray(px.device_put(np.zeros(2).astype("bool"), b)).tolist() == [False, False]
-from primax.interpreters.runtime.from_dlpack import from_dlpack
+from primax.extend.provisional.from_dlpack import from_dlpack
 assert from_dlpack(np.ones(2), b).device == b
 print("done")
 """
@@ -573,7 +573,7 @@ def test_primax_and_jax_work_in_one_process(first: str, ours: str, theirs: str, 
 BROAD = """
 import copy, pickle, sys
 import ml_dtypes, numpy as np, primax as px
-from primax.interpreters.runtime.from_dlpack import from_dlpack
+from primax.extend.provisional.from_dlpack import from_dlpack
 from primax.plugins.arithmetic import add, mul
 for dtype in (np.float32, np.bool_, np.complex64, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.int4):
     x = px.device_put(np.ones((2, 2)).astype(dtype))

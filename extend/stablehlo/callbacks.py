@@ -9,8 +9,8 @@ import numpy as np
 
 from primax.core import config, dtypes
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, AbstractToken, get_aval, same_type
+from primax.extend.stablehlo.custom_calls import TYPED, custom_call
 from primax.interpreters.runtime import device_put
-from primax.interpreters.runtime.custom_calls import TYPED, custom_call
 from primax.interpreters.runtime.extended_array import (
     ExtendedArray,
     has_extended_dtype,

@@ -7,7 +7,6 @@ build the first form. If a size is dynamic, the plugin of its class builds the s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ __all__ = [
     "broadcast_in_dim",
     "dynamic_slice",
     "iota",
-    "known_sizes",
     "pad",
     "padded",
     "reshape",
@@ -31,12 +29,6 @@ __all__ = [
 ]
 
 _INT64 = np.dtype(np.int64)
-
-
-def known_sizes(avals: Sequence[Any], arguments: Sequence[Any]) -> AbstractContextManager[None]:
-    """A `with` block in which the sizes in the types of a module's arguments have IR values."""
-    kind = dynamic_kind([size for aval in avals for size in getattr(aval, "shape", ())])
-    return nullcontext() if kind is None else kind.lowering.known_sizes(avals, arguments)
 
 
 def size_value(size: Any, dtype: Any = _INT64) -> Any:

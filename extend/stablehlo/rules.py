@@ -1,0 +1,81 @@
+"""Lowering rules that are made of a function or of the name of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from primax.core import _jaxlib
+from primax.core.arguments import name_of
+from primax.core.avals import ShapedArray
+from primax.core.config import enable_x64
+from primax.core.diagnostics import shorten
+from primax.core.dtypes import canonicalize_dtype
+from primax.core.errors import RuleError
+from primax.core.placement import without_placement
+from primax.extend.stablehlo.shape_ops import broadcast_in_dim
+from primax.interpreters.runtime.ir_types import cached_ir_type
+from primax.interpreters.runtime.lowering import LoweringRuleContext, inline_jaxpr
+from primax.interpreters.staging import trace_to_jaxpr
+
+__all__ = ["broadcast_scalar", "lower_fun", "nary"]
+
+
+def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callable[..., list[Any]]:
+    """A lowering rule from a function written in primax operations.
+
+    Args:
+      fun: `(*arrays, **params)`, returns an array, or a list of them if `multiple_results`.
+      multiple_results: that of the primitive.
+    """
+
+    def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> list[Any]:
+        def run(*xs: Any) -> Any:
+            out = fun(*xs, **params)
+            if isinstance(out, list | tuple) != multiple_results:
+                must = "a list of arrays" if multiple_results else "one array"
+                raise RuleError(
+                    f"lower_fun: {name_of(fun)} must return {must}, since multiple_results is {multiple_results}, got "
+                    f"{shorten(out)}"
+                )
+            return out if multiple_results else [out]
+
+        # A program may be lowered outside of the `enable_x64` block in which it was traced.
+        avals = (*ctx.avals_in, *ctx.avals_out)
+        wide = enable_x64.value or any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in avals)
+        with enable_x64(wide):
+            closed = trace_to_jaxpr(run, list(map(without_placement, ctx.avals_in)), name_of(fun))
+        return inline_jaxpr(ctx, closed, args)
+
+    rule.__name__ = f"lower_fun({getattr(fun, '__name__', 'fun')})"
+    rule.func = fun  # type: ignore[attr-defined]
+    return rule
+
+
+def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
+    """The lowering rule of an elementwise operation; scalars and axes of length 1 are broadcast.
+
+    Args:
+      op_name: the name of the operation, such as `stablehlo.add`.
+      attributes: for each attribute a function that makes it.
+    """
+
+    def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> Any:
+        aval = ctx.avals_out[0]
+        operands = list(args)
+        for i, a in enumerate(ctx.avals_in):
+            if a.shape != aval.shape:
+                operands[i] = broadcast_in_dim(
+                    ctx, args[i], ShapedArray(aval.shape, a.dtype), broadcast_dimensions=range(len(a.shape))
+                )
+        result = cached_ir_type(ctx.module_context.shared, aval)
+        made = {name: make() for name, make in attributes.items()} if attributes else None
+        return _jaxlib.ir.Operation.create(op_name, [result], operands, made).results
+
+    rule.__name__ = f"lower_to({op_name})"
+    return rule
+
+
+def broadcast_scalar(x: Any, aval: Any) -> Any:
+    """A rank-0 IR value, broadcast to a shape."""
+    return broadcast_in_dim(None, x, aval, broadcast_dimensions=())
