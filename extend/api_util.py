@@ -10,11 +10,7 @@ from primax.core import tree
 from primax.core.text.debug_info import DebugInfo, source_of
 from primax.core.tree import flatten_axes, keystr
 from primax.extend.linear_util import transformation_with_aux2
-from primax.interpreters.call_signature import (
-    StaticArguments,
-    positions_and_names,
-    shaped_abstractify,
-)
+from primax.interpreters.call_signature import StaticArguments, positions_and_names, shaped_abstractify
 
 __all__ = [
     "StaticArguments",

@@ -17,11 +17,7 @@ from primax.interpreters.runtime.device_put import (
 )
 from primax.interpreters.runtime.devices import backends as _platforms
 from primax.interpreters.runtime.devices.backends import default_device as get_default_device
-from primax.interpreters.runtime.devices.backends import (
-    devices,
-    platform_of,
-    register_platform,
-)
+from primax.interpreters.runtime.devices.backends import devices, platform_of, register_platform
 from primax.interpreters.runtime.eval import clear_caches as clear_in_memory_compilation_cache
 from primax.interpreters.runtime.pipeline import Lowered, Target, compile, executable_for, lower
 from primax.interpreters.runtime.sharding.device_assignment import choose_device, choose_site

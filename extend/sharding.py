@@ -7,11 +7,7 @@ from typing import Any
 from primax.core import _jaxlib
 from primax.core._jaxlib import GSPMDSharding
 from primax.interpreters.runtime.sharding.mesh import AbstractMesh, AxisType, Mesh, PartitionSpec
-from primax.interpreters.runtime.sharding.shardings import (
-    NamedSharding,
-    Sharding,
-    SingleDeviceSharding,
-)
+from primax.interpreters.runtime.sharding.shardings import NamedSharding, Sharding, SingleDeviceSharding
 
 __all__ = [
     "AbstractMesh",

@@ -18,13 +18,7 @@ from primax.extend.provisional.elementwise import ORDERED
 from primax.extend.provisional.narrow import in_whole_bytes
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import neg
-from primax.plugins.bitwise import (
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    shift_left,
-    shift_right_arithmetic,
-)
+from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right_arithmetic
 from primax.plugins.comparison import eq, ne
 from primax.plugins.indexing import take_along
 from primax.plugins.structural import (

@@ -11,17 +11,7 @@ from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.provisional.elementwise import INEXACT, like, row
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import (
-    add,
-    complex_p,
-    div,
-    imag,
-    mul,
-    neg,
-    real_p,
-    square,
-    sub,
-)
+from primax.plugins.arithmetic import add, complex_p, div, imag, mul, neg, real_p, square, sub
 from primax.plugins.bitwise import bitwise_and, bitwise_not
 from primax.plugins.comparison import eq, lt
 from primax.plugins.exponential import expm1, rsqrt

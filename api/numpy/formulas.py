@@ -26,12 +26,7 @@ from primax.numpy.promotion import (
     strong,
 )
 from primax.numpy.selection import choose, where
-from primax.numpy.ufuncs import (
-    absolute,
-    document,
-    require_real,
-    to_inexact,
-)
+from primax.numpy.ufuncs import absolute, document, require_real, to_inexact
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, special, structural
 from primax.plugins.calls import jit
 from primax.plugins.control_flow import switch

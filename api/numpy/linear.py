@@ -16,14 +16,7 @@ from primax.numpy.shaping import moveaxis, ravel, reshaped
 from primax.numpy.ufuncs import conjugate, multiply, negative, subtract
 from primax.plugins import arithmetic, bitwise
 from primax.plugins.dot import dot_general_p
-from primax.plugins.structural import (
-    broadcast_shapes,
-    concatenate_p,
-    reshape_p,
-    split_p,
-    squeeze_p,
-    transpose_p,
-)
+from primax.plugins.structural import broadcast_shapes, concatenate_p, reshape_p, split_p, squeeze_p, transpose_p
 
 __all__ = [
     "cross",

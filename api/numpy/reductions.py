@@ -11,14 +11,7 @@ from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import (
-    aval_of,
-    boolean,
-    cast,
-    convert,
-    number_aval,
-    strong,
-)
+from primax.numpy.promotion import aval_of, boolean, cast, convert, number_aval, strong
 from primax.numpy.selection import where
 from primax.numpy.shaping import reshaped
 from primax.plugins import arithmetic, bitwise

@@ -9,25 +9,8 @@ from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.provisional.elementwise import like
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import (
-    aval_of,
-    broadcast,
-    broadcast_to_shape,
-    cast,
-    convert,
-    promote,
-    strong,
-)
-from primax.numpy.reductions import (
-    FLOAT32,
-    is_half,
-    masked,
-    read_axes,
-    read_where,
-    refuse_out,
-    sum,
-    with_axes,
-)
+from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, convert, promote, strong
+from primax.numpy.reductions import FLOAT32, is_half, masked, read_axes, read_where, refuse_out, sum, with_axes
 from primax.numpy.selection import choose
 from primax.numpy.shaping import permuted, reshaped
 from primax.numpy.ufuncs import divide, multiply, to_inexact

@@ -15,15 +15,7 @@ from primax.extend.provisional.sharding import match_placement
 from primax.numpy.complexes import RULES, of_complex
 from primax.numpy.creation import asarray, constant
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import (
-    aval_of,
-    convert,
-    number_aval,
-    operands,
-    promote,
-    refuse_options,
-    strong,
-)
+from primax.numpy.promotion import aval_of, convert, number_aval, operands, promote, refuse_options, strong
 from primax.numpy.selection import choose
 from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding, trigonometry
 

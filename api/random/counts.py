@@ -33,13 +33,7 @@ from primax.plugins.resharding import divided_call
 from primax.plugins.rounding import ceil_p, floor_p
 from primax.plugins.special import lgamma_p
 from primax.random.approximate import check_method, poisson_numbers
-from primax.random.parameters import (
-    broadcast_to,
-    common_shape,
-    float_dtype,
-    integer_dtype,
-    parameter_shape,
-)
+from primax.random.parameters import broadcast_to, common_shape, float_dtype, integer_dtype, parameter_shape
 
 __all__ = ["binomial", "multinomial", "poisson"]
 

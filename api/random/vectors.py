@@ -19,12 +19,7 @@ from primax.plugins.linalg import cholesky, eigh, qr, svd
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.numbers import normal_numbers, sampler
 from primax.plugins.resharding import divided_call
-from primax.random.parameters import (
-    broadcast_to,
-    float_dtype,
-    inexact_dtype,
-    parameter_shape,
-)
+from primax.random.parameters import broadcast_to, float_dtype, inexact_dtype, parameter_shape
 
 __all__ = ["multivariate_normal", "orthogonal"]
 

@@ -70,11 +70,7 @@ from primax.extend.host.registry import Registry
 from primax.extend.host.samples import Sample
 from primax.extend.linear_util import DebugInfo
 from primax.interpreters.runtime.array import Array
-from primax.interpreters.runtime.eval import (
-    ensure_compile_time_eval,
-    eval_trace,
-    get_opaque_trace_state,
-)
+from primax.interpreters.runtime.eval import ensure_compile_time_eval, eval_trace, get_opaque_trace_state
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = [

@@ -108,43 +108,34 @@ def standard_jvp(primitive: Any, *rules: Rule | None) -> Rule:
       primitive: the primitive of the rule.
       rules: for each argument `(tangent, *primals, **params) -> tangent_out`, or None where there is no derivative.
     """
-
-    if len(rules) == 1 and rules[0] is not None:
-        return _named(_unary_jvp(primitive, rules[0]), primitive, rules)
-
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-        out = primitive.bind(*primals, **params)
-        total: Any = None
-        for rule, t in zip(rules, tangents, strict=True):
-            if rule is not None and type(t) is not Zero:
-                term = rule(t, *primals, **params)
-                total = term if total is None else add_tangents(total, term)
-        return out, Zero.from_primal_value(out) if total is None else total
-
-    return _named(jvp, primitive, rules)
+    return _sum_of_terms(primitive, rules, takes_out=False)
 
 
 def standard_jvp2(primitive: Any, *rules: Rule | None) -> Rule:
     """Like `standard_jvp`, for rules `(tangent, out, *primals, **params)` that use the result."""
+    return _sum_of_terms(primitive, rules, takes_out=True)
 
-    if len(rules) == 1 and rules[0] is not None:
-        return _named(_unary_jvp2(primitive, rules[0]), primitive, rules)
+
+def _sum_of_terms(primitive: Any, rules: tuple[Rule | None, ...], takes_out: bool) -> Rule:
+    bind = primitive.bind
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-        out = primitive.bind(*primals, **params)
+        out = bind(*primals, **params)
+        operands = (out, *primals) if takes_out else primals
         total: Any = None
         for rule, t in zip(rules, tangents, strict=True):
             if rule is not None and type(t) is not Zero:
-                term = rule(t, out, *primals, **params)
+                term = rule(t, *operands, **params)
                 total = term if total is None else add_tangents(total, term)
         return out, Zero.from_primal_value(out) if total is None else total
 
+    if len(rules) == 1 and rules[0] is not None:
+        jvp = (_unary_jvp2 if takes_out else _unary_jvp)(bind, rules[0])
     return _named(jvp, primitive, rules)
 
 
-def _unary_jvp(primitive: Any, rule: Rule) -> Rule:
+def _unary_jvp(bind: Rule, rule: Rule) -> Rule:
     """`standard_jvp` for one argument, which is what most elementwise primitives have."""
-    bind = primitive.bind
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         (x,), (t,) = primals, tangents
@@ -154,9 +145,7 @@ def _unary_jvp(primitive: Any, rule: Rule) -> Rule:
     return jvp
 
 
-def _unary_jvp2(primitive: Any, rule: Rule) -> Rule:
-    bind = primitive.bind
-
+def _unary_jvp2(bind: Rule, rule: Rule) -> Rule:
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         (x,), (t,) = primals, tangents
         out = bind(x, **params)
@@ -170,12 +159,15 @@ def zero_jvp(primitive: Any) -> Rule:
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
-        if primitive.multiple_results:
-            return out, [Zero.from_primal_value(x) for x in out]
-        return out, Zero.from_primal_value(out)
+        return out, _zeros(primitive, out)
 
     jvp.__name__ = f"zero_jvp({primitive})"
     return jvp
+
+
+def _zeros(primitive: Any, out: Any) -> Any:
+    """The zero tangents of what a primitive returned."""
+    return [Zero.from_primal_value(x) for x in out] if primitive.multiple_results else Zero.from_primal_value(out)
 
 
 def linear_jvp(primitive: Any) -> Rule:
@@ -184,9 +176,7 @@ def linear_jvp(primitive: Any) -> Rule:
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
-            if primitive.multiple_results:
-                return out, [Zero.from_primal_value(x) for x in out]
-            return out, Zero.from_primal_value(out)
+            return out, _zeros(primitive, out)
         return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
 
     jvp.__name__ = f"linear_jvp({primitive})"
@@ -266,22 +256,21 @@ def defjvp2(primitive: Any, *rules: Rule | None) -> None:
 
 def deflinear(primitive: Any, transpose_rule: Rule) -> None:
     """Register the rules of a linear primitive; `transpose_rule` is `(cotangent, **params) -> cotangents`."""
-    transpose = linear_transpose(primitive, transpose_rule)
-    primitive_jvps[primitive] = linear_jvp(primitive)
-    primitive_transposes[primitive] = transpose
+    _define(primitive, linear_jvp, linear_transpose(primitive, transpose_rule))
 
 
 def deflinear2(primitive: Any, transpose_rule: Rule) -> None:
     """Like `deflinear`, for transpose rules `(cotangent, *args, **params) -> cotangents`."""
-    transpose = linear_transpose2(primitive, transpose_rule)
-    primitive_jvps[primitive] = linear_jvp(primitive)
-    primitive_transposes[primitive] = transpose
+    _define(primitive, linear_jvp, linear_transpose2(primitive, transpose_rule))
 
 
 def defbilinear(primitive: Any, lhs_rule: Rule, rhs_rule: Rule) -> None:
     """Register the rules of a bilinear primitive; see `bilinear_transpose`."""
-    transpose = bilinear_transpose(primitive, lhs_rule, rhs_rule)
-    primitive_jvps[primitive] = bilinear_jvp(primitive)
+    _define(primitive, bilinear_jvp, bilinear_transpose(primitive, lhs_rule, rhs_rule))
+
+
+def _define(primitive: Any, jvp: Callable[[Any], Rule], transpose: Rule) -> None:
+    primitive_jvps[primitive] = jvp(primitive)
     primitive_transposes[primitive] = transpose
 
 

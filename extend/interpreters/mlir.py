@@ -26,11 +26,7 @@ from primax.extend.stablehlo.shape_ops import (
 )
 from primax.interpreters.runtime import ir_types
 from primax.interpreters.runtime.element_lowering import physical_lowering
-from primax.interpreters.runtime.ir_types import (
-    dtype_to_ir_type,
-    ir_attribute,
-    ir_constant,
-)
+from primax.interpreters.runtime.ir_types import dtype_to_ir_type, ir_attribute, ir_constant
 from primax.interpreters.runtime.lowering import (
     LoweringRuleContext,
     ModuleContext,

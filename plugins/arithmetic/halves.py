@@ -9,11 +9,7 @@ from primax.extend import core
 from primax.extend.core import Array, dtypes
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.elementwise import like
-from primax.plugins.bitwise import (
-    bitwise_and,
-    shift_right_arithmetic,
-    shift_right_logical,
-)
+from primax.plugins.bitwise import bitwise_and, shift_right_arithmetic, shift_right_logical
 
 __all__ = ["mulhi_lowering"]
 

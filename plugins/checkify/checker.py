@@ -17,13 +17,7 @@ from primax.extend.provisional.sharding import vary
 from primax.plugins.bitwise import bitwise_and
 from primax.plugins.calls import evaluate
 from primax.plugins.checkify.check import CheckEffect, check_p, first_of
-from primax.plugins.checkify.errors import (
-    Error,
-    JaxException,
-    NaNError,
-    Site,
-    user_checks,
-)
+from primax.plugins.checkify.errors import Error, JaxException, NaNError, Site, user_checks
 from primax.plugins.collectives import axis_index
 from primax.plugins.comparison import eq
 from primax.plugins.structural import zeros_of

@@ -27,12 +27,7 @@ from primax.plugins.collectives.exchange import (
     reduce_scatter_p,
 )
 from primax.plugins.collectives.position import axis_index, axis_index_p, axis_size
-from primax.plugins.collectives.ragged import (
-    pbroadcast,
-    pbroadcast_p,
-    ragged_all_to_all,
-    ragged_all_to_all_p,
-)
+from primax.plugins.collectives.ragged import pbroadcast, pbroadcast_p, ragged_all_to_all, ragged_all_to_all_p
 from primax.plugins.collectives.reductions import pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p
 from primax.plugins.collectives.unreduced import (
     all_gather_reduced_p,
@@ -43,12 +38,7 @@ from primax.plugins.collectives.unreduced import (
     unreduced_reduce_scatter_p,
     vary_unreduced_cast_p,
 )
-from primax.plugins.collectives.variance import (
-    all_gather_invariant_p,
-    pscatter_p,
-    psum_invariant_p,
-    pvary_p,
-)
+from primax.plugins.collectives.variance import all_gather_invariant_p, pscatter_p, psum_invariant_p, pvary_p
 
 __all__ = [
     "all_gather",

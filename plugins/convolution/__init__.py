@@ -31,11 +31,7 @@ from primax.plugins.convolution.rules import (
     conv_general_dilated_transpose_lhs,
     conv_general_dilated_transpose_rhs,
 )
-from primax.plugins.convolution.shapes import (
-    conv_general_shape_tuple,
-    conv_shape_tuple,
-    conv_transpose_shape_tuple,
-)
+from primax.plugins.convolution.shapes import conv_general_shape_tuple, conv_shape_tuple, conv_transpose_shape_tuple
 
 __all__ = [
     "ConvDimensionNumbers",

@@ -6,10 +6,7 @@ from primax.extend import core, hookimpl
 from primax.plugins.export.artifact import RULES, call_exported_p
 from primax.plugins.export.exported import DisabledSafetyCheck, Exported, default_export_platform, deserialize, export
 from primax.plugins.export.stablehlo_artifact import call_artifact
-from primax.plugins.export.structure import (
-    register_namedtuple_serialization,
-    register_pytree_node_serialization,
-)
+from primax.plugins.export.structure import register_namedtuple_serialization, register_pytree_node_serialization
 
 __all__ = [
     "DisabledSafetyCheck",

@@ -9,11 +9,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.interpreters import mlir
-from primax.extend.mlir import (
-    deserialize_portable_artifact,
-    refine_polymorphic_shapes,
-    serialize_portable_artifact,
-)
+from primax.extend.mlir import deserialize_portable_artifact, refine_polymorphic_shapes, serialize_portable_artifact
 from primax.extend.provisional.lowering import load_lapack, shared_context
 
 __all__ = ["artifact_text", "artifact_version", "call_artifact", "newest_version", "refined", "to_artifact"]

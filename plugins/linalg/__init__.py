@@ -19,15 +19,7 @@ from primax.plugins.linalg import tridiagonal as _tridiagonal
 from primax.plugins.linalg import updates as _updates
 from primax.plugins.linalg.divisions import DIVISIONS
 from primax.plugins.linalg.gauss import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
-from primax.plugins.linalg.general import (
-    EigImplementation,
-    eig,
-    eig_p,
-    hessenberg,
-    hessenberg_p,
-    schur,
-    schur_p,
-)
+from primax.plugins.linalg.general import EigImplementation, eig, eig_p, hessenberg, hessenberg_p, schur, schur_p
 from primax.plugins.linalg.householder import householder_product, householder_product_p, ormqr, ormqr_p
 from primax.plugins.linalg.orthogonal import qr, qr_p
 from primax.plugins.linalg.positive import cholesky, cholesky_p
@@ -35,12 +27,7 @@ from primax.plugins.linalg.singular import SvdAlgorithm, svd, svd_p
 from primax.plugins.linalg.symmetric import EighImplementation, eigh, eigh_p, tridiagonal, tridiagonal_p
 from primax.plugins.linalg.triangular import triangular_solve, triangular_solve_p
 from primax.plugins.linalg.tridiagonal import tridiagonal_solve, tridiagonal_solve_p
-from primax.plugins.linalg.updates import (
-    cholesky_update,
-    cholesky_update_p,
-    symmetric_product,
-    symmetric_product_p,
-)
+from primax.plugins.linalg.updates import cholesky_update, cholesky_update_p, symmetric_product, symmetric_product_p
 
 __all__ = [
     "EigImplementation",

@@ -16,15 +16,7 @@ from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.control_flow import fori_loop
 from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu, unless_failed
-from primax.plugins.linalg.matrices import (
-    eye,
-    front_batch,
-    matmul,
-    require_matrix,
-    rows_at,
-    tril,
-    triu,
-)
+from primax.plugins.linalg.matrices import eye, front_batch, matmul, require_matrix, rows_at, tril, triu
 from primax.plugins.linalg.triangular import triangular_solve_p
 
 __all__ = ["RULES", "lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p"]

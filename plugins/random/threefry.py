@@ -20,12 +20,7 @@ from primax.extend.provisional.elementwise import Accepts, elementwise_abstract_
 from primax.extend.random import define_prng_impl
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, add_p
-from primax.plugins.bitwise import (
-    bitwise_or,
-    bitwise_xor,
-    shift_left,
-    shift_right_logical,
-)
+from primax.plugins.bitwise import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from primax.plugins.control_flow import scan
 from primax.plugins.structural import (
     broadcast_in_dim_p,

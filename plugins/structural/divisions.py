@@ -18,14 +18,7 @@ from primax.extend.provisional.sharding import aval_sharding, axes_of_dims
 from primax.plugins.structural.conversion import bitcast_convert_type_p
 from primax.plugins.structural.identity import optimization_barrier_p
 from primax.plugins.structural.selection import select_n_p
-from primax.plugins.structural.shapes import (
-    broadcast_in_dim_p,
-    reduce_sum_p,
-    reshape_p,
-    squeeze_p,
-    tile_p,
-    transpose_p,
-)
+from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum_p, reshape_p, squeeze_p, tile_p, transpose_p
 from primax.plugins.structural.slicing import concatenate_p, pad_p, rev_p, slice_p, split_p
 from primax.plugins.structural.stacking import stack_p, unstack_p
 

@@ -16,11 +16,7 @@ from primax.plugins.windows.reductions import (
     reduce_window_p,
     reduce_window_sum_p,
 )
-from primax.plugins.windows.selection import (
-    select_and_gather_add_p,
-    select_and_scatter_add_p,
-    select_and_scatter_p,
-)
+from primax.plugins.windows.selection import select_and_gather_add_p, select_and_scatter_add_p, select_and_scatter_p
 
 __all__ = [
     "reduce_window",

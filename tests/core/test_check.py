@@ -8,20 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import (
-    F32,
-    TWO,
-    Shout,
-    call_p,
-    chain,
-    grows_linearly,
-    mul_p,
-    nested,
-    powers,
-    shout_p,
-    sin_p,
-    sincos_p,
-)
+from toys import F32, TWO, Shout, call_p, chain, grows_linearly, mul_p, nested, powers, shout_p, sin_p, sincos_p
 
 from primax.core import rules
 from primax.core.avals import ShapedArray, abstract_token

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 
 import primax as px
-from primax.core.effects import (
-    Effect,
-    effect_kinds,
-    kind_of,
-    no_effects,
-    ordered_effects,
-    register_effect,
-)
+from primax.core.effects import Effect, effect_kinds, kind_of, no_effects, ordered_effects, register_effect
 from primax.extend import core
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")

@@ -9,20 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import (
-    F32,
-    TWO,
-    Shout,
-    call_p,
-    chain,
-    grows_linearly,
-    mul_p,
-    nested,
-    powers,
-    sin_p,
-    sincos_p,
-    two_results,
-)
+from toys import F32, TWO, Shout, call_p, chain, grows_linearly, mul_p, nested, powers, sin_p, sincos_p, two_results
 
 from primax.core import rules
 from primax.core.avals import ShapedArray

@@ -6,11 +6,7 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax.extend import core
-from primax.extend.call_primitives import (
-    create_call_primitive,
-    eval_jaxpr_transpose,
-    register_call_primitive_rules,
-)
+from primax.extend.call_primitives import create_call_primitive, eval_jaxpr_transpose, register_call_primitive_rules
 from primax.extend.interpreters import ad
 
 block_p = create_call_primitive("test_block")

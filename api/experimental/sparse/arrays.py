@@ -10,13 +10,7 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax import tree_util
-from primax.experimental.sparse.coordinates import (
-    Coordinates,
-    JAXSparse,
-    as_array,
-    axes_of,
-    is_single,
-)
+from primax.experimental.sparse.coordinates import Coordinates, JAXSparse, as_array, axes_of, is_single
 from primax.experimental.sparse.products import added, bcoo_multiply_dense, bcoo_multiply_sparse, matmul
 from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_reduce_sum, bcoo_reshape, bcoo_transpose
 from primax.experimental.sparse.slices import indexed

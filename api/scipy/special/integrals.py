@@ -16,16 +16,7 @@ from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import digamma_p, lgamma_p
 from primax.scipy.special.evaluation import chebyshev, compiled, evaluated, polynomial
 from primax.scipy.special.operands import real as real_operands
-from primax.scipy.special.tables import (
-    EXP1_TAIL,
-    EXPI_6,
-    EXPI_12,
-    EXPI_24,
-    FRESNEL_F,
-    FRESNEL_G,
-    SICI_F,
-    SICI_G,
-)
+from primax.scipy.special.tables import EXP1_TAIL, EXPI_6, EXPI_12, EXPI_24, FRESNEL_F, FRESNEL_G, SICI_F, SICI_G
 
 __all__ = ["exp1", "expi", "expn", "fresnel", "sici", "spence"]
 
