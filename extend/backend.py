@@ -12,9 +12,7 @@ from primax.core._jaxlib import Device
 from primax.core.arguments import read_size
 from primax.extend.clients import Client, Program, get_backend
 from primax.interpreters.runtime.array import Array
-from primax.interpreters.runtime.device_put import (
-    compile_options,
-)
+from primax.interpreters.runtime.device_put import compile_options
 from primax.interpreters.runtime.devices import backends as _platforms
 from primax.interpreters.runtime.devices.backends import default_device as get_default_device
 from primax.interpreters.runtime.devices.backends import devices, platform_of, register_platform

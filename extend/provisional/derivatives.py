@@ -8,13 +8,12 @@ from primax.core.linearity import Linearity
 from primax.extend.provisional.aval_sharding import aval_sharding
 from primax.interpreters.jvp import primals_only
 from primax.interpreters.linear_trace import LinearTrace, LinearTracer
-from primax.interpreters.linearize import Tape, linear_tape
+from primax.interpreters.linearize import linear_tape
 
 __all__ = [
     "LinearTrace",
     "LinearTracer",
     "Linearity",
-    "Tape",
     "linear_tape",
     "primals_only",
     "unreduced_axes",

@@ -11,7 +11,6 @@ from primax.core.linearity import linearity_of
 from primax.core.rules import sharding_rules as _rules
 
 __all__ = [
-    "DimensionRule",
     "Factors",
     "WHOLE",
     "apply_sharding_rule",

@@ -10,7 +10,7 @@ import pytest
 import primax as px
 from primax.core import undo_log
 from primax.extend.interpreters import mlir
-from primax.extend.provisional.lowering import register_lowering_layer
+from primax.interpreters.runtime.lowering import register_lowering_layer
 from primax.interpreters.runtime.stablehlo_module import lower_to_module
 
 
