@@ -26,7 +26,6 @@ from primax.interpreters.runtime.device_put import (
 from primax.interpreters.runtime.devices.backends import client, local_devices, names_of, process_count, process_index
 from primax.interpreters.runtime.dispatch import SeemingPjitFunction, fast_front, fast_function, fast_path
 from primax.interpreters.runtime.donation import (
-    Donation,
     copy_if_shared,
     donation_lock,
     is_copy_needed,
@@ -36,13 +35,12 @@ from primax.interpreters.runtime.donation import (
 from primax.interpreters.runtime.eval import leaves_tree
 from primax.interpreters.runtime.executable import Executable, effects_barrier, load_executable, wait_for_effect
 from primax.interpreters.runtime.pipeline import compile_and_run
-from primax.interpreters.runtime.sharding.device_assignment import Site, one_device
+from primax.interpreters.runtime.sharding.device_assignment import Site
 from primax.interpreters.runtime.watches import register_watch, start_watches
 
 __all__ = [
     "CompiledFunction",
     "DeviceList",
-    "Donation",
     "Executable",
     "SeemingPjitFunction",
     "Site",
@@ -73,7 +71,6 @@ __all__ = [
     "names_of",
     "of_parts",
     "on_host",
-    "one_device",
     "optimized_text",
     "process_count",
     "process_index",
