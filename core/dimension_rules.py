@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-__all__ = ["DimensionRule", "Factors", "WHOLE", "dimension_rule", "elementwise_rule", "implied_rule"]
+__all__ = [
+    "DimensionRule",
+    "Factors",
+    "ShardingRule",
+    "WHOLE",
+    "as_sharding_rule",
+    "dimension_rule",
+    "elementwise_rule",
+    "implied_rule",
+]
 
 WHOLE = "!"
 _REDUCTIONS = ("sum", "max", "min")
@@ -177,6 +187,31 @@ def _expanded(term: tuple[str, ...], rank: int) -> tuple[str, ...]:
     place = term.index(_BATCH)
     batch = tuple([f"{_BATCH}{i - count}" for i in range(count)])
     return (*term[:place], *batch, *term[place + 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class ShardingRule:
+    """A sharding rule that is a function, with properties.
+
+    Attributes:
+      func: the function.
+      types_only: whether it serves only for types, since parameters contain sizes, which would differ on parts.
+      whole_shardings: whether it returns the whole shardings of the results, including pending sums.
+      left_to_xla: whether XLA chooses the shardings of the results in a program, whatever their types record.
+    """
+
+    func: Callable[..., Any]
+    types_only: bool = False
+    whole_shardings: bool = False
+    left_to_xla: bool = False
+
+    def __call__(self, *avals: Any, **params: Any) -> Any:
+        return self.func(*avals, **params)
+
+
+def as_sharding_rule(rule: Any) -> ShardingRule:
+    """A rule of the table with its properties."""
+    return rule if type(rule) is ShardingRule else ShardingRule(rule)
 
 
 def elementwise_rule(*avals: Any, **params: Any) -> DimensionRule:

@@ -25,6 +25,7 @@ from primax.extend.provisional.sharding import (
     placed,
     with_aval_sharding,
 )
+from primax.extend.provisional.sharding_rule import ShardingRule
 from primax.extend.provisional.tracing import escaped
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec, Sharding
@@ -382,9 +383,6 @@ def _put_division(x: Any, *, device: Any) -> list[Any]:
     return [aval_sharding(_put_type(x, device=device))]
 
 
-_put_division.tells_division = True  # type: ignore[attr-defined]
-
-
 def _constrained_axes(x: Any, *, sharding: Any) -> list[Any]:
     """A constraint does not change values whose types record their division, and must agree with them.
 
@@ -413,7 +411,7 @@ RULES: Table = {
         "jvp": ad.linear_jvp(device_put_p),
         "transpose": ad.linear_transpose(device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]),
         "batch": batching.vectorized(device_put_p),
-        "sharding": _put_division,
+        "sharding": ShardingRule(_put_division, whole_shardings=True),
         "lowering": _put_lowering,
         "key_use": lambda uses, eqn, walk: walk.same(),
     },

@@ -27,6 +27,7 @@ from primax.extend.provisional.sharding import (
     required_placement_rules,
     unreduced_contractions,
 )
+from primax.extend.provisional.sharding_rule import ShardingRule
 from primax.extend.provisional.tracing import thread
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec, Sharding
@@ -442,11 +443,8 @@ def _reshard_abstract_eval(x: ShapedArray, **params: Any) -> ShapedArray:
     return x.update(sharding=_of_params(**params))
 
 
-def _told(x: ShapedArray, **params: Any) -> list[Any]:
+def _result_sharding(x: ShapedArray, **params: Any) -> list[Any]:
     return [_of_params(**params)]
-
-
-_told.tells_division = True  # type: ignore[attr-defined]
 
 
 def _reshard_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
@@ -471,9 +469,6 @@ def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes:
     explicit = aval_sharding(aval)
     mesh, spec = (spmd.mesh, PartitionSpec()) if explicit is None else (explicit.mesh, explicit.spec)
     return [constrained(module, x, mesh, spec, len(aval.shape))]
-
-
-_reshard_lowering.takes_summands = True  # type: ignore[attr-defined]
 
 
 def _forget_abstract_eval(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> ShapedArray:
@@ -505,17 +500,13 @@ def _told_of(mesh: AbstractMesh, explicit: AvalSharding) -> PartitionSpec:
     return explicit.spec.update(reduced=explicit.reduced.intersection(mesh.explicit_axes))
 
 
-def _forget_told(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> list[Any]:
+def _forgotten_sharding(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> list[Any]:
     return [_rest(x, mesh, mapped)]
 
 
 def _forget_batch(args: Any, dims: Any, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> tuple[Any, Any]:
     (dim,) = dims
     return forget_p.bind(*args, mesh=mesh, mapped=(*renumbered(mapped, dim), dim)), dim
-
-
-_forget_told.tells_division = True  # type: ignore[attr-defined]
-_forget_told.left_to_xla = True  # type: ignore[attr-defined]
 
 
 def _forget_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
@@ -550,7 +541,7 @@ RULES: Table = {
         "transpose": ad.linear_transpose2(reshard_p, _reshard_transpose),
         "batch": _reshard_batch,
         "lowering": _reshard_lowering,
-        "sharding": _told,
+        "sharding": ShardingRule(_result_sharding, whole_shardings=True),
         "key_use": lambda uses, eqn, walk: walk.same(),
     },
     forget_p: {
@@ -559,7 +550,7 @@ RULES: Table = {
         "transpose": ad.linear_transpose2(forget_p, _forget_transpose),
         "batch": _forget_batch,
         "lowering": lambda ctx, x, **params: [x],
-        "sharding": _forget_told,
+        "sharding": ShardingRule(_forgotten_sharding, whole_shardings=True, left_to_xla=True),
     },
 }
 

@@ -6,14 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax.core.diagnostics import add_rule_note, rule_error, shorten
-from primax.core.dimension_rules import WHOLE, DimensionRule, Factors, dimension_rule, elementwise_rule
+from primax.core.dimension_rules import (
+    WHOLE,
+    DimensionRule,
+    Factors,
+    ShardingRule,
+    as_sharding_rule,
+    dimension_rule,
+    elementwise_rule,
+)
 from primax.core.linearity import linearity_of
 from primax.core.rules import sharding_rules as _rules
 
 __all__ = [
     "Factors",
+    "ShardingRule",
     "WHOLE",
     "apply_sharding_rule",
+    "as_sharding_rule",
     "linearity_of",
 ]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.core import config
-from primax.core.dimension_rules import WHOLE, Factors
+from primax.core.dimension_rules import WHOLE, Factors, as_sharding_rule
 from primax.core.rules import rule_tables
 from primax.extend.provisional.sharding_rule import apply_sharding_rule
 from primax.extend.testing.case import Case
@@ -39,7 +39,7 @@ def check_sharding(case: Case) -> None:
         raise NotRun("it has effects, named axes, or no lowering")
     if any(map(has_extended_dtype, (*native.avals, *native.out_avals))):
         raise NotRun("arrays of extended dtypes are divided like arrays of their elements")
-    if getattr(rule_tables["sharding"].functions.get(case.primitive), "for_types", False):
+    if as_sharding_rule(rule_tables["sharding"].functions.get(case.primitive)).types_only:
         raise NotRun("its sharding rule determines only types, because its parameters contain sizes")
     params = dict(case.sample.params)
     with config.enable_x64(native.x64):

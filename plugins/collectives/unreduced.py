@@ -19,6 +19,7 @@ from primax.extend.provisional.sharding import (
     required_placement_rules,
     vma_of,
 )
+from primax.extend.provisional.sharding_rule import ShardingRule
 from primax.extend.rule_types import Table
 from primax.plugins.collectives.lowerings import lower_all_gather, lower_reduce_scatter, lower_reduction
 from primax.plugins.collectives.mapped import index_along
@@ -133,10 +134,9 @@ def _scattered(x: ShapedArray, *, scatter_dimension: int, axis_name: Any, axis_s
 def _rules(
     primitive: core.Primitive, abstract_eval: Any, transpose: Any, lowering: Any, named: Any, *positions: str
 ) -> Any:
-    def told(x: ShapedArray, **params: Any) -> list[Any]:
+    def shardings(x: ShapedArray, **params: Any) -> list[Any]:
         return [aval_sharding(abstract_eval(x, **params))]
 
-    told.tells_division = True  # type: ignore[attr-defined]
     return {
         "abstract_eval": abstract_eval,
         "jvp": ad.linear_jvp(primitive),
@@ -145,7 +145,7 @@ def _rules(
         "lowering": lowering,
         "named_axes": named,
         "variance": own_variance,
-        "sharding": told,
+        "sharding": ShardingRule(shardings, whole_shardings=True),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend.core import ShapedArray
 from primax.extend.provisional.dividing import all_alike, cut_axes, refuse_divided
 from primax.extend.provisional.sharding import aval_sharding, axes_of_dims
+from primax.extend.provisional.sharding_rule import ShardingRule
 from primax.plugins.indexing.primitives import (
     dynamic_slice_p,
     dynamic_update_slice_p,
@@ -54,9 +55,6 @@ def _gather(x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, sli
     return f"{' '.join(of_operand)}, {' '.join(of_indices)} -> {_laid(of_indices[:-1], windows, numbers.offset_dims)}"
 
 
-_gather.for_types = True  # type: ignore[attr-defined]  # the sizes of windows are parameters
-
-
 def _laid(batch: list[str], windows: list[str], places: tuple[int, ...]) -> str:
     """The axes of a gathered array, with the axes of windows at given positions."""
     rest, inside = iter(batch), iter(windows)
@@ -98,14 +96,12 @@ def _scatter_apply(
     return f"{operand}, {' '.join(of_indices)} -> {operand}"
 
 
-_scatter_apply.for_types = True  # type: ignore[attr-defined]  # the sizes of windows are parameters
-
 _SCATTERS = (scatter_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_sub_p)
 
 DIVISIONS: dict[Any, Callable[..., Any]] = {
     dynamic_slice_p: _dynamic_slice,
     dynamic_update_slice_p: _dynamic_update_slice,
-    gather_p: _gather,
-    scatter_apply_p: _scatter_apply,
+    gather_p: ShardingRule(_gather, types_only=True),  # the sizes of windows are parameters
+    scatter_apply_p: ShardingRule(_scatter_apply, types_only=True),
     **dict.fromkeys(_SCATTERS, _scatter),
 }

@@ -15,6 +15,7 @@ from primax.extend.provisional.dividing import (
     whole_along,
 )
 from primax.extend.provisional.sharding import aval_sharding, axes_of_dims
+from primax.extend.provisional.sharding_rule import ShardingRule
 from primax.plugins.structural.conversion import bitcast_convert_type_p
 from primax.plugins.structural.identity import optimization_barrier_p
 from primax.plugins.structural.selection import select_n_p
@@ -41,9 +42,6 @@ def _bitcast(x: ShapedArray, *, new_dtype: Any) -> str:
 
 def _barrier(*avals: ShapedArray) -> list[Any]:
     return [aval_sharding(aval) for aval in avals]
-
-
-_barrier.tells_division = True  # type: ignore[attr-defined]
 
 
 def _select(which: ShapedArray, *cases: ShapedArray) -> str:
@@ -109,7 +107,7 @@ DIVISIONS = {
     bitcast_convert_type_p: _bitcast,
     broadcast_in_dim_p: broadcast_axes,
     concatenate_p: _concatenate,
-    optimization_barrier_p: _barrier,
+    optimization_barrier_p: ShardingRule(_barrier, whole_shardings=True),
     pad_p: _pad,
     reduce_sum_p: dropped_axes("axes", "sum"),
     reshape_p: _reshape,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from primax.core import _jaxlib
 from primax.core.avals import ShapedArray
-from primax.core.dimension_rules import WHOLE, Factors, dimension_rule
+from primax.core.dimension_rules import WHOLE, Factors, as_sharding_rule, dimension_rule
 from primax.core.rules import sharding_rules
 from primax.interpreters.runtime.ir_types import array_in_module
 from primax.interpreters.runtime.sharding.mesh import AbstractMesh, Mesh, PartitionSpec
@@ -178,7 +178,7 @@ def constrain_to_types(ctx: Any, outs: list[Any]) -> list[Any]:
         return outs
     placements = [aval.placement for aval in (*ctx.avals_in, *ctx.avals_out) if isinstance(aval, ShapedArray)]
     shardings = [placed.sharding for placed in placements if placed is not None and placed.sharding is not None]
-    if not shardings or getattr(sharding_rules.functions.get(ctx.primitive), "left_to_xla", False):
+    if not shardings or as_sharding_rule(sharding_rules.functions.get(ctx.primitive)).left_to_xla:
         return outs
     found = []
     mesh = shardings[0].mesh

@@ -30,7 +30,7 @@ from primax.extend.provisional.partitioning import (
     tuple_sharding,
 )
 from primax.extend.provisional.sharding import manual_scope, named_from_hlo, required_placement_rules
-from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_sharding_rule
+from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_sharding_rule, as_sharding_rule
 from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec
 
 __all__ = ["call_of", "lower_by_sharding_rule", "module_of_part"]
@@ -91,7 +91,7 @@ def _divides(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, An
     """Whether the sharding rule of an operation divides it among devices. Otherwise XLA divides it, or nothing does."""
     module = ctx.module_context
     told = rule_tables["sharding"].functions.get(ctx.primitive)
-    if told is None or getattr(told, "for_types", False) or spmd_of(module).manual is not None or ctx.tokens_in:
+    if told is None or as_sharding_rule(told).types_only or spmd_of(module).manual is not None or ctx.tokens_in:
         return False
     if module.platform != "cpu":  # other clients have their own partitioners
         return False

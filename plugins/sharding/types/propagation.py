@@ -10,7 +10,7 @@ from typing import Any
 
 from primax.extend.core import ShardingTypeError, rule_tables
 from primax.extend.provisional.aval_sharding import AvalSharding, Axes, aval_sharding, axes_of_dims, size_text
-from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_sharding_rule
+from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_sharding_rule, as_sharding_rule
 from primax.extend.sharding import AbstractMesh, PartitionSpec
 from primax.plugins.sharding.types.unreduced import unreduced_axes_of_sum, unreduced_results
 
@@ -59,7 +59,7 @@ def propagate_shardings(primitive: Any, avals: Sequence[Any], outs: Sequence[Any
 
 def _returns_whole_shardings(primitive: Any) -> bool:
     """Whether the sharding rule of a primitive returns whole shardings of its results, including pending sums."""
-    return getattr(_rules.functions.get(primitive), "tells_division", False)
+    return as_sharding_rule(_rules.functions.get(primitive)).whole_shardings
 
 
 def _with_pending(

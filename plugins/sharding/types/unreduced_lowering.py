@@ -16,10 +16,11 @@ from primax.extend.core import ShapedArray, jaxprs_in_params
 from primax.extend.interpreters import mlir
 from primax.extend.interpreters.mlir import LoweringRuleContext, aval_to_ir_type, ir_constant
 from primax.extend.provisional.lowering import sharding_attribute, spmd_of, stack_axes
-from primax.extend.provisional.partitioning import Lower, UnreducedLowering, rule_of
+from primax.extend.provisional.partitioning import Lower, UnreducedLowering
 from primax.extend.provisional.sharding import AvalSharding, aval_sharding
 from primax.extend.provisional.sharding_rule import linearity_of
 from primax.extend.sharding import PartitionSpec
+from primax.plugins.resharding import reshard_p
 
 __all__ = ["LOWERING"]
 
@@ -60,7 +61,7 @@ def lower_on_local_terms(
     if (
         not any(map(stack_axes, avals))
         or next(jaxprs_in_params(params), None)
-        or getattr(rule_of(ctx)[1], "takes_summands", False)
+        or ctx.primitive is reshard_p  # its rule converts them
     ):
         return lower(ctx, args, params)
     rule = linearity_of(ctx.primitive, params)
