@@ -71,7 +71,10 @@ documentation strings; `help(name)` shows the whole of them.
 
 def _meaning(value: Any) -> str:
     documented = inspect.isclass(value) or inspect.ismodule(value) or inspect.isroutine(value)
-    return _sentence(value) if documented else f"a value of type `{type(value).__name__}`"
+    if not documented:
+        return f"a value of type `{type(value).__name__}`"
+    from_jaxlib = str(getattr(value, "__module__", "")).startswith("jaxlib")  # jax writes their documentation
+    return "a class of jaxlib" if from_jaxlib else _sentence(value)
 
 
 def _sentence(value: Any) -> str:
