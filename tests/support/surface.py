@@ -73,7 +73,7 @@ def _meaning(value: Any) -> str:
     documented = inspect.isclass(value) or inspect.ismodule(value) or inspect.isroutine(value)
     if not documented:
         return f"a value of type `{type(value).__name__}`"
-    from_jaxlib = str(getattr(value, "__module__", "")).startswith("jaxlib")  # jax writes their documentation
+    from_jaxlib = str(getattr(value, "__module__", "")).startswith("jax")  # jax writes their documentation
     return "a class of jaxlib" if from_jaxlib else _sentence(value)
 
 
