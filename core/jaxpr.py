@@ -201,8 +201,16 @@ class Jaxpr:
 
         Effects on operands are computed again, unless `effects` is given.
         """
-        fields = {name: getattr(self, name) for name in _FIELDS}
-        made = Jaxpr(**{**fields, **changes})
+        fields = {
+            "constvars": self.constvars,
+            "invars": self.invars,
+            "outvars": self.outvars,
+            "eqns": self.eqns,
+            "effects": self.effects,
+            "debug_info": self._debug_info,
+            "x64": self.x64,
+        }
+        made = Jaxpr(**(fields | changes))
         if self.effects and "effects" not in changes and any(isinstance(e, OperandEffect) for e in self.effects):
             made.effects = effects_of(made.eqns, [*made.constvars, *made.invars])
         return made
@@ -243,9 +251,6 @@ class Jaxpr:
 
     def __repr__(self) -> str:
         return self.pretty_print()
-
-
-_FIELDS = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "x64")
 
 
 class ClosedJaxpr(Jaxpr):

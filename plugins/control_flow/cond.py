@@ -185,9 +185,13 @@ def _joined(
     owned = tuple(tuple(places[key] for key in keys) for keys in numbered)
     programs = tuple(one.program for one in staged)
 
-    def make() -> tuple[Programs, tuple[int | None, ...]]:
+    def make() -> tuple[Programs | None, tuple[int | None, ...]]:
         types = zip(*(program.out_avals for program in programs), strict=True)
         out_avals = [joined_types(avals, axes) for avals in types]
+        if not consts and all(program.out_avals == out_avals for program in programs):
+            passed = _passed(programs)
+            if passed.count(None) == len(passed):
+                return None, passed  # not the programs themselves, which would keep themselves alive
         joined = []
         for program, own in zip(programs, owned, strict=True):
             invars = program.jaxpr.invars
@@ -198,7 +202,8 @@ def _joined(
         return _without_passed(joined)
 
     types = tuple(get_aval(x) for x in consts)
-    return consts, core.cached(programs[0], ("joined", programs[1:], owned, types, axes), make)
+    joined, passed = core.cached(programs[0], ("joined", programs[1:], owned, types, axes), make)
+    return consts, (programs if joined is None else joined, passed)
 
 
 def _numbered(consts: Sequence[Any]) -> dict[tuple[int, int], Any]:
@@ -211,15 +216,20 @@ def _numbered(consts: Sequence[Any]) -> dict[tuple[int, int], Any]:
     return found
 
 
-def _without_passed(programs: Sequence[core.ClosedJaxpr]) -> tuple[Programs, tuple[int | None, ...]]:
-    """Programs without the results that are the same operand in all of them, and the positions of these operands."""
+def _passed(programs: Sequence[core.ClosedJaxpr]) -> tuple[int | None, ...]:
+    """For each result the position of the operand that it is in all programs, or None."""
     operands = [{v: i for i, v in enumerate(program.jaxpr.invars)} for program in programs]
     outs = zip(*(program.jaxpr.outvars for program in programs), strict=True)
     places = [
         [known.get(v) if isinstance(v, core.Var) else None for known, v in zip(operands, vs, strict=True)]
         for vs in outs
     ]
-    passed = tuple(found[0] if len(set(found)) == 1 else None for found in places)
+    return tuple(found[0] if len(set(found)) == 1 else None for found in places)
+
+
+def _without_passed(programs: Sequence[core.ClosedJaxpr]) -> tuple[Programs, tuple[int | None, ...]]:
+    """Programs without the results that are the same operand in all of them, and the positions of these operands."""
+    passed = _passed(programs)
     if passed.count(None) == len(passed):
         return tuple(programs), passed
     kept = [place is None for place in passed]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,6 +83,10 @@ def resolve(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     Raises:
       TypeError: they do not fit the signature, or an argument is keyword-only.
     """
+    if not kwargs and type(fun) is FunctionType and not fun.__dict__:  # a dictionary may have another signature
+        code = fun.__code__
+        if len(args) == code.co_argcount and not code.co_kwonlyargcount:
+            return args
     try:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):
