@@ -32,10 +32,11 @@ __all__ = [
     "stacked",
 ]
 
-_functions = rules.batch_rules.functions
+_table = rules.batch_rules
+_functions = _table.functions
 _axis_functions = rules.axis_batch_rules.functions
 _checked = -1  # the number of changes for which plugins were loaded
-_has_external_rule = ExternalRules(rules.batch_rules)
+_has_external_rule = ExternalRules(_table)
 
 not_mapped = None
 
@@ -149,21 +150,27 @@ class BatchTrace(Trace):
         if not batched and not _has_axis_rule(primitive):
             return self.parent.process(primitive, values, params)
         check = require_operands(primitive, args, params, 2) if needs_rule_checks[primitive] else None
-        results = self.results(primitive, self.call_rule(primitive, tuple(values), tuple(dims), params))
+        rule = _functions.get(primitive)
+        if rule is None:
+            returned = self.call_axis_rule(primitive, tuple(values), tuple(dims), params)
+        else:
+            returned = call_rule(self.parent, _table, primitive, rule, tuple(values), tuple(dims), params=params)
+        if type(returned) is tuple and len(returned) == 2 and not primitive.multiple_results:
+            results = self.tracer(primitive, *returned)  # avoids a call of `results`
+        else:
+            results = self.results(primitive, returned)
         if check is not None:
             check.compare(_table_of(primitive), results)
         return results
 
-    def call_rule(self, primitive: Any, values: Any, dims: Any, params: dict[str, Any]) -> Any:
-        """The result of the primitive's `batch` rule, or else of its `axis_batch` rule."""
-        rule = _functions.get(primitive)
-        if rule is None:
-            by_axis = _axis_functions.get(primitive) or rules.axis_batch_rules.get_or_load(primitive)
-            if by_axis is not None:
-                table = rules.axis_batch_rules
-                return call_rule(self.parent, table, primitive, by_axis, self.axis, values, dims, params=params)
-            rule = rules.batch_rules.find(primitive, self.transformation)
-        return call_rule(self.parent, rules.batch_rules, primitive, rule, values, dims, params=params)
+    def call_axis_rule(self, primitive: Any, values: Any, dims: Any, params: dict[str, Any]) -> Any:
+        """The result of the primitive's `axis_batch` rule, or of a `batch` rule that is loaded now."""
+        rule = _axis_functions.get(primitive) or rules.axis_batch_rules.get_or_load(primitive)
+        if rule is not None:
+            table = rules.axis_batch_rules
+            return call_rule(self.parent, table, primitive, rule, self.axis, values, dims, params=params)
+        rule = _table.find(primitive, self.transformation)
+        return call_rule(self.parent, _table, primitive, rule, values, dims, params=params)
 
     def results(self, primitive: Any, returned: Any) -> Any:
         """The results of a rule as tracers; results without a batch axis as plain values.
@@ -263,7 +270,7 @@ class ResumedBatchTrace(BatchTrace):
 
 def _table_of(primitive: Any) -> rules.RuleTable:
     """The table that has the batch rule of a primitive."""
-    return rules.batch_rules if primitive in _functions else rules.axis_batch_rules
+    return _table if primitive in _functions else rules.axis_batch_rules
 
 
 def broadcast(x: Any, size: int, dim: int) -> Any:
