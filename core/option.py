@@ -11,12 +11,25 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+import numpy as np
+
 from primax.core._jaxlib import Config as _Cell
-from primax.core._jaxlib import config_unset, guard_lib
-from primax.core.option_kinds import Kind, choice
+from primax.core._jaxlib import config_unset
 from primax.core.trace_state import block_fast_path, fast_path_blockers, shared, thread, unblock_fast_path
 
-__all__ = ["Context", "Guard", "Option", "changed", "options", "options_of_traces", "settle"]
+__all__ = [
+    "ANY",
+    "BOOL",
+    "Context",
+    "HASHABLE",
+    "Kind",
+    "Option",
+    "changed",
+    "options",
+    "options_of_traces",
+    "settle",
+    "switch",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _PREFIX = "primax_"
@@ -29,6 +42,49 @@ options: dict[str, Option] = {}
 options_of_traces: list[Option] = []
 contexts: WeakKeyDictionary[Context, None] = WeakKeyDictionary()  # in the order in which they were made
 changed: list[Callable[[], None]] = []  # called after an option on which compiled programs depend has a new value
+
+
+_WORDS = {
+    **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
+    **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
+}
+
+
+class Kind:
+    """The allowed values of an option. Both functions raise ValueError or TypeError for other values.
+
+    Attributes:
+        allowed: a description of the values, for messages.
+        check: converts a value to its stored form.
+        parse: converts the text of an environment variable; by default `check`, with None for the empty text.
+    """
+
+    def __init__(self, allowed: str, check: Callable[[Any], Any], parse: Callable[[str], Any] | None = None):
+        self.allowed = allowed
+        self.check = check
+        self.parse = parse or (lambda text: check(text or None))
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise ValueError
+
+
+def _bool_of_text(text: str) -> bool:
+    if text.strip().lower() in _WORDS:
+        return _WORDS[text.strip().lower()]
+    raise ValueError
+
+
+def _hashable(value: Any) -> Any:
+    hash(value)
+    return value
+
+
+BOOL = Kind("True or False", _bool, _bool_of_text)
+ANY = Kind("anything", lambda value: value, lambda text: text)
+HASHABLE = Kind("hashable", _hashable)
 
 
 class Option(_Cell):  # type: ignore[misc]
@@ -67,7 +123,6 @@ class Option(_Cell):  # type: ignore[misc]
         self.doc = doc
         self.__doc__ = doc
         self.__name__ = name
-        self.__module__ = "primax.core.config"  # the module of the options
         self._shorthand = shorthand
         if listed:
             options[name] = self
@@ -106,8 +161,8 @@ class Option(_Cell):  # type: ignore[misc]
     def __repr__(self) -> str:
         return f"<option {self.short_name}={self.value!r}>"
 
-    def __reduce__(self) -> str:
-        return self.short_name
+    def __reduce__(self) -> Any:
+        return _option, (self.short_name,)
 
     def validate(self, value: Any) -> Any:
         """Return the value in its stored form, or raise an error that lists the allowed values."""
@@ -167,61 +222,20 @@ class Option(_Cell):  # type: ignore[misc]
         return self.default
 
 
+def _option(name: str) -> Option:
+    return options[name]
+
+
+def switch(name: str, doc: str, **seen_by: bool) -> Option:
+    """A boolean option, off by default."""
+    return Option(name, False, BOOL, doc, shorthand=True, **seen_by)
+
+
 class Context(Option):
     """An option that a user defined. At its default value it is not part of the settings that tracing reads."""
 
     def _join(self) -> None:
         contexts[self] = None
-
-
-_LEVELS = {
-    "allow": guard_lib.TransferGuardLevel.ALLOW,
-    "log": guard_lib.TransferGuardLevel.LOG,
-    "disallow": guard_lib.TransferGuardLevel.DISALLOW,
-    "log_explicit": guard_lib.TransferGuardLevel.LOG_EXPLICIT,
-    "disallow_explicit": guard_lib.TransferGuardLevel.DISALLOW_EXPLICIT,
-}
-
-
-class Guard(Option):
-    """An option that jaxlib reads where values move between host and devices.
-
-    Args:
-        name: the name, without the prefix `primax_`.
-        doc: one or two sentences for the listing.
-        directions: the directions of transfer that it controls, by jaxlib's names.
-    """
-
-    used = False  # whether any guard was ever set
-
-    def __init__(self, name: str, doc: str, *directions: str):
-        self.directions = directions
-        super().__init__(name, None, choice(None, *_LEVELS), doc, examines=True)
-        if self.value is not None:
-            self.set_global(self.value)
-
-    def set_global(self, value: Any) -> None:
-        super().set_global(value)
-        self._enter(guard_lib.global_state(), value)
-
-    def swap_local(self, value: Any) -> Any:
-        """Override the value in this thread; returns the value with which `set_local` undoes this."""
-        state = guard_lib.thread_local_state()
-        levels = [getattr(state, direction) for direction in self.directions]
-        self._enter(state, value)
-        return super().swap_local(value), levels
-
-    def set_local(self, before: Any) -> None:
-        value, levels = before
-        super().set_local(value)
-        state = guard_lib.thread_local_state()
-        for direction, level in zip(self.directions, levels, strict=True):
-            setattr(state, direction, level)
-
-    def _enter(self, state: Any, value: Any) -> None:
-        Guard.used = True
-        for direction in self.directions:
-            setattr(state, direction, None if value is None else _LEVELS[value])
 
 
 class _Override:

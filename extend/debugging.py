@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.core.config import disable_jit
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn
 from primax.extend.interpreter import Interpreter, replay
 from primax.interpreters.runtime.debug.nonfinite import found_in, is_operation, refuse
+from primax.interpreters.runtime.options import disable_jit
 
 __all__ = ["watch_program"]
 

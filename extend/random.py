@@ -12,7 +12,6 @@ import numpy as np
 
 from primax.core.arguments import among, nearest
 from primax.core.avals import get_aval
-from primax.core.config import default_prng_impl
 from primax.core.diagnostics import of_call
 from primax.core.dtypes import ExtendedDType, extended, is_integer
 from primax.core.errors import PluginError
@@ -21,6 +20,7 @@ from primax.core.primitive import Primitive
 from primax.extend.core import primitives
 from primax.extend.host.host import host
 from primax.extend.host.registry import Registry
+from primax.interpreters.runtime.options import default_prng_impl
 
 __all__ = [
     "KeyDType",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import time
 
-from primax.core.config import compilation_cache_dir, compilation_cache_max_size
 from primax.extend.commands.common import UsageError, add_json, show_json
 from primax.extend.commands.table import facts, terminal_width
 from primax.interpreters.runtime import compilation_cache
+from primax.interpreters.runtime.options import compilation_cache_dir, compilation_cache_max_size
 
 __all__ = ["configure", "run"]
 

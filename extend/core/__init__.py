@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.core import config, tree
+from primax.core import tree
 from primax.core.array_protocol import protocol_of
 from primax.core.avals import (
     AbstractToken,
@@ -69,6 +69,7 @@ from primax.extend.core.names import (
 from primax.extend.host.registry import Registry
 from primax.extend.host.samples import Sample
 from primax.extend.linear_util import DebugInfo
+from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.eval import ensure_compile_time_eval, eval_trace, get_opaque_trace_state
 from primax.interpreters.staging import trace_to_jaxpr

@@ -30,7 +30,6 @@ from ml_dtypes import (
 
 from primax.core.arguments import numpy_dtype
 from primax.core.caller import warn_caller
-from primax.core.config import enable_x64, numpy_dtype_promotion
 from primax.core.diagnostics import of_call
 from primax.core.dtypes import (
     BOOL,
@@ -61,6 +60,7 @@ from primax.core.dtypes import (
     tangent_dtype,
 )
 from primax.extend.core.promotion import Node, TypePromotionError, least_upper_bound
+from primax.interpreters.runtime.options import enable_x64, numpy_dtype_promotion
 
 __all__ = [
     "DType",

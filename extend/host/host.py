@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any
 
-from primax.core import config, rules, undo_log
+from primax.core import rules, undo_log
 from primax.core.arguments import name_of
 from primax.core.caller import author
 from primax.core.errors import PluginError, PluginWarning
@@ -26,6 +26,7 @@ from primax.extend.host.override_policy import OVERRIDES, Consents
 from primax.extend.host.plugin_catalog import DISABLED, PluginCatalog
 from primax.extend.host.plugin_record import PluginRecord, one_line
 from primax.extend.host.registry import Holding, RefusedError, Registry, find_primitive, not_entered
+from primax.interpreters.runtime import options as config
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
 

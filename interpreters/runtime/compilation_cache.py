@@ -18,9 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from primax.core import _jaxlib, config
+from primax.core import _jaxlib
 from primax.core.caller import warn_caller
 from primax.interpreters.runtime import log
+from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.devices.backends import platform_of
 from primax.interpreters.runtime.stablehlo_module import StablehloModule
 

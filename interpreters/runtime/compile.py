@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from primax.core import _jaxlib, config
+from primax.core import _jaxlib
 from primax.core._jaxlib import DeviceList
 from primax.core.errors import XlaError
 from primax.interpreters.runtime import log
+from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.device_put import compile_options
 from primax.interpreters.runtime.devices.backends import client
 from primax.interpreters.runtime.events import COMPILE, record_event, timed

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primax.core import config
 from primax.core.arguments import name_of, naming
 from primax.core.avals import get_aval
 from primax.core.cache import Cache
 from primax.core.trace import thread
 from primax.core.tree import flatten
 from primax.interpreters.call_signature import Signature, StaticArguments, read_call
+from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.donation import Donation, copy_if_shared, mark_donated
 from primax.interpreters.runtime.pipeline import (
     Program,

@@ -23,13 +23,13 @@ from primax.core.diagnostics import of_call
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.host_values import maker
-from primax.core.option import Guard
 from primax.core.trace import Tracer, escaped
 from primax.core.trace_state import tracing
 from primax.interpreters.runtime import fork_guard
 from primax.interpreters.runtime.array import Array, DeletedBuffer, constructor, deleted_error
 from primax.interpreters.runtime.devices.backends import default_device, joined, platform_of
 from primax.interpreters.runtime.extended_array import ExtendedArray
+from primax.interpreters.runtime.options import Guard
 from primax.interpreters.runtime.sharding.mesh import PartitionSpec
 from primax.interpreters.runtime.sharding.shardings import devices_of, on_one_device, placed, sharding_of
 from primax.interpreters.staging import host_scalars, remember_memory

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import _jaxlib, config
+from primax.core import _jaxlib
 from primax.core._jaxlib import DeviceList, array_result_handler
 from primax.core.dtypes import float0
 from primax.core.effects import no_effects
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr
 from primax.interpreters.runtime import device_put, fork_guard
+from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.array import Array, deleted_error, mark_shared
 from primax.interpreters.runtime.devices.backends import joined
 from primax.interpreters.runtime.extended_array import has_extended_dtype, logical, physical, physical_aval

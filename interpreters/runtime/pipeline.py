@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from primax.core import config
 from primax.core.avals import abstract_token, get_aval
 from primax.core.cache import Cache, epoch
 from primax.core.dce import dce_jaxpr
@@ -23,6 +22,7 @@ from primax.core.trace import Tracer, escaped
 from primax.core.tree import flatten, result_registry
 from primax.interpreters.call_signature import Signature, check_outputs
 from primax.interpreters.runtime import device_put
+from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.compile import compile_module, module_text, spans_processes
 from primax.interpreters.runtime.devices.backends import joined

@@ -14,8 +14,9 @@ import pytest
 from processes import HANG
 
 import primax as px
-from primax.core import config as config_module
-from primax.core.config import (
+from primax.core.trace_state import thread
+from primax.interpreters.runtime import options as config_module
+from primax.interpreters.runtime.options import (
     Option,
     compilation_cache_dir,
     config,
@@ -27,7 +28,6 @@ from primax.core.config import (
     persistent_cache_min_compile_time_secs,
     strict_plugins,
 )
-from primax.core.trace_state import thread
 
 FLAGS = [enable_x64, disable_jit, strict_plugins, log_compiles]
 
@@ -57,7 +57,7 @@ def test_all_is_sorted_and_exists():
 
 
 def test_defaults_without_environment():
-    code = "from primax.core.config import config; print([o.short_name for o in config if o.value != o.default])"
+    code = "from primax import config; print([o.short_name for o in config if o.value != o.default])"
     result = in_new_process(code)
     assert result.stdout == "[]\n", result.stderr
 
@@ -244,13 +244,13 @@ def test_options_pickle_by_name():
     "text, value", [("1", True), ("true", True), ("ON", True), ("0", False), ("no", False), ("Off", False)]
 )
 def test_flags_come_from_the_environment(text, value):
-    code = "from primax.core.config import config; print(config.enable_x64, config.strict_plugins)"
+    code = "from primax import config; print(config.enable_x64, config.strict_plugins)"
     result = in_new_process(code, PRIMAX_ENABLE_X64=text, PRIMAX_STRICT_PLUGINS=text)
     assert result.stdout == f"{value} {value}\n", result.stderr
 
 
 def test_other_options_come_from_the_environment():
-    code = "from primax.core.config import config; print(config.values)"
+    code = "from primax import config; print(config.values)"
     result = in_new_process(
         code,
         PRIMAX_COMPILATION_CACHE_DIR="/somewhere",

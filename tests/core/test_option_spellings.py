@@ -15,8 +15,8 @@ from heap import freeze_heap
 
 import primax as px
 import primax.numpy as pnp
-from primax.core.config import config, log_compiles
 from primax.core.trace_state import thread
+from primax.interpreters.runtime.options import config, log_compiles
 
 
 def in_new_process(code: str, **environment: str) -> str:
@@ -57,7 +57,7 @@ def test_an_unknown_name_of_jax_is_refused_by_read_update_and_attribute():
 
 
 def test_variables_of_jax_set_options_unless_those_of_primax_do():
-    code = "from primax.core.config import config; print(config.enable_x64, config.numpy_rank_promotion)"
+    code = "from primax import config; print(config.enable_x64, config.numpy_rank_promotion)"
     assert in_new_process(code, JAX_ENABLE_X64="1", JAX_NUMPY_RANK_PROMOTION="raise") == "True raise\n"
     assert in_new_process(code, JAX_ENABLE_X64="1", PRIMAX_ENABLE_X64="0") == "False allow\n"
     assert "environment variable JAX_ENABLE_X64 must be True or False" in in_new_process(code, JAX_ENABLE_X64="maybe")

@@ -24,13 +24,13 @@ from packages import clean_environment, install
 from processes import HANG
 
 import primax as px
-from primax.core.config import compilation_cache_dir
 from primax.core.rules import new_rule_table, rule_tables
 from primax.extend import core, define_primitive, derive, hookimpl, plugins
 from primax.extend.commands import main
 from primax.extend.commands.table import facts, render
 from primax.extend.host.host import host
 from primax.extend.interpreters import ad, mlir
+from primax.interpreters.runtime.options import compilation_cache_dir
 
 PROGRAM = [sys.executable, "-W", "error", "-m", "primax"]
 

@@ -6,11 +6,11 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.core.config import compilation_cache_dir
 from primax.core.trace_state import thread
 from primax.extend import core
 from primax.extend.interpreters import mlir
 from primax.extend.source_info_util import scope_of
+from primax.interpreters.runtime.options import compilation_cache_dir
 
 
 def f(x):

@@ -13,11 +13,12 @@ from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from primax.core import _jaxlib, config, undo_log
+from primax.core import _jaxlib, undo_log
 from primax.core.arguments import check_function, integer
 from primax.core.caller import warn_caller
 from primax.core.errors import XlaError
 from primax.interpreters.runtime import fork_guard
+from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.sharding import mesh
 
 if TYPE_CHECKING:

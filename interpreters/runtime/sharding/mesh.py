@@ -17,8 +17,7 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
 from primax.core.frozen import SetOnce
-from primax.core.option import Option
-from primax.core.option_kinds import ANY
+from primax.core.option import ANY, Option
 
 __all__ = ["AbstractMesh", "AxisType", "Mesh", "MeshScope", "PartitionSpec", "current_scope", "placing_mesh"]
 

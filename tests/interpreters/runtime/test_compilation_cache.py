@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import primax as px
-from primax.core import _jaxlib, config
+from primax.core import _jaxlib
 from primax.interpreters.runtime import compilation_cache, device_put
+from primax.interpreters.runtime import options as config
 from primax.plugins.arithmetic import add, mul
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")

@@ -13,7 +13,6 @@ import pytest
 
 import primax as px
 from primax import numpy as pnp
-from primax.core import config
 from primax.extend import core
 from primax.extend.interpreters import mlir
 from primax.interpreters.runtime.compile import module_text
