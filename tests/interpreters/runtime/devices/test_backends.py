@@ -15,6 +15,7 @@ import primax as px
 from primax import numpy as pnp
 from primax.extend import core
 from primax.extend.interpreters import mlir
+from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.compile import module_text
 from primax.interpreters.runtime.devices import backends
 from primax.interpreters.runtime.pipeline import Target, lower
