@@ -70,8 +70,6 @@ documentation strings; `help(name)` shows the whole of them.
 
 
 def _meaning(value: Any) -> str:
-    if inspect.isclass(value) and value.__module__.partition(".")[0] in ("jax", "jaxlib"):
-        return "a class of jaxlib"  # jax writes its documentation
     documented = inspect.isclass(value) or inspect.ismodule(value) or inspect.isroutine(value)
     if not documented:
         return f"a value of type `{type(value).__name__}`"
