@@ -18,8 +18,6 @@ def refuse_call(primitive: Any, rule: Any, args: Sequence[Any], params: Mapping[
     Raises:
       TypeError: there is such an operand or parameter.
     """
-    if getattr(rule, "derived_from", None) == "impl":
-        rule = rules.impl_rules.functions.get(primitive)
     try:
         signature = inspect.signature(rules.written(rule))
     except (TypeError, ValueError):

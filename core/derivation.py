@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Derivation"]
+__all__ = ["Derivation", "DerivedRule", "function_of"]
 
 
 class Derivation:
@@ -24,3 +24,32 @@ class Derivation:
           TypeError: a rule of this kind cannot be made from these rules.
         """
         raise NotImplementedError(f"{type(self).__name__} must define rule_for(where, primitive, kind, others)")
+
+
+class DerivedRule(Derivation):
+    """A rule that was derived, with what the table of its kind records about it.
+
+    Args:
+      function: the rule.
+      origin: what it was derived from, such as `"impl"`; empty if a factory made it.
+      place: the file and line that asked for it, if its own code is in primax.
+    """
+
+    def __init__(self, function: Callable[..., Any], origin: str, place: tuple[str, int] | None = None) -> None:
+        self.function = function
+        self.origin = origin
+        self.place = place
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        return self.function(*args, **params)
+
+    def rule_for(self, where: str, primitive: Any, kind: str, others: Mapping[str, Any]) -> DerivedRule:
+        return self
+
+
+def function_of(rule: Any) -> Any:
+    """The function of a derived rule; other rules unchanged."""
+    return rule.function if isinstance(rule, DerivedRule) else rule

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from primax.core.derivation import DerivedRule, function_of
+
 __all__ = [
     "DimensionRule",
     "Factors",
@@ -15,6 +17,7 @@ __all__ = [
     "as_sharding_rule",
     "dimension_rule",
     "elementwise_rule",
+    "implied_by_elementwise",
     "implied_rule",
 ]
 
@@ -219,12 +222,12 @@ def elementwise_rule(*avals: Any, **params: Any) -> DimensionRule:
     return dimension_rule(", ".join(["..."] * len(avals)) + " -> ...")
 
 
-elementwise_rule.derived_from = "being elementwise"  # type: ignore[attr-defined]
+implied_by_elementwise = DerivedRule(elementwise_rule, "being elementwise")
 
 
 def implied_rule(given: Mapping[str, Any]) -> Callable[..., Any] | None:
     """The sharding rule that a batch rule implies by its attribute `implies_sharding`; None if it has none."""
-    return getattr(given.get("batch"), "implies_sharding", None)
+    return getattr(function_of(given.get("batch")), "implies_sharding", None)
 
 
 @lru_cache(4096)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from primax.core import undo_log
 from primax.core.cache import epoch
 from primax.core.caller import author
-from primax.core.derivation import Derivation
+from primax.core.derivation import Derivation, DerivedRule, function_of
 from primax.core.diagnostics import missing_text, name_of_key
 from primax.core.dimension_rules import dimension_rule
 from primax.core.errors import MissingRuleError, PluginError, UnsupportedError
@@ -55,6 +55,7 @@ class Change(NamedTuple):
 
 
 lock = threading.RLock()
+_DERIVED = "derived from "
 
 
 class RuleTable(MutableMapping[Any, Rule]):
@@ -132,7 +133,7 @@ class RuleTable(MutableMapping[Any, Rule]):
           rule: the rule, or a derivation of it.
           plugin: its author; by default the calling module.
           override: whether to replace an existing rule.
-          origin: the origin of the rule; by default from the rule's attribute `derived_from`.
+          origin: the origin of the rule; by default that of its derivation.
 
         Raises:
           TypeError: the key is not a primitive, or the rule is not callable or cannot be derived.
@@ -141,15 +142,16 @@ class RuleTable(MutableMapping[Any, Rule]):
         if not hasattr(_primitive(key), "bind"):
             raise TypeError(f"{self.kind} rules are for primitives, got {key!r}")
         rule = resolved(f"{self.kind} rule of {key}", rule, _primitive(key), self.kind, {})
-        source = getattr(rule, "derived_from", None)
-        if source is not None and origin == "given":
-            origin = f"derived from {source}"
+        file, line = location(rule)
+        if isinstance(rule, DerivedRule):
+            if rule.origin and origin == "given":
+                origin = f"{_DERIVED}{rule.origin}"
+            rule = rule.function
         if not callable(rule):
             raise TypeError(f"{self.kind} rule of {key}: expected a function {self.signature}, got {rule!r}")
         if self.experimental:
             experimental(f"{self.kind} rules")
         loader.load_family(_primitive(key))
-        file, line = location(rule)
         if plugin is None:
             who = author()
             plugin = who.module
@@ -183,6 +185,11 @@ class RuleTable(MutableMapping[Any, Rule]):
         with lock:
             self.functions[form] = rule
             self.sources[form] = provenance
+
+    def entered(self, key: Any) -> Any:
+        """A rule as it was entered: a `DerivedRule` if it was derived."""
+        rule, origin = self.functions[key], self.sources[key].origin
+        return DerivedRule(rule, origin.removeprefix(_DERIVED)) if origin.startswith(_DERIVED) else rule
 
     def remove(self, key: Any, *, override: bool = False) -> Change:
         """Remove a rule; another author's rule needs `override`.
@@ -302,7 +309,7 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
             return dimension_rule(rule)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
-    entered = {name: table.functions[primitive] for name, table in rule_tables.items() if primitive in table.functions}
+    entered = {name: table.entered(primitive) for name, table in rule_tables.items() if primitive in table.functions}
     return rule.rule_for(where, primitive, kind, {**entered, **given})
 
 
@@ -311,10 +318,10 @@ def _always(eqn: Any) -> bool:
 
 
 def location(rule: Any) -> tuple[str, int]:
-    """The file and line at which a rule was requested, if it records them, or else those of its written function."""
-    if hasattr(rule, "asked_at"):
-        return rule.asked_at  # type: ignore[no-any-return]
-    rule = written(rule)
+    """The file and line that asked for a derived rule, if it records them, or else those of its written function."""
+    if isinstance(rule, DerivedRule) and rule.place is not None:
+        return rule.place
+    rule = written(function_of(rule))
     code = getattr(rule, "__code__", None)
     return ("<builtin>", 0) if code is None else (code.co_filename, code.co_firstlineno)
 

@@ -9,9 +9,9 @@ from typing import Any
 from primax.core import tree
 from primax.core.avals import NO_VALUE, ShapedArray, get_aval
 from primax.core.caller import is_surface
-from primax.core.derivation import Derivation
+from primax.core.derivation import Derivation, DerivedRule, function_of
 from primax.core.diagnostics import rule_error, shorten, user_line
-from primax.core.dimension_rules import elementwise_rule
+from primax.core.dimension_rules import implied_by_elementwise
 from primax.core.dtypes import float0
 from primax.core.effects import Effect, Mutates, OperandEffect
 from primax.core.errors import MissingRuleError, RuleError
@@ -129,7 +129,7 @@ class _WithEffects(Derivation):
     def rule_for(self, where: str, primitive: Any, kind: str, others: Mapping[str, Any]) -> Rule:
         types = self.rule
         if isinstance(types, Derivation):
-            types = types.rule_for(where, primitive, "abstract_eval", others)
+            types = function_of(types.rule_for(where, primitive, "abstract_eval", others))
 
         def rule(*avals: Any, **params: Any) -> Any:
             return types(*avals, **params), self.effects
@@ -299,12 +299,10 @@ class _Wrapped(Derivation):
         rule = self.rule
         if isinstance(rule, Derivation):
             rule = rule.rule_for(where, primitive, kind, others)
-        wrapped: Any = self.wrap(rule, primitive)
+        wrapped: Any = self.wrap(function_of(rule), primitive)
         wrapped.__name__ = f"{kind}({primitive})"
-        wrapped.func = rule  # the function that messages locate
-        if hasattr(rule, "derived_from"):
-            wrapped.derived_from = rule.derived_from
-        return wrapped  # type: ignore[no-any-return]
+        wrapped.func = function_of(rule)  # the function that messages locate
+        return DerivedRule(wrapped, rule.origin, rule.place) if isinstance(rule, DerivedRule) else wrapped
 
 
 def _declare_types(where: str, rules: dict[str, Any], elementwise: bool, out_like: int | None) -> None:
@@ -320,7 +318,7 @@ def _declare_types(where: str, rules: dict[str, Any], elementwise: bool, out_lik
     if out_like is not None:
         rules["abstract_eval"] = derive.by(_types_like, out_like, elementwise)
     if elementwise:
-        rules.setdefault("sharding", elementwise_rule)
+        rules.setdefault("sharding", implied_by_elementwise)
     if elementwise and "batch" not in rules and "axis_batch" not in rules:
         rules["batch"] = derive.by(broadcasting)
 
@@ -355,7 +353,7 @@ def _declare_linear(where: str, rules: dict[str, Any], linear: tuple[int, ...]) 
     rules["transpose"] = _Wrapped(transpose, lambda rule, primitive: _kept(rule, primitive, linear))
 
 
-def _multilinear_jvp(primitive: Any, linear: tuple[int, ...]) -> Rule:
+def _multilinear_jvp(primitive: Any, linear: tuple[int, ...]) -> DerivedRule:
     """The JVP rule of a primitive that is linear in each of some arguments: a sum over these."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
@@ -376,11 +374,10 @@ def _multilinear_jvp(primitive: Any, linear: tuple[int, ...]) -> Rule:
         return (out, totals) if several else (out, totals[0])
 
     jvp.__name__ = f"multilinear_jvp({primitive})"
-    jvp.derived_from = "linearity"  # type: ignore[attr-defined]
-    return linear_alone(jvp, *linear)
+    return DerivedRule(linear_alone(jvp, *linear), "linearity")
 
 
-def _transpose_of_jvp(primitive: Any, jvp: Rule) -> Rule:
+def _transpose_of_jvp(primitive: Any, jvp: Rule) -> DerivedRule:
     """The transpose rule of a primitive that is linear in its unknown arguments: the transpose of its JVP."""
 
     def rule(ct: Any, *args: Any, **params: Any) -> list[Any]:
@@ -405,8 +402,7 @@ def _transpose_of_jvp(primitive: Any, jvp: Rule) -> Rule:
         return [found.get(i) for i in range(len(args))]
 
     rule.__name__ = f"transpose({primitive})"
-    rule.derived_from = "jvp"  # type: ignore[attr-defined]
-    return rule
+    return DerivedRule(rule, "jvp")
 
 
 def _kept(transpose: Rule, primitive: Any, linear: tuple[int, ...]) -> Rule:

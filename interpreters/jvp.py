@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -34,6 +35,10 @@ _has_external_rule = ExternalRules(_table)
 _get_traceback = Traceback.get_traceback
 
 
+# JVP rules that only bind primitives, and call no function of a user.
+binds_only: WeakSet[Callable[..., Any]] = WeakSet()
+
+
 class OnePlace(dict[Any, bool]):
     """For each primitive whether all equations that its rule binds may share the traceback of its application.
 
@@ -46,7 +51,7 @@ class OnePlace(dict[Any, bool]):
 
     def __missing__(self, primitive: Any) -> bool:
         rule = _functions.get(primitive)
-        self[primitive] = plain = getattr(rule, "binds_only", False) and not _has_external_rule[primitive]
+        self[primitive] = plain = not _has_external_rule[primitive] and rule in binds_only
         return plain
 
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from primax.core.cache import epoch
 from primax.core.caller import author, is_surface
-from primax.core.derivation import Derivation
+from primax.core.derivation import Derivation, DerivedRule, function_of
 from primax.core.errors import RuleError
-from primax.core.rules import lowering_rules, rule_tables
+from primax.core.rules import lowering_rules, rule_tables, written
 from primax.extend.derive.batched import LOST, bind_batched
 from primax.extend.derive.element_loop import loop_of, size_of
 from primax.extend.derive.impl_program import ImplProgram
@@ -68,16 +68,15 @@ class _Recipe(Derivation):
         source = others.get(self.source)
         if self.source and source is None:
             raise TypeError(f"{where}: {kind} can be {self} only together with the {self.source} rule, got none")
-        if isinstance(source, Derivation) or hasattr(source, "derived_from"):
+        if isinstance(source, Derivation):
             raise TypeError(f"{where}: {kind} cannot be {self}, since the {self.source} rule is derived itself")
         if self.source == "impl":
             _refuse_loss(f"{where}: {kind} cannot be {self}", kind, others)
         rule: Any = maker(primitive, source)
         rule.__name__ = f"{kind}({primitive})"
-        rule.derived_from = self.origin
         if callable(source):
             rule.func = source  # where it was written
-        return _placed(rule)
+        return DerivedRule(rule, self.origin, _place_of(rule))
 
 
 def _refuse_loss(refusal: str, kind: str, others: Mapping[str, Any]) -> None:
@@ -102,7 +101,7 @@ _KEPT = frozenset(rule_tables)  # the kinds of primax; transformations of others
 
 
 def _is_by_hand(rule: Any) -> bool:
-    return rule is not None and not isinstance(rule, Derivation) and not hasattr(rule, "derived_from")
+    return rule is not None and not isinstance(rule, Derivation)
 
 
 class _ByFactory(Derivation):
@@ -118,20 +117,18 @@ class _ByFactory(Derivation):
 
     def rule_for(self, where: str, primitive: Any, kind: str, others: Mapping[str, Any]) -> Rule:
         rule = self.factory(primitive, *self.args, **self.options)
-        if not callable(rule):
+        function = function_of(rule)
+        if not callable(function):
             raise TypeError(f"{where}: the factory of {kind}={self} must return a rule, got {rule!r}")
-        return _placed(rule)
+        return DerivedRule(function, rule.origin if isinstance(rule, DerivedRule) else "", _place_of(function))
 
 
-def _placed(rule: Any) -> Rule:
-    """A rule that records the author's line, if all of its code is in primax."""
-    written = rule
-    while hasattr(written, "func"):
-        written = written.func
-    if isinstance(rule, FunctionType) and is_surface(getattr(written, "__module__", None) or ""):
-        who = author()
-        rule.asked_at = who.file, who.line  # type: ignore[attr-defined]
-    return rule  # type: ignore[no-any-return]
+def _place_of(rule: Any) -> tuple[str, int] | None:
+    """The author's line that asked for a rule, if all of the rule's code is in primax."""
+    if not isinstance(rule, FunctionType) or not is_surface(getattr(written(rule), "__module__", None) or ""):
+        return None
+    who = author()
+    return who.file, who.line
 
 
 def by(factory: Rule, *args: Any, **options: Any) -> Derivation:

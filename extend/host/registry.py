@@ -15,6 +15,7 @@ from primax.core.array_protocol import ArrayProtocol, install_protocol
 from primax.core.avals import AbstractValue, register_aval
 from primax.core.cache import epoch
 from primax.core.caller import author, is_surface
+from primax.core.derivation import DerivedRule, function_of
 from primax.core.diagnostics import name_of_key
 from primax.core.dimension_rules import implied_rule
 from primax.core.effects import Effect, register_effect
@@ -124,8 +125,7 @@ class Registry:
           samples: samples of the primitive, as for the method `samples`.
           given: rules by kind: impl, abstract_eval, jvp, transpose, batch, lowering and the other keys of
             `rule_tables`. A lowering may be a mapping from platforms to rules, with None for all others. None
-            means that there is no rule. A rule may be a derivation, such as `derive.loop`. A rule that was made from a
-            rule of another kind may name that kind in an attribute `derived_from`, such as `"lowering"`.
+            means that there is no rule. A rule may be a derivation, such as `derive.loop`.
 
         Raises:
           TypeError: a keyword is not a kind of rule, a rule is not callable, or `override` is not a bool.
@@ -443,10 +443,9 @@ class Registry:
 
     def _placed(self, provenance: Provenance, rule: Any) -> Provenance:
         """The provenance of a rule; if a public factory made the rule, with the line that called the factory."""
-        function = rule
-        while hasattr(function, "func"):
-            function = function.func
-        if hasattr(rule, "asked_at") or not is_surface(getattr(function, "__module__", None) or ""):
+        if isinstance(rule, DerivedRule) and rule.place:
+            return provenance
+        if not is_surface(getattr(rules.written(function_of(rule)), "__module__", None) or ""):
             return provenance
         who = author()
         return provenance._replace(file=who.file, line=who.line)

@@ -10,7 +10,7 @@ from primax.core.jaxpr import Jaxpr, eval_jaxpr
 from primax.core.linearity import linear_alone, linear_together
 from primax.core.rules import jvp_rules as primitive_jvps
 from primax.core.rules import transpose_rules as primitive_transposes
-from primax.interpreters.jvp import JVPTrace, JVPTracer, jvp_flat, jvp_jaxpr
+from primax.interpreters.jvp import JVPTrace, JVPTracer, binds_only, jvp_flat, jvp_jaxpr
 from primax.interpreters.linearize import linear_tape, linearize_flat, transpose_jaxpr
 from primax.interpreters.tangents import (
     UndefinedPrimal,
@@ -180,7 +180,7 @@ def linear_jvp(primitive: Any) -> Rule:
         return out, primitive.bind(*map(instantiate_zeros, tangents), **params)
 
     jvp.__name__ = f"linear_jvp({primitive})"
-    jvp.binds_only = True  # type: ignore[attr-defined]
+    binds_only.add(jvp)
     return linear_together(jvp)
 
 
@@ -234,7 +234,7 @@ def bilinear_transpose(primitive: Any, lhs: Rule, rhs: Rule) -> Rule:
 def _named(rule: Rule, primitive: Any, given: tuple[Any, ...]) -> Rule:
     """A factory's rule, with a name for tracebacks and the location of its first part."""
     rule.__name__ = f"{rule.__name__}({primitive})"
-    rule.binds_only = True  # type: ignore[attr-defined]
+    binds_only.add(rule)
     for part in given:
         if part is not None and not callable(part):
             raise TypeError(f"{rule.__name__}: each rule must be a function or None, got {part!r}")

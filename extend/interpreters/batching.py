@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.core.avals import get_aval
-from primax.core.dimension_rules import elementwise_rule
+from primax.core.dimension_rules import implied_by_elementwise
 from primax.core.rules import axis_batch_rules as fancy_primitive_batchers
 from primax.core.rules import batch_rules as primitive_batchers
 from primax.core.rules import sharding_rules
@@ -87,7 +87,7 @@ def vectorized(primitive: Any) -> Rule:
         return primitive.bind(*args, **params), dims[0]
 
     batch.__name__ = f"vectorized({primitive})"
-    batch.implies_sharding = elementwise_rule  # type: ignore[attr-defined]
+    batch.implies_sharding = implied_by_elementwise  # type: ignore[attr-defined]
     return batch
 
 
@@ -112,7 +112,7 @@ def broadcasting(primitive: Any) -> Rule:
         return _broadcast_together(primitive, args, dims, params)
 
     batch.__name__ = f"broadcasting({primitive})"
-    batch.implies_sharding = elementwise_rule  # type: ignore[attr-defined]
+    batch.implies_sharding = implied_by_elementwise  # type: ignore[attr-defined]
     return batch
 
 
@@ -178,7 +178,7 @@ def defbroadcasting(primitive: Any) -> None:
 
 def _divide_elementwise(primitive: Any) -> None:
     if primitive not in sharding_rules.functions:
-        sharding_rules[primitive] = elementwise_rule
+        sharding_rules[primitive] = implied_by_elementwise
 
 
 def defreducer(primitive: Any) -> None:

@@ -13,6 +13,7 @@ import pytest
 import primax as px
 from primax.core import array_protocol, avals, effects, operand, rules
 from primax.core.avals import AbstractValue
+from primax.core.derivation import DerivedRule
 from primax.core.effects import Effect
 from primax.core.errors import MissingRuleError, PluginError
 from primax.core.primitive import Primitive
@@ -251,11 +252,9 @@ def test_a_rule_of_a_factory_is_placed_where_it_was_asked_for(make: Any) -> None
     assert found.line > test_a_rule_of_a_factory_is_placed_where_it_was_asked_for.__code__.co_firstlineno
 
 
-def test_a_rule_that_says_what_it_was_derived_from_is_marked_so(make: Any) -> None:
+def test_a_rule_that_was_derived_is_marked_so(make: Any) -> None:
     p = Primitive("p")
-    rule = partial(_one)
-    rule.derived_from = "lowering"  # type: ignore[attr-defined]
-    make("alpha").define(p, impl=rule)
+    make("alpha").define(p, impl=DerivedRule(partial(_one), "lowering"))
     assert str(rules.impl_rules.provenance[p]).startswith("derived from lowering by alpha (")
 
 
