@@ -8,7 +8,7 @@ from typing import Any
 
 from primax.core import rules
 from primax.core.diagnostics import add_rule_note, rule_error, shorten
-from primax.core.effects import effects_of
+from primax.core.effects import effects_of, no_effects
 from primax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, cached_by_interface
 
 __all__ = ["dce_jaxpr"]
@@ -65,7 +65,7 @@ def _dce(jaxpr: Jaxpr, used_outputs: Sequence[bool], keep: Sequence[bool]) -> tu
     eqns.reverse()
     used_inputs = [v in live or k for v, k in zip(jaxpr.invars, keep, strict=True)]
     invars = list(compress(jaxpr.invars, used_inputs))
-    effects = effects_of(eqns, [*jaxpr.constvars, *invars])
+    effects = effects_of(eqns, [*jaxpr.constvars, *invars]) if jaxpr.effects else no_effects
     return Jaxpr(jaxpr.constvars, invars, outvars, eqns, effects, jaxpr.debug_info, jaxpr.x64), used_inputs
 
 

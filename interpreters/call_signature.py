@@ -363,15 +363,18 @@ def avals_of(
         raise
 
 
-def check_outputs(leaves: Sequence[Any], out_tree: Any, name: str) -> None:
-    """Raise an error for a result that is not an array; the message names its path."""
+def check_outputs(leaves: Sequence[Any], out_tree: Any, fun: Any) -> None:
+    """Raise an error for a result of a function, or of the function of a name, that is not an array.
+
+    The message names the path of the result.
+    """
     for i, x in enumerate(leaves):
         try:
             get_aval(x)
         except NO_VALUE:
             marked = tree.tree_unflatten(out_tree, range(len(leaves)))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
-            aval_of(name, f"the result{path}", x)
+            aval_of(fun if isinstance(fun, str) else name_of(fun), f"the result{path}", x)
 
 
 def argument_positions(what: str, argnums: Any) -> tuple[int, ...]:

@@ -38,6 +38,9 @@ __all__ = [
 ]
 
 
+_LEAF = tree.flatten(0)[1]
+
+
 class FlatFunction:
     """A function of pytrees as a function of flat lists; stores the structure of its result."""
 
@@ -61,7 +64,7 @@ class FlatFunction:
                 )
             out, self.aux = out
         flat, self.out_tree = tree.flatten(out)
-        check_outputs(flat, self.out_tree, name_of(self.fun))
+        check_outputs(flat, self.out_tree, self.fun)
         return flat
 
 
@@ -332,7 +335,7 @@ def check_input(what: str, aval: Any, holomorphic: bool, allow_int: bool) -> Non
 
 
 def _unit_cotangent(what: str, fun: Any, out_tree: Any, outs: list[Any], holomorphic: bool) -> Any:
-    if len(outs) != 1 or not tree.treedef_is_leaf(out_tree):
+    if out_tree != _LEAF:
         raise TypeError(
             f"{what}: {name_of(fun)} must return a scalar, got a result of structure {out_tree}; "
             "use has_aux=True to return more, or vjp or jacrev for a function of several results"

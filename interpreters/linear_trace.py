@@ -9,7 +9,6 @@ from primax.core import config, rules
 from primax.core._jaxlib import Traceback
 from primax.core.avals import get_aval
 from primax.core.cache_keys import params_key
-from primax.core.config import refuses_nonfinite
 from primax.core.effects import Effects
 from primax.core.host_values import HOST_VALUES, array_of
 from primax.core.jaxpr import JaxprEqn, Literal
@@ -72,7 +71,7 @@ class LinearTrace(Trace):
         self.eqns: list[LinearEqn] = []
         self.inputs: list[LinearTracer] = []
         self.count = 0
-        self.lines = is_staged(parent) or refuses_nonfinite()
+        self.lines = config.debug_nans.value or config.debug_infs.value or is_staged(parent)
         self.here = thread.here
         self.settings = thread.config
         self.x64 = config.enable_x64.value  # determines the types of the scalars on the tape

@@ -326,5 +326,6 @@ def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[A
         x = from_host(instantiate_zeros(ct))
         if aval.weak_type and type(ct) is not Zero and not get_aval(x).weak_type:
             x = protocol_of(tangent).convert(x, tangent)
-        results.append(placed_like(x, cotangent_aval(aval)))
+        is_placed = getattr(aval, "placement", None) is not None
+        results.append(placed_like(x, cotangent_aval(aval)) if is_placed else x)
     return results

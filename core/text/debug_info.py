@@ -70,15 +70,20 @@ class DebugInfo(str):
         return DebugInfo, (self.traced_for, self.func_src_info, self.arg_names, self.result_paths)
 
 
-def source_of(fun: Callable[..., Any]) -> str:
+def source_of(fun: Callable[..., Any], name: str | None = None) -> str:
     """The name of a function, followed by its file and line if they are known."""
     code = getattr(inspect.unwrap(fun), "__code__", None)
     where = "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
-    return name_of(fun) + where
+    return (name or name_of(fun)) + where
 
 
 def program_info(
-    traced_for: str, fun: Callable[..., Any], in_tree: Any, out_tree: Any, static: Collection[int] = ()
+    traced_for: str,
+    fun: Callable[..., Any],
+    in_tree: Any,
+    out_tree: Any,
+    static: Collection[int] = (),
+    name: str | None = None,
 ) -> DebugInfo:
     """The debug information of a traced program; the names of leaves are computed on demand.
 
@@ -88,12 +93,13 @@ def program_info(
       in_tree: the structure of its dynamic arguments and keywords.
       out_tree: the structure of its result.
       static: the positions of static arguments.
+      name: the name of the function, if it is known.
     """
     code = getattr(inspect.unwrap(fun), "__code__", None)
     bound = inspect.ismethod(fun)
     return DebugInfo(
         traced_for,
-        source_of(fun),
+        source_of(fun, name),
         None if code is None else lambda: _argument_names(code, bound, in_tree, static),
         lambda: _leaf_names([("result", tree.unflatten(out_tree, range(out_tree.num_leaves)))]),
     )

@@ -30,7 +30,9 @@ _signatures = Cache(4096)
 
 def interned(aval: Any, sharding: Any, committed: bool) -> ArgSignature:
     """The signature with these properties."""
-    return _signatures.get_or_make((aval, sharding, committed), lambda: ArgSignature(aval, sharding, committed))  # type: ignore[no-any-return]
+    key = aval, sharding, committed
+    signature: ArgSignature | None = _signatures.get(key)
+    return _signatures.get_or_make(key, lambda: ArgSignature(*key)) if signature is None else signature
 
 
 def arg_signature(x: Array) -> ArgSignature | None:
@@ -39,5 +41,5 @@ def arg_signature(x: Array) -> ArgSignature | None:
         return x._signature  # type: ignore[no-any-return]
     except AttributeError:
         b = x._b
-        found = x._signature = None if b.is_deleted() else interned(b.aval, b._sharding, b._committed)
-        return found
+        signature = x._signature = None if b.is_deleted() else interned(b.aval, b._sharding, b._committed)
+        return signature

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from math import prod
 from typing import Any
@@ -61,11 +61,10 @@ def compile_options(devices: Sequence[Any], overrides: Sequence[tuple[str, Any]]
     Raises:
       ValueError: one of these levels is another value.
     """
-    numbers = [integer("compile_options", "the id of device", device.id) for device in devices]
     options = _jaxlib.CompileOptions()
     options.num_replicas = 1
-    options.num_partitions = len(numbers)
-    options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(np.array([numbers], np.int32))
+    options.num_partitions = len(devices)
+    options.device_assignment = _device_assignment(tuple(devices))
     build = options.executable_build_options
     build.use_spmd_partitioning = True
     build.use_shardy_partitioner = True
@@ -82,6 +81,13 @@ def compile_options(devices: Sequence[Any], overrides: Sequence[tuple[str, Any]]
     if others:
         options.env_option_overrides = others
     return options
+
+
+@lru_cache(64)
+def _device_assignment(devices: tuple[Any, ...]) -> Any:
+    """The assignment of the parts of a program to devices."""
+    numbers = [integer("compile_options", "the id of device", device.id) for device in devices]
+    return _jaxlib.xla_client.DeviceAssignment.create(np.array([numbers], np.int32))
 
 
 # The effort of the compiler; XLA accepts these two options only apart from the others.
@@ -165,7 +171,8 @@ def put_host(
     x: np.ndarray[Any, Any], aval: Any, sharding: Any = None, committed: bool = False, lent: bool = False
 ) -> Any:
     """A device buffer with the value of a host array; the array is copied unless it is `lent` to the buffer."""
-    fork_guard.require_own_process()
+    if fork_guard.forked.value:
+        fork_guard.require_own_process()
     if sharding is None:
         sharding = sharding_of(default_device())
     if aval.dtype == float0:
@@ -253,7 +260,8 @@ def parts_of(b: Any) -> list[Any]:
     """The buffers of an array's parts on the devices of this process, in the order of the devices."""
     if b.is_deleted():
         raise deleted_error(b)
-    fork_guard.require_own_process()
+    if fork_guard.forked.value:
+        fork_guard.require_own_process()
     if on_one_device(b._sharding):
         return [b]
     aval = b.aval
@@ -339,7 +347,8 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
     """
     if b.is_deleted():
         raise deleted_error(b)  # jaxlib would crash
-    fork_guard.require_own_process()
+    if fork_guard.forked.value:
+        fork_guard.require_own_process()
     source, aval = b._sharding, b.aval
     alone = on_one_device(target)
     if not (alone and on_one_device(source)):
@@ -473,7 +482,8 @@ def _require_own(sharding: Any) -> None:
 
 def _put_each(x: np.ndarray[Any, Any], aval: ShapedArray) -> list[Array]:
     """The elements along the first axis of a host array, each as an array of a given type, which has the same dtype."""
-    fork_guard.require_own_process()
+    if fork_guard.forked.value:
+        fork_guard.require_own_process()
     sharding = sharding_of(default_device())
     targets, semantics = list(devices_of(sharding)), _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
     found = []

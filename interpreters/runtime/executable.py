@@ -105,7 +105,7 @@ class Executable:
         on_device = not self.void and not any(map(_is_void, self.in_avals))
         silent = on_device and not closed.effects and not module.calls_foreign
         self.plain = silent and not module.host_callbacks
-        self.calls_python = silent and bool(module.host_callbacks) and self.failures is None
+        self.calls_python = silent and bool(module.host_callbacks) and len(site.devices) == 1
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments of the compiled types: arrays, NumPy arrays or scalars.
@@ -115,7 +115,8 @@ class Executable:
         Raises:
           RuntimeError: the option `no_execution` is on.
         """
-        fork_guard.require_own_process()
+        if fork_guard.forked.value:
+            fork_guard.require_own_process()
         if config.no_execution.value:
             raise RuntimeError("no_execution is on, and this call would run a compiled program")
         if self.agree is not None:

@@ -247,7 +247,8 @@ class DirectPrograms:
         try:
             place = self.keys.place(args, kwargs, self.flattens)
             if place is not None:
-                program = self.programs.find((*place.key, place.structure) if self.flattens else place.key)
+                key = (*place.key, place.structure) if self.flattens else place.key
+                program = self.programs.get(key) or self.programs.find(key)
         except Exception:  # of a container or a static argument, which the dispatcher raises again
             place = None
         if place is None or program is None:

@@ -8,10 +8,11 @@ from typing import Any
 from primax.core._jaxlib import ArrayImpl, Config, batched_block_until_ready
 from primax.core.trace_state import fast_path_blockers
 
-__all__ = ["await_buffer", "await_buffers", "note_threads", "require_own_process"]
+__all__ = ["await_buffer", "await_buffers", "forked", "note_threads", "require_own_process"]
 
-# This is part of the key of jaxlib's dispatch cache, so every call in a forked process reaches Python first.
-_forked = Config("primax_forked", False, include_in_jit_key=True, include_in_trace_context=False)
+# Whether this process was forked; hot paths read it before they call `require_own_process`. It is part of the key of
+# jaxlib's dispatch cache, so every call in a forked process reaches Python first.
+forked = Config("primax_forked", False, include_in_jit_key=True, include_in_trace_context=False)
 _has_threads = False
 
 await_buffer: Any = ArrayImpl.block_until_ready
@@ -41,7 +42,7 @@ def require_own_process() -> None:
     Raises:
       RuntimeError: the process is such a fork.
     """
-    if _forked.value:
+    if forked.value:
         raise RuntimeError(
             "this process was forked (os.fork) from a process that had used XLA. A fork does not copy the threads of "
             "XLA, so a computation here would hang. Start processes by multiprocessing.get_context('spawn'), or fork "
@@ -51,7 +52,7 @@ def require_own_process() -> None:
 
 def is_forked() -> bool:
     """Whether this process was forked after XLA had started."""
-    return bool(_forked.value)
+    return bool(forked.value)
 
 
 def _await_in_child(b: Any) -> None:
@@ -63,8 +64,8 @@ def _await_in_child(b: Any) -> None:
 def _after_in_child() -> None:
     global await_buffer
     if _has_threads:
-        _forked.set_global(True)
-        fast_path_blockers.append(_forked)
+        forked.set_global(True)
+        fast_path_blockers.append(forked)
         await_buffer = _await_in_child
 
 

@@ -89,7 +89,7 @@ class ModuleContext:
         self.channels = 0
         self.spmd: Any = None
         self.host_callbacks: list[Any] = []
-        self.failures = Failures()
+        self.failures: Failures | None = None
         self.keepalives: list[Any] = []
         self.calls_foreign = False
         self.before_compile: set[Callable[[Sequence[Any]], None]] = set()
@@ -135,6 +135,7 @@ class ModuleContext:
         """
         located = _located(function, self.source)
         if instead is not None and self.spmd is not None and self.spmd.partitions > 1:
+            self.failures = self.failures or Failures()
             located = self.failures.guarded(located, instead)
         self.host_callbacks.append(located)
         return len(self.host_callbacks) - 1
@@ -370,7 +371,7 @@ def _location(module: ModuleContext, name: str, label: str | None, traceback: An
     if label is not None:
         name = f"{name}({label})"
     lines = module.shared.unknown if traceback is None else module.shared.locations.get(traceback)
-    return _jaxlib.ir.Location.name(module.path + encodable(name), lines)
+    return _jaxlib.ir.Location.name(module.path + (name if name.isascii() else encodable(name)), lines)
 
 
 Lower = Callable[[LoweringRuleContext, Sequence[Any], dict[str, Any]], list[Any]]

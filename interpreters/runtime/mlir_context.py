@@ -87,7 +87,8 @@ def _thread_pool() -> Any:
 
 def shared_context() -> SharedContext:
     """The MLIR context for this thread's next module."""
-    fork_guard.require_own_process()
+    if fork_guard.forked.value:
+        fork_guard.require_own_process()
     me = threading.get_ident()
     shared = _of_threads.get(me)
     if shared is None or shared.modules >= _MODULES_PER_CONTEXT:

@@ -204,7 +204,8 @@ def trace(
         closed = trace_to_jaxpr(run, avals, name, signature.transformation)
         positions = signature.static_positions
         if positions is not None:
-            closed.jaxpr.debug_info = program_info(signature.transformation, fun, in_tree, out_trees[0], positions)
+            what, out_tree = signature.transformation, out_trees[0]
+            closed.jaxpr.debug_info = program_info(what, fun, in_tree, out_tree, positions, name)
         return Program(closed, in_tree, out_trees[0], ins, outs)
 
     if programs is None:

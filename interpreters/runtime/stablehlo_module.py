@@ -75,10 +75,14 @@ def lower_to_module(
     Raises:
       ValueError: a program for several devices has ordered effects.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"lower: name must be a str, got {name!r}")
+    if not name.isascii():
+        name = encodable(name)
     donated = list(donated) or [False] * len(closed.jaxpr.invars)
     kept = list(kept) or [True] * len(closed.jaxpr.invars)
     shared = shared_context()
-    ordered = ordered_effects(closed.effects)
+    ordered = ordered_effects(closed.effects) if closed.effects else []
     if spread is not None and spread.mesh.size > 1 and ordered:
         raise ValueError(
             f"{name}: a program with ordered effects ({', '.join(sorted(map(str, ordered)))}) must run on one "
@@ -86,7 +90,7 @@ def lower_to_module(
         )
     with shared, shared.unknown:
         module = ModuleContext(shared, _new_module(name, spread), platform, closed.jaxpr)
-        module.path = f"jit({encodable(name).removeprefix('jit_')})/"
+        module.path = f"jit({name.removeprefix('jit_')})/"
         module.checked = checked or check_rules.value
         if spread is not None:
             # Divided parts call Python while XLA compiles, which artifacts (with embedded constants) must not do.
@@ -110,11 +114,9 @@ def lower_to_module(
 def _new_module(name: str, spread: SpmdShardings | None) -> Any:
     """An empty MLIR module."""
     ir = _jaxlib.ir
-    if not isinstance(name, str):
-        raise TypeError(f"lower: name must be a str, got {name!r}")
     module = ir.Module.create()
     attributes = module.operation.attributes
-    attributes["sym_name"] = ir.StringAttr.get(encodable(name))
+    attributes["sym_name"] = ir.StringAttr.get(name)
     i32 = ir.IntegerType.get_signless(32)
     attributes["mhlo.num_partitions"] = ir.IntegerAttr.get(i32, 1 if spread is None else spread.mesh.size)
     attributes["mhlo.num_replicas"] = ir.IntegerAttr.get(i32, 1)

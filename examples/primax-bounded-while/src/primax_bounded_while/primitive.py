@@ -63,6 +63,8 @@ def impl(*args: Any, **params: Any) -> Any:
 
     closed = core.cached(params["body"], ("run", avals, tuple(params.items())), make)
     outs = backend.executable_for(closed, backend.Target("bounded_while", backend.choose_site(closed, args)))(args)
-    if backend.refuses_nonfinite():
-        debugging.check_results("bounded_while", closed, args, outs)
+    if core.config.debug_nans.value or core.config.debug_infs.value:
+        check = debugging.watch_program("jit_bounded_while", closed, args)
+        if check is not None:
+            check(outs)
     return outs
