@@ -49,6 +49,13 @@ from primax.interpreters.runtime.sharding.mesh import PartitionSpec as P
 if TYPE_CHECKING:
     from primax.environment import live_arrays, print_environment_info
     from primax.extend.drawing import visualize
+    from primax.extend.provisional.mesh_context import (
+        get_abstract_mesh,
+        get_mesh,
+        make_mesh,
+        set_mesh,
+        use_abstract_mesh,
+    )
     from primax.interpreters.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
     from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
     from primax.interpreters.make_jaxpr import make_jaxpr
@@ -63,13 +70,6 @@ if TYPE_CHECKING:
         process_indices,
     )
     from primax.interpreters.runtime.executable import effects_barrier
-    from primax.interpreters.runtime.sharding.mesh_context import (
-        get_abstract_mesh,
-        get_mesh,
-        make_mesh,
-        set_mesh,
-        use_abstract_mesh,
-    )
     from primax.interpreters.runtime.sharding.shardings import NamedSharding
     from primax.interpreters.scopes import named_call, named_scope
     from primax.interpreters.vmap import vmap
@@ -247,7 +247,7 @@ _FUNCTIONS = {
         "interpreters.grad": ("grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"),
         "interpreters.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
         "interpreters.make_jaxpr": ("make_jaxpr",),
-        "interpreters.runtime.sharding.mesh_context": (
+        "extend.provisional.mesh_context": (
             "get_abstract_mesh",
             "get_mesh",
             "make_mesh",

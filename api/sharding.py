@@ -1,7 +1,7 @@
 """Meshes of devices and shardings of arrays."""
 
+from primax.extend.provisional.mesh_context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from primax.interpreters.runtime.sharding.mesh import AbstractMesh, AxisType, Mesh, PartitionSpec
-from primax.interpreters.runtime.sharding.mesh_context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from primax.interpreters.runtime.sharding.shardings import NamedSharding, Sharding, SingleDeviceSharding
 from primax.plugins.resharding import auto_axes, explicit_axes, reshard
 

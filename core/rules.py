@@ -12,7 +12,6 @@ from primax.core.cache import epoch
 from primax.core.caller import author
 from primax.core.derivation import Derivation, DerivedRule, function_of
 from primax.core.diagnostics import missing_text, name_of_key
-from primax.core.dimension_rules import dimension_rule
 from primax.core.errors import MissingRuleError, PluginError, UnsupportedError
 from primax.core.experimental import experimental
 
@@ -82,6 +81,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         self.optional = optional
         self.experimental = experimental
         self.late = late  # whether programs made without a rule stay valid when one is added
+        self.of_value: dict[type, Callable[[Any], Rule]] = {}  # makes rules of other values that stand for them
         self.functions: dict[Any, Rule] = {}
         self.unsupported: dict[Any, str] = {}
         self.sources: dict[Any, Provenance] = {}  # the plugin of each rule entered so far
@@ -301,20 +301,15 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
       TypeError: the rule cannot be derived.
     """
     if not isinstance(rule, Derivation):
-        if kind == "makes_nan" and rule is True:
-            return _always
-        if kind != "sharding" or not isinstance(rule, str):
+        of_value = rule_tables[kind].of_value.get(type(rule)) if kind in rule_tables else None
+        if of_value is None:
             return rule
         try:
-            return dimension_rule(rule)
+            return of_value(rule)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
     entered = {name: table.entered(primitive) for name, table in rule_tables.items() if primitive in table.functions}
     return rule.rule_for(where, primitive, kind, {**entered, **given})
-
-
-def _always(eqn: Any) -> bool:
-    return True
 
 
 def location(rule: Any) -> tuple[str, int]:
@@ -459,6 +454,7 @@ key_use_rules = RuleTable("key_use", "(uses, eqn, walk) -> one record per result
 makes_nan_rules = RuleTable(
     "makes_nan", "(eqn) -> whether it may return NaN for other operands", "True alone stands for always", optional=True
 )
+makes_nan_rules.of_value[bool] = lambda always: lambda eqn: always
 
 rule_tables: dict[str, RuleTable] = {
     table.kind: table

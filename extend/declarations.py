@@ -11,17 +11,17 @@ from primax.core.avals import NO_VALUE, ShapedArray, get_aval
 from primax.core.caller import is_surface
 from primax.core.derivation import Derivation, DerivedRule, function_of
 from primax.core.diagnostics import rule_error, shorten, user_line
-from primax.core.dimension_rules import implied_by_elementwise
 from primax.core.dtypes import float0
 from primax.core.effects import Effect, Mutates, OperandEffect
 from primax.core.errors import MissingRuleError, RuleError
-from primax.core.linearity import linear_alone
 from primax.core.rules import location, transpose_rules
 from primax.extend import derive
 from primax.extend.host.host import host
 from primax.extend.interpreters.ad import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
 from primax.extend.interpreters.batching import broadcasting
+from primax.extend.linearity import linear_alone
 from primax.extend.provisional.derivatives import linear_tape
+from primax.extend.provisional.sharding_rule import implied_by_elementwise
 
 __all__ = ["check_signatures", "with_declared", "with_effects"]
 

@@ -17,7 +17,6 @@ from primax.core.cache import epoch
 from primax.core.caller import author, is_surface
 from primax.core.derivation import DerivedRule, function_of
 from primax.core.diagnostics import name_of_key
-from primax.core.dimension_rules import implied_rule
 from primax.core.effects import Effect, register_effect
 from primax.core.errors import PluginError
 from primax.core.experimental import experimental
@@ -28,6 +27,7 @@ from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.core.trusted_modules import belongs, built_in
 from primax.extend.host.contributions import contributions, sample_sources
 from primax.extend.host.override_policy import Consents
+from primax.extend.provisional.sharding_rule import implied_rule
 
 if TYPE_CHECKING:
     from primax.extend.host.samples import SampleSource

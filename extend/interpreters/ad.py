@@ -7,9 +7,9 @@ from typing import Any
 
 from primax.core.avals import get_aval
 from primax.core.jaxpr import Jaxpr, eval_jaxpr
-from primax.core.linearity import linear_alone, linear_together
 from primax.core.rules import jvp_rules as primitive_jvps
 from primax.core.rules import transpose_rules as primitive_transposes
+from primax.extend.linearity import linear_alone, linear_together
 from primax.interpreters.jvp import JVPTrace, JVPTracer, binds_only, jvp_flat, jvp_jaxpr
 from primax.interpreters.linearize import linear_tape, linearize_flat, transpose_jaxpr
 from primax.interpreters.tangents import (

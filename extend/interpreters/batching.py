@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.core.avals import get_aval
-from primax.core.dimension_rules import implied_by_elementwise
 from primax.core.rules import axis_batch_rules as fancy_primitive_batchers
 from primax.core.rules import batch_rules as primitive_batchers
 from primax.core.rules import sharding_rules
+from primax.extend.provisional.sharding_rule import implied_by_elementwise
 from primax.interpreters import batching
 from primax.interpreters.batching import (
     AxisData,

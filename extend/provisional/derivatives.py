@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.core.linearity import Linearity
+from primax.extend.linearity import Linearity, linearity_of
 from primax.extend.provisional.aval_sharding import aval_sharding
 from primax.interpreters.jvp import primals_only
 from primax.interpreters.linear_trace import LinearTrace, LinearTracer
@@ -15,6 +15,7 @@ __all__ = [
     "LinearTracer",
     "Linearity",
     "linear_tape",
+    "linearity_of",
     "primals_only",
     "unreduced_axes",
 ]

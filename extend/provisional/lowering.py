@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from primax.extend.stablehlo.shape_ops import padded
 from primax.interpreters.runtime.ir_types import array_in_module, cached_ir_type, stack_axes
 from primax.interpreters.runtime.mlir_context import shared_context
-from primax.interpreters.runtime.sharding.shardy import constrained, divided_stack, inspect_sharding, sharding_attribute
+from primax.interpreters.runtime.sharding.shardy import constrained, inspect_sharding, sharding_attribute
 from primax.interpreters.runtime.sharding.spmd import spmd_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ __all__ = [
     "array_in_module",
     "cached_ir_type",
     "constrained",
-    "divided_stack",
     "host_results",
     "inspect_sharding",
     "load_lapack",

@@ -6,7 +6,6 @@ from typing import Any
 
 from primax.core import _jaxlib
 from primax.interpreters.runtime.lowering import Lower, ir_constants_of, rule_of
-from primax.interpreters.runtime.sharding.shardy import sharding_rule
 from primax.interpreters.runtime.sharding.spmd import Spmd, divides_all
 from primax.interpreters.runtime.sharding.spmd_module import UnreducedLowering, convert_unreduced, spmd_lowerings
 
@@ -19,7 +18,6 @@ __all__ = [
     "ir_constants_of",
     "register_partitioner",
     "rule_of",
-    "sharding_rule",
     "spmd_lowerings",
     "tuple_sharding",
 ]

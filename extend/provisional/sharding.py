@@ -13,10 +13,16 @@ from primax.core.placement import install as install_placement_rules
 from primax.core.placement import placed_like
 from primax.core.placement import required as required_placement_rules
 from primax.core.trace_state import block_fast_path, thread, thread_blockers, unblock_fast_path
-from primax.extend.provisional.aval_sharding import AvalSharding, aval_sharding, axes_of_dims, explicit_part, vma_of
+from primax.extend.provisional.aval_sharding import (
+    AvalSharding,
+    aval_sharding,
+    axes_of_dims,
+    explicit_part,
+    vma_of,
+)
+from primax.extend.provisional.mesh_context import axes_in_scope, get_mesh, manual_axes, manual_scope
 from primax.interpreters.runtime.sharding.layout import Format, Layout
 from primax.interpreters.runtime.sharding.mesh import MeshScope, current_scope, meshes_exist
-from primax.interpreters.runtime.sharding.mesh_context import axes_in_scope, get_mesh, manual_axes, manual_scope
 from primax.interpreters.runtime.sharding.shardings import (
     canonical_sharding,
     check_spec,

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from primax.core import config
-from primax.core.dimension_rules import WHOLE, Factors, as_sharding_rule
 from primax.core.rules import rule_tables
-from primax.extend.provisional.sharding_rule import apply_sharding_rule
+from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_sharding_rule, as_sharding_rule
 from primax.extend.testing.case import Case
 from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import require_same

@@ -11,7 +11,7 @@ from primax.extend.core import ShapedArray, dtypes
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.dimensions import has_symbolic
 from primax.extend.provisional.elementwise import ir_full
-from primax.extend.provisional.lowering import divided_stack
+from primax.extend.provisional.sharding_rule import divided_stack
 
 __all__ = [
     "flag",

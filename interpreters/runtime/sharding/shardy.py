@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from primax.core import _jaxlib
 from primax.core.avals import ShapedArray
-from primax.core.dimension_rules import WHOLE, Factors, as_sharding_rule, dimension_rule
 from primax.core.rules import sharding_rules
 from primax.interpreters.runtime.ir_types import array_in_module
 from primax.interpreters.runtime.sharding.mesh import AbstractMesh, Mesh, PartitionSpec
@@ -17,13 +16,11 @@ __all__ = [
     "SpmdShardings",
     "constrain_to_types",
     "constrained",
-    "divided_stack",
     "inspect_sharding",
     "mesh_symbol",
     "on_first_device",
     "sharding_attribute",
     "sharding_attributes",
-    "sharding_rule",
 ]
 
 
@@ -123,54 +120,6 @@ def on_first_device(module: Any, count: int) -> Any:
     return sdy.TensorShardingPerValueAttr.get([sdy.TensorShardingAttr.get(found, [])] * count)
 
 
-def sharding_rule(factors: Factors) -> Any:
-    """A rule in Shardy's notation, by which Shardy propagates shardings between operands and results."""
-    sdy = _jaxlib.sdy
-
-    def mapping(dims: Sequence[int]) -> Any:
-        return sdy.TensorMappingAttr.get([sdy.DimMappingAttr.get([i]) for i in dims])
-
-    marks = [factors.mark(i) for i in range(len(factors.names))]
-    whole = [i for i, mark in enumerate(marks) if mark == WHOLE]
-    return sdy.OpShardingRuleAttr.get(
-        list(factors.sizes),
-        list(map(mapping, factors.operands)),
-        list(map(mapping, factors.results)),
-        reduction_factors=[i for i, mark in enumerate(marks) if mark not in ("", WHOLE)],
-        need_replication_factors=whole,
-        blocked_propagation_factors=whole,
-        is_custom=True,
-    )
-
-
-_stacking: set[str] = set()
-
-
-def divided_stack(
-    module: Any, target: str, count: int, operands: Sequence[Sequence[int]], results: Sequence[Sequence[int]]
-) -> dict[str, Any]:
-    """The attributes of a foreign call with which XLA can divide stacks of its operands.
-
-    Args:
-      module: the module.
-      target: the name of the function.
-      count: the number of leading axes of the stack, in all operands and results.
-      operands: the shapes of the operands.
-      results: the shapes of the results.
-    """
-    if count == 0 or module.spmd is None or module.spmd.partitions == 1:
-        return {}
-    if target not in _stacking:
-        _stacking.add(target)
-        _jaxlib.register_custom_call_as_batch_partitionable(target)
-    ir = _jaxlib.ir
-    batch = " ".join(f"b{i}" for i in range(count))
-    texts = [", ".join(batch + " _" * (len(shape) - count) for shape in shapes) for shapes in (operands, results)]
-    factors = dimension_rule(" -> ".join(texts)).factors(target, operands, results)
-    told = ir.DictAttr.get({"num_batch_dims": ir.StringAttr.get(str(count))})
-    return {"mhlo.frontend_attributes": told, "sdy.sharding_rule": sharding_rule(factors)}
-
-
 def constrain_to_types(ctx: Any, outs: list[Any]) -> list[Any]:
     """The results of an equation, divided as their types record; XLA may choose if no operand or result is divided."""
     module = ctx.module_context
@@ -178,7 +127,7 @@ def constrain_to_types(ctx: Any, outs: list[Any]) -> list[Any]:
         return outs
     placements = [aval.placement for aval in (*ctx.avals_in, *ctx.avals_out) if isinstance(aval, ShapedArray)]
     shardings = [placed.sharding for placed in placements if placed is not None and placed.sharding is not None]
-    if not shardings or as_sharding_rule(sharding_rules.functions.get(ctx.primitive)).left_to_xla:
+    if not shardings or getattr(sharding_rules.functions.get(ctx.primitive), "left_to_xla", False):
         return outs
     found = []
     mesh = shardings[0].mesh

@@ -26,11 +26,10 @@ from primax.extend.provisional.partitioning import (
     ir_constants_of,
     register_partitioner,
     rule_of,
-    sharding_rule,
     tuple_sharding,
 )
 from primax.extend.provisional.sharding import manual_scope, named_from_hlo, required_placement_rules
-from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_sharding_rule, as_sharding_rule
+from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_sharding_rule, as_sharding_rule, shardy_rule
 from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec
 
 __all__ = ["call_of", "lower_by_sharding_rule", "module_of_part"]
@@ -154,7 +153,7 @@ def lower_by_sharding_rule(
     if not isinstance(factors, Factors):
         return lower(ctx, args, params)
     part = _Part(ctx.primitive, params, ctx.avals_in, ctx.avals_out, factors, ctx.module_context.spmd.mesh)
-    return call_of(ctx, part, args, sharding_rule(factors))
+    return call_of(ctx, part, args, shardy_rule(factors))
 
 
 def call_of(ctx: LoweringRuleContext, part: Any, args: Sequence[Any], rule: Any) -> list[Any]:

@@ -11,7 +11,8 @@ from typing import Any
 
 from primax.extend.core import ShardingTypeError, dtypes
 from primax.extend.provisional.aval_sharding import Axes, aval_sharding
-from primax.extend.provisional.sharding_rule import Factors, linearity_of
+from primax.extend.provisional.derivatives import linearity_of
+from primax.extend.provisional.sharding_rule import Factors
 from primax.extend.sharding import PartitionSpec
 
 __all__ = ["unreduced_axes_of_sum", "unreduced_results"]

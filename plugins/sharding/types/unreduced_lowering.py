@@ -15,10 +15,10 @@ import numpy as np
 from primax.extend.core import ShapedArray, jaxprs_in_params
 from primax.extend.interpreters import mlir
 from primax.extend.interpreters.mlir import LoweringRuleContext, aval_to_ir_type, ir_constant
+from primax.extend.provisional.derivatives import linearity_of
 from primax.extend.provisional.lowering import sharding_attribute, spmd_of, stack_axes
 from primax.extend.provisional.partitioning import Lower, UnreducedLowering
 from primax.extend.provisional.sharding import AvalSharding, aval_sharding
-from primax.extend.provisional.sharding_rule import linearity_of
 from primax.extend.sharding import PartitionSpec
 from primax.plugins.resharding import reshard_p
 

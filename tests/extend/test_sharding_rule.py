@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from primax.core.dimension_rules import WHOLE, dimension_rule
+from primax.extend.provisional.sharding_rule import WHOLE, dimension_rule
 
 
 def factors(text, operands, results):
