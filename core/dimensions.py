@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 
 from primax.core import undo_log
 
-__all__ = ["as_size", "dynamic_kind", "has_dynamic", "is_dimension", "is_dynamic", "register_dimension"]
+__all__ = [
+    "as_size",
+    "dimension_kinds",
+    "dynamic_kind",
+    "has_dynamic",
+    "is_dimension",
+    "is_dynamic",
+    "register_dimension",
+]
 
 
 class DimensionKind(NamedTuple):
@@ -20,7 +28,8 @@ class DimensionKind(NamedTuple):
     lowering: Any
 
 
-_kinds: dict[type, DimensionKind] = {}
+# By class. While the dict is empty, all sizes are integers, and callers need not ask.
+dimension_kinds: dict[type, DimensionKind] = {}
 
 
 def register_dimension(
@@ -47,18 +56,18 @@ def register_dimension(
     """
     if not isinstance(kind, type):
         raise TypeError(f"register_dimension: kind must be a class, got {kind!r}")
-    undo_log.put(_kinds, kind, DimensionKind(as_array, bounds, extreme, lowering))
+    undo_log.put(dimension_kinds, kind, DimensionKind(as_array, bounds, extreme, lowering))
 
 
 def is_dimension(value: Any) -> bool:
     """Whether a value is the size of an axis and not an integer."""
-    return type(value) in _kinds
+    return type(value) in dimension_kinds
 
 
 def dynamic_kind(sizes: Iterable[Any]) -> DimensionKind | None:
     """The kind of the first size that is not an integer; None if all are integers."""
     for size in sizes:
-        if type(size) is not int and (kind := _kinds.get(type(size))) is not None:
+        if type(size) is not int and (kind := dimension_kinds.get(type(size))) is not None:
             return kind
     return None
 
@@ -79,4 +88,4 @@ def as_size(value: Any) -> Any:
     Raises:
       TypeError: `value` is neither.
     """
-    return value if type(value) in _kinds else index(value)
+    return value if type(value) in dimension_kinds else index(value)

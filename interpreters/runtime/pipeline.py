@@ -12,7 +12,7 @@ import numpy as np
 from primax.core.avals import abstract_token, get_aval
 from primax.core.cache import Cache, epoch
 from primax.core.dce import dce_jaxpr
-from primax.core.dimensions import has_dynamic
+from primax.core.dimensions import dimension_kinds, has_dynamic
 from primax.core.effects import no_effects
 from primax.core.errors import UnsupportedError
 from primax.core.gc_pause import gc_paused
@@ -271,7 +271,8 @@ def lower(closed: ClosedJaxpr, target: Target, platform: str | None = None, embe
     name, site, donated, keep_unused, _ = target
     with timed(LOWER, name), gc_paused():
         trimmed, kept = used_inputs(closed)
-        if keep_unused or has_dynamic(closed.in_avals):  # a size may be that of an argument that is not used otherwise
+        # A dynamic size may be that of an argument that is not used otherwise.
+        if keep_unused or (dimension_kinds and has_dynamic(closed.in_avals)):
             kept = [True] * len(kept)
         if isinstance(site, str):
             return Lowered(trimmed, lower_to_module(trimmed, name, site, donated, kept, embed), target)
@@ -305,7 +306,7 @@ def compile(lowered: Lowered) -> Executable:
     """
     program, module, target = lowered
     name, site = target.name, target.site
-    if has_dynamic(program.in_avals):
+    if module.dynamic:
         types = ", ".join(aval.str_short() for aval in program.in_avals)
         raise UnsupportedError(
             f"{name}: a program with unknown sizes cannot be compiled before they are known, got {types}; export "

@@ -10,7 +10,7 @@ from primax.core import _jaxlib
 from primax.core.caller import warn_caller
 from primax.core.config import check_rules
 from primax.core.diagnostics import encodable
-from primax.core.dimensions import dynamic_kind, has_dynamic
+from primax.core.dimensions import dimension_kinds, dynamic_kind, has_dynamic
 from primax.core.effects import ordered_effects
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr
@@ -43,6 +43,7 @@ class StablehloModule:
         self.failures = module.failures
         self.keepalives = module.keepalives
         self.calls_foreign = module.calls_foreign
+        self.dynamic = module.dynamic
         self.before_compile = module.before_compile
         self.parts = () if module.spmd is None else module.spmd.parts
         self.ordered_effects = ordered
@@ -153,7 +154,7 @@ def _build_main(
     with _jaxlib.ir.InsertionPoint(main.add_entry_block()):
         arguments = list(main.arguments)
         tokens_in, values = dict(zip(ordered, arguments, strict=False)), arguments[len(ordered) :]
-        module.dynamic = has_dynamic(in_avals)
+        module.dynamic = bool(dimension_kinds) and has_dynamic(in_avals)
         if boundary is not None:
             values = boundary.enter(module, values)
         if embed:
@@ -162,7 +163,7 @@ def _build_main(
             consts = values[: len(constvars)]
         given = iter(values[len(constvars) :])
         args = [next(given) if k else None for k in kept]
-        with _known_sizes(in_avals, arguments[len(ordered) :]):
+        with _known_sizes(in_avals, arguments[len(ordered) :]) if module.dynamic else nullcontext():
             outs, tokens_out = jaxpr_subcomp(module, jaxpr, tokens_in, consts, args)
         if boundary is not None:
             outs = boundary.leave(module, outs)
