@@ -94,6 +94,7 @@ class ModuleContext:
         self.calls_foreign = False
         self.before_compile: set[Callable[[Sequence[Any]], None]] = set()
         self.functions: dict[Any, Any] = {}
+        self.rules: dict[Any, tuple[Any, Callable[..., Any]]] = {}
         self.checked = False
         self.dynamic = False
         self.source: Any = None
@@ -211,7 +212,8 @@ class LoweringRuleContext:
 
 def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """The IR values of one application of a primitive, by its rule."""
-    key, rule = rule_of(ctx)
+    module = ctx.module_context
+    key, rule = module.rules.get(ctx.primitive) or rule_of(ctx)
     try:
         out = rule(ctx, *args, **params)
     except Exception as error:
@@ -233,7 +235,7 @@ def lower_eqn(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, A
                 break
     if len(outs) != len(ctx.avals_out):
         raise _wrong(ctx, key, f"must return {len(ctx.avals_out)} IR values, got {len(outs)}")
-    if ctx.module_context.checked:
+    if module.checked:
         for x, aval in zip(outs, ctx.avals_out, strict=True):
             if x.type != aval_to_ir_type(aval):
                 of = f"of type {aval.str_short()} by {type_rule_of(ctx.primitive)}"
@@ -267,17 +269,16 @@ def _refuse_wide(primitive: Any, params: dict[str, Any]) -> None:
 
 
 def rule_of(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
-    """`find_lowering`, with a fast path if the plugins are active already."""
-    key: Any = (ctx.primitive, ctx.module_context.platform)
-    rule = _functions.get(key)
-    if rule is None:
-        if ctx.module_context.platform != "cpu":
-            return find_lowering(ctx)
-        key = ctx.primitive
-        rule = _functions.get(key)
-        if rule is None:
-            return find_lowering(ctx)
-    return key, rule
+    """`find_lowering`, with a cache for each module, and without loading plugins if there is a rule."""
+    primitive, module = ctx.primitive, ctx.module_context
+    found = module.rules.get(primitive)
+    if found is None:
+        keys = (
+            ((primitive, module.platform), primitive) if module.platform == "cpu" else ((primitive, module.platform),)
+        )
+        known = next((key for key in keys if key in _functions), None)
+        found = module.rules[primitive] = find_lowering(ctx) if known is None else (known, _functions[known])
+    return found
 
 
 def _wrong(ctx: LoweringRuleContext, key: Any, text: str) -> RuleError:
@@ -360,7 +361,10 @@ def jaxpr_subcomp(
                 if ctx.tokens_out is None:
                     raise _wrong(ctx, primitive, "has ordered effects and must call ctx.set_tokens_out")
                 tokens = {**tokens, **ctx.tokens_out}
-        env.update(zip(outvars, outs, strict=True))
+        if len(outvars) == 1 == len(outs):
+            env[outvars[0]] = outs[0]
+        else:
+            env.update(zip(outvars, outs, strict=True))
     module.path = path
     results = [ir_constant(v.val, v.aval) if type(v) is Literal else env[v] for v in jaxpr.outvars]
     return results, tokens

@@ -107,9 +107,11 @@ def test_a_layer_that_does_not_apply_costs_an_equation_no_call(register):
             sys.setprofile(None)
         return count
 
-    calls()
-    before = calls()
+    def fewest():
+        return min(calls() for _ in range(4))  # a new MLIR context, or the garbage collector, adds calls
+
+    before = fewest()
     for _ in range(5):
         register(lambda module, jaxpr, types: False, negate_sines, order=25)
-    assert calls() == before + 5
-    assert before / 100 < 12  # calls of Python functions for each equation
+    assert fewest() == before + 5
+    assert before / 100 < 10  # calls of Python functions for each equation
