@@ -168,6 +168,53 @@ def test_a_plugin_that_gives_rules_and_operators_of_others_is_loaded_when_one_is
     assert run.warned == []
 
 
+def test_the_first_bind_of_a_primitive_loads_the_plugins_that_have_rules_for_it_and_later_ones_are_direct(
+    site: Site,
+) -> None:
+    _extension(site, extends=["alpha batch", "alpha jvp", "alpha of_another_table"], others=["operator neg"])
+    run = site.run(
+        LOADED,
+        """
+        alpha_p = alpha_plugin.alpha_p
+        print("bind" in vars(alpha_p), alpha_p.bind(1), loaded(), "bind" in vars(alpha_p))
+        """,
+        PRIMAX_ALLOW_OVERRIDES="extra",
+    )
+    assert run.lines == ["plus False", "True 2 True False"]
+    assert run.warned == []
+
+
+def test_a_kind_of_rule_without_a_table_loads_no_plugin(site: Site) -> None:
+    _extension(site, extends=["alpha of_another_table"], others=[])
+    later = """
+        rules.new_rule_table("of_another_table", "(x) -> y", optional=True)
+        print(rules.rule_tables["of_another_table"].get_or_load(alpha_plugin.alpha_p), loaded())
+    """
+    run = site.run(LOADED, "print(alpha_plugin.alpha_p.bind(1), loaded())", later, PRIMAX_ALLOW_OVERRIDES="extra")
+    assert run.lines == ["plus False", "2 False", "None True"]
+
+
+def test_a_method_that_was_taken_before_plugins_were_looked_at_loads_them_too(site: Site) -> None:
+    _extension(site, extends=["alpha jvp"], others=[])
+    site.write("alpha_plugin", BASE.replace("impl=", "abstract_eval=lambda x: x, impl="))
+    run = site.run(
+        "import alpha_plugin; bind = alpha_plugin.alpha_p.bind",
+        LOADED,
+        "print(px.eval_shape(bind, 1.0).shape, loaded())",
+        PRIMAX_ALLOW_OVERRIDES="extra",
+    )
+    assert run.lines == ["plus False", "() True"]
+
+
+def test_a_primitive_works_as_before_if_a_plugin_with_rules_for_it_fails(site: Site) -> None:
+    _extension(site, extends=["alpha jvp"], others=[])
+    site.write("extra/__init__", EXTENSION + "    1 / 0\n")
+    program = "p = alpha_plugin.alpha_p; print(p.bind(1), rules.jvp_rules[p]([1], [1])[1], 'bind' in vars(p))"
+    run = site.run(LOADED, program, PRIMAX_ALLOW_OVERRIDES="extra")
+    assert run.lines == ["plus False", "2 1 False"]
+    assert "ZeroDivisionError" in run.warned[0]
+
+
 def test_what_a_plugin_that_is_refused_would_have_replaced_is_as_it_was(site: Site) -> None:
     _extension(site, extends=["alpha batch", "alpha jvp"], others=["operator neg"])
     asked = "print(rules.jvp_rules[alpha_plugin.alpha_p]([1], [1])[1], loaded(), -Value())"
