@@ -16,9 +16,7 @@ from primax.core.config import check_tracer_leaks as checking_leaks
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.extend.host.host import host
-from primax.interpreters.runtime.array import Array, Shard
-from primax.interpreters.runtime.eval import ensure_compile_time_eval
-from primax.interpreters.runtime.options import (
+from primax.extend.options import (
     check_rules,
     check_tracer_leaks,
     config,
@@ -44,6 +42,8 @@ from primax.interpreters.runtime.options import (
     transfer_guard_device_to_host,
     transfer_guard_host_to_device,
 )
+from primax.interpreters.runtime.array import Array, Shard
+from primax.interpreters.runtime.eval import ensure_compile_time_eval
 from primax.interpreters.runtime.sharding.mesh import PartitionSpec as P
 
 if TYPE_CHECKING:

@@ -201,7 +201,7 @@ class Jaxpr:
 
         Effects on operands are computed again, unless `effects` is given.
         """
-        fields = {
+        fields: dict[str, Any] = {
             "constvars": self.constvars,
             "invars": self.invars,
             "outvars": self.outvars,

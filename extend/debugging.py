@@ -7,8 +7,8 @@ from typing import Any
 
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn
 from primax.extend.interpreter import Interpreter, replay
+from primax.extend.options import disable_jit
 from primax.interpreters.runtime.debug.nonfinite import found_in, is_operation, refuse
-from primax.interpreters.runtime.options import disable_jit
 
 __all__ = ["watch_program"]
 

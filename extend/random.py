@@ -20,7 +20,7 @@ from primax.core.primitive import Primitive
 from primax.extend.core import primitives
 from primax.extend.host.host import host
 from primax.extend.host.registry import Registry
-from primax.interpreters.runtime.options import default_prng_impl
+from primax.extend.options import default_prng_impl
 
 __all__ = [
     "KeyDType",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.interpreters.runtime.options import compilation_cache_dir
+from primax.extend.options import compilation_cache_dir
 
 __all__ = ["reset_cache", "set_cache_dir"]
 

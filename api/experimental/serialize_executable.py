@@ -11,8 +11,8 @@ import numpy as np
 from primax.extend.backend import compile, lower
 from primax.extend.backend import devices as _devices
 from primax.extend.core import tree
+from primax.extend.options import compilation_cache_dir
 from primax.extend.provisional.runtime import Executable, load_executable
-from primax.interpreters.runtime.options import compilation_cache_dir
 from primax.plugins.calls.stages import Compiled, flat_arguments
 
 __all__ = ["Loaded", "deserialize_and_load", "serialize"]

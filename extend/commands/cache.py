@@ -7,8 +7,8 @@ import time
 
 from primax.extend.commands.common import UsageError, add_json, show_json
 from primax.extend.commands.table import facts, terminal_width
+from primax.extend.options import compilation_cache_dir, compilation_cache_max_size
 from primax.interpreters.runtime import compilation_cache
-from primax.interpreters.runtime.options import compilation_cache_dir, compilation_cache_max_size
 
 __all__ = ["configure", "run"]
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from primax.core.arguments import nearest
 from primax.core.errors import PluginError, PluginWarning
 from primax.extend.host.host import PluginRecord, host
-from primax.interpreters.runtime.options import strict_plugins
+from primax.extend.options import strict_plugins
 
 __all__ = ["UsageError", "add_json", "load_plugins", "look_up", "show_json", "tell", "warn_of_inactive"]
 

@@ -52,6 +52,7 @@ from primax.core.jaxpr import (
 from primax.core.rules import Provenance, RuleTable, new_rule_table, rule_tables
 from primax.core.text.printer import PrintedCall
 from primax.core.trace import Tracer, current_trace, set_current_trace
+from primax.extend import options as config
 from primax.extend.core import dtypes, primitives
 from primax.extend.core.from_jax import Primitive, Trace
 from primax.extend.core.names import (
@@ -69,7 +70,6 @@ from primax.extend.core.names import (
 from primax.extend.host.registry import Registry
 from primax.extend.host.samples import Sample
 from primax.extend.linear_util import DebugInfo
-from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.eval import ensure_compile_time_eval, eval_trace, get_opaque_trace_state
 from primax.interpreters.staging import trace_to_jaxpr

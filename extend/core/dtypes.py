@@ -60,7 +60,7 @@ from primax.core.dtypes import (
     tangent_dtype,
 )
 from primax.extend.core.promotion import Node, TypePromotionError, least_upper_bound
-from primax.interpreters.runtime.options import enable_x64, numpy_dtype_promotion
+from primax.extend.options import enable_x64, numpy_dtype_promotion
 
 __all__ = [
     "DType",

@@ -19,6 +19,7 @@ from primax.core.errors import PluginError, PluginWarning
 from primax.core.gc_pause import gc_paused
 from primax.core.primitive import Primitive
 from primax.core.source_info import register_plugin_files
+from primax.extend import options as config
 from primax.extend.host import metadata
 from primax.extend.host.hook_manager import HookManager
 from primax.extend.host.lazy_plugins import LazyPlugins
@@ -26,7 +27,6 @@ from primax.extend.host.override_policy import OVERRIDES, Consents
 from primax.extend.host.plugin_catalog import DISABLED, PluginCatalog
 from primax.extend.host.plugin_record import PluginRecord, one_line
 from primax.extend.host.registry import Holding, RefusedError, Registry, find_primitive, not_entered
-from primax.interpreters.runtime import options as config
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
 

@@ -1,4 +1,4 @@
-"""All options: those of the kernel, and those that evaluation, devices, families and the library read."""
+"""The options of the kernel, and those that compilation, execution and devices read."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ from primax.core.config import (
     no_tracing,
     refuses_nonfinite,
 )
-from primax.core.option import BOOL, Kind, Option, settle, switch
+from primax.core.option import Kind, Option, settle, switch
 
 __all__ = [
     "Config",
     "Guard",
-    "MATMUL_PRECISIONS",
     "Option",
     "check_rules",
     "check_tracer_leaks",
@@ -37,11 +36,8 @@ __all__ = [
     "compilation_cache_max_size",
     "config",
     "debug_infs",
-    "debug_key_reuse",
     "debug_nans",
     "default_device",
-    "default_matmul_precision",
-    "default_prng_impl",
     "disable_jit",
     "enable_checks",
     "enable_x64",
@@ -51,13 +47,9 @@ __all__ = [
     "no_execution",
     "no_tracing",
     "num_cpu_devices",
-    "numpy_dtype_promotion",
-    "numpy_rank_promotion",
     "persistent_cache_min_compile_time_secs",
     "platforms",
     "refuses_nonfinite",
-    "strict_plugins",
-    "threefry_partitionable",
     "transfer_guard",
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",
@@ -185,26 +177,12 @@ def _user_cache() -> str | None:
     return os.path.join(base, "primax") if os.path.isabs(base) else None
 
 
-MATMUL_PRECISIONS = tuple(
-    (
-        "default high highest bfloat16 tensorfloat32 float32 ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM "
-        "ANY_F8_ANY_F8_ANY ANY_F8_ANY_F8_ANY_FAST_ACCUM F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 "
-        "BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64"
-    ).split()
-)
-
 disable_jit = switch(
     "disable_jit",
     "Run jitted functions, and the bodies of control flow, as ordinary Python.",
     tracing=True,
     examines=True,
 )
-debug_key_reuse = switch(
-    "debug_key_reuse",
-    "Raise KeyReuseError where a random key is used twice; the message names both lines. Programs run slower.",
-    examines=True,
-)
-strict_plugins = switch("strict_plugins", "Raise when a plugin fails to load, instead of a warning.")
 compilation_cache_dir = Option(
     "compilation_cache_dir",
     _user_cache(),
@@ -223,13 +201,6 @@ persistent_cache_min_compile_time_secs = Option(
     SECONDS,
     "Programs that compile faster than this are not kept in that directory.",
 )
-numpy_dtype_promotion = Option(
-    "numpy_dtype_promotion",
-    "standard",
-    choice("standard", "strict"),
-    "'standard' promotes operands of different dtypes; 'strict' raises unless one of them is weakly typed.",
-    tracing=True,
-)
 default_device = Option(
     "default_device",
     None,
@@ -237,36 +208,7 @@ default_device = Option(
     "The default device, or platform, of computations; None chooses the platform by priority.",
     tracing=True,
 )
-default_matmul_precision = Option(
-    "default_matmul_precision",
-    None,
-    choice(None, *MATMUL_PRECISIONS),
-    "The default precision of matrix products and convolutions; None leaves it to the platform.",
-    tracing=True,
-)
-default_prng_impl = Option(
-    "default_prng_impl",
-    "threefry2x32",
-    NAME,
-    "The default generator of random keys.",
-    tracing=True,
-)
-threefry_partitionable = Option(
-    "threefry_partitionable",
-    True,
-    BOOL,
-    "Draw each number of threefry2x32 independently, as JAX does since 0.5; False gives the numbers of older releases.",
-    tracing=True,
-    shorthand=True,
-)
 log_compiles = switch("log_compiles", "Log each compilation as a warning instead of at debug level.")
-numpy_rank_promotion = Option(
-    "numpy_rank_promotion",
-    "allow",
-    choice("allow", "warn", "raise"),
-    "Whether functions of arrays of different ranks go on, warn, or raise; scalars are always allowed.",
-    tracing=True,
-)
 no_execution = switch("no_execution", "Raise where a compiled program would be run.", examines=True)
 explain_cache_misses = switch(
     "explain_cache_misses",

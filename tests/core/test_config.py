@@ -15,8 +15,8 @@ from processes import HANG
 
 import primax as px
 from primax.core.trace_state import thread
-from primax.interpreters.runtime import options as config_module
-from primax.interpreters.runtime.options import (
+from primax.extend import options as config_module
+from primax.extend.options import (
     Option,
     compilation_cache_dir,
     config,

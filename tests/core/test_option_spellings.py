@@ -16,7 +16,7 @@ from heap import freeze_heap
 import primax as px
 import primax.numpy as pnp
 from primax.core.trace_state import thread
-from primax.interpreters.runtime.options import config, log_compiles
+from primax.extend.options import config, log_compiles
 
 
 def in_new_process(code: str, **environment: str) -> str:

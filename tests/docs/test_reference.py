@@ -12,10 +12,10 @@ from checkout import python_files
 from primax.core.array_protocol import ArrayProtocol
 from primax.core.operand import operator_names
 from primax.core.rules import rule_tables
+from primax.extend import options as config
 from primax.extend.host import discovery, hookspec
 from primax.extend.host.host import PluginHost, PluginRecord
 from primax.extend.host.registry import Registry
-from primax.interpreters.runtime import options as config
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
 HOOKS = {name: spec for name, spec in vars(hookspec).items() if hasattr(spec, "primax_spec")}

@@ -30,7 +30,7 @@ from primax.extend.commands import main
 from primax.extend.commands.table import facts, render
 from primax.extend.host.host import host
 from primax.extend.interpreters import ad, mlir
-from primax.interpreters.runtime.options import compilation_cache_dir
+from primax.extend.options import compilation_cache_dir
 
 PROGRAM = [sys.executable, "-W", "error", "-m", "primax"]
 

@@ -46,7 +46,7 @@ from primax.extend.core.dtypes import (
     to_inexact_dtype,
     to_numeric_dtype,
 )
-from primax.interpreters.runtime.options import enable_x64, numpy_dtype_promotion
+from primax.extend.options import enable_x64, numpy_dtype_promotion
 
 UNSIGNED = [np.dtype(t) for t in (ml_dtypes.uint2, ml_dtypes.uint4, "u1", "u2", "u4", "u8")]
 SIGNED = [np.dtype(t) for t in (ml_dtypes.int2, ml_dtypes.int4, "i1", "i2", "i4", "i8")]

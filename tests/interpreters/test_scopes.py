@@ -9,8 +9,8 @@ import primax.numpy as pnp
 from primax.core.trace_state import thread
 from primax.extend import core
 from primax.extend.interpreters import mlir
+from primax.extend.options import compilation_cache_dir
 from primax.extend.source_info_util import scope_of
-from primax.interpreters.runtime.options import compilation_cache_dir
 
 
 def f(x):

@@ -15,8 +15,8 @@ import pytest
 
 import primax as px
 from primax.core import _jaxlib
+from primax.extend import options as config
 from primax.interpreters.runtime import compilation_cache, device_put
-from primax.interpreters.runtime import options as config
 from primax.plugins.arithmetic import add, mul
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")

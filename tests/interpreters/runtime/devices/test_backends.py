@@ -14,8 +14,8 @@ import pytest
 import primax as px
 from primax import numpy as pnp
 from primax.extend import core
+from primax.extend import options as config
 from primax.extend.interpreters import mlir
-from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.compile import module_text
 from primax.interpreters.runtime.devices import backends
 from primax.interpreters.runtime.pipeline import Target, lower

@@ -1,0 +1,131 @@
+"""All options: those of the kernel and of execution, and those that the plugin host, families and the library read."""
+
+from __future__ import annotations
+
+from primax.core.option import BOOL, Option, settle, switch
+from primax.interpreters.runtime.options import (
+    NAME,
+    Config,
+    Guard,
+    check_rules,
+    check_tracer_leaks,
+    choice,
+    compilation_cache_dir,
+    compilation_cache_max_size,
+    config,
+    debug_infs,
+    debug_nans,
+    default_device,
+    disable_jit,
+    enable_checks,
+    enable_x64,
+    explain_cache_misses,
+    log_compiles,
+    make_user_context,
+    no_execution,
+    no_tracing,
+    num_cpu_devices,
+    persistent_cache_min_compile_time_secs,
+    platforms,
+    refuses_nonfinite,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
+)
+
+__all__ = [
+    "Config",
+    "Guard",
+    "MATMUL_PRECISIONS",
+    "Option",
+    "check_rules",
+    "check_tracer_leaks",
+    "compilation_cache_dir",
+    "compilation_cache_max_size",
+    "config",
+    "debug_infs",
+    "debug_key_reuse",
+    "debug_nans",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "disable_jit",
+    "enable_checks",
+    "enable_x64",
+    "explain_cache_misses",
+    "log_compiles",
+    "make_user_context",
+    "no_execution",
+    "no_tracing",
+    "num_cpu_devices",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "persistent_cache_min_compile_time_secs",
+    "platforms",
+    "refuses_nonfinite",
+    "strict_plugins",
+    "threefry_partitionable",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
+]
+
+debug_key_reuse = switch(
+    "debug_key_reuse",
+    "Raise KeyReuseError where a random key is used twice; the message names both lines. Programs run slower.",
+    examines=True,
+)
+strict_plugins = switch("strict_plugins", "Raise when a plugin fails to load, instead of a warning.")
+numpy_dtype_promotion = Option(
+    "numpy_dtype_promotion",
+    "standard",
+    choice("standard", "strict"),
+    "'standard' promotes operands of different dtypes; 'strict' raises unless one of them is weakly typed.",
+    tracing=True,
+)
+
+MATMUL_PRECISIONS = tuple(
+    (
+        "default high highest bfloat16 tensorfloat32 float32 ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM "
+        "ANY_F8_ANY_F8_ANY ANY_F8_ANY_F8_ANY_FAST_ACCUM F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 "
+        "BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64"
+    ).split()
+)
+
+default_matmul_precision = Option(
+    "default_matmul_precision",
+    None,
+    choice(None, *MATMUL_PRECISIONS),
+    "The default precision of matrix products and convolutions; None leaves it to the platform.",
+    tracing=True,
+)
+default_prng_impl = Option(
+    "default_prng_impl",
+    "threefry2x32",
+    NAME,
+    "The default generator of random keys.",
+    tracing=True,
+)
+threefry_partitionable = Option(
+    "threefry_partitionable",
+    True,
+    BOOL,
+    "Draw each number of threefry2x32 independently, as JAX does since 0.5; False gives the numbers of older releases.",
+    tracing=True,
+    shorthand=True,
+)
+numpy_rank_promotion = Option(
+    "numpy_rank_promotion",
+    "allow",
+    choice("allow", "warn", "raise"),
+    "Whether functions of arrays of different ranks go on, warn, or raise; scalars are always allowed.",
+    tracing=True,
+)
+
+settle()
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
