@@ -14,7 +14,6 @@ from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import check_function, renumbered, wraps
 from primax.extend.provisional.lowering import array_in_module, constrained, spmd_of
-from primax.extend.provisional.partitioning import convert_unreduced
 from primax.extend.provisional.sharding import (
     AvalSharding,
     MeshScope,
@@ -461,7 +460,7 @@ def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes:
     module = ctx.module_context
     source, target = aval_sharding(ctx.avals_in[0]), aval_sharding(ctx.avals_out[0])
     if any(each is not None and each.unreduced for each in (source, target)):
-        x = convert_unreduced(ctx, x)
+        x = required_placement_rules().convert_unreduced(ctx, x)
     spmd = spmd_of(module)
     if spmd.partitions == 1 or spmd.manual is not None:
         return [x]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from primax.extend.stablehlo.shape_ops import padded
 from primax.interpreters.runtime.ir_types import array_in_module, cached_ir_type, stack_axes
+from primax.interpreters.runtime.lowering import register_lowering_layer
 from primax.interpreters.runtime.mlir_context import shared_context
 from primax.interpreters.runtime.sharding.shardy import constrained, inspect_sharding, sharding_attribute
 from primax.interpreters.runtime.sharding.spmd import spmd_of
@@ -23,6 +24,7 @@ __all__ = [
     "inspect_sharding",
     "load_lapack",
     "padded",
+    "register_lowering_layer",
     "sharding_attribute",
     "shared_context",
     "spmd_of",

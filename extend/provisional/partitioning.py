@@ -7,13 +7,11 @@ from typing import Any
 from primax.core import _jaxlib
 from primax.interpreters.runtime.lowering import Lower, ir_constants_of, rule_of
 from primax.interpreters.runtime.sharding.spmd import Spmd, divides_all
-from primax.interpreters.runtime.sharding.spmd_module import UnreducedLowering, convert_unreduced, spmd_lowerings
+from primax.interpreters.runtime.sharding.spmd_module import spmd_lowerings
 
 __all__ = [
     "Lower",
     "Spmd",
-    "UnreducedLowering",
-    "convert_unreduced",
     "divides_all",
     "ir_constants_of",
     "register_partitioner",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.provisional.lowering import register_lowering_layer
 from primax.extend.provisional.partitioning import spmd_lowerings
 from primax.extend.rule_types import Table
 from primax.plugins.sharding import custom_partitioning as _custom_partitioning
@@ -19,7 +20,7 @@ from primax.plugins.sharding.drawing import inspect_sharding_p
 from primax.plugins.sharding.pmap import pmap
 from primax.plugins.sharding.shard_map import shard_map, shard_map_p, smap
 from primax.plugins.sharding.types.custom_partitioning import lower_by_sharding_rule
-from primax.plugins.sharding.types.unreduced_lowering import LOWERING
+from primax.plugins.sharding.types.unreduced_lowering import holds_unreduced, lower_on_local_terms
 
 __all__ = [
     "custom_partitioning",
@@ -44,5 +45,5 @@ RULES: Table = _rules.RULES | _drawing.RULES | _custom_partitioning.RULES
 def primax_register(registry: core.Registry) -> None:
     for primitive, rules in RULES.items():
         registry.define(primitive, samples=["primax.plugins.samples.sharding:SAMPLES"], **rules)
-    registry.enter("spmd", spmd_lowerings, "unreduced", LOWERING)
+    register_lowering_layer(holds_unreduced, lower_on_local_terms, order=40)
     registry.enter("spmd", spmd_lowerings, "partitioning", lower_by_sharding_rule)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any
 
-from primax.core import _jaxlib
-from primax.core.errors import UnsupportedError
+from primax.core import _jaxlib, placement
 from primax.core.jaxpr import Jaxpr
 from primax.core.lazy_tables import Table
 from primax.interpreters.runtime.extended_array import physical_aval
@@ -14,40 +13,11 @@ from primax.interpreters.runtime.ir_types import stack_axes
 from primax.interpreters.runtime.lowering import Lower, LoweringRuleContext, ModuleContext, register_lowering_layer
 from primax.interpreters.runtime.sharding.shardy import SpmdShardings, constrain_to_types, sharding_attributes
 
-__all__ = ["Boundary", "UnreducedLowering", "boundary_of", "convert_unreduced", "spmd_lowerings"]
+__all__ = ["Boundary", "boundary_of", "spmd_lowerings"]
 
 
-class UnreducedLowering(NamedTuple):
-    """The lowering of unreduced values, of which each device has a summand.
-
-    Attributes:
-      lower: the layer, which lowers an operation for each device's summand.
-      enter: `(module, x, aval, sharding) -> x`, an argument of the module in the form that it has inside.
-      leave: `(module, x, aval, sharding) -> x`, a result of the module in the form that it has outside.
-      convert: `(ctx, x) -> x`, the operand of an equation with the pending sums of the result.
-    """
-
-    lower: Callable[..., list[Any]]
-    enter: Callable[[ModuleContext, Any, Any, Any], Any]
-    leave: Callable[[ModuleContext, Any, Any, Any], Any]
-    convert: Callable[[LoweringRuleContext, Any], Any]
-
-
-# What plugins enter: "unreduced" is an `UnreducedLowering`; "partitioning" is a layer that lowers operations by their
-# sharding rules.
+# What plugins enter: "partitioning" is a layer that lowers operations by their sharding rules.
 spmd_lowerings = Table("spmd", __name__)
-
-
-def _unreduced() -> UnreducedLowering:
-    lowering: UnreducedLowering | None = spmd_lowerings.get("unreduced")
-    if lowering is None:
-        raise UnsupportedError("no active plugin lowers unreduced values; the plugin sharding of primax does")
-    return lowering
-
-
-def convert_unreduced(ctx: LoweringRuleContext, x: Any) -> Any:
-    """The IR of the operand of an equation, with the pending sums of the result."""
-    return _unreduced().convert(ctx, x)
 
 
 class Boundary:
@@ -94,24 +64,17 @@ class Boundary:
 
     def enter(self, module: ModuleContext, values: Sequence[Any]) -> list[Any]:
         """The arguments, in the form that they have inside the module."""
-        return _crossing(module, values, self.in_avals, self.ins, lambda: _unreduced().enter)
+        return [
+            placement.rules.enter_module(module, x, aval, sharding) if stack_axes(aval) else x
+            for x, aval, sharding in zip(values, self.in_avals, self.ins, strict=True)
+        ]
 
     def leave(self, module: ModuleContext, values: Sequence[Any]) -> list[Any]:
         """The results, in the form that they have outside of the module."""
-        return _crossing(module, values, self.out_avals, self.outs, lambda: _unreduced().leave)
-
-
-def _crossing(
-    module: ModuleContext,
-    values: Sequence[Any],
-    avals: Sequence[Any],
-    shardings: Sequence[Any],
-    crossing: Callable[[], Callable[..., Any]],
-) -> list[Any]:
-    return [
-        crossing()(module, x, aval, sharding) if stack_axes(aval) else x
-        for x, aval, sharding in zip(values, avals, shardings, strict=True)
-    ]
+        return [
+            placement.rules.leave_module(module, x, aval, sharding) if stack_axes(aval) else x
+            for x, aval, sharding in zip(values, self.out_avals, self.outs, strict=True)
+        ]
 
 
 def boundary_of(
@@ -123,22 +86,14 @@ def boundary_of(
     return Boundary(spread, kept, in_avals, out_avals)
 
 
-def _on_several_devices(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
-    return module.spmd is not None and module.spmd.partitions > 1
+def _records_shardings(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
+    if module.spmd is None or module.spmd.partitions == 1:
+        return False
+    return any(getattr(aval, "placement", None) is not None for aval in types)
 
 
 def _constrain(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
     return constrain_to_types(ctx, lower(ctx, values, params))
-
-
-def _holds_unreduced(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
-    return any(map(stack_axes, types))
-
-
-def _lower_unreduced(
-    ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower
-) -> list[Any]:
-    return _unreduced().lower(ctx, values, params, lower)
 
 
 def _may_divide(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
@@ -149,6 +104,5 @@ def _divide(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, A
     return spmd_lowerings["partitioning"](ctx, values, params, lower)  # type: ignore[no-any-return]
 
 
-register_lowering_layer(_on_several_devices, _constrain, order=10)
-register_lowering_layer(_holds_unreduced, _lower_unreduced, order=40)
+register_lowering_layer(_records_shardings, _constrain, order=10)
 register_lowering_layer(_may_divide, _divide, order=50)

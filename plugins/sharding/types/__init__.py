@@ -20,6 +20,7 @@ from primax.extend.provisional.sharding import current_scope, install_placement_
 from primax.extend.provisional.sharding_rule import apply_sharding_rule
 from primax.plugins.collectives import pmax, pmin, psum, pvary_p, recast
 from primax.plugins.resharding import forgotten, with_aval_sharding, with_out_sharding
+from primax.plugins.sharding.types.unreduced_lowering import convert_unreduced, enter_module, leave_module
 from primax.plugins.sharding.types.vma import insert_pvary, match_placement, result_placements, vary
 
 _NONE: frozenset[Any] = frozenset()
@@ -34,6 +35,9 @@ class _Rules:
     active = staticmethod(meshes_exist)
     apply_sharding_rule = staticmethod(apply_sharding_rule)
     changed = staticmethod(changed)
+    convert_unreduced = staticmethod(convert_unreduced)
+    enter_module = staticmethod(enter_module)
+    leave_module = staticmethod(leave_module)
     like = staticmethod(match_placement)
     operands = staticmethod(insert_pvary)
     recast = staticmethod(recast)

@@ -7,22 +7,22 @@ it propagates incorrectly through loops and broadcasts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from primax.extend.core import ShapedArray, jaxprs_in_params
+from primax.extend.core import Jaxpr, ShapedArray, jaxprs_in_params
 from primax.extend.interpreters import mlir
-from primax.extend.interpreters.mlir import LoweringRuleContext, aval_to_ir_type, ir_constant
+from primax.extend.interpreters.mlir import LoweringRuleContext, ModuleContext, aval_to_ir_type, ir_constant
 from primax.extend.provisional.derivatives import linearity_of
 from primax.extend.provisional.lowering import sharding_attribute, spmd_of, stack_axes
-from primax.extend.provisional.partitioning import Lower, UnreducedLowering
+from primax.extend.provisional.partitioning import Lower
 from primax.extend.provisional.sharding import AvalSharding, aval_sharding
 from primax.extend.sharding import PartitionSpec
 from primax.plugins.resharding import reshard_p
 
-__all__ = ["LOWERING"]
+__all__ = ["convert_unreduced", "enter_module", "holds_unreduced", "leave_module", "lower_on_local_terms"]
 
 Axes = tuple[tuple[Any, ...], ...]  # for each dimension the mesh axes that divide it
 
@@ -50,6 +50,11 @@ def _explicit(aval: Any) -> AvalSharding:
 def _axes(aval: Any) -> Axes:
     explicit = aval_sharding(aval)
     return ((),) * len(aval.shape) if explicit is None else explicit.axes
+
+
+def holds_unreduced(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
+    """Whether a program has unreduced values."""
+    return any(map(stack_axes, types))
 
 
 def lower_on_local_terms(
@@ -354,6 +359,3 @@ def _crossed(module: Any, x: Any, aval: Any, sharding: Any, inwards: bool) -> An
         lambda xs: [_reshaped(xs[0], shapes[1] if inwards else shapes[0])],
     )
     return out
-
-
-LOWERING = UnreducedLowering(lower_on_local_terms, enter_module, leave_module, convert_unreduced)
