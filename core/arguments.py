@@ -23,7 +23,6 @@ __all__ = [
     "nearest",
     "numpy_dtype",
     "one_or_several",
-    "read_size",
     "real_number",
     "rename",
     "sequence",
@@ -115,21 +114,6 @@ def integer(function: str, argument: str, value: Any) -> int:
         raise
     except TypeError:
         raise TypeError(f"{function}: {argument} must be an integer, got {value!r}") from None
-
-
-def read_size(function: str, argument: str, value: Any, most: int = 2**59 - 1) -> int:
-    """A number of elements.
-
-    Raises:
-      TypeError: `value` is not an integer.
-      ValueError: it is negative, or above `most`.
-    """
-    found = integer(function, argument, value)
-    if found < 0:
-        raise ValueError(f"{function}: {argument} must not be negative, got {found}")
-    if type(found) is int and found > most:
-        raise ValueError(f"{function}: {argument} must be at most {most}, got {found}")
-    return found
 
 
 def sequence(function: str, argument: str, value: Any) -> list[Any]:

@@ -4,11 +4,11 @@ The values of the options that affect tracing form one object, `thread.config`, 
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from contextlib import ContextDecorator
+from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
@@ -31,7 +31,6 @@ __all__ = [
     "switch",
 ]
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 _PREFIX = "primax_"
 _OTHER_PREFIX = "jax_"  # the prefix of option names and environment variables in code for JAX
 _REQUIRED = object()
@@ -238,7 +237,7 @@ class Context(Option):
         contexts[self] = None
 
 
-class _Override:
+class _Override(ContextDecorator):
     """Sets an option in the current thread from enter to exit; also a decorator. It may be entered repeatedly."""
 
     __slots__ = ("_option", "_previous", "_value")
@@ -268,14 +267,6 @@ class _Override:
             unblock_fast_path(option)
         if option.tracing:
             _settle_for_thread()
-
-    def __call__(self, fun: _F) -> _F:
-        @functools.wraps(fun)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return fun(*args, **kwargs)
-
-        return wrapped  # type: ignore[return-value]
 
 
 class Settings:

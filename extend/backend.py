@@ -9,8 +9,8 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core._jaxlib import Device
-from primax.core.arguments import read_size
 from primax.extend.clients import Client, Program, get_backend
+from primax.extend.provisional.arguments import read_size
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.device_put import compile_options
 from primax.interpreters.runtime.devices import backends as _platforms

@@ -18,7 +18,6 @@ from primax.core.arguments import (
     naming,
     numpy_dtype,
     one_or_several,
-    read_size,
     real_number,
     rename,
     sequence,
@@ -96,6 +95,21 @@ def integers(values: Iterable[Any], function: str, argument: str) -> tuple[int, 
         raise
     except TypeError:
         raise TypeError(f"{function}: {argument} must be a sequence of integers, got {values!r}") from None
+    return found
+
+
+def read_size(function: str, argument: str, value: Any, most: int = 2**59 - 1) -> int:
+    """A number of elements.
+
+    Raises:
+      TypeError: `value` is not an integer.
+      ValueError: it is negative, or above `most`.
+    """
+    found = integer(function, argument, value)
+    if found < 0:
+        raise ValueError(f"{function}: {argument} must not be negative, got {found}")
+    if type(found) is int and found > most:
+        raise ValueError(f"{function}: {argument} must be at most {most}, got {found}")
     return found
 
 

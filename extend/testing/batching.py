@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.core.arguments import read_size, sequence
 from primax.core.avals import ShapedArray
+from primax.extend.provisional.arguments import read_size, sequence
 from primax.extend.testing.case import Case, batched
 from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import difference_alone, require_same

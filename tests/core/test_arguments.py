@@ -16,6 +16,7 @@ from primax.extend import mlir as extend_mlir
 from primax.extend.core import Primitive
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional import dividing, narrow, runtime, sampling
+from primax.extend.provisional.arguments import read_size
 from primax.extend.testing import batching as testing_batching
 from primax.extend.testing import values
 from primax.plugins.export.stablehlo_artifact import artifact_text
@@ -552,13 +553,13 @@ def test_sizes_and_numbers_that_are_too_large_or_do_not_fit_are_named(call, said
 
 
 def test_a_number_of_elements_is_bounded():
-    assert arguments.read_size("f", "n", np.int8(3)) == 3
+    assert read_size("f", "n", np.int8(3)) == 3
     with pytest.raises(ValueError, match=r"^f: n must not be negative, got -1"):
-        arguments.read_size("f", "n", -1)
+        read_size("f", "n", -1)
     with pytest.raises(ValueError, match=rf"^f: n must be at most {2**59 - 1}, got {2**60}"):
-        arguments.read_size("f", "n", 2**60)
+        read_size("f", "n", 2**60)
     with pytest.raises(ValueError, match=r"^f: n must be at most 4, got 5"):
-        arguments.read_size("f", "n", 5, 4)
+        read_size("f", "n", 5, 4)
 
 
 def test_one_element_that_stands_for_terabytes_is_not_counted():

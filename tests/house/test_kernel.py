@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -39,3 +40,10 @@ def test_programs_of_four_primitives_run_under_all_transformations(kernel: Path,
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "the kernel runs alone\n"), done.stderr
+
+
+def test_no_file_of_the_kernel_or_the_runtime_names_symbolic_shapes() -> None:
+    names = re.compile(r"symbolic[ _](dim|scope|shape|size)", re.IGNORECASE)
+    files = [file for room in ("core", "interpreters") for file in (ROOT / room).rglob("*.py")]
+    assert len(files) > 80
+    assert [file.name for file in files if names.search(file.read_text(encoding="utf-8"))] == []
