@@ -55,45 +55,27 @@ def _backward(
     cotangents: Sequence[Any],
 ) -> list[Any]:
     placements = placement.rules if placement.rules is not None and placement.rules.active() else None
-    cts: list[Any] = [None] * trace.count
-    ct: Any
-    for out, ct in zip(outs, cotangents, strict=True):
-        if type(out) is LinearTracer and out._trace is trace and type(ct) is not Zero:
-            if placements is not None:
-                ct = placements.output_cotangent(ct, out.aval)
-            have = cts[out.index]
-            cts[out.index] = ct if have is None else add_tangents(have, ct)
+    cts = _seeds(trace, outs, cotangents, placements)
     here = thread.here
     source = before = here.source
     checking = config.check_rules.value
+    ct: Any
     try:
         for eqn in reversed(eqns):
             primitive = eqn.primitive
-            eqn_outs = eqn.outs
             if primitive.multiple_results:
-                ct = _take(eqn_outs, cts)
-                if ct is None:
-                    continue
+                ct = _take(eqn.outs, cts)
             else:
-                index = eqn_outs[0].index
+                index = eqn.outs[0].index
                 ct = cts[index]
-                if ct is None:
-                    continue
                 cts[index] = None
+            if ct is None:
+                continue
             rule = _transpose_functions.get(primitive)
             if rule is None:
                 here.source = eqn.source_info
                 rule = _transpose_rules.find(primitive, "transposition (grad, vjp, linear_transpose)")
-            args: list[Any] = []
-            linear = []  # the positions of values on the tape
-            for x in eqn.args:
-                if type(x) is LinearTracer and x._trace is trace:
-                    unknown = _new(UndefinedPrimal)  # avoids a call of `__init__`
-                    unknown.aval = x.aval if placements is None else cotangent_aval(x.aval)
-                    linear.append(len(args))
-                    args.append(unknown)
-                else:
-                    args.append(x)
+            args = _with_placeholders(trace, eqn.args, placements)
             if eqn.source_info is not source:
                 source = eqn.source_info
                 here.source = transposed(source) if use.begun else source
@@ -109,24 +91,7 @@ def _backward(
                 raise _miscounted(primitive, returned, len(args))
             if checking:
                 check_transpose(rule, eqn, ct, args, returned)
-            for position in linear:
-                c = returned[position]
-                if c is None or type(c) is Zero:
-                    continue
-                x = eqn.args[position]
-                traced = isinstance(c, Tracer)
-                try:
-                    have = c.aval if traced else get_aval(c)
-                except NO_VALUE as error:
-                    raise not_array(_transpose_rules, primitive, c) from error
-                if traced and not c._trace.alive and has_external_transpose[primitive]:
-                    raise escaped_tracer_error(_transpose_rules, primitive, c)
-                if have is not x.aval and not same_type(have, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
-                    raise _misfit(eqn, x, have)
-                if placements is not None:
-                    c = placements.cotangent(c, have, x.aval)
-                have = cts[x.index]
-                cts[x.index] = c if have is None else add_tangents(have, c)
+            _accumulate(trace, eqn, returned, cts, placements)
     finally:
         here.source = before
     results = []
@@ -134,6 +99,55 @@ def _backward(
         ct = cts[tracer.index]
         results.append(Zero(cotangent_aval(tracer.aval)) if ct is None else ct)
     return results
+
+
+def _seeds(trace: LinearTrace, outs: Sequence[Any], cotangents: Sequence[Any], placements: Any) -> list[Any]:
+    """For each value on the tape its cotangent so far, None for zero: at first, only outputs have one."""
+    cts: list[Any] = [None] * trace.count
+    for out, ct in zip(outs, cotangents, strict=True):
+        if type(out) is LinearTracer and out._trace is trace and type(ct) is not Zero:
+            if placements is not None:
+                ct = placements.output_cotangent(ct, out.aval)
+            sum_so_far = cts[out.index]
+            cts[out.index] = ct if sum_so_far is None else add_tangents(sum_so_far, ct)
+    return cts
+
+
+def _with_placeholders(trace: LinearTrace, args: Sequence[Any], placements: Any) -> list[Any]:
+    """The arguments of an operation for its transpose rule, with placeholders for values on the tape."""
+    operands: list[Any] = []
+    for x in args:
+        if type(x) is LinearTracer and x._trace is trace:
+            unknown = _new(UndefinedPrimal)  # avoids a call of `__init__`
+            unknown.aval = x.aval if placements is None else cotangent_aval(x.aval)
+            operands.append(unknown)
+        else:
+            operands.append(x)
+    return operands
+
+
+def _accumulate(trace: LinearTrace, eqn: LinearEqn, returned: Sequence[Any], cts: list[Any], placements: Any) -> None:
+    """Add the cotangents that a rule returned to those of the operation's arguments.
+
+    Raises:
+      RuleError: a cotangent has another type than its argument.
+    """
+    for x, ct in zip(eqn.args, returned, strict=True):
+        if type(x) is not LinearTracer or x._trace is not trace or ct is None or type(ct) is Zero:
+            continue
+        traced = isinstance(ct, Tracer)
+        try:
+            aval = ct.aval if traced else get_aval(ct)
+        except NO_VALUE as error:
+            raise not_array(_transpose_rules, eqn.primitive, ct) from error
+        if traced and not ct._trace.alive and has_external_transpose[eqn.primitive]:
+            raise escaped_tracer_error(_transpose_rules, eqn.primitive, ct)
+        if aval is not x.aval and not same_type(aval, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
+            raise _misfit(eqn, x, aval)
+        if placements is not None:
+            ct = placements.cotangent(ct, aval, x.aval)
+        sum_so_far = cts[x.index]
+        cts[x.index] = ct if sum_so_far is None else add_tangents(sum_so_far, ct)
 
 
 def _misfit(eqn: LinearEqn, x: LinearTracer, have: Any) -> RuleError:
