@@ -44,10 +44,10 @@ not_mapped = None
 def _has_axis_rule(primitive: Any) -> bool:
     """Whether a primitive has an `axis_batch` rule; loads the plugins of primitives made after the last check."""
     global _checked
-    made = rules.loader.changes
-    if made != _checked:
+    changes = rules.loader.changes
+    if changes != _checked:
         rules.load_plugins()
-        _checked = made
+        _checked = changes
     return primitive in _axis_functions
 
 
@@ -393,9 +393,9 @@ def batch_jaxpr(
         out_dims: list[int | None] = []
 
         def run(*args: Any) -> list[Any]:
-            outs, found = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, dims)
-            out_dims.extend(dim if want is None else want for dim, want in zip(found, wanted, strict=True))
-            return [stacked(axis, x, dim, want) for x, dim, want in zip(outs, found, wanted, strict=True)]
+            outs, dims_out = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, dims)
+            out_dims.extend(dim if want is None else want for dim, want in zip(dims_out, wanted, strict=True))
+            return [stacked(axis, x, dim, want) for x, dim, want in zip(outs, dims_out, wanted, strict=True)]
 
         avals = [stacked_type(axis, aval, dim) for aval, dim in zip(closed.in_avals, dims, strict=True)]
         return note_derived(trace_to_jaxpr(run, avals, closed.jaxpr.debug_info)), out_dims

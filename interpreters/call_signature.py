@@ -196,11 +196,11 @@ class StaticArguments:
         Raises:
           TypeError: a static argument is unhashable.
         """
-        told = list(args)
+        exact = list(args)
         for i in self.positions:
-            if i < len(told):
-                told[i] = Exact(told[i])
-        return told, {name: Exact(x) if name in self.names else x for name, x in kwargs.items()} if kwargs else kwargs
+            if i < len(exact):
+                exact[i] = Exact(exact[i])
+        return exact, {name: Exact(x) if name in self.names else x for name, x in kwargs.items()} if kwargs else kwargs
 
     @staticmethod
     def as_given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

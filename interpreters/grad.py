@@ -68,6 +68,15 @@ class FlatFunction:
         return flat
 
 
+def flat_call(
+    what: str, fun: Callable[..., Any], positions: Sequence[int], args: Any, kwargs: Any, has_aux: bool
+) -> tuple[FlatFunction, list[Any], list[Any]]:
+    """A call as a function of the leaves of the arguments at some positions, these leaves, and their types."""
+    chosen, call = split_arguments(what, fun, positions, args, kwargs)
+    flat, in_tree = tree.flatten(tuple(chosen))
+    return FlatFunction(what, call, in_tree, has_aux), flat, avals_of(flat, tuple(chosen), what)
+
+
 def without_tracers(aux: Any) -> Any:
     """Auxiliary output, without the tracers of the transformation that has ended."""
 
@@ -212,10 +221,10 @@ def vjp(
     (4.0, 3.0)
     """
     _refuse_axes("vjp", reduce_axes)
-    found = _differentiated("vjp", Pullback, fun, primals, has_aux)
+    results = _differentiated("vjp", Pullback, fun, primals, has_aux)
     if saveable_args is not True:
-        found[1].leave_out(saveable_args)
-    return found
+        results[1].leave_out(saveable_args)
+    return results
 
 
 def _refuse_axes(what: str, reduce_axes: Any) -> None:
@@ -304,15 +313,12 @@ def _gradient(
 
     @wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        chosen, call = split_arguments(what, fun, positions, args, kwargs)
-        flat, in_tree = tree.flatten(tuple(chosen))
-        avals = avals_of(flat, tuple(chosen), what)
+        flat_fun, flat, avals = flat_call(what, fun, positions, args, kwargs, has_aux)
         for aval in avals:
             check_input(what, aval, holomorphic, allow_int)
-        flat_fun = FlatFunction(what, call, in_tree, has_aux)
         outs, tape = linearize_flat(flat_fun, flat)
         ct = _unit_cotangent(what, fun, flat_fun.out_tree, outs, holomorphic)
-        grads = tree.unflatten(in_tree, pull_back(tape, [ct], avals))
+        grads = tree.unflatten(flat_fun.in_tree, pull_back(tape, [ct], avals))
         gradient = grads[0] if isinstance(argnums, int | np.integer) else grads
         value = from_host(outs[0])
         return ((value, without_tracers(flat_fun.aux)), gradient) if has_aux else (value, gradient)
@@ -394,7 +400,7 @@ def grad(
 
     @wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, found = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
+        value, grads = both(*args, **kwargs)
+        return (grads, value[1]) if has_aux else grads
 
     return gradient

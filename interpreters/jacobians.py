@@ -15,8 +15,8 @@ from primax.core.avals import get_aval
 from primax.core.dimensions import has_dynamic
 from primax.core.errors import UnsupportedError
 from primax.core.host_values import array_of
-from primax.interpreters.call_signature import argument_positions, avals_of, split_arguments
-from primax.interpreters.grad import FlatFunction, check_input, without_tracers
+from primax.interpreters.call_signature import argument_positions
+from primax.interpreters.grad import FlatFunction, check_input, flat_call, without_tracers
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linearize_flat
 from primax.interpreters.pullback import pull_back
@@ -73,18 +73,23 @@ def jacfwd(
 
     @wraps(fun)
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
-        chosen, call = split_arguments("jacfwd", fun, positions, args, kwargs)
-        flat, in_tree = tree.flatten(tuple(chosen))
-        avals = avals_of(flat, tuple(chosen), "jacfwd")
+        flat_fun, flat, avals = flat_call("jacfwd", fun, positions, args, kwargs, has_aux)
         _check_field("jacfwd: the inputs", avals, holomorphic)
-        flat_fun = FlatFunction("jacfwd", call, in_tree, has_aux)
 
         def push(*tangents: Any) -> Any:
             _, out_tangents = jvp_flat(flat_fun, flat, tangents)
             return [instantiate_zeros(t) for t in out_tangents]
 
         columns = vmap(push, out_axes=-1)(*_basis(avals))
-        jac = _columns(columns, avals, in_tree, isinstance(argnums, int | np.integer), flat_fun.out_tree)
+        sizes = [aval.size for aval in avals]
+        blocks = [
+            [
+                _reshaped(block, (*column.shape[:-1], *aval.shape))
+                for block, aval in zip(_split(column, sizes, -1), avals, strict=True)
+            ]
+            for column in columns
+        ]
+        jac = _tree_of_blocks(blocks, flat_fun, isinstance(argnums, int | np.integer))
         return (jac, without_tracers(flat_fun.aux)) if has_aux else jac
 
     return jacobian_fun
@@ -99,19 +104,23 @@ def _check_field(which: str, avals: Sequence[Any], holomorphic: bool) -> None:
             raise TypeError(f"{which} must be real floating numbers, got {aval.str_short()}")
 
 
-def _columns(columns: list[Any], avals: Sequence[Any], in_tree: Any, single: bool, out_tree: Any) -> Any:
-    """Stacked directional derivatives (last axis: all inputs together) as a tree of Jacobians."""
-    ends = list(accumulate(aval.size for aval in avals))
-    results = []
-    for column in columns:
-        shape = column.shape[:-1]
-        parts = []
-        for aval, end in zip(avals, ends, strict=True):
-            part = column if len(avals) == 1 else column[..., end - aval.size : end]
-            parts.append(part if len(aval.shape) == 1 else part.reshape((*shape, *aval.shape)))
-        inner = tree.unflatten(in_tree, parts)
-        results.append(inner[0] if single else inner)
-    return tree.unflatten(out_tree, results)
+def _split(x: Any, sizes: Sequence[int], axis: int) -> list[Any]:
+    """An array cut into blocks along its first or last axis."""
+    if len(sizes) == 1:
+        return [x]
+    ends = list(accumulate(sizes))
+    cuts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    return [x[cut] if axis == 0 else x[..., cut] for cut in cuts]
+
+
+def _reshaped(x: Any, shape: tuple[Any, ...]) -> Any:
+    return x if len(x.shape) == len(shape) else x.reshape(shape)
+
+
+def _tree_of_blocks(blocks: Sequence[Sequence[Any]], fun: FlatFunction, single: bool) -> Any:
+    """The blocks of a Jacobian, by output and input, in the structure of the result and for each of the arguments."""
+    inner = [tree.unflatten(fun.in_tree, row) for row in blocks]
+    return tree.unflatten(fun.out_tree, [arguments[0] if single else arguments for arguments in inner])
 
 
 def jacrev(
@@ -142,12 +151,9 @@ def jacrev(
 
     @wraps(fun)
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
-        chosen, call = split_arguments("jacrev", fun, positions, args, kwargs)
-        flat, in_tree = tree.flatten(tuple(chosen))
-        avals = avals_of(flat, tuple(chosen), "jacrev")
+        flat_fun, flat, avals = flat_call("jacrev", fun, positions, args, kwargs, has_aux)
         for aval in avals:
             check_input("jacrev", aval, holomorphic, allow_int)
-        flat_fun = FlatFunction("jacrev", call, in_tree, has_aux)
         outs, tape = linearize_flat(flat_fun, flat)
         out_avals = [get_aval(x) for x in outs]
         _check_field("jacrev: the results", out_avals, holomorphic)
@@ -156,26 +162,16 @@ def jacrev(
             return pull_back(tape, cts, avals)
 
         rows = vmap(pull)(*_basis(out_avals)) if out_avals else []
-        jac = _rows(rows, avals, out_avals, in_tree, isinstance(argnums, int | np.integer), flat_fun.out_tree)
+        sizes = [out.size for out in out_avals]
+        split_rows = [_split(row, sizes, 0) for row in rows]
+        blocks = [
+            [_reshaped(row[i], (*out.shape, *aval.shape)) for row, aval in zip(split_rows, avals, strict=True)]
+            for i, out in enumerate(out_avals)
+        ]
+        jac = _tree_of_blocks(blocks, flat_fun, isinstance(argnums, int | np.integer))
         return (jac, without_tracers(flat_fun.aux)) if has_aux else jac
 
     return jacobian_fun
-
-
-def _rows(
-    rows: list[Any], avals: Sequence[Any], out_avals: Sequence[Any], in_tree: Any, single: bool, out_tree: Any
-) -> Any:
-    """Stacked cotangents (first axis: all results together) as a tree of Jacobians."""
-    ends = list(accumulate(aval.size for aval in out_avals))
-    results = []
-    for out, end in zip(out_avals, ends, strict=True):
-        parts = []
-        for row, aval in zip(rows, avals, strict=True):
-            part = row if len(out_avals) == 1 else row[end - out.size : end]
-            parts.append(part if len(out.shape) == 1 else part.reshape((*out.shape, *aval.shape)))
-        inner = tree.unflatten(in_tree, parts)
-        results.append(inner[0] if single else inner)
-    return tree.unflatten(out_tree, results)
 
 
 jacobian = jacrev

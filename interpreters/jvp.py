@@ -322,9 +322,10 @@ def jvp_jaxpr(
 
         def run(*args: Any) -> list[Any]:
             primals = args[: len(avals)]
-            given = iter(args[len(avals) :])
+            nonzero_tangents = iter(args[len(avals) :])
             tangents = [
-                next(given) if nz else Zero(aval.to_tangent_aval()) for nz, aval in zip(nonzeros, avals, strict=True)
+                next(nonzero_tangents) if nz else Zero(aval.to_tangent_aval())
+                for nz, aval in zip(nonzeros, avals, strict=True)
             ]
             outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents)
             kept = []

@@ -140,10 +140,10 @@ class LinearTrace(Trace):
         if params:
             key = (key, params_key(params))
         try:
-            found = primitive.types.get(key)
+            types = primitive.types.get(key)
         except TypeError:
-            found = None
-        out_avals, _ = found or primitive.result_types(tuple(avals), params)
+            types = None
+        out_avals, _ = types or primitive.result_types(tuple(avals), params)
         # Without calls of `LinearTracer.__init__` and `TapeEqn.__init__`, which would take a tenth of the time.
         outs: list[LinearTracer] = []
         count = self.count

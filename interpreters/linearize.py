@@ -25,7 +25,7 @@ from primax.interpreters.transpose import backward
 __all__ = ["Tape", "drop_unused", "linear_tape", "linearize_flat", "transpose_jaxpr"]
 
 
-class _Place:
+class ResidualRef:
     """A placeholder for a residual on a tape."""
 
     __slots__ = ("index",)
@@ -89,22 +89,22 @@ class Tape:
 
     def residuals(self) -> tuple[list[Any], Tape]:
         """The distinct residuals of the tape, and the tape with placeholders for them."""
-        found: dict[int, _Place] = {}
+        references: dict[int, ResidualRef] = {}
         values: list[Any] = []
 
         def take(x: Any) -> Any:
             if type(x) is Zero:
                 return x
-            if id(x) not in found:
-                found[id(x)] = _Place(len(values))
+            if id(x) not in references:
+                references[id(x)] = ResidualRef(len(values))
                 values.append(x)
-            return found[id(x)]
+            return references[id(x)]
 
         return values, self._with(take)
 
     def with_residuals(self, values: Sequence[Any]) -> Tape:
         """The tape with values for the placeholders of `residuals`."""
-        return self._with(lambda x: values[x.index] if type(x) is _Place else x)
+        return self._with(lambda x: values[x.index] if type(x) is ResidualRef else x)
 
     def _with(self, change: Callable[[Any], Any]) -> Tape:
         """A copy with changes to the values that do not depend on the inputs."""
@@ -235,7 +235,7 @@ def transpose_jaxpr(
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         in_avals, out_avals = closed.in_avals, closed.out_avals
         rest, linear_avals = partition(in_avals, linear)
-        given = [cotangent_aval(aval.to_tangent_aval()) for aval in compress(out_avals, nonzero)]
+        ct_avals = [cotangent_aval(aval.to_tangent_aval()) for aval in compress(out_avals, nonzero)]
         flags: list[bool] = []
 
         def run(*values: Any) -> list[Any]:
@@ -244,8 +244,11 @@ def transpose_jaxpr(
                 return eval_jaxpr(closed.jaxpr, closed.consts, *mixed)
 
             tape = linear_tape(linear_part, linear_avals)
-            found = iter(values[len(rest) :])
-            cts = [next(found) if nz else Zero(a.to_tangent_aval()) for a, nz in zip(out_avals, nonzero, strict=True)]
+            nonzero_cts = iter(values[len(rest) :])
+            cts = [
+                next(nonzero_cts) if nz else Zero(aval.to_tangent_aval())
+                for aval, nz in zip(out_avals, nonzero, strict=True)
+            ]
             kept = []
             for ct, want in zip(tape.transpose(cts), wanted, strict=True):
                 flags.append(want or type(ct) is not Zero)
@@ -253,6 +256,6 @@ def transpose_jaxpr(
                     kept.append(instantiate_zeros(ct))
             return kept
 
-        return note_derived(trace_to_jaxpr(run, [*rest, *given], closed.jaxpr.debug_info)), flags
+        return note_derived(trace_to_jaxpr(run, [*rest, *ct_avals], closed.jaxpr.debug_info)), flags
 
     return cached_by_interface(closed, ("transpose", tuple(linear), tuple(nonzero)), wanted, make)

@@ -318,11 +318,11 @@ def _spread(saveable: Any, node: Any, path: str) -> Iterator[bool]:
 
 def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[Any]:
     """The cotangents of all inputs as values, including zeros and float0."""
-    found = iter(tape.transpose(cts))
+    in_cts = iter(tape.transpose(cts))
     results = []
     for aval in in_avals:
         tangent = aval.to_tangent_aval()
-        ct = Zero(tangent) if tangent.dtype == dtypes.float0 else next(found)
+        ct = Zero(tangent) if tangent.dtype == dtypes.float0 else next(in_cts)
         x = from_host(instantiate_zeros(ct))
         if aval.weak_type and type(ct) is not Zero and not get_aval(x).weak_type:
             x = protocol_of(tangent).convert(x, tangent)

@@ -128,10 +128,10 @@ class StagingTrace(Trace):
         else:
             params = no_params
         try:
-            found = primitive.types.get(key)
+            types = primitive.types.get(key)
         except TypeError:
-            found = None
-        out_avals, effects = found or primitive.result_types(tuple([atom.aval for atom in invars]), params)
+            types = None
+        out_avals, effects = types or primitive.result_types(tuple([atom.aval for atom in invars]), params)
         source = here.source
         if source is None:
             source = _get_traceback()
@@ -192,13 +192,13 @@ class StagingTrace(Trace):
                 if self.x64 is config.enable_x64.value:
                     return literal
                 x = array_of(literal.val, literal.aval)  # the program is read with a different `enable_x64`
-        found = self.constants.get(id(x))
-        if found is None:
+        constant = self.constants.get(id(x))
+        if constant is None:
             array = unwrap(x)
             if array is not x:
                 return self.atom(array)
-            found = self.constants[id(x)] = (Var(get_aval(x)), x)
-        return found[0]
+            constant = self.constants[id(x)] = (Var(get_aval(x)), x)
+        return constant[0]
 
     def provenance(self, tracer: Any) -> str:
         for i, var in enumerate(self.invars):

@@ -14,8 +14,8 @@ from primax.core.source_info import transposed, use
 from primax.core.trace import Tracer, thread
 from primax.interpreters.linear_trace import LinearEqn, LinearTrace, LinearTracer, has_external_transpose
 from primax.interpreters.rule_calls import escaped_tracer_error, not_array
+from primax.interpreters.rule_checks import check_transpose
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents
-from primax.interpreters.transposes import check_transpose
 
 __all__ = ["backward"]
 
@@ -159,12 +159,12 @@ def _misfit(eqn: LinearEqn, x: LinearTracer, have: Any) -> RuleError:
 
 def _take(outs: Sequence[LinearTracer], cts: list[Any]) -> list[Any] | None:
     """The cotangents of several values, removed from `cts`; None if all are zero."""
-    found = [cts[out.index] for out in outs]
-    if all(ct is None for ct in found):
+    taken = [cts[out.index] for out in outs]
+    if all(ct is None for ct in taken):
         return None
     for out in outs:
         cts[out.index] = None
-    return [Zero(cotangent_aval(out.aval)) if ct is None else ct for out, ct in zip(outs, found, strict=True)]
+    return [Zero(cotangent_aval(out.aval)) if ct is None else ct for out, ct in zip(outs, taken, strict=True)]
 
 
 def _miscounted(primitive: Any, returned: Any, count: int) -> RuleError:
