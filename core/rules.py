@@ -139,9 +139,10 @@ class RuleTable(MutableMapping[Any, Rule]):
           TypeError: the key is not a primitive, or the rule is not callable or cannot be derived.
           PluginError: there is a rule already and `override` is False.
         """
-        if not hasattr(_primitive(key), "bind"):
+        primitive = _primitive(key)
+        if not hasattr(primitive, "bind"):
             raise TypeError(f"{self.kind} rules are for primitives, got {key!r}")
-        rule = resolved(f"{self.kind} rule of {key}", rule, _primitive(key), self.kind, {})
+        rule = resolved(f"{self.kind} rule of {key}", rule, primitive, self.kind, {})
         file, line = location(rule)
         if isinstance(rule, DerivedRule):
             if rule.origin and origin == "given":
@@ -151,7 +152,7 @@ class RuleTable(MutableMapping[Any, Rule]):
             raise TypeError(f"{self.kind} rule of {key}: expected a function {self.signature}, got {rule!r}")
         if self.experimental:
             experimental(f"{self.kind} rules")
-        loader.load_family(_primitive(key))
+        loader.load_family(primitive)
         if plugin is None:
             who = author()
             plugin = who.module
@@ -167,7 +168,7 @@ class RuleTable(MutableMapping[Any, Rule]):
                     f"pass override=True to replace it: {self._call('register', key, 'rule')}"
                 )
             if before is not None:
-                refusal = loader.refusal(getattr(_primitive(key), "plugin", None), before[1])
+                refusal = loader.refusal(getattr(primitive, "plugin", None), before[1])
                 if refusal:
                     what = f"the {self.kind} rule of {name_of_key(key)}, {before[1]},"
                     raise PluginError(f"{what} may not be replaced {refusal}")
@@ -300,6 +301,8 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
     Raises:
       TypeError: the rule cannot be derived.
     """
+    if isinstance(rule, DerivedRule):
+        return rule
     if not isinstance(rule, Derivation):
         of_value = rule_tables[kind].of_value.get(type(rule)) if kind in rule_tables else None
         if of_value is None:

@@ -220,7 +220,7 @@ class PluginHost:
 
     def complete(self, primitive: Any) -> None:
         self.load()
-        if isinstance(primitive, Primitive):
+        if self.lazy.by_primitive and isinstance(primitive, Primitive):
             if self._request(self.lazy.extending(self._key_of(primitive))):
                 self.load()
             if not self._activation.running:

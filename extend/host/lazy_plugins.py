@@ -18,11 +18,14 @@ class LazyPlugins:
     """The plugins whose files list their entries, by these entries.
 
     A look-up in a table with lazy entries asks for one name. The first `bind` of a primitive asks for all rules of it.
+
+    Attributes:
+      by_primitive: the plugins with rules for primitives of others, with the kinds of these rules.
     """
 
     def __init__(self) -> None:
         self._by_entry: dict[str, dict[str, list[PluginRecord]]] = {}  # by the kind of the entry, and its name
-        self._by_primitive: dict[str, list[tuple[str, PluginRecord]]] = {}  # with the kinds of rules
+        self.by_primitive: dict[str, list[tuple[str, PluginRecord]]] = {}
 
     def add(self, records: Iterable[PluginRecord]) -> None:
         """List the entries of plugins."""
@@ -30,7 +33,7 @@ class LazyPlugins:
             for name, what in record.triggers or ():
                 if what.endswith(" rule"):
                     kind = what.removesuffix(" rule").partition("[")[0]
-                    self._by_primitive.setdefault(name, []).append((kind, record))
+                    self.by_primitive.setdefault(name, []).append((kind, record))
                 else:
                     self._by_entry.setdefault(what, {}).setdefault(name, []).append(record)
 
@@ -42,7 +45,7 @@ class LazyPlugins:
 
     def extending(self, primitive: str) -> list[PluginRecord]:
         """The plugins, not loaded yet, that have rules for another plugin's primitive; of kinds that have tables."""
-        extensions = self._by_primitive.get(primitive, ())
+        extensions = self.by_primitive.get(primitive, ())
         return [record for kind, record in extensions if record.state == "discovered" and kind in rule_tables]
 
     def watch(self, primitives: Mapping[str, Primitive], complete: Callable[[Primitive], None]) -> None:
@@ -57,7 +60,7 @@ class LazyPlugins:
             for name, records in by_name.items() if lazy is not None else ():
                 if any(record.waits for record in records):
                     lazy.hide(name)  # type: ignore[union-attr]
-        for name in self._by_primitive:
+        for name in self.by_primitive:
             if name in primitives and any(record.waits for record in self.extending(name)):
                 vars(primitives[name]).setdefault("bind", _FirstBind(primitives[name], complete))
 

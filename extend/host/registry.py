@@ -445,7 +445,10 @@ class Registry:
         """The provenance of a rule; if a public factory made the rule, with the line that called the factory."""
         if isinstance(rule, DerivedRule) and rule.place:
             return provenance
-        if not is_surface(getattr(rules.written(function_of(rule)), "__module__", None) or ""):
+        function = function_of(rule)
+        while hasattr(function, "func"):
+            function = function.func
+        if not is_surface(getattr(function, "__module__", None) or ""):
             return provenance
         who = author()
         return provenance._replace(file=who.file, line=who.line)
