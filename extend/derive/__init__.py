@@ -29,8 +29,8 @@ from primax.extend.interpreters.ad import is_undefined_primal, jvp_flat, linear_
 from primax.extend.interpreters.batching import AxisData
 from primax.extend.provisional.aval_sharding import aval_sharding
 from primax.extend.provisional.derivatives import linear_tape
+from primax.extend.stablehlo.element_lowering import physical_lowering
 from primax.extend.stablehlo.rules import lower_fun
-from primax.interpreters.runtime.element_lowering import physical_lowering
 from primax.interpreters.runtime.eval import apply_primitive
 from primax.interpreters.staging import trace_to_jaxpr
 

@@ -18,11 +18,11 @@ from primax.core.text.printer import PrintedCall
 from primax.core.trace_state import thread
 from primax.extend.derive.element_loop import loop_of
 from primax.extend.derive.impl_program import ImplProgram
+from primax.extend.stablehlo.element_lowering import physical_lowering
 from primax.extend.stablehlo.rules import lower_fun
 from primax.interpreters.batching import AxisData, batch_flat, bdim_at_front, broadcast, to_dim
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linear_tape
-from primax.interpreters.runtime.element_lowering import physical_lowering
 from primax.interpreters.runtime.lowering import find_lowering
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero

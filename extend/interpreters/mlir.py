@@ -13,6 +13,7 @@ from primax.core import _jaxlib
 from primax.core.dimensions import is_dynamic
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
+from primax.extend.stablehlo.element_lowering import physical_lowering
 from primax.extend.stablehlo.rules import broadcast_scalar, lower_fun, nary
 from primax.extend.stablehlo.shape_ops import (
     broadcast_in_dim,
@@ -25,7 +26,6 @@ from primax.extend.stablehlo.shape_ops import (
     slice_op,
 )
 from primax.interpreters.runtime import ir_types
-from primax.interpreters.runtime.element_lowering import physical_lowering
 from primax.interpreters.runtime.ir_types import dtype_to_ir_type, ir_attribute, ir_constant
 from primax.interpreters.runtime.lowering import (
     LoweringRuleContext,

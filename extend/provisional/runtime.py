@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.core._jaxlib import DeviceList
+from primax.extend.provisional.compiled_function import CompiledFunction
 from primax.extend.provisional.from_dlpack import from_cuda_array_interface, from_dlpack
 from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.runtime import log
@@ -13,7 +14,6 @@ from primax.interpreters.runtime.compile import (
     module_text,
     optimized_text,
 )
-from primax.interpreters.runtime.compiled_function import CompiledFunction
 from primax.interpreters.runtime.device_put import (
     asked_transfer,
     compile_options,

@@ -8,11 +8,16 @@ function that is traced, since a lower room knows it only as a value; and all th
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import processes
 
 import primax as px
 import primax.core
@@ -81,25 +86,51 @@ def fun(x: Any) -> Any:
     return px.lax.sin(x) * 2
 
 
-def test_the_first_call_of_a_jitted_function_walks_straight() -> None:
+def first_call() -> Recorder:
+    """The record of the first call of a jitted function."""
     x = px.numpy.float32(1.0)
-    folder = px.config.compilation_cache_dir
     px.config.update("compilation_cache_dir", None)
-    try:
-        for _ in range(2):
-            px.jit(lambda x: fun(x))(x)  # imports what the process needs once
-        function = px.jit(fun)
-        recorder = recorded(lambda: function(x))
-    finally:
-        px.config.update("compilation_cache_dir", folder)
-    assert len(recorder.files) <= 45, sorted(recorder.files)
-    assert len(recorder.downward) <= 2, recorder.downward
+    for _ in range(2):
+        px.jit(lambda x: fun(x))(x)  # imports what the process needs once
+    function = px.jit(fun)
+    return recorded(lambda: function(x))
 
 
-def test_an_eager_gradient_enters_few_files() -> None:
+def eager_gradient() -> Recorder:
+    """The record of an eager gradient."""
     derivative = px.grad(fun)
     x = px.numpy.float32(1.0)
     for _ in range(3):
         derivative(x)
-    recorder = recorded(lambda: derivative(x))
-    assert len(recorder.files) <= 30, sorted(recorder.files)
+    return recorded(lambda: derivative(x))
+
+
+def record_in_process(call: Callable[[], Recorder]) -> tuple[list[str], list[list[str]]]:
+    """The files and the changes downward of a record that a new process makes, since other tests load more plugins."""
+    support = str(Path(processes.__file__).parent)
+    done = subprocess.run(
+        [sys.executable, __file__, call.__name__],
+        env=os.environ | {"PYTHONPATH": support},
+        capture_output=True,
+        text=True,
+        timeout=processes.HANG,
+        check=True,
+    )
+    files, downward = json.loads(done.stdout)
+    return files, downward
+
+
+def test_the_first_call_of_a_jitted_function_walks_straight() -> None:
+    files, downward = record_in_process(first_call)
+    assert 0 < len(files) <= 45, files
+    assert len(downward) <= 2, downward
+
+
+def test_an_eager_gradient_enters_few_files() -> None:
+    files, _ = record_in_process(eager_gradient)
+    assert 0 < len(files) <= 30, files
+
+
+if __name__ == "__main__":
+    recorder = {call.__name__: call for call in (first_call, eager_gradient)}[sys.argv[1]]()
+    print(json.dumps([sorted(recorder.files), recorder.downward]))
