@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import dtypes
 from primax.core.avals import AbstractValue, aval_handlers, get_aval
+from primax.core.dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
 from primax.core.errors import ConcretizationTypeError, tracer_message
 from primax.core.trace import Tracer, current_trace, escaped, set_current_trace
 from primax.interpreters.runtime.eval import eval_trace
@@ -79,11 +79,6 @@ def valid_jaxtype(x: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-def primal_dtype_to_tangent_dtype(dtype: Any) -> Any:
-    """The dtype of tangents of values of a dtype."""
-    return dtypes.tangent_dtype(dtype)
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: str = "") -> Any:

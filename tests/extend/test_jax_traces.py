@@ -98,6 +98,21 @@ def test_a_trace_written_for_jax_is_given_primitives_that_jax_has(fun):
     assert np.shape(out) == fun(a).shape
 
 
+def test_a_trace_written_for_jax_need_not_call_the_init_of_the_class():
+    class Bare(NegatingTrace):
+        def __init__(self, parent_trace, tag):
+            self.parent_trace, self.tag = parent_trace, tag
+
+    with core.take_current_trace() as parent:
+        trace = Bare(parent, core.TraceTag())
+        with core.set_current_trace(trace):
+            out = trace.lower(f(DualTracer(trace, 1.0)))
+    assert float(out) == pytest.approx(np.sin(1.0) + 2.0)
+    assert isinstance(trace, NegatingTrace)
+    assert not isinstance(parent, NegatingTrace)
+    assert all(isinstance(each, core.Trace) for each in (trace, parent))
+
+
 def test_a_trace_without_a_method_says_what_is_missing():
     class Empty(core.Trace):
         pass
