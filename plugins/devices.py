@@ -147,7 +147,7 @@ def _summed(x: Any, aval: core.ShapedArray, target: Any) -> Any:
 def _device_put_impl(x: Any, *, device: Any) -> Array:
     if isinstance(x, core.Tracer):
         raise escaped(x)
-    with runtime.asked_transfer("put"):
+    with runtime.explicit_transfer("put"):
         return runtime.put_value(x, core.get_aval(x).weak_type, device)
 
 
@@ -335,7 +335,7 @@ def device_get(x: Any) -> Array:
       The same structure, with a NumPy array for each array. Tracers, and arrays of extended dtypes such as keys, are
       kept, too.
     """
-    with runtime.asked_transfer("get"):
+    with runtime.explicit_transfer("get"):
         return tree.tree_map(lambda leaf: np.asarray(leaf) if _has_numbers(leaf) else leaf, x)
 
 

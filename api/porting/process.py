@@ -35,7 +35,7 @@ def install() -> None:
             )
     if not any(isinstance(finder, JaxFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, JaxFinder())
-        SeemingPjitFunction.wanted = True
+        SeemingPjitFunction.enabled = True
         attach()
         _give_parts()
         _name_arrays()

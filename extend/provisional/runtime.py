@@ -15,8 +15,8 @@ from primax.interpreters.runtime.compile import (
     optimized_text,
 )
 from primax.interpreters.runtime.device_put import (
-    asked_transfer,
     compile_options,
+    explicit_transfer,
     full_on_host,
     of_parts,
     on_host,
@@ -44,7 +44,7 @@ __all__ = [
     "Executable",
     "SeemingPjitFunction",
     "Site",
-    "asked_transfer",
+    "explicit_transfer",
     "client",
     "compile_and_run",
     "compile_options",

@@ -102,8 +102,8 @@ class Array(Operand, metaclass=_ArrayType):
     @property
     def device(self) -> Any:
         """The device that holds this array, or its sharding if there are several."""
-        found = self.devices()
-        return next(iter(found)) if len(found) == 1 else self.sharding
+        devices = self.devices()
+        return next(iter(devices)) if len(devices) == 1 else self.sharding
 
     def block_until_ready(self) -> Array:
         """Wait until the value has been computed; returns this array.
@@ -176,11 +176,11 @@ class Array(Operand, metaclass=_ArrayType):
     def global_shards(self) -> list[Shard]:
         """The shards of the array on all devices; shards on devices of other processes have no data."""
         sharding = self._b._sharding
-        own = sharding.addressable_devices
+        addressable = sharding.addressable_devices
         data = iter(constructor.parts(self._b))
         mark_shared(self._b)
         return [
-            Shard(device, sharding, self.shape, Array(next(data)) if device in own else None)
+            Shard(device, sharding, self.shape, Array(next(data)) if device in addressable else None)
             for device in _places(sharding, self.shape)
         ]
 
@@ -269,9 +269,9 @@ class Array(Operand, metaclass=_ArrayType):
         self._require_alive()
         if max_version is not None and not (isinstance(max_version, tuple) and len(max_version) == 2):
             raise TypeError(f"__dlpack__: max_version must be None or a pair of integers, got {max_version!r}")
-        wanted = None if dl_device is None else tuple(sequence("__dlpack__", "dl_device", dl_device))
-        if wanted is not None and wanted != self.__dlpack_device__():
-            if wanted == _HOST and copy is not False:
+        target = None if dl_device is None else tuple(sequence("__dlpack__", "dl_device", dl_device))
+        if target is not None and target != self.__dlpack_device__():
+            if target == _HOST and copy is not False:
                 return self._host().copy().__dlpack__(max_version=max_version)
             raise BufferError(f"__dlpack__: dl_device must be {self.__dlpack_device__()}, its device, got {dl_device}")
         return _capsule(constructor.copy(self)._b if copy else self._b)
@@ -425,12 +425,12 @@ class Shard:
 def _places(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[tuple[slice, ...], int]]:
     """For each device of a sharding the part of an array, and the index of its copy of that part."""
     copies: dict[Any, int] = {}
-    found = {}
+    places = {}
     for device, index in sharding.devices_indices_map(shape).items():
         key = tuple([(part.start, part.stop) for part in index])
         copies[key] = copies.get(key, -1) + 1
-        found[device] = index, copies[key]
-    return found
+        places[device] = index, copies[key]
+    return places
 
 
 # Weak references to buffers that have several owners, such as constants of programs, by identity.
@@ -554,8 +554,8 @@ constructor = _Constructor()
 
 def rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> Array:
     """The inverse of pickling. Arrays that were pickled with 64-bit types get the 32-bit ones where those are off."""
-    made: Array = maker.put(value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False), weak_type)
-    return made
+    array: Array = maker.put(value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False), weak_type)
+    return array
 
 
 def _buffer_aval(b: Any) -> ShapedArray:

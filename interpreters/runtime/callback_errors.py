@@ -38,7 +38,7 @@ class Failures:
         """
 
         def call(*args: Any) -> Any:
-            earlier = next((found[0] for found in list(self._calls.values()) if found), None)
+            earlier = next((errors[0] for errors in list(self._calls.values()) if errors), None)
             if earlier is None:
                 try:
                     return function(*args)
@@ -53,9 +53,9 @@ class Failures:
     def _record(self, error: Exception) -> bool:
         """Report an error to all running calls; False if there are none, or if too many callbacks were skipped."""
         with self._lock:
-            for found in self._calls.values():
-                if not found:
-                    found.append(error)
+            for errors in self._calls.values():
+                if not errors:
+                    errors.append(error)
             self._skipped += 1
             return bool(self._calls) and self._skipped < _MOST_SKIPPED
 
@@ -66,15 +66,15 @@ class Failures:
         Raises:
           XlaError: a callback failed.
         """
-        found: list[Exception] = []
+        errors: list[Exception] = []
         with self._lock:
-            self._calls[id(found)] = found
+            self._calls[id(errors)] = errors
         try:
             yield
         finally:
             with self._lock:
-                del self._calls[id(found)]
+                del self._calls[id(errors)]
                 if not self._calls:
                     self._skipped = 0
-        if found:
-            raise XlaError(f"{type(found[0]).__name__}: {found[0]}") from found[0]
+        if errors:
+            raise XlaError(f"{type(errors[0]).__name__}: {errors[0]}") from errors[0]

@@ -161,16 +161,16 @@ def write(folder: str, key: str, body: bytes) -> None:
 
 def contents(folder: str) -> list[tuple[float, int, Path]]:
     """For each file of a compilation cache the time of its last use, its bytes, and its path; the oldest first."""
-    found = []
+    files = []
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith((".xla", ".part")) and entry.is_file(follow_symlinks=False):
                     status = entry.stat(follow_symlinks=False)
-                    found.append((max(status.st_atime, status.st_mtime), status.st_size, Path(entry.path)))
+                    files.append((max(status.st_atime, status.st_mtime), status.st_size, Path(entry.path)))
     except FileNotFoundError:
         return []
-    return sorted(found)
+    return sorted(files)
 
 
 _ABANDONED_AFTER = 3600.0

@@ -38,8 +38,8 @@ __all__ = ["ALIGNMENT", "compile_options", "full_on_host", "move", "of_parts", "
 
 _HostBuffer = _jaxlib.HostBufferSemantics
 ALIGNMENT = 64  # of host memory that XLA can use without a copy
-_MUCH = 1 << 20  # bytes: less is copied on the host, so that the caller need not wait
-_VAST = 1 << 30  # bytes: more may be too much
+_SIZE_TO_SEND_DIRECTLY = 1 << 20  # bytes: less is copied on the host, so that the caller need not wait
+_SIZE_TO_CHECK = 1 << 30  # bytes: more may be too much
 
 
 def _collect_garbage(phase: str, info: Any) -> None:
@@ -147,17 +147,17 @@ def on_host(x: Any) -> np.ndarray[Any, Any]:
 _no_guard = nullcontext()
 
 
-def asked_transfer(kind: str) -> Any:
+def explicit_transfer(kind: str) -> Any:
     """A `with` block whose transfers are explicit for transfer guards.
 
     Args:
       kind: `put` for transfers to devices, `get` for transfers from devices.
     """
-    return _asked_transfer(f"explicit_device_{kind}") if Guard.used else _no_guard
+    return _explicit_transfer(f"explicit_device_{kind}") if Guard.used else _no_guard
 
 
 @contextmanager
-def _asked_transfer(attribute: str) -> Iterator[None]:
+def _explicit_transfer(attribute: str) -> Iterator[None]:
     state = _jaxlib.guard_lib.thread_local_state()
     before = getattr(state, attribute)
     setattr(state, attribute, True)
@@ -186,8 +186,8 @@ def put_host(
         pieces, targets, lent = _pieces(x, sharding)
         committed = True
     semantics = _HostBuffer.ZERO_COPY if lent else _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
-    directly = x.nbytes >= _MUCH and sharding.platform != "cpu"
-    if x.nbytes >= _VAST:
+    directly = x.nbytes >= _SIZE_TO_SEND_DIRECTLY and sharding.platform != "cpu"
+    if x.nbytes >= _SIZE_TO_CHECK:
         _require_room(pieces, targets)
     if directly:  # XLA would copy it on the host first
         semantics = _HostBuffer.IMMUTABLE_UNTIL_TRANSFER_COMPLETES
@@ -214,10 +214,10 @@ def _require_room(pieces: Sequence[Any], devices: Sequence[Any]) -> None:
         _require_bytes(x.nbytes, limit, str(device))
 
 
-def _require_bytes(wanted: int, limit: int, where: str) -> None:
-    if wanted > limit:
+def _require_bytes(size: int, limit: int, where: str) -> None:
+    if size > limit:
         raise XlaError(
-            f"RESOURCE_EXHAUSTED: an array of {wanted:,} bytes does not fit into the memory of {where}, which has "
+            f"RESOURCE_EXHAUSTED: an array of {size:,} bytes does not fit into the memory of {where}, which has "
             f"{limit:,} bytes for arrays"
         )
 
@@ -248,11 +248,10 @@ def _pieces(x: np.ndarray[Any, Any], sharding: Any) -> tuple[list[Any], list[Any
     copies: dict[Any, np.ndarray[Any, Any]] = {}
     pieces = []
     for part in parts.values():
-        key = tuple([(each.start, each.stop) for each in part])
-        found = copies.get(key)
-        if found is None:
-            found = copies[key] = np.array(x[part], order="C")
-        pieces.append(found)
+        key = tuple([(axis.start, axis.stop) for axis in part])
+        if key not in copies:
+            copies[key] = np.array(x[part], order="C")
+        pieces.append(copies[key])
     return pieces, list(parts), True
 
 
@@ -266,8 +265,8 @@ def parts_of(b: Any) -> list[Any]:
         return [b]
     aval = b.aval
     local = aval.update(shape=b._sharding.shard_shape(aval.shape), sharding=None) if aval.shape else aval
-    own = b._sharding.addressable_devices
-    targets = [device for device in devices_of(b._sharding) if device in own]
+    addressable = b._sharding.addressable_devices
+    targets = [device for device in devices_of(b._sharding) if device in addressable]
     return [
         ArrayImpl(local, sharding_of(device), [part], committed=True, _skip_checks=True)
         for device, part in zip(targets, b._arrays, strict=True)
@@ -360,11 +359,11 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
                 f"device_put: an array of type {aval.str_short()} over {source} cannot be moved to {target}, since one "
                 "of them holds summands; primax.reshard brings it there"
             )
-        if not _divided_alike(source, target, len(aval.shape)) or _crosses_processes(source, target):
-            return _redivided(b, source, target)
+        if not _has_same_parts(source, target, len(aval.shape)) or _crosses_processes(source, target):
+            return _reshard(b, source, target)
         if not alone and target.num_devices > 1:
-            own = [device for device in devices_of(target) if device in target.addressable_devices]
-            pairs = zip(parts_of(b), own, strict=True)
+            addressable = [device for device in devices_of(target) if device in target.addressable_devices]
+            pairs = zip(parts_of(b), addressable, strict=True)
             return of_parts(aval, target, [Array(move(x, sharding_of(d), True, copy=True)) for x, d in pairs])._b
     semantics = _jaxlib.ArrayCopySemantics.ALWAYS_COPY if copy else _jaxlib.ArrayCopySemantics.REUSE_INPUT
     (moved,) = _jaxlib.batched_copy_array_to_devices_with_sharding(
@@ -373,7 +372,7 @@ def move(b: Any, target: Any, committed: bool, copy: bool = False) -> Any:
     return ArrayImpl(placed(aval, target), target, [moved], committed=committed or not alone, _skip_checks=True)
 
 
-def _divided_alike(one: Any, other: Any, ndim: int) -> bool:
+def _has_same_parts(one: Any, other: Any, ndim: int) -> bool:
     """Whether corresponding parts of two shardings are the same, possibly on different devices."""
     return (
         len(devices_of(one)) == len(devices_of(other))
@@ -390,7 +389,7 @@ def _crosses_processes(source: Any, target: Any) -> bool:
     return any(one.process_index != other.process_index for one, other in pairs)
 
 
-def _redivided(b: Any, source: Any, target: Any) -> Any:
+def _reshard(b: Any, source: Any, target: Any) -> Any:
     """A buffer's value in another sharding: by a program if the devices are the same, otherwise through the host."""
     if devices_of(source) == devices_of(target):
         return resharding.program(b.aval, source, target, b)
@@ -428,10 +427,10 @@ def full_on_host(shape: tuple[int, ...], value: Any, dtype: np.dtype[Any]) -> np
     zero = not any(value.tobytes())  # minus zero is not
     memory = (np.zeros if zero else np.empty)(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
-    found = memory[start : start + size].view(dtype)
+    array = memory[start : start + size].view(dtype)
     if not zero:
-        found.fill(value)
-    return found.reshape(shape)
+        array.fill(value)
+    return array.reshape(shape)
 
 
 def put_value(x: Any, weak_type: bool = False, device: Any = None, lent: bool = False) -> Any:
@@ -456,10 +455,10 @@ def put_value(x: Any, weak_type: bool = False, device: Any = None, lent: bool = 
         aval = ShapedArray(aval.shape, aval.dtype, bool(weak_type))
     if sharding is not None:
         sharding.check_shape(aval.shape, "device_put")
-    return _made(put_host(on_host(x), aval, sharding, sharding is not None, lent), aval)
+    return _array_of_host_value(put_host(on_host(x), aval, sharding, sharding is not None, lent), aval)
 
 
-def _made(buffer: Any, aval: ShapedArray) -> Array:
+def _array_of_host_value(buffer: Any, aval: ShapedArray) -> Array:
     """An array of a value on the host, which the program that is being traced may hold as a literal."""
     array = Array(buffer)
     if tracing and not aval.shape:
@@ -486,20 +485,20 @@ def _put_each(x: np.ndarray[Any, Any], aval: ShapedArray) -> list[Array]:
         fork_guard.require_own_process()
     sharding = sharding_of(default_device())
     targets, semantics = list(devices_of(sharding)), _HostBuffer.IMMUTABLE_ONLY_DURING_CALL
-    found = []
+    arrays = []
     for i in range(len(x)):
         b = _jaxlib.batched_device_put(
             aval, sharding, [x[i, ...]], targets, False, host_buffer_semantics=semantics, enable_x64=True
         )
         b.is_computed = True
-        found.append(Array(b))
-    return found
+        arrays.append(Array(b))
+    return arrays
 
 
 def _put_as_is(x: np.ndarray[Any, Any], weak_type: bool) -> Array:
     """A host value as an array of exactly its dtype, independent of `enable_x64`."""
     aval = ShapedArray(x.shape, x.dtype, weak_type)
-    return _made(put_host(x, aval), aval)
+    return _array_of_host_value(put_host(x, aval), aval)
 
 
 def copy_of(x: Array) -> Array:

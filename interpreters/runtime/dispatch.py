@@ -208,12 +208,12 @@ class SeemingPjitFunction:
       function: the function, with its attributes.
 
     Attributes:
-      wanted: whether `jit` returns such functions, because packages written for JAX run in this process.
+      enabled: whether `jit` returns such functions, because packages written for JAX run in this process.
     """
 
     # In a slot, since `functools.wraps` copies the entries of `__dict__` from one function to another.
     __slots__ = ("__dict__", "__weakref__", "_function")
-    wanted = False
+    enabled = False
     __qualname__: str
     __class__ = property(lambda self: PjitFunction)
 
@@ -285,7 +285,7 @@ def _shapes(arguments: Any) -> Any:
         leaves, structure = flatten(arguments)
         kinds = tuple([(getattr(x, "shape", None), str(getattr(x, "dtype", type(x)))) for x in leaves])
         hash(kinds)
-    except Exception:  # an error of an argument's own, which the call has raised
+    except Exception:  # an error of an argument, which the call has raised
         return None
     return structure, kinds
 

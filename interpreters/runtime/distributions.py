@@ -36,7 +36,7 @@ class Offer(NamedTuple):
 
 def offers_in(group: str) -> list[Offer]:
     """The entry points of all distributions in a group; distributions whose metadata cannot be read offer none."""
-    found = []
+    offers = []
     for read in distributions():
         text = read("entry_points.txt") or ""
         if group in text:
@@ -45,8 +45,8 @@ def offers_in(group: str) -> list[Offer]:
             except ValueError:
                 continue
             distribution, version = identity(read) if points else ("", "")
-            found += [Offer(name, distribution, version, value.partition("[")[0].strip()) for name, value in points]
-    return sorted(found, key=lambda each: (each.name, each.distribution))
+            offers += [Offer(name, distribution, version, value.partition("[")[0].strip()) for name, value in points]
+    return sorted(offers, key=lambda offer: (offer.name, offer.distribution))
 
 
 def installed_version(distribution: str) -> str | None:
@@ -58,13 +58,13 @@ def installed_version(distribution: str) -> str | None:
     return None
 
 
-def entry_points(text: str, *wanted: str) -> dict[str, list[tuple[str, str]]]:
-    """Names and values in some groups.
+def entry_points(text: str, *sections: str) -> dict[str, list[tuple[str, str]]]:
+    """Names and values in some sections of a text, by section.
 
     Raises:
       ValueError: a line in one of them is not of the form `name = value`.
     """
-    groups: dict[str, list[tuple[str, str]]] = {group: [] for group in wanted}
+    groups: dict[str, list[tuple[str, str]]] = {section: [] for section in sections}
     group = ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
@@ -111,7 +111,7 @@ def _metadata_folders() -> list[str] | None:
     """
     if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
         return None
-    found = []
+    folders = []
     for entry in sys.path:
         if entry.endswith(".egg") or os.path.isfile(entry):
             return None
@@ -119,8 +119,8 @@ def _metadata_folders() -> list[str] | None:
             names = sorted(os.listdir(entry or "."))
         except OSError:
             continue
-        found += [os.path.join(entry, name) for name in names if name.lower().endswith((".dist-info", ".egg-info"))]
-    return found
+        folders += [os.path.join(entry, name) for name in names if name.lower().endswith((".dist-info", ".egg-info"))]
+    return folders
 
 
 def _read(folder: str, name: str) -> str | None:
@@ -143,8 +143,8 @@ def _read_any(distribution: Any, name: str) -> str | None:
 def identity(read: Read) -> tuple[str, str]:
     """The name and version from their lines; parsing all metadata takes ten times as long."""
     text = read("METADATA") or read("PKG-INFO") or ""
-    found = {key.lower(): value.strip() for key, value in re.findall(_HEADER, text.partition("\n\n")[0])}
-    return found.get("name") or "unknown", found.get("version") or "unknown"
+    fields = {key.lower(): value.strip() for key, value in re.findall(_HEADER, text.partition("\n\n")[0])}
+    return fields.get("name") or "unknown", fields.get("version") or "unknown"
 
 
 def normalized(name: str) -> str:

@@ -84,8 +84,8 @@ def capsule_dtype(capsule: Any) -> np.dtype[Any]:
         if code in _KINDS and bits in (8, 16, 32, 64, 128):
             return np.dtype(f"{_KINDS[code]}{bits}")
         if code in _CODES:
-            found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _CODES[code]))
-            return found
+            dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _CODES[code]))
+            return dtype
     raise TypeError(f"from_dlpack: no dtype for DLPack's type code {code} with {bits} bits and {tensor.lanes} lanes")
 
 

@@ -117,10 +117,10 @@ def aval_to_ir_types(aval: Any) -> Sequence[Any]:
 
 def cached_ir_type(shared: SharedContext, aval: Any) -> Any:
     """`aval_to_ir_type`, kept per context."""
-    found = shared.types.get(aval)
-    if found is None:
-        found = shared.types[aval] = aval_to_ir_type(aval)
-    return found
+    ir_type = shared.types.get(aval)
+    if ir_type is None:
+        ir_type = shared.types[aval] = aval_to_ir_type(aval)
+    return ir_type
 
 
 def ir_attribute(value: Any) -> Any:

@@ -69,10 +69,10 @@ def _number(allowed: str, sort: type, least: int, convert: Callable[[Any], Any])
 
 
 def _count(value: Any) -> int:
-    found = BYTES.check(value)
-    if found == 0:
+    count = BYTES.check(value)
+    if count == 0:
         raise ValueError
-    return int(found)
+    return int(count)
 
 
 def _name(value: Any) -> str:

@@ -147,8 +147,8 @@ def _build_main(
     )
     main = _jaxlib.func.FuncOp("main", (in_types, out_types), visibility="public", ip=module.body)
     module.symbols.insert(main)
-    gives = [d for d, k in zip(donated, kept, strict=True) if k]
-    _mark_arguments(module, main, [*[False] * len(constvars), *gives], in_avals, out_avals, len(ordered), name)
+    flags = [flag for flag, is_kept in zip(donated, kept, strict=True) if is_kept]
+    _mark_arguments(module, main, [*[False] * len(constvars), *flags], in_avals, out_avals, len(ordered), name)
     if spread is not None and boundary is not None:
         boundary.set_shardings(module, main, len(ordered))
     with _jaxlib.ir.InsertionPoint(main.add_entry_block()):
@@ -161,8 +161,8 @@ def _build_main(
             consts = [ir_constant(x, v.aval) for v, x in zip(jaxpr.constvars, closed.consts, strict=True)]
         else:
             consts = values[: len(constvars)]
-        given = iter(values[len(constvars) :])
-        args = [next(given) if k else None for k in kept]
+        remaining = iter(values[len(constvars) :])
+        args = [next(remaining) if is_kept else None for is_kept in kept]
         with _known_sizes(in_avals, arguments[len(ordered) :]) if module.dynamic else nullcontext():
             outs, tokens_out = jaxpr_subcomp(module, jaxpr, tokens_in, consts, args)
         if boundary is not None:
@@ -187,10 +187,10 @@ def _mark_arguments(
     if module.spmd is None or module.spmd.partitions == 1:
         _mark_donated(attributes, in_avals, out_avals, donated, tokens, name)
     else:  # XLA matches donated arguments with results, since it may choose the shardings of results
-        for found, gives in zip(attributes, donated, strict=True):
-            if gives:
-                found["jax.buffer_donor"] = ir.BoolAttr.get(True)
-    main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(found) for found in [*[{}] * tokens, *attributes]])
+        for of_argument, is_donated in zip(attributes, donated, strict=True):
+            if is_donated:
+                of_argument["jax.buffer_donor"] = ir.BoolAttr.get(True)
+    main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(of_argument) for of_argument in [*[{}] * tokens, *attributes]])
 
 
 def _mark_donated(
@@ -207,12 +207,13 @@ def _mark_donated(
     for i, aval in enumerate(out_avals):
         free.setdefault((aval.shape, aval.dtype), []).append(i)
     useless = []
-    for found, aval, donate in zip(attributes, in_avals, donated, strict=True):
-        if not donate:
+    for of_argument, aval, is_donated in zip(attributes, in_avals, donated, strict=True):
+        if not is_donated:
             continue
         targets = free.get((aval.shape, aval.dtype))
         if targets:
-            found["tf.aliasing_output"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), tokens + targets.pop(0))
+            output = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), tokens + targets.pop(0))
+            of_argument["tf.aliasing_output"] = output
         else:
             useless.append(aval.str_short())
     if useless:

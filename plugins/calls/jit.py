@@ -235,7 +235,7 @@ def jit(
     function._cache_size = dispatch.size
     function._dispatch = dispatch
     # Packages written for JAX recognize jitted functions by the type of jaxlib's.
-    return runtime.SeemingPjitFunction(function) if runtime.SeemingPjitFunction.wanted else function
+    return runtime.SeemingPjitFunction(function) if runtime.SeemingPjitFunction.enabled else function
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

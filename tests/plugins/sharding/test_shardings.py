@@ -12,7 +12,6 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend import backend
 from primax.extend.provisional import runtime
 from primax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, SingleDeviceSharding
 
@@ -454,7 +453,7 @@ def test_an_array_with_a_place_is_put_nowhere_else(mesh, name, monkeypatch):
         seen.append(device)
         return put(x, weak_type, device, lent)
 
-    monkeypatch.setattr(backend, "put_value", watched)
+    monkeypatch.setattr(runtime, "put_value", watched)
     with px.set_mesh(mesh):
         assert PLACED[name](devices[3]).devices() == {devices[3]}
         assert PLACED[name](rows).sharding is rows
