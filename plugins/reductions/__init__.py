@@ -311,13 +311,15 @@ def reduce_region(
     ctx: mlir.LoweringRuleContext, xs: Any, inits: Any, computation: core.ClosedJaxpr, axes: tuple[int, ...]
 ) -> Sequence[mlir.ir.Value]:
     """A `stablehlo.reduce` whose region is a program on scalars."""
-    ir, hlo = mlir.ir, mlir.hlo
+    ir = mlir.ir
+    create = ir.Operation.create  # faster than the classes of operations, whose import takes long
     shared = ctx.module_context.shared
     outs = [cached_ir_type(shared, aval) for aval in ctx.avals_out]
-    operation = hlo.ReduceOp(outs, xs, inits, ir.DenseI64ArrayAttr.get(axes))
+    dimensions = {"dimensions": ir.DenseI64ArrayAttr.get(axes)}
+    operation = create("stablehlo.reduce", outs, [*xs, *inits], dimensions, regions=1)
     block = operation.regions[0].blocks.append(*[init.type for init in (*inits, *inits)])
     with ir.InsertionPoint(block):
-        hlo.return_(mlir.inline_jaxpr(ctx, computation, list(block.arguments)))
+        create("stablehlo.return", [], mlir.inline_jaxpr(ctx, computation, list(block.arguments)))
     return operation.results
 
 

@@ -543,15 +543,17 @@ def _reduce_sum_transpose(ct: Any, operand: Any, *, axes: Any, unreduced_axes: A
 
 
 def _reduce_sum_lowering(ctx: Any, x: Any, *, axes: Any, unreduced_axes: Any = ()) -> Sequence[mlir.ir.Value]:
-    ir, hlo = mlir.ir, mlir.hlo
+    ir = mlir.ir
+    create = ir.Operation.create  # faster than the classes of operations, whose import takes long
     aval = ctx.avals_out[0]
     shared = ctx.module_context.shared
     scalar = cached_ir_type(shared, ShapedArray((), aval.dtype))
     zero = mlir.ir_constant(np.zeros((), aval.dtype))
-    reduce = hlo.ReduceOp([cached_ir_type(shared, aval)], [x], [zero], ir.DenseI64ArrayAttr.get(axes))
+    dimensions = {"dimensions": ir.DenseI64ArrayAttr.get(axes)}
+    reduce = create("stablehlo.reduce", [cached_ir_type(shared, aval)], [x, zero], dimensions, regions=1)
     block = reduce.regions[0].blocks.append(scalar, scalar)
     with ir.InsertionPoint(block):
-        hlo.return_([hlo.add(*block.arguments)])
+        create("stablehlo.return", [], create("stablehlo.add", [scalar], list(block.arguments)).results)
     return reduce.results
 
 
