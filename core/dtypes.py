@@ -129,7 +129,7 @@ def _scalar_class(x: Any) -> Any:
     return x if isinstance(x, type) and issubclass(x, np.generic) else np.dtype(x).type
 
 
-def _test(kind: type, doc: str) -> Callable[[Any], bool]:
+def kind_test(kind: type, doc: str) -> Callable[[Any], bool]:
     """A function that returns whether a dtype is of a kind; it is not if it is a duration, an integer for NumPy."""
 
     @functools.lru_cache(maxsize=256)
@@ -140,19 +140,11 @@ def _test(kind: type, doc: str) -> Callable[[Any], bool]:
     return test
 
 
-is_bool = _test(np.bool_, "Return True for bool.")
-is_numeric = _test(np.number, "Return True for an integer, floating or complex dtype.")
-is_integer = _test(np.integer, "Return True for a signed or unsigned integer dtype; bool is not one.")
-is_signed_integer = _test(np.signedinteger, "Return True for a signed integer dtype.")
-is_unsigned_integer = _test(np.unsignedinteger, "Return True for an unsigned integer dtype.")
-is_inexact = _test(np.inexact, "Return True for a floating or complex dtype.")
-is_floating = _test(np.floating, "Return True for a real floating dtype of any width.")
-is_complex = _test(np.complexfloating, "Return True for complex64 and complex128.")
-
-
-def is_extended(dtype: Any) -> bool:
-    """Return True for a dtype that NumPy lacks."""
-    return isinstance(dtype, ExtendedDType)
+is_numeric = kind_test(np.number, "Return True for an integer, floating or complex dtype.")
+is_integer = kind_test(np.integer, "Return True for a signed or unsigned integer dtype; bool is not one.")
+is_inexact = kind_test(np.inexact, "Return True for a floating or complex dtype.")
+is_floating = kind_test(np.floating, "Return True for a real floating dtype of any width.")
+is_complex = kind_test(np.complexfloating, "Return True for complex64 and complex128.")
 
 
 @functools.lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import ContextDecorator
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
@@ -49,7 +49,7 @@ _WORDS = {
 }
 
 
-class Kind:
+class Kind(NamedTuple):
     """The allowed values of an option. Both functions raise ValueError or TypeError for other values.
 
     Attributes:
@@ -58,10 +58,13 @@ class Kind:
         parse: converts the text of an environment variable; by default `check`, with None for the empty text.
     """
 
-    def __init__(self, allowed: str, check: Callable[[Any], Any], parse: Callable[[str], Any] | None = None):
-        self.allowed = allowed
-        self.check = check
-        self.parse = parse or (lambda text: check(text or None))
+    allowed: str
+    check: Callable[[Any], Any]
+    parse: Callable[[str], Any] | None = None
+
+    def read(self, text: str) -> Any:
+        """The value that a text means."""
+        return self.check(text or None) if self.parse is None else self.parse(text)
 
 
 def _bool(value: Any) -> bool:
@@ -214,7 +217,7 @@ class Option(_Cell):  # type: ignore[misc]
             text = os.environ.get(variable)
             if text is not None:
                 try:
-                    return self.kind.parse(text)
+                    return self.kind.read(text)
                 except ValueError:
                     allowed = self.kind.allowed
                     raise ValueError(f"environment variable {variable} must be {allowed}, got {text!r}") from None

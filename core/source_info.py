@@ -58,15 +58,12 @@ class _Use:
 use = _Use()
 
 
-class ScopedSource:
-    """The place of an equation: a traceback, the names of its scopes, and its attributes for XLA."""
+class ScopedSource(NamedTuple):
+    """The place of an equation: the names of its scopes, a traceback, and its attributes for XLA."""
 
-    __slots__ = ("attributes", "scope", "traceback")
-
-    def __init__(self, scope: str, traceback: Any, attributes: tuple[tuple[str, str], ...] = ()) -> None:
-        self.scope = scope
-        self.traceback = traceback
-        self.attributes = attributes
+    scope: str
+    traceback: Any
+    attributes: tuple[tuple[str, str], ...] = ()
 
     @property
     def name_stack(self) -> str:
@@ -75,15 +72,6 @@ class ScopedSource:
     @property
     def frames(self) -> Any:
         return self.traceback.frames
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is ScopedSource and self._parts() == other._parts()
-
-    def __hash__(self) -> int:
-        return hash(self._parts())
-
-    def _parts(self) -> tuple[Any, ...]:
-        return self.scope, self.traceback, self.attributes
 
     def __str__(self) -> str:
         return f"{self.traceback}\nin the scope {self.scope}"

@@ -45,16 +45,13 @@ from primax.core.dtypes import (
     canonicalize_dtype,
     extended,
     float0,
-    is_bool,
     is_complex,
-    is_extended,
     is_floating,
     is_inexact,
     is_integer,
     is_numeric,
-    is_signed_integer,
-    is_unsigned_integer,
     issubdtype,
+    kind_test,
     scalar_dtype,
     short_dtype_name,
     tangent_dtype,
@@ -122,10 +119,18 @@ __all__ = [
 ]
 
 
+is_bool = kind_test(np.bool_, "Return True for bool.")
+is_signed_integer = kind_test(np.signedinteger, "Return True for a signed integer dtype.")
+is_unsigned_integer = kind_test(np.unsignedinteger, "Return True for an unsigned integer dtype.")
 finfo: Callable[[Any], Any] = ml_dtypes.finfo
 
 
 iinfo: Callable[[Any], Any] = ml_dtypes.iinfo
+
+
+def is_extended(dtype: Any) -> bool:
+    """Return True for a dtype that NumPy lacks."""
+    return isinstance(dtype, ExtendedDType)
 
 
 def is_canonical(dtype: Any) -> bool:

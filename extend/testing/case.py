@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from primax.core import config, dtypes
+from primax.core import config
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.effects import Effects
 from primax.core.jaxpr import jaxprs_in_params
 from primax.core.primitive import Primitive
 from primax.core.rules import rule_tables
+from primax.extend.core import dtypes
 from primax.extend.host.samples import Sample
 from primax.extend.testing.programs import Program
 from primax.extend.testing.report import NotRun

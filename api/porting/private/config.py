@@ -188,7 +188,7 @@ class JaxConfig:
                 continue
             if not given:
                 text = "false" if name.startswith("no") else "true"
-            self.update(short, options[short].kind.parse(text) if short in options else text)
+            self.update(short, options[short].kind.read(text) if short in options else text)
 
 
 config = JaxConfig()
