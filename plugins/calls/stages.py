@@ -334,7 +334,7 @@ class Compiled(Stage):
             assert method is not None
             return method(*args, **kwargs)
 
-        # Donated arrays are checked before each call, and marked as gone after it.
+        # Donated arrays are checked before each call, and marked as deleted after it.
         self._call = None if any(self.donated) else runtime.fast_function(self.name, None, miss)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -344,8 +344,9 @@ class Compiled(Stage):
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments of the program, checked."""
         leaves = flat_arguments(args, kwargs, self.in_tree, self.program.closed.in_avals, self.name, "compiled for")
-        if any(isinstance(x, core.Tracer) for x in leaves):
-            raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
+        for x in leaves:
+            if isinstance(x, core.Tracer):
+                raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
         return leaves
 
     def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
