@@ -11,16 +11,15 @@ from primax.core import config, dtypes, tree
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, last_uses
 from primax.core.primitive import Primitive
 from primax.core.recursion import deeper
+from primax.core.rules import interpret_rules
 from primax.core.trace import Tracer
 from primax.extend.host.host import host
+from primax.extend.provisional.computations import Interpreted
 from primax.interpreters.grad import vjp
 from primax.interpreters.jvp import jvp_jaxpr
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["Replay", "varying"]
-
-# Primitives whose rules keep their inner programs, which combine two elements.
-_COMBINING = frozenset(("reduce", "reduce_window", "scatter-apply", "select_and_scatter"))
 
 
 class Replay:
@@ -70,8 +69,8 @@ class Replay:
         return list(map(read, jaxpr.outvars))
 
     def keeps_programs(self, primitive: Primitive) -> bool:
-        """Whether a primitive is a primitive of primax whose rules keep the programs in its parameters unchanged."""
-        return primitive.name in _COMBINING and host.primitives.get(primitive.name) is primitive
+        """Whether the rules of a primitive keep the programs in its parameters unchanged."""
+        return isinstance(interpret_rules.get_or_load(primitive), Interpreted)
 
     def _equation(self, eqn: JaxprEqn, values: list[Any]) -> Sequence[Any]:
         primitive = eqn.primitive

@@ -12,7 +12,7 @@ from primax.extend.core import ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import batching
 from primax.extend.provisional.arguments import check_function
 
-__all__ = ["elementwise", "interpreted", "read_operands", "require_pure", "stage"]
+__all__ = ["Interpreted", "elementwise", "read_operands", "require_pure", "stage"]
 
 
 def read_operands(function: str, operands: Any, init_values: Any) -> tuple[list[Any], list[Any], Any]:
@@ -128,16 +128,17 @@ def _mapped(function: Callable[..., Any], size: int) -> Callable[..., Any]:
     return run
 
 
-def interpreted(meaning: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
-    """The `interpret` rule of a primitive from a function that computes it by other primitives.
+class Interpreted:
+    """The `interpret` rule of a primitive whose other rules keep the programs in its parameters as they are.
 
     Args:
-      meaning: `(values, **params) -> results`.
+      meaning: `(values, **params) -> results`, which computes the primitive by other primitives.
     """
 
-    def interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
-        avals = [x.aval for x in eqn.invars]
-        program = core.trace_to_jaxpr(lambda *xs: meaning(xs, **eqn.params), avals, eqn.primitive.name)
-        return interpreter.interpret(program, *values)
+    def __init__(self, meaning: Callable[..., Sequence[Any]]) -> None:
+        self.func = meaning
 
-    return interpret
+    def __call__(self, interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
+        avals = [x.aval for x in eqn.invars]
+        program = core.trace_to_jaxpr(lambda *xs: self.func(xs, **eqn.params), avals, eqn.primitive.name)
+        return interpreter.interpret(program, *values)

@@ -11,7 +11,7 @@ from primax.extend import core
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_shape, check_function, inserted
-from primax.extend.provisional.computations import elementwise, interpreted, require_pure
+from primax.extend.provisional.computations import Interpreted, elementwise, require_pure
 from primax.extend.rule_types import Table
 from primax.plugins.indexing.dimensions import (
     GatherScatterMode,
@@ -204,6 +204,6 @@ RULES: Table = {
         "jvp": _jvp,
         "batch": _batch,
         "lowering": _lowering,
-        "interpret": interpreted(lambda values, **params: [_in_turn(*values, **params)]),
+        "interpret": Interpreted(lambda values, **params: [_in_turn(*values, **params)]),
     }
 }

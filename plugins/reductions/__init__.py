@@ -11,7 +11,7 @@ from primax.extend import core, hookimpl
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis, integers, is_value, renumbered
-from primax.extend.provisional.computations import elementwise, interpreted, read_operands, require_pure, stage
+from primax.extend.provisional.computations import Interpreted, elementwise, read_operands, require_pure, stage
 from primax.extend.provisional.dividing import all_alike, dropped_axes, refuse_divided
 from primax.extend.provisional.elementwise import ORDERED
 from primax.extend.provisional.lowering import cached_ir_type
@@ -480,7 +480,7 @@ RULES: Table = {
         "axis_batch": _reduce_batch,
         "lowering": _reduce_lowering,
         "sharding": _reduce_division,
-        "interpret": interpreted(_folded),
+        "interpret": Interpreted(_folded),
         "makes_nan": True,
     },
 }

@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.provisional.computations import elementwise, interpreted, read_operands, require_pure, stage
+from primax.extend.provisional.computations import Interpreted, elementwise, read_operands, require_pure, stage
 from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, max, min
 from primax.plugins.bitwise import bitwise_and, bitwise_or
@@ -315,7 +315,7 @@ RULES: Table = {
         "jvp": _general_jvp,
         "axis_batch": _general_batch,
         "lowering": _general_lowering,
-        "interpret": interpreted(_folded),
+        "interpret": Interpreted(_folded),
         "makes_nan": True,
     },
 }

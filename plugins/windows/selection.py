@@ -12,7 +12,7 @@ from primax.extend import core
 from primax.extend.core import Array, ShapedArray, dtypes, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import among
-from primax.extend.provisional.computations import elementwise, interpreted, require_pure
+from primax.extend.provisional.computations import Interpreted, elementwise, require_pure
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add_any, max_p, min_p
@@ -374,6 +374,6 @@ RULES: Table = {
         "jvp": _scatter_jvp,
         "axis_batch": _scatter_batch,
         "lowering": _scatter_lowering,
-        "interpret": interpreted(lambda values, **params: [_scattered(values, **params)]),
+        "interpret": Interpreted(lambda values, **params: [_scattered(values, **params)]),
     },
 }
