@@ -18,24 +18,18 @@ from primax import jvp, make_jaxpr, tree_util
 from primax import numpy as pnp
 from primax.extend.core import Literal, dtypes, get_aval
 from primax.extend.interpreter import replay
+from primax.extend.linearity import linearity_of
 from primax.extend.provisional.arguments import check_function
 from primax.plugins.arithmetic import div_p, mul_p
 from primax.plugins.calls import jit_p
 from primax.plugins.convolution import conv_general_dilated_p
 from primax.plugins.custom_derivatives import custom_vjp_call_p
 from primax.plugins.dot import dot_general_p
+from primax.plugins.structural import stop_gradient_p
 
 __all__ = ["jet", "jet2", "jet_rules"]
 
 Terms = Any  # a list of the coefficients x_1, x_2, ...; None if all are zero
-
-_LINEAR = frozenset(
-    (
-        *("add", "add_any", "sub", "neg", "real", "imag", "complex", "conj", "convert_element_type", "copy", "copy_p"),
-        *("broadcast_in_dim", "reshape", "squeeze", "transpose", "rev", "slice", "concatenate", "pad", "reduce_sum"),
-        *("cumsum", "fft", "split", "unstack", "stack", "device_put", "reduce_window_sum", "expand_dims"),
-    )
-)
 
 
 def _is_floating(x: Any) -> bool:
@@ -93,9 +87,15 @@ def _apply(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> tuple[li
         return (list(out), list(out_terms)) if primitive.multiple_results else ([out], [out_terms])
     if primitive in _PROGRAMS:
         return _evaluate(eqn.params[_PROGRAMS[primitive]], ins, terms, order)
-    if primitive.name in _LINEAR and all(map(_is_floating, ins)):
+    if all(map(_is_floating, ins)) and _is_linear(primitive, eqn.params, len(ins)):
         return _linear(eqn, ins, terms, order)
     return _by_derivative(eqn, ins, terms, order)
+
+
+def _is_linear(primitive: Any, params: Any, count: int) -> bool:
+    """Whether a primitive is linear in all its operands jointly."""
+    linearity = linearity_of(primitive, params)
+    return linearity is not None and linearity.together and all(map(linearity.holds, range(count)))
 
 
 def _plain(eqn: Any, ins: list[Any]) -> tuple[list[Any], list[Terms]]:
@@ -179,6 +179,7 @@ _PROGRAMS = {jit_p: "jaxpr", custom_vjp_call_p: "call_jaxpr"}
 # Rules by primitive. They take the operands, lists of their coefficients, and parameters, and return the result and its
 # coefficients; coefficients have no factorials. A primitive without a rule is differentiated by its JVP rule.
 jet_rules: dict[Any, Callable[..., Any]] = {
+    stop_gradient_p: lambda primals, series: (primals[0], [pnp.zeros_like(x) for x in series[0]]),
     mul_p: _bilinear(mul_p),
     dot_general_p: _bilinear(dot_general_p),
     conv_general_dilated_p: _bilinear(conv_general_dilated_p),
