@@ -92,6 +92,12 @@ def test_every_source_file_opens_with_a_docstring() -> None:
     assert bare == []
 
 
+def test_every_interpreter_has_a_test_file_of_its_name() -> None:
+    names = {path.stem for path in (ROOT / "interpreters").glob("*.py")} - {"__init__"}
+    tested = {path.stem.removeprefix("test_") for path in (ROOT / "tests/interpreters").glob("test_*.py")}
+    assert names - tested == set()
+
+
 def test_no_file_names_a_path_of_one_machine() -> None:
     files = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     for folder in FOLDERS:
