@@ -14,7 +14,6 @@ from primax.extend.core import Primitive
 from primax.extend.host.samples import SampleSource
 
 __all__ = [
-    "AxisBatchRule",
     "BatchRule",
     "ImplRule",
     "JVPRule",

@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from primax.core._jaxlib import Traceback
-from primax.core.source_info import is_internal, register_exclusion, scope_of, user_frame, user_frames
+from primax.core.source_info import register_exclusion, scope_of, user_frame, user_frames
 from primax.core.trace_state import thread
 
 __all__ = [
     "current",
-    "is_internal",
     "register_exclusion",
     "scope_of",
     "summarize",

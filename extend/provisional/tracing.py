@@ -6,6 +6,7 @@ from primax.core.cache import Cache
 from primax.core.diagnostics import user_line
 from primax.core.effects import moved_effects
 from primax.core.jaxpr import holds_program
+from primax.core.source_info import is_internal
 from primax.core.trace import encloses, escaped, thread
 from primax.interpreters.staging import remember_memory
 
@@ -14,6 +15,7 @@ __all__ = [
     "encloses",
     "escaped",
     "holds_program",
+    "is_internal",
     "moved_effects",
     "remember_memory",
     "thread",

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 from primax.extend import core
 from primax.extend.core import tree
 from primax.extend.provisional.arguments import integer
-from primax.extend.source_info_util import is_internal
+from primax.extend.provisional.tracing import is_internal
 from primax.plugins.callbacks.debug import debug_callback
 
 __all__ = ["Debugger", "QuitDebuggerError", "debug_breakpoint"]

@@ -65,12 +65,18 @@ def test_what_authors_copy_uses_promised_names(folder):
     assert not [text for text in texts if imports.search(text)]
 
 
+def test_the_package_of_provisional_modules_names_them_all():
+    modules = [name for name in public_modules() if name.startswith(f"{PROVISIONAL}.")]
+    assert [f"{PROVISIONAL}.{name}" for name in sys.modules[PROVISIONAL].__all__] == sorted(modules)
+
+
 def test_every_name_of_the_kernel_that_is_provisional_has_a_user():
     paths = [path for room in ("extend", "plugins", "api") for path in (ROOT / room).rglob("*.py")]
     users = [path for path in paths if "extend/provisional" not in path.as_posix()]
     words = set(re.findall(r"\w+", "".join(path.read_text(encoding="utf-8") for path in users)))
-    names = [(module, name) for module, name in names_of(provisional=True) if name not in words]
-    assert not [name for module, name in names if getattr(sys.modules[module], name).__module__ != module]
+    unused = [(module, name) for module, name in names_of(provisional=True) if name not in words]
+    objects = [(module, name, getattr(sys.modules[module], name)) for module, name in unused]
+    assert not [name for module, name, value in objects if getattr(value, "__module__", module) != module]
 
 
 def test_the_layout_is_that_of_jax_extend():
