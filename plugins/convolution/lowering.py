@@ -12,6 +12,7 @@ from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.elementwise import ir_full
 from primax.extend.provisional.lowering import cached_ir_type, padded
 from primax.extend.provisional.precision import precision_attribute
+from primax.plugins.convolution.primitive import Options
 
 __all__ = ["conv_general_dilated_cpu_lowering", "conv_general_dilated_lowering"]
 
@@ -22,14 +23,14 @@ _real = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): 
 def conv_general_dilated_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
     """One operation."""
     lhs, params = _padded(ctx, lhs, params)
-    return [_convolution(ctx, lhs, rhs, ctx.avals_out[0], _attributes(**params))]
+    return [_convolution(ctx, lhs, rhs, ctx.avals_out[0], _attributes(Options(**params)))]
 
 
 def conv_general_dilated_cpu_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
     """One operation, or three for complex numbers: CPUs have fast convolutions only for real numbers."""
     aval = ctx.avals_out[0]
     lhs, params = _cropped(ctx, *_padded(ctx, lhs, params))
-    attributes = _attributes(**params)
+    attributes = _attributes(Options(**params))
     if not dtypes.is_complex(ctx.avals_in[0].dtype):
         return [_convolution(ctx, lhs, rhs, aval, attributes)]
     hlo = mlir.hlo
@@ -82,29 +83,19 @@ def _convolution(
     return mlir.ir.Operation.create("stablehlo.convolution", [result], [lhs, rhs], attributes).result
 
 
-def _attributes(
-    *,
-    window_strides: tuple[int, ...],
-    padding: tuple[tuple[int, int], ...],
-    lhs_dilation: tuple[int, ...],
-    rhs_dilation: tuple[int, ...],
-    dimension_numbers: Any,
-    feature_group_count: int,
-    batch_group_count: int,
-    precision: Any,
-    preferred_element_type: Any,
-) -> dict[str, Any]:
+def _attributes(options: Options) -> dict[str, Any]:
     array = mlir.ir.DenseI64ArrayAttr.get
-    (batch, features, *spatial), (out_features, in_features, *window), (out_batch, outs, *places) = dimension_numbers
+    numbers = options.dimension_numbers
+    (batch, features, *spatial), (out_features, in_features, *window), (out_batch, outs, *places) = numbers
     return {
         "dimension_numbers": mlir.hlo.ConvDimensionNumbers.get(
             batch, features, spatial, in_features, out_features, window, out_batch, outs, places
         ),
-        "window_strides": array(window_strides),
-        "padding": mlir.dense_int_elements(np.reshape(padding, (-1, 2))),
-        "lhs_dilation": array(lhs_dilation),
-        "rhs_dilation": array(rhs_dilation),
-        "feature_group_count": mlir.i64_attr(feature_group_count),
-        "batch_group_count": mlir.i64_attr(batch_group_count),
-        "precision_config": precision_attribute(precision),
+        "window_strides": array(options.window_strides),
+        "padding": mlir.dense_int_elements(np.reshape(options.padding, (-1, 2))),
+        "lhs_dilation": array(options.lhs_dilation),
+        "rhs_dilation": array(options.rhs_dilation),
+        "feature_group_count": mlir.i64_attr(options.feature_group_count),
+        "batch_group_count": mlir.i64_attr(options.batch_group_count),
+        "precision_config": precision_attribute(options.precision),
     }

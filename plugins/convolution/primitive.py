@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -131,6 +131,20 @@ def _count(name: str, value: Any) -> int:
 def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of an array or a number."""
     return core.get_aval(x).shape
+
+
+class Options(NamedTuple):
+    """The parameters of a convolution; see `conv_general_dilated`."""
+
+    window_strides: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]
+    lhs_dilation: tuple[int, ...]
+    rhs_dilation: tuple[int, ...]
+    dimension_numbers: ConvDimensionNumbers
+    feature_group_count: int
+    batch_group_count: int
+    precision: Any
+    preferred_element_type: Any
 
 
 def conv_general_dilated_abstract_eval(

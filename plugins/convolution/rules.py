@@ -8,42 +8,29 @@ from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.interpreters import ad
 from primax.extend.provisional.padding import dilated
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers
-from primax.plugins.convolution.primitive import conv_general_dilated_abstract_eval, conv_general_dilated_p
+from primax.plugins.convolution.primitive import Options, conv_general_dilated_abstract_eval, conv_general_dilated_p
 from primax.plugins.structural import convert_element_type_p, reshape_p, rev_p, transpose_p
 
 __all__ = ["conv_general_dilated_batch", "conv_general_dilated_transpose_lhs", "conv_general_dilated_transpose_rhs"]
 
 
-def conv_general_dilated_transpose_lhs(
-    ct: Any,
-    lhs: Any,
-    rhs: Any,
-    *,
-    window_strides: Any,
-    padding: Any,
-    lhs_dilation: Any,
-    rhs_dilation: Any,
-    dimension_numbers: Any,
-    feature_group_count: int,
-    batch_group_count: int,
-    precision: Any,
-    preferred_element_type: Any,
-) -> Array:
+def conv_general_dilated_transpose_lhs(ct: Any, lhs: Any, rhs: Any, **params: Any) -> Array:
     """The cotangent of the image: the result's, dilated by the strides, convolved with the reversed kernel.
 
     In one dimension the result is `out[o] = sum of lhs[i] * rhs[j]` where `i * lhs_dilation + low = o * stride + j *
     rhs_dilation`, so element i collects from `o * stride = i * lhs_dilation + low - j * rhs_dilation`.
     """
+    options = Options(**params)
     aval = lhs.aval
-    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    lhs_spec, rhs_spec, out_spec = options.dimension_numbers
     rhs_shape, out_shape = get_aval(rhs).shape, get_aval(ct).shape
     pads = []
-    for n, (low, _) in enumerate(padding):
-        window = dilated(rhs_shape[rhs_spec[2 + n]], rhs_dilation[n])
-        length = dilated(aval.shape[lhs_spec[2 + n]], lhs_dilation[n])
-        places = dilated(out_shape[out_spec[2 + n]], window_strides[n])
+    for n, (low, _) in enumerate(options.padding):
+        window = dilated(rhs_shape[rhs_spec[2 + n]], options.rhs_dilation[n])
+        length = dilated(aval.shape[lhs_spec[2 + n]], options.lhs_dilation[n])
+        places = dilated(out_shape[out_spec[2 + n]], options.window_strides[n])
         pads.append((window - 1 - low, length - places + low))
-    groups = feature_group_count * batch_group_count
+    groups = options.feature_group_count * options.batch_group_count
     if groups > 1:
         # Output features of a group become its input features; input features of all groups become the output features.
         out_features, in_features, *_ = rhs_spec
@@ -54,64 +41,51 @@ def conv_general_dilated_transpose_lhs(
     bar = conv_general_dilated_p.bind(
         ct,
         rhs,
-        window_strides=lhs_dilation,
+        window_strides=options.lhs_dilation,
         padding=tuple(pads),
-        lhs_dilation=window_strides,
-        rhs_dilation=rhs_dilation,
+        lhs_dilation=options.window_strides,
+        rhs_dilation=options.rhs_dilation,
         dimension_numbers=ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
         feature_group_count=groups,
         batch_group_count=1,
-        precision=precision,
+        precision=options.precision,
         preferred_element_type=None,
     )
-    if batch_group_count > 1:
+    if options.batch_group_count > 1:
         batch, features, *_ = lhs_spec
-        bar = _merge(_split(bar, features, batch_group_count), features, batch)
+        bar = _merge(_split(bar, features, options.batch_group_count), features, batch)
     return _converted(bar, aval.dtype)
 
 
-def conv_general_dilated_transpose_rhs(
-    ct: Any,
-    lhs: Any,
-    rhs: Any,
-    *,
-    window_strides: Any,
-    padding: Any,
-    lhs_dilation: Any,
-    rhs_dilation: Any,
-    dimension_numbers: Any,
-    feature_group_count: int,
-    batch_group_count: int,
-    precision: Any,
-    preferred_element_type: Any,
-) -> Any:
+def conv_general_dilated_transpose_rhs(ct: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
     """The cotangent of the kernel: the image convolved with the result's cotangent, over the batch.
 
     Features become the batch, and vice versa; the same holds for their groups.
     """
+    options = Options(**params)
     aval = rhs.aval
-    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    lhs_spec, rhs_spec, out_spec = options.dimension_numbers
     lhs_shape, out_shape = get_aval(lhs).shape, get_aval(ct).shape
     if 0 in out_shape:
         return ad.Zero(aval)  # an empty array is not a valid kernel
     pads = []
-    for n, (low, _) in enumerate(padding):
-        window = dilated(aval.shape[rhs_spec[2 + n]], rhs_dilation[n])
-        length = dilated(lhs_shape[lhs_spec[2 + n]], lhs_dilation[n])
-        places = dilated(out_shape[out_spec[2 + n]], window_strides[n])
+    for n, (low, _) in enumerate(options.padding):
+        window = dilated(aval.shape[rhs_spec[2 + n]], options.rhs_dilation[n])
+        length = dilated(lhs_shape[lhs_spec[2 + n]], options.lhs_dilation[n])
+        places = dilated(out_shape[out_spec[2 + n]], options.window_strides[n])
         pads.append((low, window - 1 + places - length - low))
     ct, lhs = _in_one_dtype(ct, lhs)
     bar = conv_general_dilated_p.bind(
         lhs,
         ct,
-        window_strides=rhs_dilation,
+        window_strides=options.rhs_dilation,
         padding=tuple(pads),
-        lhs_dilation=lhs_dilation,
-        rhs_dilation=window_strides,
+        lhs_dilation=options.lhs_dilation,
+        rhs_dilation=options.window_strides,
         dimension_numbers=ConvDimensionNumbers(_swapped(lhs_spec), _swapped(out_spec), _swapped(rhs_spec)),
-        feature_group_count=batch_group_count,
-        batch_group_count=feature_group_count,
-        precision=precision,
+        feature_group_count=options.batch_group_count,
+        batch_group_count=options.feature_group_count,
+        precision=options.precision,
         preferred_element_type=None,
     )
     return _converted(bar, aval.dtype)

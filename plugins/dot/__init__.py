@@ -264,21 +264,16 @@ def _check_preferred(preferred: Any, dtype: Any, precision: Any) -> None:
         )
 
 
+_product_rule = ad.bilinear_jvp(dot_general_p)
+
+
 @linear_alone
 def _dot_general_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
-    (x, y), (tx, ty) = primals, tangents
-    out = dot_general_p.bind(x, y, **params)
     preferred = params["preferred_element_type"]
-    if preferred is not None and not dtypes.is_inexact(preferred):
-        return out, ad.Zero.from_primal_value(out)
-    if type(tx) is ad.Zero:
-        if type(ty) is ad.Zero:
-            return out, ad.Zero.from_primal_value(out)
-        return out, dot_general_p.bind(x, ty, **params)
-    tangent = dot_general_p.bind(tx, y, **params)
-    if type(ty) is not ad.Zero:
-        tangent = ad.add_tangents(tangent, dot_general_p.bind(x, ty, **params))
-    return out, tangent
+    if preferred is None or dtypes.is_inexact(preferred):
+        return _product_rule(primals, tangents, **params)
+    out = dot_general_p.bind(*primals, **params)
+    return out, ad.Zero.from_primal_value(out)
 
 
 def _dot_general_transpose(
