@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from primax.core import _jaxlib
 from primax.core.avals import ShapeDtypeStruct, get_aval
 from primax.core.jaxpr import ClosedJaxpr, cached, subjaxprs
 from primax.interpreters.runtime.array import Array
@@ -14,7 +13,7 @@ from primax.interpreters.runtime.extended_array import ExtendedArray, physical
 from primax.interpreters.runtime.sharding.mesh import Mesh, PartitionSpec, current_scope, meshes_exist, placing_mesh
 from primax.interpreters.runtime.sharding.shardings import NamedSharding, devices_of, on_one_device, sharding_of
 
-__all__ = ["Site", "choose_device", "choose_site", "one_device", "site_of"]
+__all__ = ["Site", "choose_device", "choose_site", "one_device"]
 
 Shardings = Sequence[Any]
 
@@ -56,11 +55,6 @@ def one_device(device: Any) -> Site:
     if found is None:
         found = _one[device] = Site((device,))
     return found
-
-
-def site_of(where: Any) -> Any:
-    """The site of a device; a site, or the name of a platform, unchanged."""
-    return one_device(where) if isinstance(where, _jaxlib.Device) else where
 
 
 def _committed(args: Sequence[Any]) -> list[Any]:
