@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.core.arguments import name_of, naming
-from primax.core.avals import get_aval
 from primax.core.cache import Cache
 from primax.core.trace import thread
 from primax.core.tree import flatten
-from primax.interpreters.call_signature import Signature, StaticArguments, read_call
+from primax.interpreters.call_signature import Signature, StaticArguments
 from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.donation import Donation, copy_if_shared, mark_donated
 from primax.interpreters.runtime.pipeline import (
@@ -19,7 +18,7 @@ from primax.interpreters.runtime.pipeline import (
     compile_and_run,
     new_programs,
     programs_of,
-    trace,
+    trace_call,
 )
 from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site, one_device
 
@@ -95,17 +94,6 @@ class CompiledFunction:
             self._programs = new_programs() if shared is None else shared
         return self._programs
 
-    def program(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], type_of: Callable[[Any], Any] = get_aval
-    ) -> tuple[Program, list[Any]]:
-        """The traced program for a call, and the flat arguments of the call."""
-        shardings = self.shardings
-        variant = None if shardings is None else shardings.key
-        signature, leaves = read_call(self.transformation, self.static, args, kwargs, self.name, variant, type_of)
-        programs = self._programs if self._programs is not None else self.programs()
-        call, explain_miss = self.call, self.explain_miss
-        return trace(self.fun, signature, self.name, call, shardings, programs, explain_miss), leaves
-
     def call(self, arguments: tuple[tuple[Any, ...], dict[str, Any]], statics: Any) -> Any:
         """Call the function itself."""
         args, kwargs = arguments if statics == () else StaticArguments.merge(*arguments, statics)
@@ -142,7 +130,7 @@ class CompiledFunction:
         """Called by the dispatcher for new signatures, and under every transformation."""
         if config.disable_jit.value:
             return self.fun(*args, **kwargs), None, False
-        program, leaves = self.program(args, kwargs)
+        program, leaves = trace_call(self, args, kwargs)
         donated = self.donated(args, kwargs)
         if thread.trace.tracing or program.tracers:
             return program.out_tree.unflatten(self.bind(program, leaves, donated)), None, False

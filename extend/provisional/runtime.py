@@ -34,7 +34,7 @@ from primax.interpreters.runtime.donation import (
 )
 from primax.interpreters.runtime.eval import leaves_tree
 from primax.interpreters.runtime.executable import Executable, effects_barrier, load_executable, wait_for_effect
-from primax.interpreters.runtime.pipeline import compile_and_run
+from primax.interpreters.runtime.pipeline import compile_and_run, trace_call
 from primax.interpreters.runtime.sharding.device_assignment import Site
 from primax.interpreters.runtime.watches import register_watch, start_watches
 
@@ -79,5 +79,6 @@ __all__ = [
     "register_watch",
     "shared",
     "start_watches",
+    "trace_call",
     "wait_for_effect",
 ]

@@ -20,7 +20,7 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
 from primax.core.text.debug_info import program_info
 from primax.core.trace import Tracer, escaped
 from primax.core.tree import flatten, result_registry
-from primax.interpreters.call_signature import Signature, check_outputs
+from primax.interpreters.call_signature import Signature, StaticArguments, check_outputs, read_call
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.array import Array
@@ -50,6 +50,7 @@ __all__ = [
     "programs_of",
     "remember",
     "trace",
+    "trace_call",
     "used_inputs",
 ]
 
@@ -214,6 +215,46 @@ def trace(
             return make()
     program: Program | None = programs.get(signature)
     return program if program is not None and not program.tracers else remember(programs, signature, make)
+
+
+class CalledFunction(Protocol):
+    """A function that is called with arguments; see `trace` for its attributes."""
+
+    fun: Callable[..., Any]
+    name: str
+    transformation: str
+    static: StaticArguments
+    shardings: Shardings | None
+
+    def programs(self) -> Cache:
+        """The programs of the function."""
+
+    def call(self, arguments: Any, statics: Any) -> Any:
+        """Call the function itself."""
+
+    def explain_miss(self, signature: Signature, programs: Cache) -> None:
+        """Called before the function is traced, if the option `explain_cache_misses` is on."""
+
+
+def trace_call(
+    function: CalledFunction,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    type_of: Callable[[Any], Any] = get_aval,
+) -> tuple[Program, list[Any]]:
+    """The program of a function for a call, and the flat arguments of the call.
+
+    Args:
+      function: the function.
+      args: the positional arguments.
+      kwargs: the keyword arguments.
+      type_of: returns the type of a leaf.
+    """
+    name, shardings = function.name, function.shardings
+    variant = None if shardings is None else shardings.key
+    signature, leaves = read_call(function.transformation, function.static, args, kwargs, name, variant, type_of)
+    programs = function.programs()
+    return trace(function.fun, signature, name, function.call, shardings, programs, function.explain_miss), leaves
 
 
 class Target(NamedTuple):

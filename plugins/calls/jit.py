@@ -99,7 +99,7 @@ class Jitted(runtime.CompiledFunction):
 
     def staged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         """The first stage at which a program can be inspected."""
-        program, leaves = self.program(args, kwargs, shaped_abstractify)
+        program, leaves = runtime.trace_call(self, args, kwargs, shaped_abstractify)
         if program.tracers:
             raise core.UnexpectedTracerError(
                 f"{self.name} closes over values of an enclosing transformation; pass them as arguments to inspect it"
@@ -219,7 +219,7 @@ def jit(
 
     def shapes(*args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the results for these arguments."""
-        program, _ = jitted.program(args, kwargs, shaped_abstractify)
+        program, _ = runtime.trace_call(jitted, args, kwargs, shaped_abstractify)
         return structs_of(program)
 
     def clear_cache() -> None:
@@ -257,5 +257,5 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if hasattr(fun, "_dispatch") and hasattr(fun, "eval_shape"):
         return fun.eval_shape(*args, **kwargs)
     nothing = StaticArguments((), ())
-    program, _ = Jitted(fun, "jit", nothing, nothing).program(args, kwargs, shaped_abstractify)
+    program, _ = runtime.trace_call(Jitted(fun, "jit", nothing, nothing), args, kwargs, shaped_abstractify)
     return structs_of(program)

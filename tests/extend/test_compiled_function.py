@@ -10,8 +10,8 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 from primax.core.cache import Cache
+from primax.extend.provisional.runtime import CompiledFunction, trace_call
 from primax.interpreters.call_signature import Signature, StaticArguments
-from primax.interpreters.runtime.compiled_function import CompiledFunction
 
 NONE = StaticArguments((), ())
 
@@ -35,10 +35,10 @@ def test_a_call_outside_of_transformations_runs_the_program() -> None:
     assert float(out["out"]) == 6
     assert fast is not None
     assert not forgets
-    program, leaves = function.program((np.float32(2), 3), {})
+    program, leaves = trace_call(function, (np.float32(2), 3), {})
     assert leaves == [2]
-    assert function.program((np.float32(5), 3), {})[0] is program
-    assert function.program((np.float32(2), 4), {})[0] is not program
+    assert trace_call(function, (np.float32(5), 3), {})[0] is program
+    assert trace_call(function, (np.float32(2), 4), {})[0] is not program
 
 
 def test_a_call_inside_of_a_transformation_is_bound() -> None:
@@ -87,16 +87,16 @@ def test_functions_without_a_hash_keep_their_programs_themselves() -> None:
             return x + 1
 
     function = Recorded(Unhashable(), "test", NONE, NONE)
-    program, _ = function.program((1.0,), {})
-    assert function.program((2.0,), {})[0] is program
+    program, _ = trace_call(function, (1.0,), {})
+    assert trace_call(function, (2.0,), {})[0] is program
     assert function.programs().held() == 1
 
 
 def test_a_miss_is_explained_if_the_option_is_on() -> None:
     function = Recorded(lambda x: x + 1, "test", NONE, NONE)
-    function.program((1.0,), {})
+    trace_call(function, (1.0,), {})
     with px.explain_cache_misses(True):
-        function.program((np.ones(2, np.float32),), {})
+        trace_call(function, (np.ones(2, np.float32),), {})
     signature, count = function.explained
     assert signature.avals[0].shape == (2,)
     assert count == 1
