@@ -403,7 +403,9 @@ def register_lowering_layer(
         cost its equations nothing.
       layer: `(ctx, values, params, lower) -> IR values` of the results of an equation. `lower(ctx, values, params)` is
         the next layer, or at last the rule.
-      order: layers with smaller numbers are called first, and call those with larger ones.
+      order: layers with smaller numbers are called first, and call those with larger ones. The layers of primax are
+        those of the shardings in types (10), attributes for XLA (20), extended dtypes (30), unreduced values (40) and
+        sharding rules (50).
     """
     entry = _Layer(order, applies, layer)
     bisect.insort(_layers, entry, key=lambda layer: layer.order)

@@ -80,3 +80,28 @@ def errors() -> dict[str, str]:
 def test_a_use_of_a_blocked_plugin_names_it(errors: dict[str, str], plugin: str) -> None:
     assert f"plugin '{plugin}'" in errors[plugin]
     assert "PRIMAX_DISABLE_PLUGINS names it" in errors[plugin]
+
+
+_ON_DEVICES = """
+import numpy as np
+import primax as px
+import primax.numpy as pnp
+
+mesh = px.make_mesh((2,), ("i",), axis_types=(px.sharding.AxisType.Auto,))
+x = px.device_put(np.diag(np.arange(1.0, 5.0, dtype=np.float32)), px.NamedSharding(mesh, px.P("i")))
+y = px.jit(pnp.linalg.cholesky)(x * x)  # its call of LAPACK is divided only by the blocked plugin
+np.testing.assert_allclose(y, x, rtol=1e-6)
+"""
+
+
+def test_programs_run_on_several_devices_without_the_plugin_of_sharding() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", _ON_DEVICES],
+        env=os.environ
+        | {"PRIMAX_DISABLE_PLUGINS": "sharding", "XLA_FLAGS": "--xla_force_host_platform_device_count=2"},
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
