@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primax.interpreters.scopes import compiler_attributes
+from primax.extend.provisional.compiler_attributes import compiler_attributes
 
 __all__ = ["compute_on"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.interpreters.scopes import compiler_attributes
+from primax.extend.provisional.compiler_attributes import compiler_attributes
 
 __all__ = ["scheduling_group", "xla_metadata_call"]
 

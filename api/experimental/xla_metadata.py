@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend.core import tree
-from primax.interpreters.scopes import compiler_attributes
+from primax.extend.provisional.compiler_attributes import compiler_attributes
 from primax.plugins.remat import checkpoint_name
 
 __all__ = ["set_xla_metadata", "xla_metadata_call"]

@@ -11,6 +11,7 @@ __all__ = [
     "aval_sharding",
     "avals",
     "compiled_function",
+    "compiler_attributes",
     "computations",
     "derivatives",
     "dimensions",
