@@ -339,7 +339,8 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
     Args:
       program: the program that the result is derived from.
       key: identifies the result among those derived from the program.
-      make: computes the result.
+      make: computes the result. Neither it nor the key should refer to the program, which would then keep itself alive
+        until garbage is collected.
     """
     x64 = opened(program).x64
     if x64 is not config.enable_x64.value:

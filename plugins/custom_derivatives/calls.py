@@ -6,7 +6,7 @@ jaxpr in equations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
@@ -31,7 +31,7 @@ __all__ = [
     "interpret_call",
     "is_handed_on",
     "refuse_closed_over",
-    "stage_call",
+    "staging_rule",
 ]
 
 
@@ -87,44 +87,43 @@ def refuse_closed_over(name: str, consts: Sequence[Any], tangents: Sequence[Any]
             )
 
 
-def stage_call(
-    trace: Any, primitive: core.Primitive, args: Sequence[Any], params: dict[str, Any], narrowed: Any
-) -> list[Any]:
-    """The staging rule: the function becomes a program with its closed-over values as arguments.
+def staging_rule(primitive: core.Primitive, narrowed: Callable[..., dict[str, Any]]) -> Callable[..., list[Any]]:
+    """The staging rule of a call: the function becomes a program with its closed-over values as arguments.
 
     Args:
-      trace: the trace that records the enclosing program.
       primitive: the call.
-      args: its operands.
-      params: its parameters.
       narrowed: `(params, kept, out_avals) -> params`, with rules for the results that are kept.
     """
-    call, name = params["call_jaxpr"], params["name"]
-    consts: list[Any] = []
-    handed_on: dict[int, Any] = {}
-    if not isinstance(call, core.ClosedJaxpr):
-        closed = core.trace_to_jaxpr(call, [core.get_aval(x) for x in args], name, "the tracing")
-        for effect in closed.effects:
-            if not core.kind_of(effect).custom_derivatives:
-                raise NotImplementedError(
-                    f"{name} has custom derivatives, and must not have the effect {effect!r}; "
-                    f"register_effect({type(effect).__name__}, custom_derivatives=True) allows it"
-                )
-        closed, handed_on = _without_handed_on(_without_unused(closed))
-        if handed_on:
-            count = len(handed_on) + len(closed.jaxpr.outvars)
-            aval_of = iter(closed.out_avals)
-            kept = [i not in handed_on for i in range(count)]
-            avals = [next(aval_of) if k else core.get_aval(handed_on[i]) for i, k in enumerate(kept)]
-            params = narrowed(params, kept, avals)
-        consts = closed.consts
-        for x in consts:
-            if isinstance(x, core.Tracer) and not encloses(x._trace, trace):
-                raise closed_over(name, x)
-        call = core.ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
-    params = {**params, "call_jaxpr": call, "num_consts": params["num_consts"] + len(consts)}
-    outs = iter(trace.add_eqn(primitive, [*consts, *args], call.out_avals, params, call.effects))
-    return [handed_on[i] if i in handed_on else next(outs) for i in range(len(handed_on) + len(call.out_avals))]
+
+    def stage_call(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+        call, name = params["call_jaxpr"], params["name"]
+        consts: list[Any] = []
+        handed_on: dict[int, Any] = {}
+        if not isinstance(call, core.ClosedJaxpr):
+            closed = core.trace_to_jaxpr(call, [core.get_aval(x) for x in args], name, "the tracing")
+            for effect in closed.effects:
+                if not core.kind_of(effect).custom_derivatives:
+                    raise NotImplementedError(
+                        f"{name} has custom derivatives, and must not have the effect {effect!r}; "
+                        f"register_effect({type(effect).__name__}, custom_derivatives=True) allows it"
+                    )
+            closed, handed_on = _without_handed_on(_without_unused(closed))
+            if handed_on:
+                count = len(handed_on) + len(closed.jaxpr.outvars)
+                aval_of = iter(closed.out_avals)
+                kept = [i not in handed_on for i in range(count)]
+                avals = [next(aval_of) if k else core.get_aval(handed_on[i]) for i, k in enumerate(kept)]
+                params = narrowed(params, kept, avals)
+            consts = closed.consts
+            for x in consts:
+                if isinstance(x, core.Tracer) and not encloses(x._trace, trace):
+                    raise closed_over(name, x)
+            call = core.ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
+        params = {**params, "call_jaxpr": call, "num_consts": params["num_consts"] + len(consts)}
+        outs = iter(trace.add_eqn(primitive, [*consts, *args], call.out_avals, params, call.effects))
+        return [handed_on[i] if i in handed_on else next(outs) for i in range(len(handed_on) + len(call.out_avals))]
+
+    return stage_call
 
 
 def _without_unused(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:

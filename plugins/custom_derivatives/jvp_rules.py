@@ -22,7 +22,7 @@ from primax.plugins.custom_derivatives.calls import (
     interpret_call,
     is_handed_on,
     refuse_closed_over,
-    stage_call,
+    staging_rule,
 )
 from primax.plugins.custom_derivatives.jax_traces import CustomJvpCall
 
@@ -77,10 +77,6 @@ def batched_rule(
     return outs, tangents_of(outs, nonzero_out, found)
 
 
-def _staging(trace: Any, args: Any, params: Any) -> list[Any]:
-    return stage_call(trace, custom_jvp_call_p, args, params, _narrowed)
-
-
 def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[Any]) -> dict[str, Any]:
     """The parameters of a call after some of its results were removed."""
     jvp = params["jvp"]
@@ -101,7 +97,7 @@ RULES: Table = {
         "axis_batch": _batch,
         "lowering": call_lowering,
         "partial_eval": in_place,
-        "staging": _staging,
+        "staging": staging_rule(custom_jvp_call_p, _narrowed),
         "check": checked_types("call_jaxpr"),
         "close_over": call_close_over,
         "interpret": interpret_call,

@@ -28,7 +28,7 @@ from primax.plugins.custom_derivatives.calls import (
     interpret_call,
     is_handed_on,
     refuse_closed_over,
-    stage_call,
+    staging_rule,
 )
 from primax.plugins.reductions import reduce_sum
 
@@ -141,10 +141,6 @@ def _at(axis: batching.AxisData, ct: Any, dim: Any, wanted: Any) -> Any:
     return reduce_sum(front, (0,))
 
 
-def _staging(trace: Any, args: Any, params: Any) -> list[Any]:
-    return stage_call(trace, custom_vjp_call_p, args, params, _narrowed)
-
-
 def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[Any]) -> dict[str, Any]:
     """The parameters of a call after some of its results were removed; the cotangents of these are zero."""
     fwd, bwd = params["fwd"], params["bwd"]
@@ -235,7 +231,7 @@ RULES: Table = {
         "axis_batch": _batch,
         "lowering": call_lowering,
         "partial_eval": in_place,
-        "staging": _staging,
+        "staging": staging_rule(custom_vjp_call_p, _narrowed),
         "check": checked_types("call_jaxpr"),
         "close_over": call_close_over,
         "interpret": interpret_call,
