@@ -108,8 +108,7 @@ class PluginHost:
         return record
 
     def discover(self) -> None:
-        if self.catalog.discover():
-            self.lazy.add(self.catalog.all())
+        if self.catalog.discover(self.lazy.add):
             for name in self._consents.read_environment():
                 if self.catalog.find(name) is None:
                     raise PluginError(f"{OVERRIDES} names {name!r}, which is not a plugin{self.catalog.hint(name)}")
@@ -208,8 +207,8 @@ class PluginHost:
         if self._is_complete:
             return False
         if self._activation.is_loading("installed", "explicit"):  # the plugin may need further families
-            families = [each for each in self.catalog.builtins if each.state == "discovered"]
-            needed = families if everything else [each for each in families if not each.waits]
+            waiting = [each for each in self.catalog.builtins if each.state == "discovered"]
+            needed = [each for each in waiting if everything or not each.waits]
             self._load_each(needed)
             return bool(needed)
         if everything:
@@ -241,7 +240,7 @@ class PluginHost:
 
     def load_family_with(self, name: str) -> None:
         if not self._activation.is_loading("built-in"):
-            families = [each for each in self.catalog.builtins if each.state == "discovered"]
+            families = self.catalog.builtins
             self._load_each([each for each in families if name in (each.manifest or {}).get("primitives", ())])
 
     def activate_plugin(self, name: str) -> bool:
@@ -288,8 +287,7 @@ class PluginHost:
         if withdrawn is not None and primitive.plugin is None:
             lines.append(f"Its plugin {withdrawn!r} was unregistered.")
         elif home is not None and home.state != "active":
-            reason = home.reason or "it has not been loaded yet"
-            lines.append(f"Its plugin {home.name!r} is not active: {reason}.")
+            lines.append(f"Its plugin {home.name!r} is not active: {home.reason or 'it has not been loaded yet'}.")
         else:
             idle = [each for each in self.catalog.installed if each.state not in ("active", "discovered")]
             lines += [f"This plugin is not active and may supply it: {each.reason}." for each in idle]
@@ -355,10 +353,8 @@ class PluginHost:
         """
         self.load()
         self.load_family_with(name)
-        found = find_primitive(self.primitives, name)
-        if found is None and self.activate():
-            found = find_primitive(self.primitives, name)
-        return found
+        primitive = find_primitive(self.primitives, name)
+        return find_primitive(self.primitives, name) if primitive is None and self.activate() else primitive
 
     def _load(self, record: PluginRecord) -> bool:
         """Import and register a plugin, and return True; False if another import of its module is running."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from primax.core import trusted_modules
@@ -38,8 +39,11 @@ class PluginCatalog:
         self._is_listed = False  # whether the variables in the environment have been read
         self._lock = threading.RLock()
 
-    def discover(self) -> bool:
+    def discover(self, take: Callable[[list[PluginRecord]], None]) -> bool:
         """List the installed plugins, once, and block those that the environment names; whether this call did it.
+
+        Args:
+          take: is called with all plugins before other threads see that they are listed.
 
         Raises:
           PluginError: a variable in the environment names an unknown plugin, or primax finds no plugins of its own.
@@ -60,6 +64,7 @@ class PluginCatalog:
             first = not self._is_listed
             if first:
                 self._apply_lists()
+                take(self.all())
                 self._is_listed = True
             return first
 
