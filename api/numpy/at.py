@@ -125,14 +125,14 @@ class Reference:
         if out_sharding is not None:
             x = forgotten(x)
             entries = tree.tree_map(_bare, entries)
-        found = _PROMISE if mode is None else GatherScatterMode.from_any(mode)
+        treatment = _PROMISE if mode is None else GatherScatterMode.from_any(mode)
         while is_sliced(entries):
             sliced, entries = first_part(get_aval(x).shape, entries, wrap_negative_indices)
             if sliced:
-                x = read_part(x, *sliced, _CLIP if found is _PROMISE else found, fill_value)
+                x = read_part(x, *sliced, _CLIP if treatment is _PROMISE else treatment, fill_value)
         index = resolve(get_aval(x).shape, read_entries(entries))
         unique, in_order = bool(unique_indices), bool(indices_are_sorted)
-        out = read(x, index, found, fill_value, unique, in_order, wrap_negative_indices)
+        out = read(x, index, treatment, fill_value, unique, in_order, wrap_negative_indices)
         return out if out_sharding is None else resharded("at[...].get", out, out_sharding)
 
     def set(self, values: Any, **options: Unpack[Options]) -> Array:
@@ -235,7 +235,7 @@ def _target(
         raise TypeError(f"x.at[...]: the options are {', '.join(Options.__annotations__)}, got {', '.join(others)}")
     x = reference.array
     shape = get_aval(x).shape
-    found = GatherScatterMode.from_any(mode)
+    treatment = GatherScatterMode.from_any(mode)
     index = resolve(shape, read_entries(reference.index))
     for axis, (entry, size) in enumerate(zip(index.axes, index.shape, strict=True)):
         if not size and type(entry) is not tuple and (type(entry) is int or get_aval(entry).size):
@@ -243,7 +243,7 @@ def _target(
                 f"an axis that is indexed must hold elements, got axis {axis} of an array of shape {shape}"
             )
     unique, in_order = bool(unique_indices), bool(indices_are_sorted)
-    return _in_shape(x, index.shape), index, found, unique, in_order, wrap_negative_indices
+    return _in_shape(x, index.shape), index, treatment, unique, in_order, wrap_negative_indices
 
 
 def _in_shape(x: Any, shape: tuple[int, ...]) -> Array:
@@ -336,12 +336,12 @@ def _of_type(values: Any, aval: ShapedArray) -> Array:
     return convert_element_type_p.bind(values, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
-def _fitted(values: Any, shape: tuple[int, ...], wanted: tuple[int, ...], weak: bool) -> Array:
+def _fitted(values: Any, shape: tuple[int, ...], new_shape: tuple[int, ...], weak: bool) -> Array:
     """Broadcast values to a shape, then reshape them to another one; a number gets the weak type that is wanted."""
     aval = get_aval(values)
     if aval.shape:
-        return _in_shape(broadcast_to_shape(values, shape), wanted)
-    return constant(values, wanted, aval.dtype, weak)
+        return _in_shape(broadcast_to_shape(values, shape), new_shape)
+    return constant(values, new_shape, aval.dtype, weak)
 
 
 def _has_int(index: Index) -> bool:

@@ -59,13 +59,13 @@ def _entry(entry: Any) -> Any:
     if isinstance(entry, list):
         entry = np.asarray(entry) if entry else np.empty(0, np.int32)
     if isinstance(entry, Array | Tracer | np.ndarray | np.generic):
-        found: Any = entry
+        number: Any = entry
         dtype = entry.dtype
         if not dtypes.is_integer(dtype) and not dtypes.is_bool(dtype):
             raise TypeError(f"an index must be of an integer or boolean dtype, got {get_aval(entry).str_short()}")
         if entry.shape or isinstance(entry, Tracer):
             return entry
-        return bool(found) if dtypes.is_bool(dtype) else as_index(found)
+        return bool(number) if dtypes.is_bool(dtype) else as_index(number)
     array = unwrap(entry)
     if array is not entry:
         return _entry(array)

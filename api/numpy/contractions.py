@@ -175,8 +175,8 @@ def _report(
     for step in path:
         chosen = [items[i] for i in step]
         rest = [labels for i, labels in enumerate(items) if i not in step]
-        labels = {label for each in chosen for label in each}
-        needed = {label for each in (*rest, output) for label in each}
+        labels = {label for labels_of in chosen for label in labels_of}
+        needed = {label for labels_of in (*rest, output) for label in labels_of}
         kept = output if not rest else tuple(sorted(labels & needed))
         cost += _operations(labels, bool(labels - set(kept)), len(chosen), sizes)
         scales.append(len(labels))
@@ -195,9 +195,9 @@ def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[An
     """Convert alternating arrays and lists of integers to the form with letters."""
     if isinstance(subscripts, str):
         return subscripts, list(operands)
-    given = [subscripts, *operands]
+    arguments = [subscripts, *operands]
 
-    names = _named_axes(given)
+    names = _named_axes(arguments)
 
     def letter(axis: Any) -> str:
         if names is not None:
@@ -211,27 +211,27 @@ def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[An
         listed = sequence("einsum", "subscripts", axes)
         return "".join("..." if axis is Ellipsis else letter(axis) for axis in listed)
 
-    ends = len(given) % 2
-    pairs = [(given[i], text(given[i + 1])) for i in range(0, len(given) - ends, 2)]
+    ends = len(arguments) % 2
+    pairs = [(arguments[i], text(arguments[i + 1])) for i in range(0, len(arguments) - ends, 2)]
     joined = ",".join(labels for _, labels in pairs)
-    return joined + ("->" + text(given[-1]) if ends else ""), [x for x, _ in pairs]
+    return joined + ("->" + text(arguments[-1]) if ends else ""), [x for x, _ in pairs]
 
 
-def _named_axes(given: Sequence[Any]) -> dict[Any, int] | None:
+def _named_axes(arguments: Sequence[Any]) -> dict[Any, int] | None:
     """The order of the names in lists of axis names, which replace subscripts; None if the lists have integers.
 
     Raises:
       TypeError: names are not hashable or cannot be ordered.
       ValueError: there are more names than letters.
     """
-    lists = [*given[1::2], *(given[-1:] if len(given) % 2 else ())]
-    found = [axis for axes in lists for axis in sequence("einsum", "subscripts", axes) if axis is not Ellipsis]
-    if not any(isinstance(axis, str) for axis in found):
+    lists = [*arguments[1::2], *(arguments[-1:] if len(arguments) % 2 else ())]
+    names = [axis for axes in lists for axis in sequence("einsum", "subscripts", axes) if axis is not Ellipsis]
+    if not any(isinstance(axis, str) for axis in names):
         return None
     try:
-        ordered = sorted(set(found))
+        ordered = sorted(set(names))
     except TypeError:
-        raise TypeError(f"einsum: subscripts must be integers, or names that can be ordered, got {found!r}") from None
+        raise TypeError(f"einsum: subscripts must be integers, or names that can be ordered, got {names!r}") from None
     if len(ordered) > len(_LETTERS):
         raise ValueError(f"einsum: subscripts must have at most {len(_LETTERS)} names, got {len(ordered)}")
     return {axis: place for place, axis in enumerate(ordered)}
@@ -343,7 +343,7 @@ def _matched(x: Any, of_x: Labels, y: Any, of_y: Labels) -> tuple[Any, Labels, A
 
 def _kept(of_x: Labels, of_y: Labels, needed: list[Labels]) -> Labels:
     """The labels of a product that are needed later: shared ones first, in the order of `dot_general`."""
-    wanted = {label for labels in needed for label in labels}
+    needed_later = {label for labels in needed for label in labels}
     shared = [label for label in of_x if label in of_y]
     return tuple(
         [
@@ -353,7 +353,7 @@ def _kept(of_x: Labels, of_y: Labels, needed: list[Labels]) -> Labels:
                 *(z for z in of_x if z not in shared),
                 *(z for z in of_y if z not in shared),
             )
-            if label in wanted
+            if label in needed_later
         ]
     )
 
@@ -419,8 +419,8 @@ def _cheapest(inputs: list[Labels], output: Labels, sizes: dict[str, int]) -> li
         if not part:
             return
         parts = part, members ^ part
-        for each in parts:
-            multiply(each)
+        for subset in parts:
+            multiply(subset)
         i, j = sorted(map(items.index, parts))
         del items[j], items[i]
         items.append(members)

@@ -226,9 +226,9 @@ _compiled_histogram = jit(_histogram, static_argnums=(4, 5))
 def _bins_of(x: Any, edges: Any) -> Array:
     """The bin of each element: 0 before the first edge, and the number of edges after the last."""
     x, count = cast(x, dtypes.to_inexact_dtype(get_aval(x).dtype)), edges.shape[0]
-    found = searchsorted(edges, x, "right")
+    bins = searchsorted(edges, x, "right")
     last = broadcast_to_shape(edges[count - 1], x.shape)
-    return choose(eq_p.bind(*promote("histogram", x, last)), np.asarray(count - 1, found.dtype)[()], found)
+    return choose(eq_p.bind(*promote("histogram", x, last)), np.asarray(count - 1, bins.dtype)[()], bins)
 
 
 def histogram2d(
@@ -295,8 +295,8 @@ def histogramdd(
     shape = tuple([edge.shape[0] + 1 for edge in edges])
     place: Any = None
     for x, edge, size in zip(columns, edges, shape, strict=True):
-        found = _bins_of(x, edge)
-        place = found if place is None else place * size + found
+        bin_numbers = _bins_of(x, edge)
+        place = bin_numbers if place is None else place * size + bin_numbers
     counts = reshaped(_counted(place, weights, int(np.prod(shape))), shape)
     inner = tuple([size - 1 for size in shape])
     counts = slice_p.bind(counts, start_indices=(1,) * rank, limit_indices=inner, strides=None)

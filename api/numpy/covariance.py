@@ -56,18 +56,18 @@ def cov(
         return zeros((0, 0))
     parts = promote("cov", *parts, to=to_inexact)
     if dtype is not None:
-        wanted = read_dtype(dtype, "cov")
-        if not dtypes.is_inexact(wanted):
-            raise ValueError(f"cov: dtype must be floating or complex, got {wanted}")
-        parts = [cast(x, wanted) for x in parts]
+        dtype = read_dtype(dtype, "cov")
+        if not dtypes.is_inexact(dtype):
+            raise ValueError(f"cov: dtype must be floating or complex, got {dtype}")
+        parts = [cast(x, dtype) for x in parts]
     x = parts[0] if len(parts) == 1 else concatenate(parts, 0)
     observations = get_aval(x).shape[1]
     weights = None
-    for given in (fweights, aweights):
-        if given is not None:
-            if aval_of("cov", given, "weights").shape != (observations,):
-                raise ValueError(f"cov: weights must be of shape {(observations,)}, got {np.shape(given)}")
-            weights = given if weights is None else multiply(weights, given)
+    for factors in (fweights, aweights):
+        if factors is not None:
+            if aval_of("cov", factors, "weights").shape != (observations,):
+                raise ValueError(f"cov: weights must be of shape {(observations,)}, got {np.shape(factors)}")
+            weights = factors if weights is None else multiply(weights, factors)
     ddof = (0 if bias else 1) if ddof is None else ddof
     means, total = average(x, 1, weights, returned=True)
     total = total[0]
@@ -97,11 +97,11 @@ def _variables(function: str, x: Any, rowvar: bool) -> Array:
 @one_program("rowvar dtype", named="corrcoef")
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
     """The correlations of variables. The arguments are those of `cov`."""
-    found = cov(x, y, rowvar, dtype=dtype)
-    if not found.ndim:
-        return divide(found, found)
-    spread = exponential.sqrt_p.bind(real(diagonal(found)))
-    out = divide(divide(found, expand_dims(spread, 1)), spread)
+    covariances = cov(x, y, rowvar, dtype=dtype)
+    if not covariances.ndim:
+        return divide(covariances, covariances)
+    spread = exponential.sqrt_p.bind(real(diagonal(covariances)))
+    out = divide(divide(covariances, expand_dims(spread, 1)), spread)
     if dtypes.is_complex(out.dtype):
         return arithmetic.complex(clip(real(out), -1, 1), clip(imag(out), -1, 1))
     return clip(out, -1, 1)

@@ -322,8 +322,8 @@ def _converted(a: Any) -> np.ndarray | Array:
     """The value of another library's object as an array, which may share memory with an object on a GPU."""
     if not hasattr(a, _ON_GPU):
         return np.asarray(a)
-    found = runtime.from_cuda_array_interface(a)
-    return convert(found, get_aval(found), dtypes.canonicalize_dtype(found.dtype))  # of 32 bits if enable_x64 is off
+    shared = runtime.from_cuda_array_interface(a)
+    return convert(shared, get_aval(shared), dtypes.canonicalize_dtype(shared.dtype))  # of 32 bits if enable_x64 is off
 
 
 _ON_GPU = "__cuda_array_interface__"

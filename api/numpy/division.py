@@ -192,8 +192,8 @@ def _integer_power(x: Any, y: Any) -> Array:
     base = x
     for bit in range(6):
         factor = bitwise.and_p.bind(bitwise.shift_right_logical_p.bind(y, like(y, bit)) if bit else y, like(y, 1))
-        wanted = broadcast_to_shape(comparison.ne_p.bind(factor, like(y, 0)), shape)
-        out = choose(wanted, arithmetic.mul_p.bind(out, base), out)
+        bit_set = broadcast_to_shape(comparison.ne_p.bind(factor, like(y, 0)), shape)
+        out = choose(bit_set, arithmetic.mul_p.bind(out, base), out)
         base = arithmetic.mul_p.bind(base, base)
     return out
 

@@ -112,20 +112,20 @@ def _placed(shape: tuple[int, ...], index: Any, wrap: bool) -> tuple[list[Any], 
     Raises:
       IndexError: a part is longer than its axis.
     """
-    found: dict[int, tuple[slice, Slice]] = {}
+    sliced_parts: dict[int, tuple[slice, Slice]] = {}
     read: list[Any] = []
     for entry in index if type(index) is tuple else (index,):
         if type(entry) is Slice:
             _check_start(entry.start)  # a function of trees may have replaced it
             part, entry = entry, slice(None, None, entry.stride)
-            found[id(entry)] = entry, part
+            sliced_parts[id(entry)] = entry, part
         read.append(entry)
     entries = expanded(shape, read_entries(tuple(read)))
     parts: list[tuple[int, int, Slice]] = []
     axis = 0
     for position, entry in enumerate(entries):
-        if id(entry) in found:
-            part = found[id(entry)][1]
+        if id(entry) in sliced_parts:
+            part = sliced_parts[id(entry)][1]
             _check_span(part, axis, shape)
             first = _first(part, shape[axis], wrap)
             if type(first) is int and 0 <= first <= shape[axis] - part.span:

@@ -46,12 +46,12 @@ def _positions(function: str, obj: Any, size: int) -> list[int]:
             raise type(error)(f"{function}: obj must be a slice of integers with a step, got {obj!r}") from None
     if isinstance(obj, Array | np.ndarray) and obj.dtype == bool:
         return np.flatnonzero(np.asarray(obj)).tolist()
-    found = []
+    positions = []
     for position in known_integers(function, "obj", obj):
         if not -size <= position <= size:
             raise IndexError(f"{function}: obj must be in [{-size}, {size}], got {position}")
-        found.append(position + size if position < 0 else position)
-    return found
+        positions.append(position + size if position < 0 else position)
+    return positions
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
@@ -156,8 +156,8 @@ def _order_of_traced(places: Any, size: int, count: int) -> Array:
     order = argsort(places)
     new = places[order] + np.arange(count, dtype=np.int32)
     old = nonzero(Reference(ones(size + count, bool), new).set(False), size=size)[0]
-    found = Reference(zeros(size + count, np.int32), new).set(size + order)
-    return Reference(found, old).set(np.arange(size, dtype=np.int32))
+    order_of_old = Reference(zeros(size + count, np.int32), new).set(size + order)
+    return Reference(order_of_old, old).set(np.arange(size, dtype=np.int32))
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
@@ -299,9 +299,9 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     bits = bitwise.and_p.bind(bitwise.shift_right_logical_p.bind(spread, shifts), _BYTE.type(1))
     bits = reshaped(bits, (*rest, size * 8))
     if count is not None:
-        wanted = count if count >= 0 else max(size * 8 + count, 0)
-        if wanted > size * 8:
-            config = (*[(0, 0, 0)] * len(rest), (0, wanted - size * 8, 0))
+        length = count if count >= 0 else max(size * 8 + count, 0)
+        if length > size * 8:
+            config = (*[(0, 0, 0)] * len(rest), (0, length - size * 8, 0))
             bits = pad_p.bind(bits, _BYTE.type(0), padding_config=config)
-        bits = take_slice(bits, 0, wanted, len(rest))
+        bits = take_slice(bits, 0, length, len(rest))
     return moveaxis(bits, -1, axis)

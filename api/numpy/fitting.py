@@ -98,8 +98,8 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     if not known.size:
         return asarray(np.zeros(0, kind))
     at_zero = asarray(np.zeros(size - 1 - known[-1], kind))
-    found = _companion_roots(take_slice(p, int(known[0]), int(known[-1]) + 1, 0), kind)
-    return concatenate_p.bind(found, at_zero, dimension=0)
+    nonzero_roots = _companion_roots(take_slice(p, int(known[0]), int(known[-1]) + 1, 0), kind)
+    return concatenate_p.bind(nonzero_roots, at_zero, dimension=0)
 
 
 def _roots_behind_zeros(p: Any, kind: Any) -> Array:
@@ -108,9 +108,9 @@ def _roots_behind_zeros(p: Any, kind: Any) -> Array:
     leading = something.argmax().astype(np.int32) if size else np.int32(0)
     leading = where(something.any(), leading, np.int32(size))
     turned = take_rows(p, (np.arange(size, dtype=np.int32) + leading) % np.int32(size))
-    found = _companion_roots(where(leading == size, np.asarray(1, p.dtype)[()], turned), kind)
-    _, found = sort_p.bind(found == 0, found, dimension=0, is_stable=True, num_keys=1)
-    return choose(below(np.int32(size - 1) - leading, size - 1), found, kind.type(complex(np.nan, np.nan)))
+    values = _companion_roots(where(leading == size, np.asarray(1, p.dtype)[()], turned), kind)
+    _, values = sort_p.bind(values == 0, values, dimension=0, is_stable=True, num_keys=1)
+    return choose(below(np.int32(size - 1) - leading, size - 1), values, kind.type(complex(np.nan, np.nan)))
 
 
 def _companion_roots(p: Any, kind: Any) -> Array:
@@ -202,12 +202,12 @@ def polyfit(
         raise TypeError(f"polyfit: w must be of shape ({count},), got {get_aval(w).shape}")
     if cov and cov != "unscaled" and count <= deg + 1:
         raise ValueError(f"polyfit: there must be more than {deg + 1} points to scale covariances, got {count}")
-    found, rest, base, scaled = _compiled_fit(x, y, rcond, w, deg, bool(cov))
+    coefficients, rest, base, scaled = _compiled_fit(x, y, rcond, w, deg, bool(cov))
     if full:
-        return found, *rest
+        return coefficients, *rest
     if not cov:
-        return found
-    return found, base if cov == "unscaled" else scaled
+        return coefficients
+    return coefficients, base if cov == "unscaled" else scaled
 
 
 def _fit(x: Any, y: Any, rcond: Any, w: Any, deg: int, cov: bool) -> tuple[Any, Any, Any, Any]:
@@ -223,15 +223,15 @@ def _fit(x: Any, y: Any, rcond: Any, w: Any, deg: int, cov: bool) -> tuple[Any, 
         rcond = count * float(dtypes.finfo(x.dtype).eps)
     scale = (powers * powers).sum(0) ** 0.5
     powers = powers / scale
-    found, residuals, rank, s = lstsq(powers, y, rcond)
-    found = found / (scale if y.ndim == 1 else reshaped(scale, (deg + 1, 1)))
+    coefficients, residuals, rank, s = lstsq(powers, y, rcond)
+    coefficients = coefficients / (scale if y.ndim == 1 else reshaped(scale, (deg + 1, 1)))
     rest = residuals, rank, s, asarray(rcond)
     if not cov:
-        return found, rest, None, None
+        return coefficients, rest, None, None
     base = inv(matmul(powers.T, powers)) / outer(scale, scale)
     base = base if y.ndim == 1 else reshaped(base, (*base.shape, 1))
     # With too few points, which the caller refuses, the factor means nothing.
-    return found, rest, base, base * (residuals / max(count - (deg + 1), 1))
+    return coefficients, rest, base, base * (residuals / max(count - (deg + 1), 1))
 
 
 # One call in programs, and one program outside of them.

@@ -45,8 +45,8 @@ class _Grid:
         if not points:
             return [] if self._sparse else asarray(np.zeros(0, dtypes.default_int_dtype()))
         dtype = dtypes.result_type(*points)
-        found = meshgrid(*[x.astype(dtype) for x in points], sparse=self._sparse, indexing="ij")
-        return list(found) if self._sparse else stack(found)
+        arrays = meshgrid(*[x.astype(dtype) for x in points], sparse=self._sparse, indexing="ij")
+        return list(arrays) if self._sparse else stack(arrays)
 
 
 class Joined:
@@ -97,12 +97,12 @@ class JoinedColumns(Joined):
 
 def _directive(text: str, default: Joined) -> list[int]:
     try:
-        given = [int(number) for number in text.split(",")]
+        numbers = [int(number) for number in text.split(",")]
     except ValueError:
-        given = []
-    if not 1 <= len(given) <= 3:
+        numbers = []
+    if not 1 <= len(numbers) <= 3:
         raise ValueError(f"r_: a string must be 'r', 'c' or up to three integers, got {text!r}")
-    return [*given, *[default._axis, default._rank, default._begin][len(given) :]]
+    return [*numbers, *[default._axis, default._rank, default._begin][len(numbers) :]]
 
 
 r_ = Joined()
@@ -142,8 +142,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
       ndim: the number of axes.
     """
     n, ndim = read_size("diag_indices", "n", n), read_size("diag_indices", "ndim", ndim)
-    found = from_host(np.arange(n, dtype=dtypes.default_int_dtype()))
-    return (found,) * ndim
+    positions = from_host(np.arange(n, dtype=dtypes.default_int_dtype()))
+    return (positions,) * ndim
 
 
 def diag_indices_from(arr: Any) -> tuple[Any, ...]:

@@ -55,9 +55,9 @@ def getitem(x: Any, index: Any) -> Array:
     if is_sliced(index):
         x, index = cut(x, index)
     if _is_at_hand(x):
-        found = _of_host(x, index)
-        if found is not None:
-            return found
+        element = _of_host(x, index)
+        if element is not None:
+            return element
     return read(x, resolve(x.aval.shape, read_entries(index)))
 
 

@@ -49,10 +49,10 @@ def _parts(function: str, arrays: Any, dtype: Any, at_least: int = 1) -> list[An
         raise ValueError(f"{function}: arrays must be one array or more, got none")
     avals = [aval_of(function, x, f"arrays[{i}]") for i, x in enumerate(parts)]
     if dtype is not None:
-        found, weak = read_dtype(dtype, function), False
+        common, weak = read_dtype(dtype, function), False
     else:
-        found, weak = dtypes.result_type(*avals, return_weak_type=True)
-    return [convert(x, aval, found, weak) for x, aval in zip(parts, avals, strict=True)]
+        common, weak = dtypes.result_type(*avals, return_weak_type=True)
+    return [convert(x, aval, common, weak) for x, aval in zip(parts, avals, strict=True)]
 
 
 def _join(parts: list[Any], axis: int) -> Array:

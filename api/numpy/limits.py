@@ -39,10 +39,10 @@ class finfo:
     _limits: Any
 
     def __new__(cls, dtype: Any) -> finfo:
-        made = super().__new__(cls)
+        self = super().__new__(cls)
         with naming("finfo"):
-            made._limits = dtypes.finfo(dtype)
-        return made
+            self._limits = dtypes.finfo(dtype)
+        return self
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -54,14 +54,14 @@ def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list
         if weak:
             return [convert(x, aval, dtype, weak) for x, aval in zip(arrays, avals, strict=True)], None
         return list(arrays), dtype
-    wanted = read_dtype(preferred, function)
+    result_dtype = read_dtype(preferred, function)
     avals = [aval_of(function, x, i) for i, x in enumerate(arrays)]
     with config.numpy_dtype_promotion("standard"):  # the caller chose the dtype of the result, so conversion is allowed
         common = dtypes.result_type(*avals)
-    bits = dtypes.itemsize_bits(wanted)
+    bits = dtypes.itemsize_bits(result_dtype)
     if bits < dtypes.itemsize_bits(common) and all(dtypes.itemsize_bits(aval.dtype) <= bits for aval in avals):
-        common = wanted  # no operand has a wider dtype; only their common dtype is wider
-    return [strong(convert(x, aval, common)) for x, aval in zip(arrays, avals, strict=True)], wanted
+        common = result_dtype  # no operand has a wider dtype; only their common dtype is wider
+    return [strong(convert(x, aval, common)) for x, aval in zip(arrays, avals, strict=True)], result_dtype
 
 
 def dot(
@@ -263,8 +263,8 @@ def contract(
     return _permuted(product, forward, out)
 
 
-def _permuted(x: Any, labels: Sequence[Any], wanted: Sequence[Any]) -> Array:
-    order = tuple(map(labels.index, wanted))
+def _permuted(x: Any, labels: Sequence[Any], new_labels: Sequence[Any]) -> Array:
+    order = tuple(map(labels.index, new_labels))
     return x if order == tuple(range(len(order))) else transpose_p.bind(x, permutation=order)
 
 

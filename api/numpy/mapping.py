@@ -91,10 +91,10 @@ def vectorize(
         places = [i for i in range(len(args)) if i not in excluded]
 
         def core(*arrays: Any) -> Array:
-            given = list(args)
+            arguments = list(args)
             for i, x in zip(places, arrays, strict=True):
-                given[i] = x
-            out = pyfunc(*given, **keywords)
+                arguments[i] = x
+            out = pyfunc(*arguments, **keywords)
             if cores is not None:
                 _check_results(out, cores[1], dict(sizes))
             return out
@@ -123,9 +123,9 @@ def _outer_shapes(arrays: list[Any], inputs: Any, sizes: dict[str, int]) -> list
 
 def _check_sizes(names: tuple[str, ...], shape: tuple[int, ...], sizes: dict[str, int]) -> None:
     for name, size in zip(names, shape, strict=True):
-        wanted = sizes.setdefault(name, size)
-        if wanted != size:
-            raise ValueError(f"vectorize: axis {name!r} must have one length, got {wanted} and {size}")
+        known_size = sizes.setdefault(name, size)
+        if known_size != size:
+            raise ValueError(f"vectorize: axis {name!r} must have one length, got {known_size} and {size}")
 
 
 def _over_outer_axes(function: Callable[..., Any], arrays: list[Any], outer: list[tuple[int, ...]]) -> Array:
@@ -146,11 +146,11 @@ def _over_outer_axes(function: Callable[..., Any], arrays: list[Any], outer: lis
     return function(*arrays)
 
 
-def _check_results(out: Any, wanted: Dimensions, sizes: dict[str, int]) -> None:
+def _check_results(out: Any, result_axes: Dimensions, sizes: dict[str, int]) -> None:
     results = out if isinstance(out, tuple) else (out,)
-    if len(results) != len(wanted):
-        raise TypeError(f"vectorize: the function must return {len(wanted)} arrays, got {len(results)}")
-    for x, names in zip(results, wanted, strict=True):
+    if len(results) != len(result_axes):
+        raise TypeError(f"vectorize: the function must return {len(result_axes)} arrays, got {len(results)}")
+    for x, names in zip(results, result_axes, strict=True):
         shape = tuple(x.shape if hasattr(x, "shape") else get_aval(x).shape)  # structures may have one, too
         if len(shape) != len(names):
             raise TypeError(f"vectorize: the function must return an array with the axes {names}, got shape {shape}")

@@ -95,8 +95,8 @@ class ArrayNamespaceInfo:
         Raises:
           ValueError: `kind` is unknown.
         """
-        found = {name: np.dtype(name) for name in _NAMES if dtypes.canonicalize_dtype(name) == name}
-        return {name: dtype for name, dtype in found.items() if kind is None or isdtype(dtype, kind)}
+        available = {name: np.dtype(name) for name in _NAMES if dtypes.canonicalize_dtype(name) == name}
+        return {name: dtype for name, dtype in available.items() if kind is None or isdtype(dtype, kind)}
 
 
 def array_namespace_info() -> ArrayNamespaceInfo:

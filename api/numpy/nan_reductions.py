@@ -93,10 +93,10 @@ def _extremum(
     keep: Any,
 ) -> Array:
     aval = aval_of(function, a)
-    found = reduce(_without(function, a, worst, axis), axis, out, keepdims, initial, keep)
+    extremum = reduce(_without(function, a, worst, axis), axis, out, keepdims, initial, keep)
     if not dtypes.is_inexact(aval.dtype) or initial is not None:
-        return found
-    return choose(all_(isnan(a), axis, keepdims=keepdims), like(found, math.nan), found)
+        return extremum
+    return choose(all_(isnan(a), axis, keepdims=keepdims), like(extremum, math.nan), extremum)
 
 
 @one_program("axis out keepdims")
@@ -119,9 +119,9 @@ def _position(function: str, find: Any, worst: float, a: Any, axis: Any, out: An
     aval = _read(function, a, axis)
     if not dtypes.is_inexact(aval.dtype):
         return find(a, axis, out, keepdims)
-    found = find(_without(function, a, worst, axis), axis, out, keepdims)
+    position = find(_without(function, a, worst, axis), axis, out, keepdims)
     nothing = all_(isnan(a), axis, keepdims=bool(keepdims))
-    return choose(nothing, get_aval(found).dtype.type(-1), found)
+    return choose(nothing, get_aval(position).dtype.type(-1), position)
 
 
 @one_program("axis out keepdims")

@@ -166,20 +166,20 @@ def _view(x: Any, dtype: Any = None, type: None = None) -> Array:
         raise NotImplementedError(f"view: type must be None, got {type!r}")
     if dtype is None:
         return x
-    wanted = read_dtype(dtype, "view")
-    if x.dtype == wanted:
+    new_dtype = read_dtype(dtype, "view")
+    if x.dtype == new_dtype:
         return x
-    old_bits, new_bits = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(wanted)
+    old_bits, new_bits = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if not x.ndim and old_bits != new_bits:
-        raise ValueError(f"view: dtype must be as wide as that of an array of rank 0, got {wanted} for {x.dtype}")
+        raise ValueError(f"view: dtype must be as wide as that of an array of rank 0, got {new_dtype} for {x.dtype}")
     if old_bits < new_bits and x.shape[-1] * old_bits % new_bits:
         raise ValueError(
             f"view: the last axis of the array must hold whole elements of dtype, of {new_bits} bits each, "
-            f"got {wanted} for {x.shape[-1]} elements of {old_bits} bits"
+            f"got {new_dtype} for {x.shape[-1]} elements of {old_bits} bits"
         )
     if not x.ndim:
-        return _bits_as(x.reshape((1,)), wanted).reshape(())
-    return _bits_as(x, wanted)
+        return _bits_as(x.reshape((1,)), new_dtype).reshape(())
+    return _bits_as(x, new_dtype)
 
 
 def _bits_as(x: Any, dtype: Any) -> Array:

@@ -80,13 +80,13 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
 def _pairs(name: str, value: Any, rank: int) -> list[tuple[int, int]]:
     """Convert to one pair of integers per axis."""
     if isinstance(value, Mapping):
-        given = {canonical_axis(axis, rank, "pad", name): pair for axis, pair in value.items()}
-        return [tuple(np.broadcast_to(given.get(axis, 0), (2,)).tolist()) for axis in range(rank)]
-    found = np.asarray(value)
-    if found.dtype.kind not in "iu":
+        pairs = {canonical_axis(axis, rank, "pad", name): pair for axis, pair in value.items()}
+        return [tuple(np.broadcast_to(pairs.get(axis, 0), (2,)).tolist()) for axis in range(rank)]
+    widths = np.asarray(value)
+    if widths.dtype.kind not in "iu":
         raise TypeError(f"pad: {name} must consist of integers, got {value!r}")
     try:
-        return [tuple(pair) for pair in np.broadcast_to(found, (rank, 2)).tolist()]
+        return [tuple(pair) for pair in np.broadcast_to(widths, (rank, 2)).tolist()]
     except ValueError:
         raise ValueError(
             f"pad: {name} must be a number, a pair, or {rank} pairs, got {value!r} for rank {rank}"

@@ -57,22 +57,22 @@ def one_program(static: int | str, named: str | None = None) -> Callable[[Functi
             """Whether a program can take the arguments."""
             if not kwargs and len(args) == 1 == count:
                 return type(args[0]) in _ARRAYS
-            found = False
-            given = len(args)
-            for i in (*arrays, *range(code.co_argcount, given)) if more else arrays:
-                if i >= given:
+            has_array = False
+            nargs = len(args)
+            for i in (*arrays, *range(code.co_argcount, nargs)) if more else arrays:
+                if i >= nargs:
                     break
                 kind = type(args[i])
                 if kind in _ARRAYS:
-                    found = True
+                    has_array = True
                 elif kind not in _NUMBERS:
                     return False
             for name, x in kwargs.items():
                 if name not in constants and type(x) not in _NUMBERS:
                     if type(x) not in _ARRAYS:
                         return False
-                    found = True
-            return found
+                    has_array = True
+            return has_array
 
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal program

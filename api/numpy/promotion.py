@@ -50,16 +50,16 @@ _foreign: dict[type, bool] = dict.fromkeys((Array, np.ndarray, int, float, bool,
 def foreign(x: Any) -> bool:
     """Whether operators should leave an operation to the class of `x`."""
     kind = type(x)
-    found = _foreign.get(kind)
-    if found is None:
+    is_foreign = _foreign.get(kind)
+    if is_foreign is None:
         try:
             get_aval(x)
-            found = False
+            is_foreign = False
         except TypeError:
-            found = not isinstance(x, np.number)  # such as longdouble, with which results would be NumPy's
-        if not found:
+            is_foreign = not isinstance(x, np.number)  # such as longdouble, with which results would be NumPy's
+        if not is_foreign:
             _foreign[kind] = False
-    return found
+    return is_foreign
 
 
 def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
@@ -322,23 +322,23 @@ def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]
     shapes = [get_aval(x).shape for x in args]
     if core.config.numpy_rank_promotion.value != "allow" and function not in _ANY_RANK:
         _refuse_ranks(function, shapes)
-    wanted: tuple[int, ...] | None = ()
+    common: tuple[int, ...] | None = ()
     for shape in shapes:
-        if shape and shape != wanted:
-            if wanted:
-                wanted = joint_shape(shapes)
-                if wanted is None:
+        if shape and shape != common:
+            if common:
+                common = joint_shape(shapes)
+                if common is None:
                     raise ShapeError(
                         f"{function}: shapes must be equal or 1 from the right to broadcast, got {_listed(shapes)}"
                     )
                 break
-            wanted = shape
+            common = shape
     out = []
     for x, shape in zip(args, shapes, strict=True):
-        if shape == wanted or (scalars and not shape):
+        if shape == common or (scalars and not shape):
             out.append(x)
         else:
-            out.append(broadcast_to_shape(x, wanted, shape))  # type: ignore[arg-type]
+            out.append(broadcast_to_shape(x, common, shape))  # type: ignore[arg-type]
     return out
 
 

@@ -160,10 +160,10 @@ def _check_real(function: str, q: Any) -> None:
 
 def _host_numbers(function: str, q: Any) -> np.ndarray:
     try:
-        found = np.asarray(q)
-        if found.dtype.kind in "cmMSU":
+        numbers = np.asarray(q)
+        if numbers.dtype.kind in "cmMSU":
             raise TypeError
-        return found.astype(np.float64)
+        return numbers.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{function}: q must consist of real numbers, got {q!r}") from None
 
@@ -226,18 +226,18 @@ def _quantile_of(
     a = reshaped(moveaxis(a, axes, range(len(rest), len(shape))), (*rest, size))
     wide = convert(a, get_aval(a), np.dtype(np.float32)) if dtypes.itemsize_bits(dtype) < 32 else a
     if known is not None and type(size) is int:
-        found = _at_known_places(wide, size, known, parts, method)
+        values = _at_known_places(wide, size, known, parts, method)
     else:
         places = np.reshape(np.asarray(known), parts) if q is None else q
-        found = _at_computed_places(wide, size, places, method, without_nan)
+        values = _at_computed_places(wide, size, places, method, without_nan)
     if not without_nan:
         bad = any_(isnan(wide), axis=-1)
-        found = choose(broadcast_to_shape(bad, (*parts, *rest)), get_aval(found).dtype.type(math.nan), found)
-    found = strong(cast(found, dtype))
+        values = choose(broadcast_to_shape(bad, (*parts, *rest)), get_aval(values).dtype.type(math.nan), values)
+    values = strong(cast(values, dtype))
     if not keepdims:
-        return found
+        return values
     kept = tuple([1 if i in axes else length for i, length in enumerate(shape)])
-    return reshaped(found, (*parts, *kept))
+    return reshaped(values, (*parts, *kept))
 
 
 # One call in programs, and one program outside of them, in place of a dozen operations.
@@ -273,19 +273,19 @@ def _weighted(a: Any, q: Any, weights: Any, axes: tuple[int, ...], keepdims: boo
     wide = (*rest, math.prod(parts), size)
     q = reshaped(cast(q, get_aval(up_to).dtype), (*[1] * len(rest), math.prod(parts), 1))
     total = max_(up_to, axis=-1, keepdims=True)
-    wanted = broadcast_to_shape(q * reshaped(total, (*rest, 1, 1)), wide)
+    threshold = broadcast_to_shape(q * reshaped(total, (*rest, 1, 1)), wide)
     up_to = broadcast_to_shape(reshaped(up_to, (*rest, 1, size)), wide)
-    before = bitwise.or_p.bind(up_to < wanted, up_to <= 0)
+    before = bitwise.or_p.bind(up_to < threshold, up_to <= 0)
     count = reduce_sum_p.bind(convert(before, get_aval(before), np.dtype(np.int32)), axes=(len(rest) + 1,))
     # With no weight at all, the last.
     place = minimum(count, np.int32(max(size - 1, 0)))
-    found = take_along(a, place, len(rest))
+    quantiles = take_along(a, place, len(rest))
     if not without_nan:
-        bad = broadcast_to_shape(any_(missing, axis=-1, keepdims=True), get_aval(found).shape)
-        found = choose(bad, get_aval(a).dtype.type(math.nan), found)
-    found = moveaxis(found, -1, 0)
+        bad = broadcast_to_shape(any_(missing, axis=-1, keepdims=True), get_aval(quantiles).shape)
+        quantiles = choose(bad, get_aval(a).dtype.type(math.nan), quantiles)
+    quantiles = moveaxis(quantiles, -1, 0)
     kept = tuple([1 if i in axes else length for i, length in enumerate(shape)]) if keepdims else rest
-    return reshaped(found, (*parts, *kept))
+    return reshaped(quantiles, (*parts, *kept))
 
 
 _compiled_weighted = jit(_weighted, static_argnums=(3, 4, 5))
@@ -296,7 +296,7 @@ def _at_known_places(a: Any, size: int, q: tuple[float, ...], parts: tuple[int, 
     a = sort(a, -1)
     axis = len(get_aval(a).shape) - 1
     dtype = get_aval(a).dtype
-    found = []
+    quantiles = []
     for part in q:
         place = min(max(part * (size - 1), 0.0), float(max(size - 1, 0)))
         low, high = math.floor(place), math.ceil(place)
@@ -308,11 +308,11 @@ def _at_known_places(a: Any, size: int, q: tuple[float, ...], parts: tuple[int, 
             low = high
         below = _element(a, low, axis)
         if low == high or not size:
-            found.append(below)
+            quantiles.append(below)
             continue
         weight = 0.5 if method == "midpoint" else place - low
-        found.append(_between(below, _element(a, high, axis), dtype.type(1 - weight), dtype.type(weight)))
-    return stack(found) if parts else found[0]
+        quantiles.append(_between(below, _element(a, high, axis), dtype.type(1 - weight), dtype.type(weight)))
+    return stack(quantiles) if parts else quantiles[0]
 
 
 def _element(a: Any, place: int, axis: int) -> Array:
@@ -359,12 +359,12 @@ def _at_computed_places(a: Any, size: int, q: Any, method: str, without_nan: boo
 
 def _picked(a: Any, place: Any, rest: tuple[int, ...]) -> Array:
     size = get_aval(a).shape[-1]
-    wanted = get_aval(place).shape
+    place_shape = get_aval(place).shape
     nowhere = get_aval(a).dtype.type(math.nan)
     if not size:
-        return broadcast_to_shape(nowhere, wanted)
-    shape = (*wanted, size)
-    positions = iota_p.bind(dtype=get_aval(a).dtype, shape=shape, dimension=len(wanted))
-    hit = comparison.eq_p.bind(positions, broadcast_to_shape(reshaped(place, (*wanted, 1)), shape))
+        return broadcast_to_shape(nowhere, place_shape)
+    shape = (*place_shape, size)
+    positions = iota_p.bind(dtype=get_aval(a).dtype, shape=shape, dimension=len(place_shape))
+    hit = comparison.eq_p.bind(positions, broadcast_to_shape(reshaped(place, (*place_shape, 1)), shape))
     values = choose(hit, broadcast_to_shape(a, shape), get_aval(a).dtype.type(0))
-    return choose(comparison.eq_p.bind(place, place), reduce_sum_p.bind(values, axes=(len(wanted),)), nowhere)
+    return choose(comparison.eq_p.bind(place, place), reduce_sum_p.bind(values, axes=(len(place_shape),)), nowhere)

@@ -90,7 +90,7 @@ def arange(
     """
     if out_sharding is not None:
         return resharded("arange", arange(start, stop, step, dtype, device=device), out_sharding)
-    given = [x for x in (start, stop, step) if x is not None]
+    bounds = [x for x in (start, stop, step) if x is not None]
     low = _known("arange", "start", start)
     high = None if stop is None else _known("arange", "stop", stop)
     gap = 1 if step is None else _known("arange", "step", step)
@@ -99,7 +99,7 @@ def arange(
     if gap == 0:
         raise ValueError("arange: step must not be 0, got 0")
     if dtype is None:
-        dtype = dtypes.result_type(*[get_aval(x) for x in given])
+        dtype = dtypes.result_type(*[get_aval(x) for x in bounds])
     else:
         dtype = read_dtype(dtype, "arange")
     if all(isinstance(x, int) for x in (low, high, gap)):
@@ -137,9 +137,9 @@ def _interpolated(
     num = read_size(function, "num", num)
     ends = promote(function, start, stop, to=dtypes.to_inexact_dtype)
     computed = get_aval(ends[0]).dtype
-    wanted = computed if dtype is None else read_dtype(dtype, function)
-    if dtypes.is_inexact(wanted) and not (dtypes.is_complex(computed) and not dtypes.is_complex(wanted)):
-        computed, ends = wanted, [cast(x, wanted) for x in (start, stop)]  # each from what it was, not by way of both
+    out_dtype = computed if dtype is None else read_dtype(dtype, function)
+    if dtypes.is_inexact(out_dtype) and not (dtypes.is_complex(computed) and not dtypes.is_complex(out_dtype)):
+        computed, ends = out_dtype, [cast(x, out_dtype) for x in (start, stop)]  # not by way of the common dtype
     start, stop = broadcast(function, ends)
     shape = get_aval(start).shape or get_aval(stop).shape
     steps = num - 1 if endpoint else num
@@ -148,7 +148,7 @@ def _interpolated(
     if is_symbolic_dim(steps) or steps > 1:
         way = arithmetic.div_p.bind(way, as_scalar(max_dim(steps, 1), real))
     axis = canonical_axis(axis, len(shape) + 1, function)
-    return start, stop, convert(way, get_aval(way), computed), shape, wanted, axis
+    return start, stop, convert(way, get_aval(way), computed), shape, out_dtype, axis
 
 
 def _ending(out: Any, stop: Any, axis: int) -> Array:
@@ -218,7 +218,7 @@ def linspace(
 
 
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> Array:
-    start, stop, way, shape, wanted, axis = _interpolated("linspace", start, stop, num, endpoint, dtype, axis)
+    start, stop, way, shape, out_dtype, axis = _interpolated("linspace", start, stop, num, endpoint, dtype, axis)
     low, high = _along(start, shape, axis), _along(stop, shape, axis)
     way = _across(way, shape, axis)
     computed = get_aval(way).dtype
@@ -230,9 +230,9 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     out = add(multiply(low, rest), multiply(share, convert(places, get_aval(places), computed)))
     if endpoint and num > 1:
         out = _ending(out, high, axis)
-    if dtypes.is_integer(wanted):
+    if dtypes.is_integer(out_dtype):
         out = rounding.floor_p.bind(out)
-    return strong(convert(out, get_aval(out), wanted))
+    return strong(convert(out, get_aval(out), out_dtype))
 
 
 # One call in programs, and one program outside of them, in place of half a dozen operations.
@@ -259,12 +259,12 @@ def logspace(
       dtype: the dtype of the result; if None, the floating or complex dtype to which `start` and `stop` promote.
       axis: the position of the new axis in the result.
     """
-    wanted = None if dtype is None else read_dtype(dtype, "logspace")
+    out_dtype = None if dtype is None else read_dtype(dtype, "logspace")
     _require_ends("logspace", start, stop)
-    computed = wanted if wanted is not None and dtypes.is_inexact(wanted) else None
+    computed = out_dtype if out_dtype is not None and dtypes.is_inexact(out_dtype) else None
     exponents = linspace(start, stop, num, endpoint, dtype=computed, axis=axis)
     out = power(asarray(base, get_aval(exponents).dtype), exponents)
-    return out if wanted is None else cast(out, wanted)
+    return out if out_dtype is None else cast(out, out_dtype)
 
 
 @one_program("num endpoint dtype axis")
@@ -279,13 +279,13 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
       axis: the position of the new axis in the result.
     """
     _require_ends("geomspace", start, stop)
-    start, stop, way, shape, wanted, axis = _interpolated("geomspace", start, stop, num, endpoint, dtype, axis)
+    start, stop, way, shape, out_dtype, axis = _interpolated("geomspace", start, stop, num, endpoint, dtype, axis)
     low, high = _along(start, shape, axis), _along(stop, shape, axis)
     way = _across(way, shape, axis)
     out = multiply(low, power(divide(high, low), way))
     if endpoint and get_aval(out).shape[axis] > 1:
         out = _ending(out, high, axis)
-    return strong(convert(out, get_aval(out), wanted))
+    return strong(convert(out, get_aval(out), out_dtype))
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
@@ -338,10 +338,10 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> tuple[A
     shape = read_shape(tuple(sequence("indices", "dimensions", dimensions)), "indices")
     dtype = dtypes.default_int_dtype() if dtype is None else read_dtype(dtype, "indices")
     positions = [counted(size, 0, 1, dtype) for size in shape]
-    found = meshgrid(*positions, sparse=sparse, indexing="ij")
+    grids = meshgrid(*positions, sparse=sparse, indexing="ij")
     if sparse:
-        return tuple(found)
-    if not found:
+        return tuple(grids)
+    if not grids:
         return constant(0, (0,), dtype)
-    parts = [reshaped(x, (1, *shape)) for x in found]
+    parts = [reshaped(x, (1, *shape)) for x in grids]
     return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]

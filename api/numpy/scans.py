@@ -35,17 +35,17 @@ def cumulated(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out:
         refuse_out(function)
     aval = aval_of(function, a)
     if dtype is not None:
-        wanted = read_dtype(dtype, function)
+        result_dtype = read_dtype(dtype, function)
     else:
-        wanted = dtypes.default_int_dtype() if dtypes.is_bool(aval.dtype) else aval.dtype
+        result_dtype = dtypes.default_int_dtype() if dtypes.is_bool(aval.dtype) else aval.dtype
     if axis is None or not aval.shape:
         a, axis = ravel(a), 0 if axis is None else axis
     axis = canonical_axis(axis, len(get_aval(a).shape), function)
-    a = convert(a, get_aval(a), wanted)
-    if dtypes.is_bool(wanted):  # convert to booleans before combining
+    a = convert(a, get_aval(a), result_dtype)
+    if dtypes.is_bool(result_dtype):  # convert to booleans before combining
         a = convert(a, get_aval(a), dtypes.default_int_dtype())
     scanned = primitive.bind(a, axis=axis, reverse=False)
-    return strong(convert(scanned, get_aval(scanned), wanted))
+    return strong(convert(scanned, get_aval(scanned), result_dtype))
 
 
 @one_program("axis dtype out")
@@ -221,10 +221,10 @@ def _slopes(f: Any, axis: int, spacing: Any) -> Array:
     size = shape[axis]
     if size < 2:
         raise ValueError(f"gradient: an axis must have 2 points or more, got {size} along axis {axis}")
-    given = aval_of("gradient", spacing).shape
-    if given not in ((), (size,)):
+    spacing_shape = aval_of("gradient", spacing).shape
+    if spacing_shape not in ((), (size,)):
         raise ValueError(
-            f"gradient: the distances along axis {axis} must be a number or {size} positions, got shape {given}"
+            f"gradient: the distances along axis {axis} must be a number or {size} positions, got shape {spacing_shape}"
         )
 
     def part(start: int, limit: int) -> Array:
@@ -232,7 +232,7 @@ def _slopes(f: Any, axis: int, spacing: Any) -> Array:
 
     first = arithmetic.sub_p.bind(part(1, 2), part(0, 1))
     last = arithmetic.sub_p.bind(part(size - 1, size), part(size - 2, size - 1))
-    if given:
+    if spacing_shape:
         steps = diff(spacing)
         sizes = tuple([-1 if i == axis else 1 for i in range(len(shape))])
         steps = steps.reshape(sizes)

@@ -86,7 +86,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         flat = reshape_p.bind(flat, new_sizes=(count,), dimensions=None)
     ranks = cumsum_p.bind(cast(flat, dtype), axis=0, reverse=False)
     places = select_n_p.bind(flat, constant(size, (count,), dtype), sub_p.bind(ranks, constant(1, (count,), dtype)))
-    found = scatter_p.bind(
+    flat_positions = scatter_p.bind(
         constant(0, (size,), dtype),
         reshape_p.bind(places, new_sizes=(count, 1), dimensions=None),
         iota_p.bind(dtype=dtype, shape=(count,), dimension=0),
@@ -95,7 +95,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         unique_indices=False,
         mode=GatherScatterMode.FILL_OR_DROP,
     )
-    positions = _unraveled(found, shape)
+    positions = _unraveled(flat_positions, shape)
     if all(fill is None for fill in fills):
         return tuple(positions)
     total = slice_p.bind(ranks, start_indices=(count - 1,), limit_indices=(count,), strides=None)
@@ -158,8 +158,8 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
     shape = aval_of("argwhere", a, "a").shape
     if not shape:
         flat = reshape_p.bind(asarray(a), new_sizes=(1,), dimensions=None)
-        (found,) = nonzero(flat, size=size)
-        return constant(0, (get_aval(found).shape[0], 0), dtypes.default_int_dtype())
+        (positions,) = nonzero(flat, size=size)
+        return constant(0, (get_aval(positions).shape[0], 0), dtypes.default_int_dtype())
     columns = nonzero(a, size=size, fill_value=fill_value)
     count = get_aval(columns[0]).shape[0]
     if known(columns[0]) is not None:
@@ -199,8 +199,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
         flat = from_the_end(flat, total)
         aval = get_aval(flat)
         flat = clamp_p.bind(aval.dtype.type(0), flat, as_scalar(max_dim(total - 1, 0), aval.dtype))
-    found = [cast(x, own) for x in _unraveled(flat, sizes)]
-    return tuple([convert_element_type_p.bind(x, new_dtype=own, weak_type=True) for x in found] if weak else found)
+    places = [cast(x, own) for x in _unraveled(flat, sizes)]
+    return tuple([convert_element_type_p.bind(x, new_dtype=own, weak_type=True) for x in places] if weak else places)
 
 
 def ravel_multi_index(

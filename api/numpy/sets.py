@@ -134,18 +134,18 @@ def unique(
         outs = _known_unique(ar, axis, equal_nan)
     else:
         outs = _sized_unique(ar, fill_value, axis, bool(equal_nan), _size("unique", size))
-    wanted = [out for out, want in zip(outs[1:], (return_index, return_inverse, return_counts), strict=True) if want]
-    return (outs[0], *wanted) if wanted else outs[0]
+    requested = [out for out, want in zip(outs[1:], (return_index, return_inverse, return_counts), strict=True) if want]
+    return (outs[0], *requested) if requested else outs[0]
 
 
 def _known_unique(ar: Any, axis: int | None, equal_nan: bool) -> list[Any]:
     host = concrete("unique", "ar", ar, "size")
-    found, *places = np.unique(host, True, True, True, axis, equal_nan=equal_nan)
+    distinct, *places = np.unique(host, True, True, True, axis, equal_nan=equal_nan)
     if isinstance(ar, Tracer):
         values = getitem(ravel(ar), places[0]) if axis is None else getitem(ar, (slice(None),) * axis + (places[0],))
     else:
         aval = get_aval(ar)
-        values = convert_element_type_p.bind(asarray(found), new_dtype=aval.dtype, weak_type=aval.weak_type)
+        values = convert_element_type_p.bind(asarray(distinct), new_dtype=aval.dtype, weak_type=aval.weak_type)
     return [values, *(asarray(place, dtypes.default_int_dtype()) for place in places)]
 
 

@@ -77,8 +77,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     sizes = _resolved(aval_of("reshape", a, "a").shape, shape)
     if not among(order, ("C", "F", "A")):
         raise ValueError(f"reshape: order must be 'C' or 'F', got {order!r}")
-    found: Any = a.copy() if read_copy("reshape", copy) else a
-    return found.reshape(sizes, order=order)
+    array: Any = a.copy() if read_copy("reshape", copy) else a
+    return array.reshape(sizes, order=order)
 
 
 def _reshape(a: Any, shape: Any, order: str, copy: bool | None) -> Array:
@@ -97,7 +97,7 @@ def _reshape(a: Any, shape: Any, order: str, copy: bool | None) -> Array:
 def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
     if type(shape) is int or not hasattr(shape, "__iter__"):
         shape = (shape,)
-    sizes = given = integers(shape, "reshape", "shape")
+    sizes = new_sizes = integers(shape, "reshape", "shape")
     total = math.prod(own)
     if -1 in sizes:
         if sizes.count(-1) > 1:
@@ -113,7 +113,7 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
     negative = any(size < 0 for size in sizes)
     if negative or math.prod(sizes) != total:
         if negative:
-            raise TypeError(f"reshape: shape must consist of non-negative integers but for one -1, got {given}")
+            raise TypeError(f"reshape: shape must consist of non-negative integers but for one -1, got {new_sizes}")
         raise TypeError(
             f"reshape: shape must have as many elements as a, got {math.prod(sizes)} in {sizes} and {total} in {own}"
         )

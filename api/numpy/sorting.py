@@ -159,8 +159,8 @@ def argsort(
     Array([1, 2, 0], dtype=int32)
     """
     a, axis = _prepared("argsort", a, axis, kind, order)
-    wanted = dtypes.default_int_dtype() if dtype is None else read_dtype(dtype, "argsort")
-    return _order(a, axis, wanted, stable, descending)
+    index_type = dtypes.default_int_dtype() if dtype is None else read_dtype(dtype, "argsort")
+    return _order(a, axis, index_type, stable, descending)
 
 
 def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool = False) -> Array:
@@ -204,10 +204,10 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
 def _kth(function: str, a: Any, kth: Any, axis: int) -> int:
     """A position, counted from the front, after a check."""
     size = get_aval(a).shape[axis]
-    found = integer(function, "kth", kth)
-    if not -size <= found < size:
+    position = integer(function, "kth", kth)
+    if not -size <= position < size:
         raise ValueError(f"{function}: kth must be in [{-size}, {size}), got {kth}")
-    return int(found % size)
+    return int(position % size)
 
 
 def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
@@ -299,15 +299,15 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
 
 def _searched(a: Any, v: Any, side: str, method: str, dtype: Any) -> Array:
     a, v = promote("searchsorted", a, v)
-    aval, wanted = get_aval(a), get_aval(v)
-    flat = reshaped(v, (wanted.size,))
-    few = not is_symbolic((*aval.shape, *wanted.shape)) and aval.size * wanted.size <= _MOST_COMPARISONS
+    aval, query = get_aval(a), get_aval(v)
+    flat = reshaped(v, (query.size,))
+    few = not is_symbolic((*aval.shape, *query.shape)) and aval.size * query.size <= _MOST_COMPARISONS
     search = _by_comparing if few and method == "scan" else _SEARCHES[method]
     if dtypes.is_complex(aval.dtype):
         # Only sorting has an order of complex numbers.
         search = _by_sorting
-    found = search(a, flat, side)
-    return reshaped(convert(found, get_aval(found), dtype), wanted.shape)
+    positions = search(a, flat, side)
+    return reshaped(convert(positions, get_aval(positions), dtype), query.shape)
 
 
 def _by_comparing(a: Any, v: Any, side: str) -> Array:
@@ -405,10 +405,10 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> A
 def _digitized(x: Any, bins: Any, side: str, method: str) -> Array:
     bins = asarray(bins)
     flipped = bins[-1] < bins[0]
-    found = _searched(
+    positions = _searched(
         choose(flipped, rev_p.bind(bins, dimensions=(0,)), bins), x, side, method, index_dtype(bins.shape[0])
     )
-    return choose(flipped, get_aval(found).dtype.type(bins.shape[0]) - found, found)
+    return choose(flipped, get_aval(positions).dtype.type(bins.shape[0]) - positions, positions)
 
 
 def isin(
@@ -430,8 +430,8 @@ def isin(
     if not among(method, ("auto", "compare_all", "binary_search", "sort")):
         raise ValueError(f"isin: method must be auto, compare_all, binary_search or sort, got {method!r}")
     aval_of("isin", element, "element"), aval_of("isin", test_elements, "test_elements")
-    found = _found(element, test_elements, method)
-    return bitwise.not_p.bind(found) if invert else found
+    contained = _found(element, test_elements, method)
+    return bitwise.not_p.bind(contained) if invert else contained
 
 
 @one_program(static=2)

@@ -130,11 +130,11 @@ def _degrees(function: str, ddof: Any, correction: Any) -> float | int:
 
 
 def _variance(function: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, keep: Any, center: Any) -> Array:
-    found = _variance_dtypes(function, aval_of(function, a), dtype)
+    result_dtypes = _variance_dtypes(function, aval_of(function, a), dtype)
     axis = tuple(axis) if isinstance(axis, list) else axis
     if isinstance(ddof, int | float):
-        return _variance_by(a, None, keep, center, function, axis, *found, ddof, keepdims)
-    return _variance_by(a, ddof, keep, center, function, axis, *found, None, keepdims)
+        return _variance_by(a, None, keep, center, function, axis, *result_dtypes, ddof, keepdims)
+    return _variance_by(a, ddof, keep, center, function, axis, *result_dtypes, None, keepdims)
 
 
 def _variance_by(
@@ -226,8 +226,8 @@ def std(
     """The standard deviation of the elements along axes: the square root of `var`, with its arguments."""
     if out is not None:
         refuse_out("std")
-    found = _variance("std", a, axis, dtype, _degrees("std", ddof, correction), keepdims, where, mean)
-    return exponential.sqrt_p.bind(found)
+    variance = _variance("std", a, axis, dtype, _degrees("std", ddof, correction), keepdims, where, mean)
+    return exponential.sqrt_p.bind(variance)
 
 
 @one_program("axis returned keepdims")

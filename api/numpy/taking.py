@@ -116,9 +116,9 @@ def _taken_by_operations(
     elif mode == "raise":
         raise NotImplementedError("take: mode must be 'fill', 'wrap' or 'clip': programs cannot raise, got 'raise'")
     if readable(a) and isinstance(position, int | np.ndarray):
-        found = _taken_on_host(a, position, axis, how)
-        if found is not None:
-            return found
+        taken = _taken_on_host(a, position, axis, how)
+        if taken is not None:
+            return taken
     if how is _FILL and _is_inside(position, -shape[axis], shape[axis]):
         how = _PROMISE
     index = resolve(shape, [*[_ALL] * axis, position])
@@ -273,14 +273,14 @@ def put_along_axis(
     shape = aval.shape
     axis = _common_axis("put_along_axis", "arr", shape, get_aval(position).shape, axis)
     size = get_aval(position).shape[axis]
-    wanted = (*shape[:axis], size, *shape[axis + 1 :])
-    position = broadcast_to_shape(from_the_end(position, shape[axis]), wanted)
-    if 0 in wanted:
+    indices_shape = (*shape[:axis], size, *shape[axis + 1 :])
+    position = broadcast_to_shape(from_the_end(position, shape[axis]), indices_shape)
+    if 0 in indices_shape:
         return asarray(arr)
     return scatter_p.bind(
         arr,
-        reshaped(position, (*wanted, 1)),
-        broadcast_to_shape(converted(values, aval, "put_along_axis"), wanted),
+        reshaped(position, (*indices_shape, 1)),
+        broadcast_to_shape(converted(values, aval, "put_along_axis"), indices_shape),
         dimension_numbers=ScatterDimensionNumbers(*along(len(shape), axis)),
         indices_are_sorted=False,
         unique_indices=False,
@@ -313,7 +313,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     values = ravel(asarray(v))
     if isinstance(position, int):
         position = np.asarray(position)
-    count, given = get_aval(position).size, get_aval(values).size
+    count, value_count = get_aval(position).size, get_aval(values).size
     if not among(mode, (None, "wrap", "clip", "raise")):
         raise ValueError(f"put: mode must be 'wrap', 'clip' or None, got {mode!r}")
     if mode == "wrap":
@@ -322,9 +322,9 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         position = inside(position, aval.size)
     elif mode == "raise":
         raise NotImplementedError("put: mode must be 'wrap', 'clip' or None: programs cannot raise, got 'raise'")
-    if not count or not given or not aval.size:
+    if not count or not value_count or not aval.size:
         return asarray(a)
-    values = take(values, np.arange(count) % given) if given != count else values
+    values = take(values, np.arange(count) % value_count) if value_count != count else values
     return reshaped(Reference(ravel(a), reshaped(position, (count,))).set(values, mode="clip"), aval.shape)
 
 
@@ -351,13 +351,13 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
         raise ValueError(
             f"place: mask must have as many elements as arr, got {mask_aval.str_short()} for {aval.str_short()}"
         )
-    given = get_aval(values).size
-    if not given:
+    value_count = get_aval(values).size
+    if not value_count:
         if not aval.size:
             return asarray(arr)
         raise ValueError("place: vals must hold a value, got none")
     flat = ravel(boolean(mask))
-    ranks = around(cumsum(flat) - 1, given)
+    ranks = around(cumsum(flat) - 1, value_count)
     values = converted(take(values, ranks), aval, "place")
     return reshaped(where(flat, values, ravel(arr)), aval.shape)
 
@@ -402,8 +402,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
         number = inside(number, len(arrays))
     number, *arrays = broadcast("choose", [number, *promote("choose", *arrays)], scalars=False)
     place = reshaped(number, (1, *get_aval(number).shape))
-    found = take_along_axis(stack(arrays), place, 0, "promise_in_bounds", wrap_negative_indices=False)
-    return strong(reshaped(found, get_aval(number).shape))
+    chosen = take_along_axis(stack(arrays), place, 0, "promise_in_bounds", wrap_negative_indices=False)
+    return strong(reshaped(chosen, get_aval(number).shape))
 
 
 def compress(
@@ -435,10 +435,10 @@ def compress(
     """
     if out is not None:
         refuse_out("compress")
-    given = aval_of("compress", condition, "condition").shape
+    condition_shape = aval_of("compress", condition, "condition").shape
     aval_of("compress", a, "a")
-    if len(given) != 1:
-        raise ValueError(f"compress: condition must be of rank 1, got shape {given}")
+    if len(condition_shape) != 1:
+        raise ValueError(f"compress: condition must be of rank 1, got shape {condition_shape}")
     if axis is None:
         a, axis = ravel(a), 0
     shape = get_aval(a).shape
@@ -447,18 +447,19 @@ def compress(
     if values is not None:
         if values[shape[axis] :].any():
             raise ValueError(
-                f"compress: condition must not hold beyond the length of the axis, {shape[axis]}, got length {given[0]}"
+                f"compress: condition must not hold beyond the length of the axis, {shape[axis]}, "
+                f"got length {condition_shape[0]}"
             )
         condition = values[: shape[axis]]
-    elif given[0] > shape[axis]:
+    elif condition_shape[0] > shape[axis]:
         condition = slice_p.bind(condition, start_indices=(0,), limit_indices=(shape[axis],), strides=None)
     (positions,) = nonzero(condition, size=size, fill_value=None if size is None else shape[axis])
     if not shape[axis]:
         positions = np.zeros(0, np.int32)
     if isinstance(fill_value, Tracer):
-        found = take(a, positions, axis, mode="fill", fill_value=0)
+        taken = take(a, positions, axis, mode="fill", fill_value=0)
         sizes = tuple([-1 if d == axis else 1 for d in range(len(shape))])
-        return where((asarray(positions) < shape[axis]).reshape(sizes), found, fill_value)
+        return where((asarray(positions) < shape[axis]).reshape(sizes), taken, fill_value)
     return take(a, positions, axis, mode="fill", fill_value=np.asarray(fill_value).item())
 
 

@@ -32,8 +32,8 @@ savez = np.savez
 
 def array_repr(arr: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
     """The text of an array with its dtype. The arguments are those of `numpy.array_repr`."""
-    given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
-    with naming("array_repr"), np.printoptions(**{name: x for name, x in given.items() if x is not None}):
+    options = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    with naming("array_repr"), np.printoptions(**{name: x for name, x in options.items() if x is not None}):
         return repr(arr)
 
 
@@ -49,20 +49,20 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Array | np.lib.npyio.NpzFile:
     NumPy's files do not record bfloat16: an array of a two-byte void dtype is read as bfloat16.
     """
     with naming("load"):
-        found = np.load(file, *args, **kwargs)
-    if isinstance(found, np.ndarray) and found.dtype == np.dtype("V2"):
-        found = found.view(dtypes.bfloat16)
-    return asarray(found) if isinstance(found, np.ndarray) else found
+        loaded = np.load(file, *args, **kwargs)
+    if isinstance(loaded, np.ndarray) and loaded.dtype == np.dtype("V2"):
+        loaded = loaded.view(dtypes.bfloat16)
+    return asarray(loaded) if isinstance(loaded, np.ndarray) else loaded
 
 
 def fromfile(file: Any, *args: Any, **kwargs: Any) -> Array:
     """Read an array from the bytes of a file. The arguments are those of `numpy.fromfile`."""
     with naming("fromfile"):
         try:
-            found = np.fromfile(file, *args, **kwargs)
+            numbers = np.fromfile(file, *args, **kwargs)
         except AttributeError as error:
             raise TypeError(f"file must be a file or a path: {error}") from None
-        return asarray(found)
+        return asarray(numbers)
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:

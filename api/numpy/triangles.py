@@ -231,8 +231,8 @@ def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
-def _indices(function: str, found: Any) -> tuple[Any, ...]:
-    return tuple([from_host(x.astype(dtypes.default_int_dtype())) for x in found])
+def _indices(positions: Any) -> tuple[Any, ...]:
+    return tuple([from_host(x.astype(dtypes.default_int_dtype())) for x in positions])
 
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
@@ -244,8 +244,7 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
       m: the number of columns, `n` if None.
     """
     with naming("tril_indices"):
-        found = np.tril_indices(n, k, m)
-    return _indices("tril_indices", found)
+        return _indices(np.tril_indices(n, k, m))
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
@@ -254,8 +253,7 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
     The arguments are those of `tril_indices`.
     """
     with naming("triu_indices"):
-        found = np.triu_indices(n, k, m)
-    return _indices("triu_indices", found)
+        return _indices(np.triu_indices(n, k, m))
 
 
 def _sides(function: str, arr: Any) -> tuple[int, int]:

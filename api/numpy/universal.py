@@ -136,18 +136,18 @@ class ufunc(partial):  # type: ignore[type-arg]
             "at": at,
             "reduceat": reduceat,
         }
-        for what, given in methods.items():
-            if given is not None and not (what == "at" and isinstance(given, str)):
-                check_function("ufunc", what, given)
+        for what, method in methods.items():
+            if method is not None and not (what == "at" and isinstance(method, str)):
+                check_function("ufunc", what, method)
         if not isinstance(name, str | None):
             raise TypeError(f"ufunc: name must be a str or None, got {name!r}")
-        made = super().__new__(cls, func if call is None else call)
-        made.__name__ = func.__name__ if name is None else name
-        made.__doc__ = func.__doc__
-        made.nin, made.nout, made.nargs, made.identity = nin, nout, nin if nargs is None else nargs, identity
-        made._reduce, made._accumulate, made._at, made._reduceat = reduce, accumulate, at, reduceat
-        made._maker = partial(cls, func, nin, nout, name=name, nargs=nargs, identity=identity, **methods)
-        return made
+        self = super().__new__(cls, func if call is None else call)
+        self.__name__ = func.__name__ if name is None else name
+        self.__doc__ = func.__doc__
+        self.nin, self.nout, self.nargs, self.identity = nin, nout, nin if nargs is None else nargs, identity
+        self._reduce, self._accumulate, self._at, self._reduceat = reduce, accumulate, at, reduceat
+        self._maker = partial(cls, func, nin, nout, name=name, nargs=nargs, identity=identity, **methods)
+        return self
 
     def __reduce__(self) -> tuple[Any, Any]:
         return self.__name__ if globals().get(self.__name__) is self else (self._maker, ())
@@ -398,9 +398,9 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) 
     >>> px.numpy.frompyfunc(lambda x, y: x + 2 * y, 2, 1).reduce(px.numpy.arange(4))
     Array(12, dtype=int32)
     """
-    made: ufunc = ufunc(vectorize(func), nin, nout, name=name_of(func, "ufunc"), identity=identity)
-    made._maker = partial(frompyfunc, func, nin, nout, identity=identity)  # which knows how to pickle `func`
-    return made
+    result: ufunc = ufunc(vectorize(func), nin, nout, name=name_of(func, "ufunc"), identity=identity)
+    result._maker = partial(frompyfunc, func, nin, nout, identity=identity)  # which knows how to pickle `func`
+    return result
 
 
 def _without_start(reduce: Function, combine: Function) -> Function:

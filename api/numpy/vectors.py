@@ -135,8 +135,8 @@ def _known(position: Any, size: int) -> Any:
     return np.minimum(np.maximum(position, -(2**31)), most)  # np.clip is several times slower
 
 
-def common_dtype(found: Sequence[Any]) -> np.dtype[Any]:
+def common_dtype(position_dtypes: Sequence[Any]) -> np.dtype[Any]:
     """The common dtype of positions of several dtypes."""
-    if len(set(found)) == 1 and dtypes.itemsize_bits(found[0]) >= 32:
-        return found[0]
-    return _INT64 if any(dtypes.itemsize_bits(dtype) == 64 for dtype in found) else _INT32
+    if len(set(position_dtypes)) == 1 and dtypes.itemsize_bits(position_dtypes[0]) >= 32:
+        return position_dtypes[0]
+    return _INT64 if any(dtypes.itemsize_bits(dtype) == 64 for dtype in position_dtypes) else _INT32

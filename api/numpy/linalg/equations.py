@@ -105,10 +105,10 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     a = symmetrize("pinv", square("pinv", a)) if hermitian else matrices("pinv", a)
     aval = get_aval(a)
     dtype = real_dtype(aval.dtype)
-    given = rcond if rtol is None else rtol
-    if given is None:
-        given = 10 * max(aval.shape[-2:]) * float(dtypes.finfo(dtype).eps)
-    tolerance = broadcast_to(asarray(given, dtype), aval.shape[:-2])
+    cutoff = rcond if rtol is None else rtol
+    if cutoff is None:
+        cutoff = 10 * max(aval.shape[-2:]) * float(dtypes.finfo(dtype).eps)
+    tolerance = broadcast_to(asarray(cutoff, dtype), aval.shape[:-2])
     return pinv_p.bind(a, tolerance, hermitian=bool(hermitian))
 
 
@@ -147,15 +147,15 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tu
         kept = (s > 0) & (s >= where(least < 0, eps, least) * s[0])
         rank = sum_(kept, dtype=dtypes.default_int_dtype())
         inverse = cast(where(kept, 1 / where(kept, s, 1), 0), get_aval(a).dtype)
-        found = adjoint(vh) @ (inverse[:, None] * (adjoint(u) @ columns))
+        solution = adjoint(vh) @ (inverse[:, None] * (adjoint(u) @ columns))
     else:
         s, rank = zeros((0,), dtype), zeros((), dtypes.default_int_dtype())
-        found = zeros((n, get_aval(columns).shape[1]), get_aval(a).dtype)
+        solution = zeros((n, get_aval(columns).shape[1]), get_aval(a).dtype)
     if numpy_resid and (m <= n or int(rank) < n):
         residuals = zeros((0,), dtype)
     else:
-        residuals = sum_(_absolute_squares(columns - a @ found), axis=0)
-    return reshaped(found, (n,)) if len(y) == 1 else found, residuals, rank, s
+        residuals = sum_(_absolute_squares(columns - a @ solution), axis=0)
+    return reshaped(solution, (n,)) if len(y) == 1 else solution, residuals, rank, s
 
 
 def _absolute_squares(x: Any) -> Array:
@@ -209,9 +209,9 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     if axes is not None:
         last = [canonical_axis(axis, rank, "tensorsolve", "axes") for axis in listed(axes)]
         a = permuted(a, (*[axis for axis in range(rank) if axis not in last], *dict.fromkeys(last)))
-    shape, given = get_aval(a).shape, get_aval(b).shape
-    out = shape[len(given) :]
-    if _size(out) != _size(given) or shape[: len(given)] != given:
-        raise ValueError(f"tensorsolve: a must have the axes of b, and as many elements again, got {shape} and {given}")
-    size = _size(given)
+    shape, front = get_aval(a).shape, get_aval(b).shape
+    out = shape[len(front) :]
+    if _size(out) != _size(front) or shape[: len(front)] != front:
+        raise ValueError(f"tensorsolve: a must have the axes of b, and as many elements again, got {shape} and {front}")
+    size = _size(front)
     return reshaped(solve(reshaped(a, (size, size)), reshaped(b, (size,))), out)

@@ -183,13 +183,13 @@ def _cond(x: Any, p: Any) -> Array:
     if p is None or _equal(p, 2) or _equal(p, -2):
         s = svdvals(x)
         greatest, least = s[..., 0], s[..., -1]
-        found = divide(least, greatest) if _equal(p, -2) else divide(greatest, least)
+        number = divide(least, greatest) if _equal(p, -2) else divide(greatest, least)
     elif shape[-1] != shape[-2]:
         raise ValueError(f"cond: x must have as many rows as columns unless p is 2 or -2, got shape {shape} and p {p}")
     else:
-        found = multiply(norm(x, p, axes), norm(inv(x), p, axes))
-    undefined = isnan(found) & all_(~isnan(x), axis=axes)
-    return where(undefined, np.inf, found)
+        number = multiply(norm(x, p, axes), norm(inv(x), p, axes))
+    undefined = isnan(number) & all_(~isnan(x), axis=axes)
+    return where(undefined, np.inf, number)
 
 
 @one_program("hermitian")

@@ -162,10 +162,10 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
       ValueError: there are fewer than two arrays, or an inner one is not a matrix.
     """
     arrays = sequence("multi_dot", "arrays", arrays)
-    found = promote("multi_dot", *arrays) if arrays else []
-    if len(found) < 2:
-        raise ValueError(f"multi_dot: arrays must hold two or more, got {len(found)}")
-    shapes = [get_aval(x).shape for x in found]
+    factors = promote("multi_dot", *arrays) if arrays else []
+    if len(factors) < 2:
+        raise ValueError(f"multi_dot: arrays must hold two or more, got {len(factors)}")
+    shapes = [get_aval(x).shape for x in factors]
     for i, shape in enumerate(shapes):
         if len(shape) != 2 and not (len(shape) == 1 and i in (0, len(shapes) - 1)):
             raise ValueError(f"multi_dot: arrays must be matrices, or vectors at the ends, got shape {shape} at {i}")
@@ -175,11 +175,11 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
 
     def product(first: int, last: int) -> Any:
         if first == last:
-            return found[first]
+            return factors[first]
         middle = order[first, last]
         return matmul(product(first, middle), product(middle + 1, last), precision=precision)
 
-    return product(0, len(found) - 1)
+    return product(0, len(factors) - 1)
 
 
 def _best_order(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
