@@ -115,9 +115,9 @@ def _transformed(
     for axis, size in zip(axes, sizes, strict=True):
         if size < 1:
             raise ValueError(f"{function}: the number of points must be positive, got {size} along axis {axis}")
-    given, (x,) = x, map(asarray, promote(function, x, to=_dtype))
+    original, (x,) = x, map(asarray, promote(function, x, to=_dtype))
     if not axes:
-        return asarray(given)  # of its own dtype, as in SciPy
+        return asarray(original)  # of its own dtype, as in SciPy
     power = 1 - _POWERS[norm] if kind == 3 else _POWERS[norm]
     for axis, size in zip(axes, sizes, strict=True):
         x = _compiled(x, size, axis, (kind == 2) is inverse, power)

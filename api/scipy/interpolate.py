@@ -66,7 +66,7 @@ class RegularGridInterpolator:
         (values,) = promote(_NAME, values, to=dtypes.to_inexact_dtype)
         self.values = pnp.asarray(values)
         self.grid: tuple[Any, ...] = tuple(
-            pnp.asarray(*promote(_NAME, each, to=dtypes.to_inexact_dtype)) for each in sequence(_NAME, "points", points)
+            pnp.asarray(*promote(_NAME, line, to=dtypes.to_inexact_dtype)) for line in sequence(_NAME, "points", points)
         )
         self.fill_value = fill_value
         if len(self.grid) > self.values.ndim:
@@ -117,8 +117,8 @@ class RegularGridInterpolator:
         real = dtypes.result_type(*(dtypes.finfo(x.dtype).dtype for x in weighted))
         grid = [line.astype(real) for line in self.grid]
         columns = list(xi.astype(real).reshape(-1, rank).T)
-        found = [self._place(line, x) for line, x in zip(grid, columns, strict=True)]
-        out = self._nearest(found) if method == "nearest" else self._linear(real, found)
+        cells = [self._place(line, x) for line, x in zip(grid, columns, strict=True)]
+        out = self._nearest(cells) if method == "nearest" else self._linear(real, cells)
         if self.fill_value is not None:
             outside = reduce(or_, [(x < line[0]) | (x > line[-1]) for line, x in zip(grid, columns, strict=True)])
             out = pnp.where(outside.reshape(-1, *(1,) * (out.ndim - 1)), self.fill_value, out)
@@ -129,19 +129,19 @@ class RegularGridInterpolator:
         below = pnp.clip(pnp.searchsorted(line, x, side="right") - 1, 0, line.shape[0] - 2)
         return below, (x - line[below]) / (line[below + 1] - line[below])
 
-    def _linear(self, real: Any, found: Any) -> Array:
+    def _linear(self, real: Any, cells: Any) -> Array:
         values = self.values.astype(dtypes.result_type(self.values.dtype, real))
         total: Any = 0
-        for corner in product(*([(0, 1)] * len(found))):
+        for corner in product(*([(0, 1)] * len(cells))):
             weight: Any = 1
-            for step, (_, part) in zip(corner, found, strict=True):
+            for step, (_, part) in zip(corner, cells, strict=True):
                 weight = weight * (part if step else 1 - part)
-            value = values[tuple(below + step for step, (below, _) in zip(corner, found, strict=True))]
+            value = values[tuple(below + step for step, (below, _) in zip(corner, cells, strict=True))]
             total = total + value * weight.reshape(-1, *(1,) * (value.ndim - 1))
         return total
 
-    def _nearest(self, found: Any) -> Array:
-        return self.values[tuple(pnp.where(part <= 0.5, below, below + 1) for below, part in found)]
+    def _nearest(self, cells: Any) -> Array:
+        return self.values[tuple(pnp.where(part <= 0.5, below, below + 1) for below, part in cells)]
 
 
 def __dir__() -> list[str]:

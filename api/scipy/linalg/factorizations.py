@@ -199,8 +199,8 @@ def qr_multiply(
     if mode == "left" and inner == m != k:
         q = qr(a, pivoting=pivoting)[0]
     elif inner != (k if mode == "left" else m):
-        wanted = k if mode == "left" else m
-        raise ValueError(f"qr_multiply: c must have {wanted} {'rows' if mode == 'left' else 'columns'}, got {shape}")
+        length = k if mode == "left" else m
+        raise ValueError(f"qr_multiply: c must have {length} {'rows' if mode == 'left' else 'columns'}, got {shape}")
     if conjugate:
         q = q.conj()
     out = q @ columns if mode == "left" else columns @ q

@@ -82,8 +82,8 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Array:
         out = numpy_linalg.solve(denominator, numerator)
 
     def square_again(i: Any, x: Any) -> Array:
-        wanted = i < times
-        return cond(any_(wanted), lambda x: where(wanted, x @ x, x), lambda x: x, x)
+        active = i < times
+        return cond(any_(active), lambda x: where(active, x @ x, x), lambda x: x, x)
 
     out = fori_loop(0, max_squarings, square_again, out)
     return where(needed < max_squarings + 1, out, np.nan)
@@ -153,8 +153,8 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
         raise ValueError(f"rsf2csf: T and Z must have one shape, got {get_aval(T).shape} and {get_aval(Z).shape}")
     if get_aval(T).shape[-1] < 2:
         return as_complex(T), as_complex(Z)
-    made: tuple[Any, Any] = _rsf2csf(T, Z)
-    return made
+    form: tuple[Any, Any] = _rsf2csf(T, Z)
+    return form
 
 
 def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
@@ -175,10 +175,10 @@ def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
         rows = dynamic_slice_in_dim(t, i, 2, -2)
         block = dynamic_slice_in_dim(rows, i, 2, -1)
         below, last = block[..., 1, 0], block[..., 1, 1]
-        wanted = absolute(below) > eps * (absolute(block[..., 0, 0]) + absolute(last))
+        rotates = absolute(below) > eps * (absolute(block[..., 0, 0]) + absolute(last))
         along = numpy_linalg.eigvals(block)[..., 0] - last
-        length = cast(where(wanted, hypot(absolute(along), absolute(below)), 1), get_aval(t).dtype)
-        c, s = (where(wanted, x / length, unit) for x, unit in ((along, 1), (below, 0)))
+        length = cast(where(rotates, hypot(absolute(along), absolute(below)), 1), get_aval(t).dtype)
+        c, s = (where(rotates, x / length, unit) for x, unit in ((along, 1), (below, 0)))
         rotation = stack([stack([conj(c), s], -1), stack([-s, c], -1)], -2)
         rows = where(places >= i, rotation @ rows, rows)
         t = turned(dynamic_update_slice_in_dim(t, rows, i, -2), i, rotation, i + 1)
@@ -241,8 +241,8 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
         rest = t - f @ f
         return where((sums == 0) & (absolute(rest) > rounding), np.nan, rest / where(sums == 0, 1, sums))
 
-    found = _by_superdiagonals(t, roots, above)
-    return z @ found @ adjoint(z)
+    root = _by_superdiagonals(t, roots, above)
+    return z @ root @ adjoint(z)
 
 
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> tuple[Any, Array] | Array:
@@ -315,8 +315,8 @@ def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Array:
     a, b = stacked("solve_sylvester", a, b)
     a, c = stacked("solve_sylvester", a, c)
     b, c = stacked("solve_sylvester", b, c)
-    found = _sylvester_by_schur(a, b, c, tol) if method == "schur" else _sylvester_by_eigenvectors(a, b, c, tol)
-    return found if dtypes.is_complex(get_aval(c).dtype) else found.real
+    solution = _sylvester_by_schur(a, b, c, tol) if method == "schur" else _sylvester_by_eigenvectors(a, b, c, tol)
+    return solution if dtypes.is_complex(get_aval(c).dtype) else solution.real
 
 
 def _sylvester_by_schur(a: Any, b: Any, c: Any, tol: Any) -> Array:

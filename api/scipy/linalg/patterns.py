@@ -273,14 +273,14 @@ def hadamard(n: int, dtype: Any = int) -> Array:
     n = _size("hadamard", n)
     if n & (n - 1):
         raise ValueError(f"hadamard: n must be a power of 2, got {n}")
-    found = np.ones((n, n), np.int8)
+    matrix = np.ones((n, n), np.int8)
     done = 1
     while done < n:
         first, second = slice(0, done), slice(done, 2 * done)
-        found[first, second] = found[second, first] = found[first, first]
-        found[second, second] = -found[first, first]
+        matrix[first, second] = matrix[second, first] = matrix[first, first]
+        matrix[second, second] = -matrix[first, first]
         done *= 2
-    return asarray(found, dtype)
+    return asarray(matrix, dtype)
 
 
 def helmert(n: int, full: bool = False) -> Array:
@@ -315,14 +315,14 @@ def invhilbert(n: int) -> Array:
       n: the size.
     """
     n = _size("invhilbert", n, 0, _LAST_INVHILBERT)
-    found = [
+    rows = [
         [
             (-1) ** (i + j) * (i + j + 1) * comb(n + i, n - j - 1) * comb(n + j, n - i - 1) * comb(i + j, i) ** 2
             for j in range(n)
         ]
         for i in range(n)
     ]
-    return asarray(np.array(found, float).reshape(n, n), float)
+    return asarray(np.array(rows, float).reshape(n, n), float)
 
 
 def _size(function: str, n: Any, least: int = 1, most: int = 2**29) -> int:
@@ -385,6 +385,6 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     if not among(scale, (None, "sqrtn", "n")):
         raise ValueError(f"dft: scale must be 'sqrtn', 'n' or None, got {scale!r}")
     places = np.arange(n)
-    found = np.exp(-2j * np.pi * (np.outer(places, places) % max(n, 1)) / max(n, 1))
+    matrix = np.exp(-2j * np.pi * (np.outer(places, places) % max(n, 1)) / max(n, 1))
     divisor = {None: 1.0, "sqrtn": np.sqrt(n), "n": n}[scale]
-    return asarray(found / divisor, complex if dtype is None else dtype)
+    return asarray(matrix / divisor, complex if dtype is None else dtype)

@@ -164,10 +164,10 @@ def _signals(function: str, in1: Any, in2: Any, mode: str, may_be_empty: bool = 
 
 
 def _images(function: str, in1: Any, in2: Any, mode: str) -> list[Any]:
-    found = _signals(function, in1, in2, mode)
-    if len(get_aval(found[0]).shape) != 2:
-        raise ValueError(f"{function}: in1 and in2 must be of rank 2, got {get_aval(found[0]).str_short()}")
-    return found
+    images = _signals(function, in1, in2, mode)
+    if len(get_aval(images[0]).shape) != 2:
+        raise ValueError(f"{function}: in1 and in2 must be of rank 2, got {get_aval(images[0]).str_short()}")
+    return images
 
 
 def _convolved(function: str, x: Any, y: Any, mode: str, method: str, precision: Any) -> Array:

@@ -156,10 +156,10 @@ def stft(
     if padded:
         x = _extended(x, 0, -(get_aval(x).shape[-1] - length) % step % length)
     onesided = return_onesided and not dtypes.is_complex(get_aval(x).dtype)
-    found = _spectra(x, win / abs(win.sum()), step, nfft, detrend, onesided)
-    count = get_aval(found).shape[-2]
+    spectra = _spectra(x, win / abs(win.sum()), step, nfft, detrend, onesided)
+    count = get_aval(spectra).shape[-2]
     times = np.arange(count) * step + (0 if boundary is not None else length / 2)
-    return _frequencies("stft", nfft, fs, onesided), _in_time(times, fs), moveaxis(found, -1, axis)
+    return _frequencies("stft", nfft, fs, onesided), _in_time(times, fs), moveaxis(spectra, -1, axis)
 
 
 def istft(
@@ -259,16 +259,16 @@ def _power(
     win, step, nfft = _windowing(function, size, window, nperseg, noverlap, nfft)
     parts = [_spectra(one, win, step, nfft, detrend, onesided) for one in signals]
     if y is None:
-        found = add(square(real(parts[0])), square(imag(parts[0])))
+        power = add(square(real(parts[0])), square(imag(parts[0])))
     else:
-        found = multiply(conjugate(parts[0]), parts[1])
-    weights = np.full(get_aval(found).shape[-1], 1 / (np.sum(win**2) if scaling == "density" else np.sum(win) ** 2))
+        power = multiply(conjugate(parts[0]), parts[1])
+    weights = np.full(get_aval(power).shape[-1], 1 / (np.sum(win**2) if scaling == "density" else np.sum(win) ** 2))
     if onesided:
         weights[1 : (nfft + 1) // 2] *= 2
-    found = multiply(_average(found, average), _like(found, weights))
+    power = multiply(_average(power, average), _like(power, weights))
     if scaling == "density":
-        found = divide(found, fs)
-    return _frequencies(function, nfft, fs, onesided), moveaxis(found, -1, axis)
+        power = divide(power, fs)
+    return _frequencies(function, nfft, fs, onesided), moveaxis(power, -1, axis)
 
 
 def _transformable(dtype: Any) -> Any:

@@ -28,8 +28,8 @@ def _read(function: str, name: str, value: Any, *endings: tuple[int, ...]) -> Ar
     for ending in endings:
         if x.ndim <= len(ending) + 1 and x.shape[x.ndim - len(ending) :] == ending and x.ndim >= len(ending):
             return x
-    wanted = " or ".join(f"{ending} or (n, {', '.join(map(str, ending))})" for ending in endings)
-    raise ValueError(f"{function}: {name} must have the shape {wanted}, got {x.shape}")
+    shapes = " or ".join(f"{ending} or (n, {', '.join(map(str, ending))})" for ending in endings)
+    raise ValueError(f"{function}: {name} must have the shape {shapes}, got {x.shape}")
 
 
 def _floats(function: str, value: Any) -> Array:
@@ -265,7 +265,7 @@ class Rotation(NamedTuple):
         Args:
           rotations: a sequence of `Rotation`s.
         """
-        return cls(pnp.concatenate([pnp.atleast_2d(each.quat) for each in rotations]))
+        return cls(pnp.concatenate([pnp.atleast_2d(rotation.quat) for rotation in rotations]))
 
     @property
     def single(self) -> bool:

@@ -183,7 +183,7 @@ def kl_div(p: Any, q: Any) -> Array:
     p, q = real("kl_div", p, q)
     entropy = _rel_entr(p, q)
     infinite = (entropy == np.inf) & ((p <= 0) | (q <= 0))
-    p, q = (where(infinite & (absolute(each) == np.inf), 0.0, each) for each in (p, q))
+    p, q = (where(infinite & (absolute(x) == np.inf), 0.0, x) for x in (p, q))
     return entropy - p + q
 
 

@@ -29,11 +29,11 @@ def _gamma_ratio(above: tuple[Any, ...], below: tuple[Any, ...]) -> tuple[Any, A
     """Sign and logarithm of a quotient of products of gamma functions; the sign is 0 if a divisor has a pole."""
     sign: Any = 1.0
     logarithm: Any = 0.0
-    for each in above:
-        sign, logarithm = sign * gammasgn(each), logarithm + lgamma_p.bind(each)
-    for each in below:
-        pole = _is_pole(each)
-        safe = pnp.where(pole, 1.0, each)
+    for parameter in above:
+        sign, logarithm = sign * gammasgn(parameter), logarithm + lgamma_p.bind(parameter)
+    for parameter in below:
+        pole = _is_pole(parameter)
+        safe = pnp.where(pole, 1.0, parameter)
         sign = pnp.where(pole, 0.0, sign * gammasgn(safe))
         logarithm = logarithm - lgamma_p.bind(safe)
     return sign, logarithm
@@ -50,10 +50,10 @@ def _series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = 
     def step(state: Any) -> tuple[Any, Any, Any]:
         k, term, total = state
         factor = x / (k + 1)
-        for each in above:
-            factor = factor * (each + k)
-        for each in below:
-            factor = factor / pnp.where(each + k == 0, 1.0, each + k)
+        for parameter in above:
+            factor = factor * (parameter + k)
+        for parameter in below:
+            factor = factor / pnp.where(parameter + k == 0, 1.0, parameter + k)
         term = pnp.where(factor == 0, 0.0, term * factor)  # an overflowed sum may end too
         return k + 1, term, total + term
 
@@ -201,7 +201,7 @@ def _hyp2f1_of(a: Any, b: Any, c: Any, x: Any) -> Array:
     close = inside & (moved > 0.9) & ~negative & ~whole
     plain = _series((a, other), (c,), pnp.where(inside & ~close, moved, 0.0), 100 * _MOST_TERMS)
     plain = plain * pnp.where(negative & inside, pnp.exp(-a * pnp.log1p(-pnp.where(negative, x, 0.0))), 1.0)
-    fixed = [pnp.where(close, each, default) for each, default in ((a, 0.25), (b, 0.5), (c, 1.5), (x, 0.9))]
+    fixed = [pnp.where(close, operand, default) for operand, default in ((a, 0.25), (b, 0.5), (c, 1.5), (x, 0.9))]
     out = pnp.where(close, _near_one(*fixed), plain)
     at_one = (x == 1) & (s > 0) & usable
     sign, logarithm = _gamma_ratio(

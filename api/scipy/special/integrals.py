@@ -249,7 +249,7 @@ def _fresnel(x: Any) -> tuple[Any, ...]:
     s, c = _half_turns(v)
     sine = pnp.where(far, 0.5, pnp.where(small, sine, 0.5 - f * c - g * s))
     cosine = pnp.where(far, 0.5, pnp.where(small, cosine, 0.5 + f * s - g * c))
-    return tuple(pnp.where(x == x, pnp.where(x < 0, -each, each), np.nan) for each in (sine, cosine))
+    return tuple(pnp.where(x == x, pnp.where(x < 0, -integral, integral), np.nan) for integral in (sine, cosine))
 
 
 @_fresnel.defjvp

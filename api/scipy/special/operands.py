@@ -34,10 +34,10 @@ def real(function: str, *args: Any) -> list[Array]:
     Raises:
       TypeError: an operand is complex.
     """
-    found = inexact(function, *args)
-    if dtypes.is_complex(get_aval(found[0]).dtype):
-        raise TypeError(f"{function}: arguments must be real, got {get_aval(found[0]).str_short()}")
-    return found
+    operands = inexact(function, *args)
+    if dtypes.is_complex(get_aval(operands[0]).dtype):
+        raise TypeError(f"{function}: arguments must be real, got {get_aval(operands[0]).str_short()}")
+    return operands
 
 
 def tangent_of(tangents: Any, *slopes: Callable[[], Any]) -> Array:

@@ -15,7 +15,7 @@ from primax.scipy.special.evaluation import compiled, evaluated
 
 __all__ = ["owens_t"]
 
-_NODES, _WEIGHTS = (each.tolist() for each in np.polynomial.legendre.leggauss(32))
+_NODES, _WEIGHTS = (array.tolist() for array in np.polynomial.legendre.leggauss(32))
 
 
 def _integral(h: Any, a: Any) -> Array:

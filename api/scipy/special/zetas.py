@@ -135,10 +135,10 @@ def bernoulli(n: int) -> Array:
         raise ValueError(f"bernoulli: n must not be negative, got {n}")
     exact = list(map(float, _bernoulli_numbers(min(n, _LAST_BERNOULLI))))
     with naming("bernoulli"):
-        found = np.zeros(n + 1)
-    found[: n + 1][: len(exact)] = exact
-    found[_LAST_BERNOULLI + 2 :: 4], found[_LAST_BERNOULLI + 4 :: 4] = -np.inf, np.inf
-    return asarray(found, float)
+        numbers = np.zeros(n + 1)
+    numbers[: n + 1][: len(exact)] = exact
+    numbers[_LAST_BERNOULLI + 2 :: 4], numbers[_LAST_BERNOULLI + 4 :: 4] = -np.inf, np.inf
+    return asarray(numbers, float)
 
 
 def _bernoulli_numbers(n: int) -> list[Fraction]:

@@ -34,15 +34,15 @@ def _program(method: Method) -> Method:
     """A method that runs as one program in eager mode."""
 
     def call(self: _Distribution, *args: Any, **kwargs: Any) -> Array:
-        found = self._programs.get(method)
-        if found is None:
+        program = self._programs.get(method)
+        if program is None:
 
             def run(*args: Any, **kwargs: Any) -> Array:
                 return method(self, *args, **kwargs)
 
             run.__name__ = f"{self.name}_{method.__name__}"  # in profiles
-            found = self._programs[method] = one_program("")(run)
-        return found(*args, **kwargs)
+            program = self._programs[method] = one_program("")(run)
+        return program(*args, **kwargs)
 
     return wraps(method)(call)  # type: ignore[return-value]
 
@@ -73,17 +73,17 @@ class _Distribution:
         valid: Function | None = None,
         support: Function | None = None,
         probability: str = "q",
-        **given: Function,
+        **formulas: Function,
     ) -> None:
         self.name = name
         self.__module__ = sys._getframe(1).f_globals["__name__"]  # the module of the distribution, which pickle needs
         self.__doc__ = f"The {name} distribution."
-        self._given = given
+        self._formulas = formulas
         self._programs: dict[Function, Function] = {}
         self._valid = valid or _all_above_zero
         self._support = support or _everywhere
         kind = Parameter.POSITIONAL_OR_KEYWORD
-        rest = [*(Parameter(each, kind) for each in shapes.split()), *self.parameters]
+        rest = [*(Parameter(shape, kind) for shape in shapes.split()), *self.parameters]
         self._of_parameters = Signature(rest)
         self._of_number = Signature([Parameter(self.number, kind), *rest])
         self._of_probability = Signature([Parameter(probability, kind), *rest])
@@ -96,16 +96,16 @@ class _Distribution:
 
     def _standard(self, method: str) -> Function:
         """A function of the standard distribution, derived from others if it is not given."""
-        given = self._given
+        formulas = self._formulas
         derived: dict[str, Callable[[], Function]] = {
-            "sf": lambda: _rest_of(given["cdf"]),
-            "logcdf": lambda: _log_of(given["cdf"], self._standard("sf")),
-            "logsf": lambda: _log_of(self._standard("sf"), given["cdf"]),
+            "sf": lambda: _rest_of(formulas["cdf"]),
+            "logcdf": lambda: _log_of(formulas["cdf"], self._standard("sf")),
+            "logsf": lambda: _log_of(self._standard("sf"), formulas["cdf"]),
         }
-        if method in given:
-            return given[method]
-        if method not in derived or "cdf" not in given:
-            raise NotImplementedError(f"{self.name}.{method} has no formula here; it has {', '.join(given)}")
+        if method in formulas:
+            return formulas[method]
+        if method not in derived or "cdf" not in formulas:
+            raise NotImplementedError(f"{self.name}.{method} has no formula here; it has {', '.join(formulas)}")
         return derived[method]()
 
     def _read(self, method: str, args: Any, kwargs: Any) -> list[Any]:
@@ -136,7 +136,7 @@ def _loc_and_scale() -> tuple[Parameter, ...]:
 
 
 def _all_above_zero(*parameters: Any) -> bool:
-    return reduce(and_, (each > 0 for each in parameters), True)
+    return reduce(and_, (parameter > 0 for parameter in parameters), True)
 
 
 def _everywhere(*shapes: Any) -> tuple[float, float]:

@@ -120,10 +120,10 @@ class multinomial:
         Raises:
           TypeError: an argument is complex or not an array.
         """
-        x, n, p = (pnp.asarray(promote("multinomial.logpmf", each, to=to_inexact)[0]) for each in (x, n, p))
-        for each in (x, n, p):
-            if pnp.iscomplexobj(each):
-                raise TypeError(f"multinomial.logpmf: arguments must be real, got {each.dtype}")
+        x, n, p = (pnp.asarray(promote("multinomial.logpmf", operand, to=to_inexact)[0]) for operand in (x, n, p))
+        for operand in (x, n, p):
+            if pnp.iscomplexobj(operand):
+                raise TypeError(f"multinomial.logpmf: arguments must be real, got {operand.dtype}")
         x, n = x.astype(p.dtype), n.astype(p.dtype)
         possible = (pnp.sum(x, axis=-1) == n) & pnp.all((x >= 0) & (x == pnp.floor(x)), axis=-1)
         safe = pnp.where(x >= 0, x, 0.0)

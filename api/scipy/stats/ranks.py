@@ -27,7 +27,7 @@ class ModeResult(NamedTuple):
 
 def _policy(function: str, nan_policy: str, *others: str) -> None:
     if not among(nan_policy, ("propagate", *others)):
-        allowed = " or ".join(repr(each) for each in ("propagate", *others))
+        allowed = " or ".join(repr(policy) for policy in ("propagate", *others))
         raise NotImplementedError(f"{function}: nan_policy must be {allowed}, got {nan_policy!r}")
 
 
