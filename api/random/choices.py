@@ -112,15 +112,15 @@ def _positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 def _different_positions(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Array:
     """Draw different positions with probabilities: those of the largest sums of log(p) and Gumbel numbers."""
     scores = gumbel_numbers(key, p.shape, p.dtype, mode) + log_p.bind(p)
-    _, found = top_k_p.bind(scores, k=prod(shape), axis=0)
-    return cast(reshape_p.bind(found, new_sizes=shape, dimensions=None), dtype)
+    _, positions = top_k_p.bind(scores, k=prod(shape), axis=0)
+    return cast(reshape_p.bind(positions, new_sizes=shape, dimensions=None), dtype)
 
 
 @sampler
 def _first_of_permutation(key: Any, shape: tuple[int, ...], dtype: Any, count: int) -> Array:
     order = _permuted(key, count, dtype)
-    found = slice_p.bind(order, start_indices=(0,), limit_indices=(prod(shape),), strides=None)
-    return reshape_p.bind(found, new_sizes=shape, dimensions=None)
+    positions = slice_p.bind(order, start_indices=(0,), limit_indices=(prod(shape),), strides=None)
+    return reshape_p.bind(positions, new_sizes=shape, dimensions=None)
 
 
 def choice(
@@ -155,17 +155,17 @@ def choice(
     key, shape, aval = check_key(key, "choice"), read_shape(shape, "choice"), aval_of("choice", a, "a")
     axis = canonical_axis(axis, max(1, len(aval.shape)), "choice")
     count = aval.shape[axis] if aval.shape else _count("choice", a, "a")
-    wanted = prod(shape)
-    if count < 1 and wanted:
-        raise ValueError(f"choice: a must have elements to choose {wanted} of, got {count}")
-    if not replace and wanted > count:
-        raise ValueError(f"choice: without replacement there are {count} to choose, got shape {shape} of {wanted}")
+    draws = prod(shape)
+    if count < 1 and draws:
+        raise ValueError(f"choice: a must have elements to choose {draws} of, got {count}")
+    if not replace and draws > count:
+        raise ValueError(f"choice: without replacement there are {count} to choose, got shape {shape} of {draws}")
     if p is not None and parameter_shape("choice", p, "p") != (count,):
         raise ValueError(
             f"choice: p must be of shape {(count,)}, one number per element, got {get_aval(p).str_short()}"
         )
-    found = _chosen(key, shape, dtypes.default_int_dtype(), count, replace, p, read_mode("choice", mode))
-    return _taken(a, found, aval.shape, axis) if aval.shape else found
+    positions = _chosen(key, shape, dtypes.default_int_dtype(), count, replace, p, read_mode("choice", mode))
+    return _taken(a, positions, aval.shape, axis) if aval.shape else positions
 
 
 @sampler
@@ -199,8 +199,8 @@ def _categorical(key: Any, logits: Any, shape: tuple[int, ...], axis: int, mode:
 def _different_categories(key: Any, logits: Any, shape: tuple[int, ...], axis: int, mode: str) -> Array:
     scores = moveaxis(logits + gumbel_numbers(key, logits.shape, logits.dtype, mode), axis, -1)
     count = prod(shape[: len(shape) - (logits.ndim - 1)])
-    _, found = top_k_p.bind(scores, k=count, axis=logits.ndim - 1)
-    return moveaxis(found, -1, 0).reshape(shape)
+    _, categories = top_k_p.bind(scores, k=count, axis=logits.ndim - 1)
+    return moveaxis(categories, -1, 0).reshape(shape)
 
 
 def categorical(
@@ -247,8 +247,8 @@ def categorical(
     if not count:
         raise ValueError(f"categorical: logits must have categories along axis {axis}, got {aval.str_short()}")
     batch = (*aval.shape[:axis], *aval.shape[axis + 1 :])
-    wanted = None if shape is None else read_shape(shape, "categorical")
-    shape = broadcast_to("categorical", wanted, {"logits without the axis of categories": batch})
+    shape = None if shape is None else read_shape(shape, "categorical")
+    shape = broadcast_to("categorical", shape, {"logits without the axis of categories": batch})
     mode = read_mode("categorical", mode)
     if replace:
         return _categorical(key, logits, shape, axis - len(aval.shape), mode)

@@ -281,8 +281,8 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     trials, outcomes = parameter_shape("multinomial", n, "n"), parameter_shape("multinomial", p, "p")
     if not outcomes:
         raise ValueError("multinomial: p must be of rank 1 or more, got a number")
-    wanted = None if shape is None else (*read_shape(shape, "multinomial"), outcomes[-1])
-    shape = broadcast_to("multinomial", wanted, {"n, an axis appended,": (*trials, 1), "p": outcomes})
+    shape = None if shape is None else (*read_shape(shape, "multinomial"), outcomes[-1])
+    shape = broadcast_to("multinomial", shape, {"n, an axis appended,": (*trials, 1), "p": outcomes})
     is_counting = dtype is not None and dtypes.is_integer(numpy_dtype("multinomial", "dtype", dtype))
     dtype = (integer_dtype if is_counting else float_dtype)("multinomial", dtype)
     return _multinomial(key, n, p, shape, dtype, unroll)

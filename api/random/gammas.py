@@ -122,11 +122,11 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
     if out_sharding is not None:
         return divided_call(dirichlet, (key, alpha, shape, dtype), {}, out_sharding)
     key, dtype = check_key(key, "dirichlet"), float_dtype("dirichlet", dtype)
-    given = parameter_shape("dirichlet", alpha, "alpha")
-    if not given:
+    alpha_shape = parameter_shape("dirichlet", alpha, "alpha")
+    if not alpha_shape:
         raise ValueError("dirichlet: alpha must be of rank 1 or more, got a number")
-    wanted = None if shape is None else read_shape(shape, "dirichlet")
-    return _dirichlet(key, alpha, broadcast_to("dirichlet", wanted, {"alpha": given[:-1]}), dtype)
+    shape = None if shape is None else read_shape(shape, "dirichlet")
+    return _dirichlet(key, alpha, broadcast_to("dirichlet", shape, {"alpha": alpha_shape[:-1]}), dtype)
 
 
 @sampler

@@ -52,7 +52,7 @@ def remainder(x: Any, length: Any) -> Array:
     if get_aval(x).dtype != np.uint32:
         return rem_p.bind(x, length)
     with config.enable_x64(True):
-        quotient = cast(div_p.bind(*(cast(each, np.dtype(np.float64)) for each in (x, length))), np.dtype(np.uint32))
+        quotient = cast(div_p.bind(*(cast(n, np.dtype(np.float64)) for n in (x, length))), np.dtype(np.uint32))
     return where(length == np.uint32(0), x, x - quotient * length)
 
 

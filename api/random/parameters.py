@@ -48,10 +48,10 @@ def inexact_dtype(function: str, dtype: Any) -> np.dtype[Any] | Array:
 def _dtype_of_kind(function: str, dtype: Any, accepts: Callable[[Any], bool], kind: str) -> np.dtype[Any] | Array:
     if dtype is None:
         return dtypes.default_float_dtype()
-    found = dtypes.check_user_dtype(dtype, "dtype", function)
-    if not accepts(found):
-        raise ValueError(f"{function}: dtype must be {kind}, got {found}")
-    return found
+    checked = dtypes.check_user_dtype(dtype, "dtype", function)
+    if not accepts(checked):
+        raise ValueError(f"{function}: dtype must be {kind}, got {checked}")
+    return checked
 
 
 def integer_dtype(function: str, dtype: Any, error: type[Exception] = ValueError) -> np.dtype[Any]:
@@ -63,10 +63,10 @@ def integer_dtype(function: str, dtype: Any, error: type[Exception] = ValueError
     """
     if dtype is None:
         return dtypes.default_int_dtype()
-    found = dtypes.check_user_dtype(dtype, "dtype", function)
-    if not dtypes.is_integer(found):
-        raise error(f"{function}: dtype must be an integer dtype, got {found}")
-    return found
+    checked = dtypes.check_user_dtype(dtype, "dtype", function)
+    if not dtypes.is_integer(checked):
+        raise error(f"{function}: dtype must be an integer dtype, got {checked}")
+    return checked
 
 
 def parameter_shape(function: str, value: Any, name: str) -> tuple[int, ...]:
@@ -88,8 +88,8 @@ def common_shape(function: str, shape: Any, **parameters: Any) -> tuple[int, ...
       TypeError: `shape` is not a shape, or a parameter is not a real array or number.
       ValueError: the parameters do not broadcast, or do not broadcast to `shape`.
     """
-    wanted = None if shape is None else read_shape(shape, function)
-    return broadcast_to(function, wanted, {name: parameter_shape(function, x, name) for name, x in parameters.items()})
+    shape = None if shape is None else read_shape(shape, function)
+    return broadcast_to(function, shape, {name: parameter_shape(function, x, name) for name, x in parameters.items()})
 
 
 def broadcast_to(function: str, shape: tuple[int, ...] | None, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -101,11 +101,11 @@ def broadcast_to(function: str, shape: tuple[int, ...] | None, shapes: dict[str,
     if not any(shapes.values()):
         return () if shape is None else shape
     try:
-        found = broadcast_shapes(*shapes.values(), *(() if shape is None else (shape,)))
+        common = broadcast_shapes(*shapes.values(), *(() if shape is None else (shape,)))
     except ValueError:
-        found = None
-    if found is None or (shape is not None and found != shape):
-        listed = ", ".join(f"{name} of shape {given}" for name, given in shapes.items())
+        common = None
+    if common is None or (shape is not None and common != shape):
+        listed = ", ".join(f"{name} of shape {x_shape}" for name, x_shape in shapes.items())
         to = "" if shape is None else f" to shape {shape}"
         raise ValueError(f"{function}: parameters must broadcast{to}, got {listed}")
-    return found
+    return common

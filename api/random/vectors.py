@@ -89,9 +89,9 @@ def multivariate_normal(
     if dtype is None:
         dtype = dtypes.to_inexact_dtype(dtypes.result_type(mean, cov))
     dtype = float_dtype("multivariate_normal", dtype)
-    wanted = None if shape is None else read_shape(shape, "multivariate_normal")
+    shape = None if shape is None else read_shape(shape, "multivariate_normal")
     batches = {"mean without the last axis": vectors[:-1], "cov without the last two axes": matrices[:-2]}
-    shape = broadcast_to("multivariate_normal", wanted, batches)
+    shape = broadcast_to("multivariate_normal", shape, batches)
     return _multivariate_normal(key, mean, cov, shape, dtype, method)
 
 
