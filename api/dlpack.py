@@ -23,8 +23,8 @@ def is_supported_dtype(dtype: Any) -> bool:
     """
     if isinstance(dtype, dtypes.ExtendedDType):
         return False
-    found = numpy_dtype("is_supported_dtype", "dtype", dtype)
-    return found == dtypes.bfloat16 or (found.kind in "biufc" and found.type.__module__ == "numpy")
+    checked = numpy_dtype("is_supported_dtype", "dtype", dtype)
+    return checked == dtypes.bfloat16 or (checked.kind in "biufc" and checked.type.__module__ == "numpy")
 
 
 def __dir__() -> list[str]:

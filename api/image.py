@@ -175,12 +175,12 @@ def _refuse_empty(function: str, image: Any, shape: tuple[int, ...], axes: Seque
 
 
 def _nearest(x: Any, shape: tuple[int, ...]) -> Array:
-    for axis, (size, wanted) in enumerate(zip(x.shape, shape, strict=True)):
-        if size != wanted:
-            if is_symbolic((size, wanted)):
-                at: Any = (2 * pnp.arange(wanted) + 1) * size // (2 * wanted)
+    for axis, (size, new_size) in enumerate(zip(x.shape, shape, strict=True)):
+        if size != new_size:
+            if is_symbolic((size, new_size)):
+                at: Any = (2 * pnp.arange(new_size) + 1) * size // (2 * new_size)
             else:
-                at = ((2 * np.arange(wanted, dtype=np.int64) + 1) * size // max(2 * wanted, 1)).astype(np.int32)
+                at = ((2 * np.arange(new_size, dtype=np.int64) + 1) * size // max(2 * new_size, 1)).astype(np.int32)
             x = pnp.take(x, at, axis=axis, mode="clip")
     return x
 

@@ -188,14 +188,14 @@ def _next_step(dt: Any, ratio: Any) -> Array:
 def _quartics(ys: Any, new: Any, ks: Any, dt: Any) -> list[tuple[Any, ...]]:
     """For each leaf, the polynomial of degree 4 that interpolates a step; highest power first."""
     middles = [y + d for y, d in zip(ys, _combined(ks, _MIDDLE, dt), strict=True)]
-    found = []
+    quartics = []
     for y0, y1, ym, k0, k1 in zip(ys, new, middles, ks[0], ks[-1], strict=True):
         d0, d1 = _moved(k0, dt), _moved(k1, dt)
         a = -2 * d0 + 2 * d1 - 8 * y0 - 8 * y1 + 16 * ym
         b = 5 * d0 - 3 * d1 + 18 * y0 + 14 * y1 - 32 * ym
         c = -4 * d0 + d1 - 11 * y0 - 5 * y1 + 16 * ym
-        found.append((a, b, c, d0, y0))
-    return found
+        quartics.append((a, b, c, d0, y0))
+    return quartics
 
 
 def _integrate(
@@ -254,8 +254,8 @@ def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> t
     fixed, own = partition(arg_leaves, moving)
 
     def whole(own: Sequence[Any], fixed: Sequence[Any]) -> Any:
-        given, others = iter(own), iter(fixed)
-        return tree.unflatten(arg_tree, [next(given) if m else next(others) for m in moving])
+        inexact, others = iter(own), iter(fixed)
+        return tree.unflatten(arg_tree, [next(inexact) if m else next(others) for m in moving])
 
     def backwards(state: Any, negative_t: Any, own: Any, fixed: Any) -> tuple[Any, Any, Any]:
         y, adjoint, _ = state
@@ -278,14 +278,14 @@ def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> t
         return (adjoint, sums), t_bar
 
     start = tree.tree_map(lambda x: zeros_like(x[0]), ys), [zeros_like(x) for x in own]
-    later = (*(tree.tree_map(lambda x: x[1:], each) for each in (ys, cts)), times[1:], times[:-1])
+    later = (*(tree.tree_map(lambda x: x[1:], values) for values in (ys, cts)), times[1:], times[:-1])
     (adjoint, sums), t_bars = scan(interval, start, later, reverse=True)
     # A later first time with the same first value takes the first part of the way from all later values.
     first_t = -slope_along(tree.tree_map(lambda x: x[0], ys), times[0], adjoint)
     adjoint = tree.tree_map(lambda a, ct: a + ct[0], adjoint, cts)
     t_bar = concatenate([first_t[None], t_bars])
-    found = iter(sums)
-    args_bar = tree.unflatten(arg_tree, [next(found) if m else None for m in moving])
+    cotangents = iter(sums)
+    args_bar = tree.unflatten(arg_tree, [next(cotangents) if m else None for m in moving])
     return adjoint, t_bar, args_bar
 
 

@@ -73,12 +73,10 @@ def _differences(f: Callable[..., Any], args: Any, tangents: Any, eps: float) ->
     return tree_util.tree_map(quotient, above, below)
 
 
-def _tolerance(given: Any, dtype: Any, defaults: dict[str, float]) -> float:
-    if isinstance(given, dict):
-        given = {np.dtype(key).name: value for key, value in given.items()}.get(np.dtype(dtype).name)
-    return (
-        defaults.get(np.dtype(dtype).name, 0.0) if given is None else real_number("check_grads", "atol and rtol", given)
-    )
+def _tolerance(tol: Any, dtype: Any, defaults: dict[str, float]) -> float:
+    if isinstance(tol, dict):
+        tol = {np.dtype(key).name: value for key, value in tol.items()}.get(np.dtype(dtype).name)
+    return defaults.get(np.dtype(dtype).name, 0.0) if tol is None else real_number("check_grads", "atol and rtol", tol)
 
 
 def _require_close(got: Any, want: Any, atol: Any, rtol: Any, defaults: dict[str, float], message: str) -> None:
@@ -106,8 +104,8 @@ def _inner(xs: Any, ys: Any) -> float:
 
 
 def _widest(tree: Any) -> Any:
-    found = [np.dtype(get_aval(x).dtype) for x in tree_util.tree_leaves(tree) if _is_inexact(x)]
-    return max(found, key=lambda dtype: _GRADIENTS.get(dtype.name, 0.0), default=np.dtype(np.float32))
+    leaf_dtypes = [np.dtype(get_aval(x).dtype) for x in tree_util.tree_leaves(tree) if _is_inexact(x)]
+    return max(leaf_dtypes, key=lambda dtype: _GRADIENTS.get(dtype.name, 0.0), default=np.dtype(np.float32))
 
 
 def _precision(args: Any) -> float:
@@ -155,9 +153,9 @@ def check_jvp(
     _require_close(
         out, f(*args), atol, rtol, _VALUES, f"{prefix}check_jvp: the value of the JVP differs from that of f"
     )
-    wanted = _differences(f, args, tangents, eps)
+    numeric = _differences(f, args, tangents, eps)
     _require_close(
-        out_tangents, wanted, atol, rtol, _GRADIENTS, f"{prefix}check_jvp: the tangents differ from finite differences"
+        out_tangents, numeric, atol, rtol, _GRADIENTS, f"{prefix}check_jvp: the tangents differ from finite differences"
     )
 
 
@@ -199,12 +197,12 @@ def check_vjp(
     )
     tangents = tree_util.tree_map(lambda x: _random_like(rng, x), args)
     cotangents = tree_util.tree_map(lambda x: _random_like(rng, x), out)
-    wanted = _inner(cotangents, _differences(f, args, tangents, eps))
+    numeric = _inner(cotangents, _differences(f, args, tangents, eps))
     got = _inner(tangents, pull(cotangents))
     dtype = _widest((args, out))
     np.testing.assert_allclose(
         got,
-        wanted,
+        numeric,
         atol=_tolerance(atol, dtype, _GRADIENTS),
         rtol=_tolerance(rtol, dtype, _GRADIENTS),
         err_msg=f"{prefix}check_vjp: <cotangent J, tangent> differs from <cotangent, finite differences>",

@@ -178,10 +178,10 @@ def _dimensions(name: str, numbers: Any, lhs: Any, rhs: Any) -> tuple[int, int |
 def _grouped(name: str, x: Any, group_sizes: Any, ragged: int, leading: Sequence[int]) -> Array:
     """The array repeated for each group along a new first axis, with zeros outside of the group."""
     aval, sizes = get_aval(x), get_aval(group_sizes)
-    wanted = tuple([aval.shape[d] for d in leading])
-    if sizes.shape[:-1] not in ((), wanted):
+    leading_shape = tuple([aval.shape[d] for d in leading])
+    if sizes.shape[:-1] not in ((), leading_shape):
         raise TypeError(
-            f"{name}: group_sizes must be of shape (g,) or ({', '.join(map(str, (*wanted, 'g')))}), "
+            f"{name}: group_sizes must be of shape (g,) or ({', '.join(map(str, (*leading_shape, 'g')))}), "
             f"got {sizes.str_short()} for {aval.str_short()}"
         )
     shape = (sizes.shape[-1], *aval.shape)

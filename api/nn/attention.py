@@ -86,8 +86,8 @@ def dot_product_attention(
         logits = logits + _by_group(asarray(bias), groups)
     keep = _visible(full, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size)
     if mask is not None:
-        given = _by_group(asarray(boolean(mask)), groups)
-        keep = given if keep is None else keep & given
+        masked = _by_group(asarray(boolean(mask)), groups)
+        keep = masked if keep is None else keep & masked
     if keep is not None:
         logits = where(keep, logits, np.asarray(_NEVER * float(dtypes.finfo(logits.dtype).max), logits.dtype))
     weights = cast(softmax(logits), keys.dtype)

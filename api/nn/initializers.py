@@ -65,9 +65,9 @@ def _initializer(function: str, dtype: Any, make: Callable[[Any, tuple[int, ...]
     standard = dtype
 
     def init(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
-        wanted = standard if dtype is None else dtype
-        wanted = dtypes.default_float_dtype() if wanted is None else read_dtype(wanted, function)
-        out = make(key, read_shape(shape, function), wanted)
+        value_dtype = standard if dtype is None else dtype
+        value_dtype = dtypes.default_float_dtype() if value_dtype is None else read_dtype(value_dtype, function)
+        out = make(key, read_shape(shape, function), value_dtype)
         return out if out_sharding is None else resharded(function, out, out_sharding)
 
     rename(init, function)
