@@ -58,31 +58,31 @@ def _evaluate(
 
     for eqn in _needed(jaxpr):
         operands = [read(atom) for atom in eqn.invars]
-        ins, terms = [x for x, _ in operands], [each for _, each in operands]
+        ins, terms = [x for x, _ in operands], [coefficients for _, coefficients in operands]
         outs, out_terms = _apply(eqn, ins, terms, order)
         env.update(zip(eqn.outvars, zip(outs, out_terms, strict=True), strict=True))
     results = [read(atom) for atom in jaxpr.outvars]
-    return [x for x, _ in results], [each for _, each in results]
+    return [x for x, _ in results], [coefficients for _, coefficients in results]
 
 
 def _needed(jaxpr: Any) -> list[Any]:
     """The equations that results depend on, and those with effects."""
-    wanted = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
+    needed_vars = {atom for atom in jaxpr.outvars if not isinstance(atom, Literal)}
     kept = []
     for eqn in reversed(jaxpr.eqns):
-        if eqn.effects or any(var in wanted for var in eqn.outvars):
+        if eqn.effects or any(var in needed_vars for var in eqn.outvars):
             kept.append(eqn)
-            wanted.update(atom for atom in eqn.invars if not isinstance(atom, Literal))
+            needed_vars.update(atom for atom in eqn.invars if not isinstance(atom, Literal))
     return kept[::-1]
 
 
 def _apply(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> tuple[list[Any], list[Terms]]:
     primitive = eqn.primitive
-    if not order or all(each is None for each in terms):
+    if not order or all(coefficients is None for coefficients in terms):
         return _plain(eqn, ins)
     rule = jet_rules.get(primitive)
     if rule is not None:
-        filled = [_filled(x, each, order) for x, each in zip(ins, terms, strict=True)]
+        filled = [_filled(x, coefficients, order) for x, coefficients in zip(ins, terms, strict=True)]
         out, out_terms = rule(ins, filled, **eqn.params)
         return (list(out), list(out_terms)) if primitive.multiple_results else ([out], [out_terms])
     if primitive in _PROGRAMS:
@@ -105,7 +105,7 @@ def _plain(eqn: Any, ins: list[Any]) -> tuple[list[Any], list[Terms]]:
 
 def _linear(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> tuple[list[Any], list[Terms]]:
     """The rule of linear operations: apply the operation to each coefficient."""
-    columns = zip(*(_filled(x, each, order) for x, each in zip(ins, terms, strict=True)), strict=True)
+    columns = zip(*(_filled(x, row, order) for x, row in zip(ins, terms, strict=True)), strict=True)
     coefficients = [replay(eqn, list(column)) for column in columns]
     outs = replay(eqn, ins)
     rows = [list(row) for row in zip(*coefficients, strict=True)]
@@ -114,7 +114,7 @@ def _linear(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> tuple[l
 
 def _by_derivative(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> tuple[list[Any], list[Terms]]:
     """The rule from the JVP: a result's derivative along the curve is a function of the curve and its derivative."""
-    moving = [each is not None and _is_floating(x) for x, each in zip(ins, terms, strict=True)]
+    moving = [row is not None and _is_floating(x) for x, row in zip(ins, terms, strict=True)]
     if not any(moving):
         return _plain(eqn, ins)
     count = len(ins)
@@ -133,11 +133,11 @@ def _by_derivative(eqn: Any, ins: list[Any], terms: list[Terms], order: int) -> 
         return out
 
     outs = replay(eqn, ins)
-    speeds = [each[0] for each, moves in zip(terms, moving, strict=True) if moves]
+    speeds = [row[0] for row, moves in zip(terms, moving, strict=True) if moves]
     closed = make_jaxpr(derivative)(*ins, *speeds)
-    shorter = [each[:-1] if moves else None for each, moves in zip(terms, moving, strict=True)]
+    shorter = [row[:-1] if moves else None for row, moves in zip(terms, moving, strict=True)]
     rising = [
-        [(k + 1) * x for k, x in enumerate(each[1:], 1)] for each, moves in zip(terms, moving, strict=True) if moves
+        [(k + 1) * x for k, x in enumerate(row[1:], 1)] for row, moves in zip(terms, moving, strict=True) if moves
     ]
     firsts, rest = _evaluate(closed, [*ins, *speeds], [*shorter, *rising], order - 1)
     out_terms: list[list[Any] | None] = []
@@ -154,7 +154,7 @@ def _bilinear(primitive: Any) -> Callable[..., Any]:
     """The rule of a product: each coefficient is a sum of products of coefficients (Cauchy's product)."""
 
     def rule(primals: Sequence[Any], series: Sequence[list[Any]], **params: Any) -> tuple[Any, Any]:
-        x, y = ([p, *each] for p, each in zip(primals, series, strict=True))
+        x, y = ([p, *row] for p, row in zip(primals, series, strict=True))
         bind = primitive.bind
 
         def coefficient(k: int) -> Any:
@@ -167,7 +167,7 @@ def _bilinear(primitive: Any) -> Callable[..., Any]:
 
 def _quotient(primals: Sequence[Any], series: Sequence[list[Any]], **params: Any) -> tuple[Any, Any]:
     """The rule of z = x / y: the coefficients of y z are those of x."""
-    x, y = ([p, *each] for p, each in zip(primals, series, strict=True))
+    x, y = ([p, *row] for p, row in zip(primals, series, strict=True))
     z = [div_p.bind(x[0], y[0], **params)]
     for k in range(1, len(x)):
         z.append((x[k] - sum(z[j] * y[k - j] for j in range(k))) / y[0])
@@ -196,9 +196,9 @@ def _read_terms(i: int, primal: Any, terms: Any) -> tuple[list[Any], Any, list[l
         raise TypeError(f"jet: series[{i}] must be a list of terms, got {terms!r}")
     rows = []
     for k, term in enumerate(terms):
-        flat, found = tree_util.tree_flatten(term)
-        if found != structure:
-            raise ValueError(f"jet: series[{i}][{k}] must have the structure of primals[{i}], {structure}, got {found}")
+        flat, tree = tree_util.tree_flatten(term)
+        if tree != structure:
+            raise ValueError(f"jet: series[{i}][{k}] must have the structure of primals[{i}], {structure}, got {tree}")
         for x, leaf in zip(flat, leaves, strict=True):
             if get_aval(x).shape != get_aval(leaf).shape:
                 raise ValueError(
@@ -255,8 +255,8 @@ def jet(
         raise ValueError(f"jet: series must be lists of one length, got lengths {[len(terms) for terms in series]}")
     order = orders.pop() if orders else 0
     structure = tree_util.tree_structure(tuple(primals))
-    leaves = [leaf for each, _, _ in read for leaf in each]
-    given = [row for _, _, rows in read for row in rows]
+    leaves = [leaf for leaves_of, _, _ in read for leaf in leaves_of]
+    coefficients = [row for _, _, rows in read for row in rows]
     result: list[Any] = []
 
     def flat(*args: Any) -> list[Any]:
@@ -266,11 +266,11 @@ def jet(
 
     closed = make_jaxpr(flat)(*leaves)
     scales = [factorial(k) if factorial_scaled else 1 for k in range(1, order + 1)]
-    terms = [_unscaled(leaf, row, scales) for leaf, row in zip(leaves, given, strict=True)]
+    terms = [_unscaled(leaf, row, scales) for leaf, row in zip(leaves, coefficients, strict=True)]
     outs, out_terms = _evaluate(closed, leaves, terms, order)
     filled = [
-        [s * x if s != 1 else x for s, x in zip(scales, _result_terms(out, each, order), strict=True)]
-        for out, each in zip(outs, out_terms, strict=True)
+        [s * x if s != 1 else x for s, x in zip(scales, _result_terms(out, row, order), strict=True)]
+        for out, row in zip(outs, out_terms, strict=True)
     ]
     return tree_util.tree_unflatten(result[0], outs), tree_util.tree_unflatten(result[0], filled)
 

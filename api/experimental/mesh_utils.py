@@ -14,8 +14,8 @@ from primax.extend.provisional.arguments import integer, sequence
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
 
 
-def _shape(function: str, argument: str, given: Any) -> tuple[int, ...]:
-    return tuple(integer(function, argument, size) for size in sequence(function, argument, given))
+def _shape(function: str, argument: str, sizes: Any) -> tuple[int, ...]:
+    return tuple(integer(function, argument, size) for size in sequence(function, argument, sizes))
 
 
 def create_device_mesh(
@@ -42,13 +42,13 @@ def create_device_mesh(
     (1, 1)
     """
     shape = _shape("create_device_mesh", "mesh_shape", mesh_shape)
-    found = all_devices() if devices is None else sequence("create_device_mesh", "devices", devices)
-    if math.prod(shape) != len(found):
+    devices = all_devices() if devices is None else sequence("create_device_mesh", "devices", devices)
+    mesh = np.empty(len(devices), object)
+    if math.prod(shape) != mesh.size:
         raise ValueError(
-            f"create_device_mesh: mesh_shape must have as many elements as there are devices, {len(found)}, got {shape}"
+            f"create_device_mesh: mesh_shape must have as many elements as there are devices, {mesh.size}, got {shape}"
         )
-    mesh = np.empty(len(found), object)
-    mesh[:] = found
+    mesh[:] = devices
     return mesh.reshape(shape)
 
 
@@ -79,10 +79,10 @@ def create_hybrid_device_mesh(
     inner, outer = _shape(function, "mesh_shape", mesh_shape), _shape(function, "dcn_mesh_shape", dcn_mesh_shape)
     if len(inner) != len(outer):
         raise ValueError(f"{function}: mesh_shape and dcn_mesh_shape must be of one length, got {inner} and {outer}")
-    found = list(all_devices() if devices is None else devices)
-    attribute = "process_index" if process_is_granule or not hasattr(found[0], "slice_index") else "slice_index"
+    devices = list(all_devices() if devices is None else devices)
+    attribute = "process_index" if process_is_granule or not hasattr(devices[0], "slice_index") else "slice_index"
     groups: dict[int, list[Any]] = {}
-    for device in found:
+    for device in devices:
         groups.setdefault(getattr(device, attribute), []).append(device)
     if len(groups) != math.prod(outer):
         raise ValueError(

@@ -40,9 +40,9 @@ class StatefulPRNG:
         """
         if current_trace().tracing:
             raise RuntimeError("StatefulPRNG.key: numbers must be drawn outside of traced functions; pass them a key")
-        found = random.fold_in(self._base_key, self._counter)
+        new_key = random.fold_in(self._base_key, self._counter)
         self._counter += 1
-        return found if shape == () else random.split(found, shape if isinstance(shape, int) else tuple(shape))
+        return new_key if shape == () else random.split(new_key, shape if isinstance(shape, int) else tuple(shape))
 
     def random(self, size: int | Sequence[int] | None = None, dtype: Any = float) -> Array:
         """Uniform numbers in [0, 1)."""

@@ -110,10 +110,10 @@ def deserialize_and_load(
     devices = list(execution_devices or _devices(backend or parts["platform"])[:1])
     if len(devices) != 1:
         raise ValueError(f"deserialize_and_load: execution_devices must be one device, got {len(devices)}")
-    made = load_executable(
+    executable = load_executable(
         parts["executable"], devices[0], parts["in_avals"], parts["out_avals"], parts["consts"], parts["kept"]
     )
-    return Loaded(parts["name"], in_tree, out_tree, made)
+    return Loaded(parts["name"], in_tree, out_tree, executable)
 
 
 def __dir__() -> list[str]:

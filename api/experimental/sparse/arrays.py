@@ -132,8 +132,8 @@ class BCOO(Coordinates):
         """
         if not among(order, ("C",)):
             raise NotImplementedError(f'BCOO.reshape: order must be "C", got {order!r}; use transpose')
-        given = shape if len(shape) != 1 or is_single(shape[0]) else sequence("BCOO.reshape", "shape", shape[0])
-        sizes = [integer("BCOO.reshape", f"shape[{i}]", size) for i, size in enumerate(given)]
+        requested = shape if len(shape) != 1 or is_single(shape[0]) else sequence("BCOO.reshape", "shape", shape[0])
+        sizes = [integer("BCOO.reshape", f"shape[{i}]", size) for i, size in enumerate(requested)]
         if sizes.count(-1) == 1:
             rest = prod(size for size in sizes if size != -1)
             if not rest or self.size % rest:

@@ -269,8 +269,8 @@ def _check_parts(mat: BCSR) -> None:
     if starts.shape[n] != rows + 1:
         raise ValueError(f"BCSR: indptr must have {rows + 1} starts for {rows} rows, got shape {starts.shape}")
     if data.shape[n:] != (mat.nse, *dense):
-        wanted = (*batch, mat.nse, *dense)
-        raise ValueError(f"BCSR: data must have shape {wanted} for indices of {columns.shape}, got {data.shape}")
+        data_shape = (*batch, mat.nse, *dense)
+        raise ValueError(f"BCSR: data must have shape {data_shape} for indices of {columns.shape}, got {data.shape}")
     check_index_dtype("BCSR", "indices", columns.dtype, (rows, width))
     check_index_dtype("BCSR", "indptr", starts.dtype, (mat.nse,))
     for name, x in (("data", data), ("indices", columns), ("indptr", starts)):
@@ -429,9 +429,9 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
       NotImplementedError: `dimension` is dense.
     """
     arrays = sequence("bcsr_concatenate", "operands", operands)
-    for i, each in enumerate(arrays):
-        _check_bcsr("bcsr_concatenate", f"operands[{i}]", each)
-    return BCSR.from_bcoo(bcoo_concatenate([each.to_bcoo() for each in arrays], dimension=dimension))
+    for i, array in enumerate(arrays):
+        _check_bcsr("bcsr_concatenate", f"operands[{i}]", array)
+    return BCSR.from_bcoo(bcoo_concatenate([array.to_bcoo() for array in arrays], dimension=dimension))
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:

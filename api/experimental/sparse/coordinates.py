@@ -267,8 +267,8 @@ def axes_of(function: str, argument: str, axes: Any, ndim: int) -> tuple[int, ..
       TypeError: an axis is not an integer.
       ValueError: an axis is out of range or repeated.
     """
-    given = [axes] if is_single(axes) else sequence(function, argument, axes)
-    numbers = [integer(function, f"{argument}[{i}]", axis) for i, axis in enumerate(given)]
+    listed = [axes] if is_single(axes) else sequence(function, argument, axes)
+    numbers = [integer(function, f"{argument}[{i}]", axis) for i, axis in enumerate(listed)]
     if any(not -ndim <= axis < ndim for axis in numbers):
         raise ValueError(f"{function}: {argument} must be in range of {ndim} dimensions, got {tuple(numbers)}")
     positive = tuple(axis % ndim for axis in numbers)
@@ -327,8 +327,8 @@ def _check_parts(mat: Coordinates) -> None:
             f"for data of shape {data.shape} and indices of shape {indices.shape}, got {mat.shape}"
         )
     if data.shape[n] != mat.nse or data.shape[n + 1 :] != mat.dense_shape:
-        wanted = (*mat.batch_shape, mat.nse, *mat.dense_shape)
-        raise ValueError(f"{name}: data must have shape {wanted} for indices of {indices.shape}, got {data.shape}")
+        data_shape = (*mat.batch_shape, mat.nse, *mat.dense_shape)
+        raise ValueError(f"{name}: data must have shape {data_shape} for indices of {indices.shape}, got {data.shape}")
     check_index_dtype(name, "indices", indices.dtype, mat.sparse_shape)
     for part, value in (("data", data), ("indices", indices)):
         if any(size not in (1, own) for size, own in zip(value.shape[:n], mat.batch_shape, strict=True)):

@@ -122,17 +122,17 @@ def bcoo_multiply_sparse(lhs: _T, rhs: Coordinates) -> _T:
         places = pnp.where(same[:, :, None], rows[:, None], np.array(sizes, rows.dtype))
         return cleared(blocks.reshape(count, *blocks.shape[2:]), same.reshape(count)), places.reshape(count, len(sizes))
 
-    parts = [pnp.broadcast_to(x, batch + x.shape[n:]) for each in (lhs, rhs) for x in (each.data, each.indices)]
+    parts = [pnp.broadcast_to(x, batch + x.shape[n:]) for mat in (lhs, rhs) for x in (mat.data, mat.indices)]
     data, indices = over_batch(of_one, n)(*parts)
     return lhs.remade(data, indices, shape)
 
 
 def _check_layouts(name: str, lhs: Coordinates, rhs: Coordinates) -> None:
-    wanted, given = ((each.n_batch, each.n_sparse, each.n_dense) for each in (lhs, rhs))
-    if wanted != given:
+    left, right = ((mat.n_batch, mat.n_sparse, mat.n_dense) for mat in (lhs, rhs))
+    if left != right:
         raise NotImplementedError(
-            f"{name}: rhs must have {wanted[0]} batch, {wanted[1]} sparse and {wanted[2]} dense dimensions as lhs has, "
-            f"got {given[0]}, {given[1]} and {given[2]}; use update_layout first"
+            f"{name}: rhs must have {left[0]} batch, {left[1]} sparse and {left[2]} dense dimensions as lhs has, "
+            f"got {right[0]}, {right[1]} and {right[2]}; use update_layout first"
         )
 
 

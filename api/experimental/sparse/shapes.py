@@ -273,44 +273,44 @@ def bcoo_concatenate(operands: Sequence[_T], *, dimension: int) -> _T:
     arrays = sequence(name, "operands", operands)
     if not arrays:
         raise ValueError(f"{name}: operands must be one array or more, got none")
-    for i, each in enumerate(arrays):
-        check_sparse(name, f"operands[{i}]", each)
+    for i, array in enumerate(arrays):
+        check_sparse(name, f"operands[{i}]", array)
     first: _T = arrays[0]
     (axis,) = axes_of(name, "dimension", [integer(name, "dimension", dimension)], first.ndim)
     n, k = first.n_batch, first.n_sparse
-    for i, each in enumerate(arrays):
-        layout = (each.n_batch, each.n_sparse, each.n_dense)
+    for i, array in enumerate(arrays):
+        layout = (array.n_batch, array.n_sparse, array.n_dense)
         if layout != (n, k, first.n_dense):
             raise ValueError(
                 f"{name}: operands[{i}] must have {n} batch and {first.n_dense} dense dimensions and {k} sparse ones, "
                 f"as operands[0] has, got {layout[0]}, {layout[2]} and {layout[1]}; use update_layout first"
             )
-        if [*each.shape[:axis], *each.shape[axis + 1 :]] != [*first.shape[:axis], *first.shape[axis + 1 :]]:
+        if [*array.shape[:axis], *array.shape[axis + 1 :]] != [*first.shape[:axis], *first.shape[axis + 1 :]]:
             raise ValueError(
                 f"{name}: operands[{i}] must have the shape {first.shape} of operands[0], except in dimension {axis}, "
-                f"got {each.shape}"
+                f"got {array.shape}"
             )
     if axis >= n + k:
         raise NotImplementedError(f"{name}: dimension must not be dense, got {axis}; use update_layout(n_dense=) first")
-    shape = (*first.shape[:axis], sum(each.shape[axis] for each in arrays), *first.shape[axis + 1 :])
-    parts = [with_full_batch(each) for each in arrays]
+    shape = (*first.shape[:axis], sum(array.shape[axis] for array in arrays), *first.shape[axis + 1 :])
+    parts = [with_full_batch(array) for array in arrays]
     dtype = pnp.result_type(*(data for data, _ in parts))
     kind = pnp.result_type(*(rows for _, rows in parts))
     if axis < n:
-        if len({each.nse for each in arrays}) > 1:
+        if len({array.nse for array in arrays}) > 1:
             raise ValueError(
                 f"{name}: operands must store the same number of elements along batch dimensions, got "
-                f"{[each.nse for each in arrays]}; sum_duplicates(nse=) makes it so"
+                f"{[array.nse for array in arrays]}; sum_duplicates(nse=) makes it so"
             )
         along = axis
     else:
         along = n
-        ends = np.cumsum([each.shape[axis] for each in arrays])
+        ends = np.cumsum([array.shape[axis] for array in arrays])
         shifted = []
-        for (data, rows), end, each in zip(parts, ends, arrays, strict=True):
-            positive, valid = within(rows, each.sparse_shape)
+        for (data, rows), end, array in zip(parts, ends, arrays, strict=True):
+            positive, valid = within(rows, array.sparse_shape)
             offset = np.zeros(k, kind)
-            offset[axis - n] = end - each.shape[axis]
+            offset[axis - n] = end - array.shape[axis]
             padding = np.array(shape[n : n + k], kind)
             shifted.append((data, pnp.where(valid[..., None], positive.astype(kind) + offset, padding)))
         parts = shifted
