@@ -49,8 +49,8 @@ class Edits:
 
     def newline(self) -> str:
         """The line ending of the text."""
-        found = re.search(r"\r\n|\r|\n", self.text)
-        return found[0] if found else "\n"
+        match = re.search(r"\r\n|\r|\n", self.text)
+        return match[0] if match else "\n"
 
     def replace(self, start: int, end: int, text: str) -> None:
         """Replace the text between two positions."""

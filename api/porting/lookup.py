@@ -36,10 +36,10 @@ def find(path: str) -> ModuleType | Array:
 def _submodule(path: str) -> ModuleType | None:
     """The submodule at a path that is not yet an attribute of its package; None if it does not exist."""
     try:
-        found = importlib.util.find_spec(path) is not None
+        exists = importlib.util.find_spec(path) is not None
     except (ModuleNotFoundError, ValueError):  # the parent is not a package
         return None
-    return importlib.import_module(path) if found else None
+    return importlib.import_module(path) if exists else None
 
 
 def candidates(name: str) -> Iterator[str]:
@@ -83,10 +83,10 @@ def is_module(name: str) -> bool:
         return True
     public = bool(table().names_of(name))
     try:
-        found = resolve(name)
+        counterpart = resolve(name)
     except LookupError:
         return public and table().reason(name) is None
-    return public or isinstance(found, ModuleType)
+    return public or isinstance(counterpart, ModuleType)
 
 
 def ported_path(name: str) -> str | None:

@@ -55,7 +55,7 @@ class JaxModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
-            return [each for each in table().names_of(self.__name__) if _is_there(f"{self.__name__}.{each}")]
+            return [member for member in table().names_of(self.__name__) if _is_there(f"{self.__name__}.{member}")]
         path = f"{self.__name__}.{name}"
         if name.startswith("__") and name.endswith("__") and not table().has_stand_in(path):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")

@@ -116,12 +116,12 @@ def _in_string(node: ast.expr, scope: Scope) -> Iterator[Use]:
             inner = ast.parse(string.value, mode="eval")
         except SyntaxError:
             continue
-        for each in ast.walk(inner):
-            if isinstance(each, ast.expr):
-                assert each.end_col_offset is not None
-                each.lineno = each.end_lineno = string.lineno
-                each.col_offset += string.col_offset + 1
-                each.end_col_offset += string.col_offset + 1
+        for expression in ast.walk(inner):
+            if isinstance(expression, ast.expr):
+                assert expression.end_col_offset is not None
+                expression.lineno = expression.end_lineno = string.lineno
+                expression.col_offset += string.col_offset + 1
+                expression.end_col_offset += string.col_offset + 1
         yield from _uses(inner.body, scope)
 
 

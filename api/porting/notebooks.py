@@ -41,7 +41,7 @@ class _Cell:
     def restored(self, text: str) -> str:
         """A text of the cell, with the original lines in place of the replacements."""
         return re.sub(
-            rf"^[ \t]*{re.escape(_LINE)}(\d+)$", lambda found: self.aside[int(found[1])], text, flags=re.MULTILINE
+            rf"^[ \t]*{re.escape(_LINE)}(\d+)$", lambda match: self.aside[int(match[1])], text, flags=re.MULTILINE
         )
 
     def replace(self, source: str) -> None:
@@ -74,7 +74,7 @@ def rewrite_notebook(text: str) -> Rewritten:
     for cell, source in zip(program, _split(done.text), strict=True):
         cell.replace(cell.restored(source))
     starts = _starts(program)
-    absent, notes = ([_moved(each, starts) for each in remarks] for remarks in (done.absent, done.notes))
+    absent, notes = ([_moved(remark, starts) for remark in remarks] for remarks in (done.absent, done.notes))
     notes += [Remark(0, f"cell {cell.number + 1}", "a cell that is not Python is left as it is") for cell in left]
     changed = any(cell.restored(cell.text) != _text_of(cell.cell) for cell in program)
     return Rewritten(_dumped(notebook, text) if changed else text, absent, notes)

@@ -266,10 +266,10 @@ class _Rewriter:
 
     def _replace_module(self, node: ast.ImportFrom, path: str) -> None:
         start = self.edits.start(node)
-        found = _MODULE.match(self.edits.between(start, self.edits.end(node)))
-        assert found is not None
-        first = len(found[0][: found.start("module")].encode())
-        self.edits.replace(start + first, start + first + len(found["module"].encode()), path)
+        statement = _MODULE.match(self.edits.between(start, self.edits.end(node)))
+        assert statement is not None
+        first = len(statement[0][: statement.start("module")].encode())
+        self.edits.replace(start + first, start + first + len(statement["module"].encode()), path)
 
     def use(self, use: Use) -> None:
         """Rewrite a path of attributes whose counterpart has another path."""
@@ -308,9 +308,9 @@ class _Rewriter:
                 self._tell_option(use.node, name)
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ways.get(id(node.func)) in ("jax.config.update", "jax.config.read"):
-                given = node.args[0] if node.args else None
-                if isinstance(given, ast.Constant) and isinstance(given.value, str):
-                    self._tell_option(given, given.value)
+                option = node.args[0] if node.args else None
+                if isinstance(option, ast.Constant) and isinstance(option.value, str):
+                    self._tell_option(option, option.value)
 
     def _tell_option(self, node: ast.expr, name: str) -> None:
         if not hasattr(config, name):
@@ -336,10 +336,10 @@ class _Rewriter:
         if not is_module(root):
             return None
         name, leaf = root, None
-        for each in reversed(nodes):
-            if each.attr.startswith("__"):
+        for attribute in reversed(nodes):
+            if attribute.attr.startswith("__"):
                 break
-            name, leaf = f"{name}.{each.attr}", each
+            name, leaf = f"{name}.{attribute.attr}", attribute
             if not is_module(name):
                 break
         return None if leaf is None else (leaf, name)

@@ -41,11 +41,11 @@ def python_files(paths: Iterable[str]) -> Iterator[Path]:
         path = Path(name)
         if not path.exists():
             raise FileNotFoundError(name)
-        for each in _below(path) if path.is_dir() else [path]:
-            real = each.resolve()
+        for file in _below(path) if path.is_dir() else [path]:
+            real = file.resolve()
             if real not in seen:
                 seen.add(real)
-                yield each
+                yield file
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -117,7 +117,7 @@ def _plain(file: _File) -> dict[str, Any]:
         "path": str(file.path),
         "changed": file.changed,
         "error": file.error,
-        "absent": [{"line": each.line, "name": each.name, "what": each.text} for each in file.absent],
-        "notes": [{"line": each.line, "name": each.name, "what": each.text} for each in file.notes],
+        "absent": [{"line": remark.line, "name": remark.name, "what": remark.text} for remark in file.absent],
+        "notes": [{"line": remark.line, "name": remark.name, "what": remark.text} for remark in file.notes],
         "diff": file.diff,
     }

@@ -102,9 +102,8 @@ def infer_argnums_and_argnames(sig: Signature, argnums: Any, argnames: Any) -> t
     names = None if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
     parameters = list(sig.parameters.values())
     if numbers is None:
-        wanted = names or ()
-        numbers = tuple(i for i, each in enumerate(parameters) if each.kind is _BY_NAME and each.name in wanted)
+        numbers = tuple(i for i, p in enumerate(parameters) if p.kind is _BY_NAME and p.name in (names or ()))
     if names is None:
         chosen = [parameters[i] for i in numbers if -len(parameters) <= i < len(parameters)]
-        names = tuple(each.name for each in chosen if each.kind is _BY_NAME)
+        names = tuple(p.name for p in chosen if p.kind is _BY_NAME)
     return numbers, names

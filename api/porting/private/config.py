@@ -182,11 +182,11 @@ class JaxConfig:
             )
         known = {**_FREE, **_options.values}
         for word in sys.argv[1:]:
-            name, given, text = word.lstrip("-").partition("=")
+            name, equals, text = word.lstrip("-").partition("=")
             short = name.removeprefix("no").removeprefix("jax_")
             if not word.startswith("--") or not name.startswith(("jax_", "nojax_")) or short not in known:
                 continue
-            if not given:
+            if not equals:
                 text = "false" if name.startswith("no") else "true"
             self.update(short, options[short].kind.read(text) if short in options else text)
 

@@ -122,7 +122,7 @@ def cur_qdd(x: Any) -> Any:
 
 def safe_map(f: Any, *args: Any) -> list[Any]:
     """`map` over arguments of one length."""
-    return [f(*each) for each in zip(*args, strict=True)]
+    return [f(*operands) for operands in zip(*args, strict=True)]
 
 
 def safe_zip(*args: Any) -> list[tuple[Any, ...]]:

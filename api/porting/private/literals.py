@@ -15,9 +15,9 @@ class TypedInt(int):
     dtype: Any
 
     def __new__(cls, value: Any, dtype: Any) -> Self:
-        made = super().__new__(cls, value)
-        made.dtype = np.dtype(dtype)
-        return made
+        self = super().__new__(cls, value)
+        self.dtype = np.dtype(dtype)
+        return self
 
 
 class TypedFloat(float):
@@ -26,9 +26,9 @@ class TypedFloat(float):
     dtype: Any
 
     def __new__(cls, value: Any, dtype: Any) -> Self:
-        made = super().__new__(cls, value)
-        made.dtype = np.dtype(dtype)
-        return made
+        self = super().__new__(cls, value)
+        self.dtype = np.dtype(dtype)
+        return self
 
 
 class TypedComplex(complex):
@@ -37,9 +37,9 @@ class TypedComplex(complex):
     dtype: Any
 
     def __new__(cls, value: Any, dtype: Any) -> Self:
-        made = super().__new__(cls, value)
-        made.dtype = np.dtype(dtype)
-        return made
+        self = super().__new__(cls, value)
+        self.dtype = np.dtype(dtype)
+        return self
 
 
 class TypedNdArray(np.ndarray):

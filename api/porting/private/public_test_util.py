@@ -16,12 +16,12 @@ __all__ = ["check_close"]
 _TOLERANCES = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6, "float64": 1e-15}
 
 
-def _tolerance(given: float | Mapping[Any, float] | None, a: Any, b: Any) -> float:
+def _tolerance(tolerance: float | Mapping[Any, float] | None, a: Any, b: Any) -> float:
     names = [np.dtype(dtypes.canonicalize_dtype(x.dtype)).name for x in (a, b)]
-    if isinstance(given, Mapping):
-        named = {np.dtype(dtype).name: value for dtype, value in given.items()}
+    if isinstance(tolerance, Mapping):
+        named = {np.dtype(dtype).name: value for dtype, value in tolerance.items()}
         return max(named.get(name, _TOLERANCES.get(name, 0.0)) for name in names)
-    return max(_TOLERANCES.get(name, 0.0) for name in names) if given is None else given
+    return max(_TOLERANCES.get(name, 0.0) for name in names) if tolerance is None else tolerance
 
 
 def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:

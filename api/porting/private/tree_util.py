@@ -29,11 +29,11 @@ class _Node:
         return tree.flatten_one_level(node)
 
     def from_iter(self, aux: Any, children: Iterable[Any]) -> Any:
-        made = tuple(children)
+        parts = tuple(children)
         leaf = tree.tree_structure(0)
         node = (self.cls, aux)
-        structure = tree.PyTreeDef.from_node_data_and_children(tree.registry, node, [leaf] * len(made))
-        return tree.tree_unflatten(structure, made)
+        structure = tree.PyTreeDef.from_node_data_and_children(tree.registry, node, [leaf] * len(parts))
+        return tree.tree_unflatten(structure, parts)
 
 
 class _Registry:

@@ -58,8 +58,8 @@ def curry(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def foreach(function: Callable[..., Any], *args: Iterable[Any]) -> None:
     """Call a function with the elements of lists of equal length."""
-    for each in zip(*args, strict=True):
-        function(*each)
+    for elements in zip(*args, strict=True):
+        function(*elements)
 
 
 def partition_list(flags: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[Any]]:

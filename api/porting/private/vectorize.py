@@ -25,8 +25,8 @@ def _apply_excluded(
     fixed = [(i, x) for i, x in enumerate(args) if i in excluded]
     fixed_by_name = {name: x for name, x in kwargs.items() if name in excluded}
 
-    def rest(*given: Any, **named: Any) -> Any:
-        values = list(given)
+    def rest(*arguments: Any, **named: Any) -> Any:
+        values = list(arguments)
         for i, x in fixed:
             values.insert(i, x)
         return func(*values, **named, **fixed_by_name)
