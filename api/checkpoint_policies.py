@@ -27,7 +27,4 @@ __all__ = [
     "save_from_both_policies",
     "save_only_these_names",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

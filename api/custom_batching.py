@@ -5,7 +5,4 @@ from __future__ import annotations
 from primax.plugins.custom_batching import custom_vmap, sequential_vmap
 
 __all__ = ["custom_vmap", "sequential_vmap"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

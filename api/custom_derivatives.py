@@ -31,7 +31,4 @@ __all__ = [
     "linear_call",
     "zero_from_primal",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

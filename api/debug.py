@@ -20,7 +20,4 @@ __all__ = [
     "visualize_array_sharding",
     "visualize_sharding",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

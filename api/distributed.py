@@ -5,7 +5,4 @@ from __future__ import annotations
 from primax.interpreters.runtime.devices.distributed import initialize, is_initialized, shutdown
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

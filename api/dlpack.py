@@ -9,6 +9,7 @@ from primax.extend.core import dtypes
 from primax.extend.provisional.runtime import from_dlpack
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
+__dir__ = __all__.copy
 
 
 def is_supported_dtype(dtype: Any) -> bool:
@@ -25,7 +26,3 @@ def is_supported_dtype(dtype: Any) -> bool:
         return False
     checked = numpy_dtype("is_supported_dtype", "dtype", dtype)
     return checked == dtypes.bfloat16 or (checked.kind in "biufc" and checked.type.__module__ == "numpy")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

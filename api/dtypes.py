@@ -33,7 +33,4 @@ __all__ = [
     "result_type",
     "scalar_type_of",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

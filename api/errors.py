@@ -53,7 +53,4 @@ __all__ = [
     "UnsupportedError",
     "XlaError",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

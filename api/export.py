@@ -28,7 +28,4 @@ __all__ = [
     "symbolic_dim_bounds",
     "symbolic_shape",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -25,7 +25,4 @@ __all__ = [
     "register_ffi_type",
     "register_ffi_type_id",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

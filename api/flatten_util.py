@@ -5,7 +5,4 @@ from __future__ import annotations
 from primax.numpy.raveling import ravel_pytree
 
 __all__ = ["ravel_pytree"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -19,6 +19,7 @@ from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
+__dir__ = __all__.copy
 
 
 class ResizeMethod(Enum):
@@ -298,7 +299,3 @@ def scale_and_translate(
         return image
     scales, translations = vectors
     return _resample(image, scales, translations, sizes, tuple(dims), method, bool(antialias), precision)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -6,8 +6,5 @@ from primax.numpy import linalg as _linalg
 from primax.numpy.linalg import *
 
 __all__: list[str] = []
+__dir__ = __all__.copy
 __all__ += _linalg.__all__
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

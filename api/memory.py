@@ -5,7 +5,4 @@ from __future__ import annotations
 from primax.core.memory_space import Space
 
 __all__ = ["Space"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -37,6 +37,7 @@ __all__ = [
     "unregister_event_time_span_listener",
     "unregister_scalar_listener",
 ]
+__dir__ = __all__.copy
 
 Listener = Callable[..., Any]
 
@@ -105,7 +106,3 @@ def clear_event_listeners() -> None:
     """Remove all listeners of all kinds."""
     for listeners in (events, durations, spans, scalars):
         listeners.clear()
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

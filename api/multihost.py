@@ -19,7 +19,4 @@ __all__ = [
     "process_allgather",
     "sync_global_devices",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

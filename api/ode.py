@@ -22,6 +22,7 @@ from primax.plugins.control_flow import scan, while_loop
 from primax.plugins.custom_derivatives import closure_convert, custom_vjp
 
 __all__ = ["odeint"]
+__dir__ = __all__.copy
 
 # J. R. Dormand and P. J. Prince, "A family of embedded Runge-Kutta formulae" (1980): nodes, stages, the solution of
 # fifth order, and its difference from the solution of fourth order. The last stage is the next step's first.
@@ -290,7 +291,3 @@ def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> t
 
 
 _solve.defvjp(_solve_fwd, _solve_bwd)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

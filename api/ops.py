@@ -16,6 +16,7 @@ from primax.numpy.reductions import limit
 from primax.plugins.resharding import resharded
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+__dir__ = __all__.copy
 
 _ARGS = """
 
@@ -170,7 +171,3 @@ segment_min = _segments(
     "min",
     True,
 )
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -35,6 +35,7 @@ __all__ = [
     "stop_trace",
     "trace",
 ]
+__dir__ = __all__.copy
 
 ProfileOptions = _jaxlib.profiler.ProfileOptions
 ProfileData = _jaxlib.profile_data.ProfileData
@@ -288,7 +289,3 @@ def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | 
     """
     _check_path("save_device_memory_profile", "filename", filename)
     Path(filename).write_bytes(device_memory_profile(backend))
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -21,7 +21,4 @@ __all__ = [
     "set_mesh",
     "use_abstract_mesh",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

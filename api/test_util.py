@@ -14,6 +14,7 @@ from primax.extend.core import dtypes, get_aval
 from primax.extend.provisional.arguments import check_function, integer, real_number, sequence
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
+__dir__ = __all__.copy
 
 _STEP = 1e-4
 # For small steps, the rounding of values near 10 alone is 1 % in 32 bits; large ones cross more kinks and jumps.
@@ -280,7 +281,3 @@ def check_grads(
 
     if order > 0:
         check(f, tuple(sequence("check_grads", "args", args)), order, "check_grads: ")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -31,7 +31,4 @@ __all__ = [
     "transpose",
     "unflatten",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -85,7 +85,4 @@ __all__ = [
     "treedef_is_leaf",
     "treedef_tuple",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -9,6 +9,7 @@ import numpy as np
 from primax.interpreters.runtime.array import Array
 
 __all__ = ["ArrayLike", "DTypeLike"]
+__dir__ = __all__.copy
 
 
 @runtime_checkable
@@ -24,7 +25,3 @@ ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | 
 # Values that are accepted as dtypes: a name, a scalar type such as `float` or `px.numpy.float32`, a dtype, an object
 # with a dtype.
 DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

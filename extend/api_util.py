@@ -21,6 +21,7 @@ __all__ = [
     "positions_and_names",
     "shaped_abstractify",
 ]
+__dir__ = __all__.copy
 
 
 @transformation_with_aux2
@@ -81,7 +82,3 @@ def _leaf_names(fun: Any, args: Any, kwargs: Any, static_argnums: Any, static_ar
         if name not in static
         for path, _ in tree.tree_leaves_with_path(value)
     )
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -43,6 +43,7 @@ __all__ = [
     "register_backend_factory",
     "register_platform",
 ]
+__dir__ = __all__.copy
 
 
 def host_value(x: Array) -> np.ndarray[Any, Any]:
@@ -124,7 +125,3 @@ def get_compile_options(
     grid = ids.reshape(num_replicas, num_partitions).astype(np.int32)
     options.device_assignment = _jaxlib.xla_client.DeviceAssignment.create(grid)
     return options
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -7,7 +7,4 @@ from primax.core.errors import InconclusiveDimensionOperation
 from primax.extend.provisional.dimensions import is_symbolic_dim, max_dim, min_dim
 
 __all__ = ["InconclusiveDimensionOperation", "is_symbolic_dim", "max_dim", "min_dim", "register_dimension"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

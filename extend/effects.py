@@ -27,6 +27,7 @@ __all__ = [
     "ordered_effects",
     "register_effect",
 ]
+__dir__ = __all__.copy
 
 
 class EffectTypeSet:
@@ -69,7 +70,3 @@ lowerable_effects = EffectTypeSet()
 ordered_effects = EffectTypeSet("ordered")
 control_flow_allowed_effects = EffectTypeSet("control_flow")
 custom_derivatives_allowed_effects = EffectTypeSet("custom_derivatives")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -23,6 +23,7 @@ __all__ = [
     "register_ffi_target",
     "register_ffi_type",
 ]
+__dir__ = __all__.copy
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
@@ -212,7 +213,3 @@ def _aliases(
             raise ValueError(f"{pair} values of one layout, got {in_layouts[i][::-1]} and {out_layouts[o][::-1]}")
         found.append((i, o))
     return tuple(found)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -24,6 +24,7 @@ __all__ = [
     "transformation_with_aux2",
     "wrap_init",
 ]
+__dir__ = __all__.copy
 
 
 class StoreException(Exception):
@@ -235,7 +236,3 @@ def cache(call: Callable[..., Any]) -> Callable[..., Any]:
 
     remembering.clear_cache = kept.clear  # type: ignore[attr-defined]
     return remembering
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -5,7 +5,4 @@ from __future__ import annotations
 from primax.extend.interpreters.mlir import LoweringRuleContext, ModuleContext
 
 __all__ = ["LoweringRuleContext", "ModuleContext"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -71,6 +71,7 @@ __all__ = [
     "transfer_guard_device_to_host",
     "transfer_guard_host_to_device",
 ]
+__dir__ = __all__.copy
 
 debug_key_reuse = switch(
     "debug_key_reuse",
@@ -125,7 +126,3 @@ numpy_rank_promotion = Option(
 )
 
 settle()
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -35,6 +35,7 @@ __all__ = [
     "threefry_prng_impl",
     "unsafe_rbg_prng_impl",
 ]
+__dir__ = __all__.copy
 
 # Names that plugins define; see __getattr__.
 rbg_prng_impl: PRNGImpl
@@ -312,7 +313,3 @@ def __getattr__(name: str) -> Any:
     if name in _BUILT_IN:
         return find_prng_impl(_BUILT_IN[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -22,6 +22,7 @@ __all__ = [
     "get_op_sharding_from_serialized_proto",
     "get_serialized_proto_from_hlo_sharding",
 ]
+__dir__ = __all__.copy
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
@@ -41,7 +42,3 @@ def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
 def get_serialized_proto_from_hlo_sharding(sharding: Any) -> bytes:
     """The serialized `OpSharding` of an `HloSharding`."""
     return bytes(sharding.to_proto().SerializeToString())
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -18,6 +18,7 @@ __all__ = [
     "user_context",
     "user_frame",
 ]
+__dir__ = __all__.copy
 
 
 def current() -> Any:
@@ -46,7 +47,3 @@ def user_context(source_info: Any) -> Iterator[None]:
         yield
     finally:
         thread.source = before
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -35,6 +35,7 @@ __all__ = [
     "sm3",
     "unpack_optimizer_state",
 ]
+__dir__ = __all__.copy
 
 Schedule = Callable[[Any], Any]
 
@@ -496,7 +497,3 @@ def sm3(step_size: Any, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
         return x - schedule(i) * mean, mean, sides
 
     return init, update, _first
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -51,6 +51,7 @@ __all__ = [
     "serial",
     "shape_dependent",
 ]
+__dir__ = __all__.copy
 
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
@@ -502,7 +503,3 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
         return make_layer(inputs.shape)[1](params, inputs, **kwargs)
 
     return init_fun, apply_fun
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -59,7 +59,4 @@ __all__ = [
     "nan_checks",
     "user_checks",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -7,6 +7,7 @@ from typing import Any
 from primax.extend.options import compilation_cache_dir
 
 __all__ = ["reset_cache", "set_cache_dir"]
+__dir__ = __all__.copy
 
 
 def set_cache_dir(path: Any) -> None:
@@ -23,7 +24,3 @@ def set_cache_dir(path: Any) -> None:
 
 def reset_cache() -> None:
     """Do nothing: primax keeps no state, and looks into the directory for each compilation."""
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend.provisional.compiler_attributes import compiler_attributes
 
 __all__ = ["compute_on"]
+__dir__ = __all__.copy
 
 _TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 _STREAM = "gpu_stream:"
@@ -62,7 +63,3 @@ def _attributes(compute_type: Any) -> dict[str, Any]:
         f"compute_on: compute_type must be one of {', '.join(map(repr, sorted(_TYPES)))} or '{_STREAM}' with a number, "
         f"got {compute_type!r}"
     )
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -13,7 +13,4 @@ __all__ = [
     "custom_partitioning",
     "custom_partitioning_p",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -28,6 +28,7 @@ from primax.plugins.dot import dot_general_p
 from primax.plugins.structural import stop_gradient_p
 
 __all__ = ["jet", "jet2", "jet_rules"]
+__dir__ = __all__.copy
 
 Terms = Any  # a list of the coefficients x_1, x_2, ...; None if all are zero
 
@@ -304,7 +305,3 @@ def jet2(
       factorial_scaled: whether the series hold derivatives.
     """
     return jet(fun, primals, series, factorial_scaled)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -6,7 +6,4 @@ from primax.interpreters.runtime.sharding.layout import Format, Layout
 from primax.plugins.devices import with_layout_constraint
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -12,6 +12,7 @@ from primax.extend.backend import devices as all_devices
 from primax.extend.provisional.arguments import integer, sequence
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
+__dir__ = __all__.copy
 
 
 def _shape(function: str, argument: str, sizes: Any) -> tuple[int, ...]:
@@ -93,7 +94,3 @@ def create_hybrid_device_mesh(
     parts = np.empty(len(keys), object)
     parts[:] = [create_device_mesh(inner, groups[key]) for key in keys]
     return np.asarray(np.block(parts.reshape(outer).tolist()))
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

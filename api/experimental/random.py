@@ -13,6 +13,7 @@ from primax.extend.core import Array, current_trace
 from primax.extend.provisional.arguments import read_size
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
+__dir__ = __all__.copy
 
 
 class StatefulPRNG:
@@ -114,7 +115,3 @@ def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
         seed = secrets.randbits(32)
     is_key = hasattr(seed, "dtype") and pnp.issubdtype(seed.dtype, px.dtypes.prng_key)
     return StatefulPRNG(seed if is_key else random.key(seed, impl=impl))
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

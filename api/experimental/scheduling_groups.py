@@ -7,6 +7,7 @@ from typing import Any
 from primax.extend.provisional.compiler_attributes import compiler_attributes
 
 __all__ = ["scheduling_group", "xla_metadata_call"]
+__dir__ = __all__.copy
 
 
 def scheduling_group(name: str) -> Any:
@@ -33,7 +34,3 @@ def xla_metadata_call(f: Any = None, **attributes: Any) -> Any:
     """Set XLA attributes on the operations of a function; a decorator if `f` is None."""
     scope = compiler_attributes(**attributes)
     return scope if f is None else scope(f)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -16,6 +16,7 @@ from primax.extend.provisional.runtime import Executable, load_executable
 from primax.plugins.calls.stages import Compiled, flat_arguments
 
 __all__ = ["Loaded", "deserialize_and_load", "serialize"]
+__dir__ = __all__.copy
 
 
 class Loaded:
@@ -114,7 +115,3 @@ def deserialize_and_load(
         parts["executable"], devices[0], parts["in_avals"], parts["out_avals"], parts["consts"], parts["kept"]
     )
     return Loaded(parts["name"], in_tree, out_tree, executable)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

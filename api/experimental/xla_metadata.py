@@ -10,6 +10,7 @@ from primax.extend.provisional.compiler_attributes import compiler_attributes
 from primax.plugins.remat import checkpoint_name
 
 __all__ = ["set_xla_metadata", "xla_metadata_call"]
+__dir__ = __all__.copy
 
 
 def set_xla_metadata(x: Any = None, **attributes: Any) -> Any:
@@ -49,7 +50,3 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **attributes: Any) ->
     """Set XLA attributes on the operations of a function; a decorator if `f` is None. See `set_xla_metadata`."""
     scope = compiler_attributes(**attributes)
     return scope if f is None else scope(f)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

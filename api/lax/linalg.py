@@ -7,8 +7,5 @@ from primax.plugins.linalg import *
 from primax.scipy.linalg.halley import qdwh
 
 __all__ = ["qdwh"]
+__dir__ = __all__.copy
 __all__ += _linalg.__all__
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from primax.nn.scaling import get_scaled_dot_general_config, scaled_dot_general, scaled_matmul
 
 __all__ = ["get_scaled_dot_general_config", "initializers", "scaled_dot_general", "scaled_matmul"]
+__dir__ = __all__.copy
 
 for _module in (activations, attention, exponentials, layers, pooling):
     __all__ += _module.__all__
@@ -30,7 +31,3 @@ def __getattr__(name: str) -> Any:
         function = globals()[name] = getattr(import_module("primax.nn.scaling"), name)
         return function
     raise AttributeError(f"module 'primax.nn' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

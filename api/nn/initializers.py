@@ -49,6 +49,7 @@ __all__ = [
     "xavier_uniform",
     "zeros",
 ]
+__dir__ = __all__.copy
 
 Initializer = Callable[..., Any]
 Axes = int | Sequence[int]
@@ -340,7 +341,3 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
         return pad(matrix, dtype.type(0), [*around, (0, 0, 0), (0, 0, 0)])
 
     return _initializer("delta_orthogonal", dtype, make)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

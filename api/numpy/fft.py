@@ -51,6 +51,7 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
+__dir__ = __all__.copy
 
 FFT, IFFT, RFFT, IRFFT = FftType
 
@@ -353,7 +354,3 @@ def _shifted(function: str, x: Any, axes: Any, places: Callable[[int], int]) -> 
     shape = aval_of(function, x, "x").shape
     chosen = read_axes(axes, len(shape), function)
     return roll(x, [places(shape[i]) for i in chosen], chosen)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -44,10 +44,7 @@ __all__ = [
     "split",
     "wrap_key_data",
 ]
+__dir__ = __all__.copy
 
 for _module in (choices, counts, gammas, gaussian, integers, interval, inversion, vectors):
     __all__ += _module.__all__
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -23,6 +23,7 @@ from primax.plugins.structural import broadcast_in_dim_p, iota_p, pad_p, slice_p
 from primax.plugins.trigonometry import cos_p, sin_p
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
+__dir__ = __all__.copy
 
 # The exponent e: the transform of type 2 of n points is divided by (2 n)**e, and that of type 3 multiplied by it.
 _POWERS = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
@@ -214,7 +215,3 @@ def _weighted(x: Any, weight: float) -> Array:
     ones = broadcast_in_dim_p.bind(aval.dtype.type(1), shape=(*outer, size - 1), broadcast_dimensions=())
     config = (*[(0, 0, 0)] * len(outer), (1, 0, 0))
     return mul_p.bind(x, pad_p.bind(ones, aval.dtype.type(weight), padding_config=config))
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -8,6 +8,7 @@ from primax import numpy as pnp
 from primax.extend.core import Array
 
 __all__ = ["trapezoid"]
+__dir__ = __all__.copy
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
@@ -28,7 +29,3 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     4.0
     """
     return pnp.trapezoid(y, x, dx, axis)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

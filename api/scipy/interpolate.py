@@ -16,6 +16,7 @@ from primax.extend.provisional.arguments import among, sequence
 from primax.numpy.promotion import host_values, promote
 
 __all__ = ["RegularGridInterpolator"]
+__dir__ = __all__.copy
 
 _METHODS = ("linear", "nearest")
 _NAME = "RegularGridInterpolator"
@@ -142,7 +143,3 @@ class RegularGridInterpolator:
 
     def _nearest(self, cells: Any) -> Array:
         return self.values[tuple(pnp.where(part <= 0.5, below, below + 1) for below, part in cells)]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -15,6 +15,7 @@ from primax.extend.provisional.arguments import among, integer, sequence
 from primax.numpy.promotion import promote
 
 __all__ = ["map_coordinates"]
+__dir__ = __all__.copy
 
 
 def _mirror(index: Any, size: int) -> Array:
@@ -105,7 +106,3 @@ def map_coordinates(
     if dtypes.is_integer(array.dtype) and dtypes.is_inexact(total.dtype):
         total = lax.round(total)
     return total.astype(array.dtype)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -13,6 +13,7 @@ from primax.extend.core import Array, dtypes, get_aval
 from primax.extend.provisional.arguments import check_function, integer
 
 __all__ = ["OptimizeResults", "minimize"]
+__dir__ = __all__.copy
 
 _L_BFGS = "l-bfgs-experimental-do-not-rely-on-this"
 _C1, _C2 = 1e-4, 0.9  # the constants of the Wolfe conditions
@@ -315,7 +316,3 @@ def minimize(
         njev=state.evaluations,
         nit=state.steps,
     )
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -99,6 +99,7 @@ __all__ = [
     "treedef_tuple",
     "unflatten",
 ]
+__dir__ = __all__.copy
 
 IsLeaf = Callable[[Any], bool] | None
 
@@ -461,7 +462,3 @@ def tree_map_with_path(
     columns = [flatten_up_to(who, treedef, other, f"tree {i}") for i, other in enumerate(rest, 2)]
     paths, leaves = [path for path, _ in pairs], [leaf for _, leaf in pairs]
     return treedef.unflatten([f(*row) for row in zip(paths, leaves, *columns, strict=True)])
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -149,7 +149,4 @@ __all__ = [
     "unmapped_aval",
     "valid_jaxtype",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

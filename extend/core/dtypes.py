@@ -117,6 +117,7 @@ __all__ = [
     "uint2",
     "uint4",
 ]
+__dir__ = __all__.copy
 
 
 is_bool = kind_test(np.bool_, "Return True for bool.")
@@ -435,7 +436,3 @@ def promote_types(a: Any, b: Any) -> Any:
         for which, x in (("a", a), ("b", b))
     ]
     return np.dtype(least_upper_bound(numpy_dtype_promotion.value, enable_x64.value, frozenset(nodes)))
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -35,6 +35,7 @@ from primax.interpreters.runtime.eval import apply_primitive
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["Derivation", "by", "from_impl", "from_lowering", "linear", "loop"]
+__dir__ = __all__.copy
 
 Rule = Callable[..., Any]
 Maker = Callable[[Any, Any], Rule]
@@ -297,7 +298,3 @@ from_impl = _Recipe(
 from_lowering = _Recipe("derive.from_lowering", {"impl": _compiled}, "lowering", "lowering")
 linear = _Recipe("derive.linear", {"jvp": lambda primitive, source: linear_jvp(primitive)}, "", "linearity")
 loop = _Recipe("derive.loop", {"batch": lambda primitive, source: loop_of(primitive)}, "", "a loop")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

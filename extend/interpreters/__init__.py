@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 __all__ = ["ad", "batching", "mlir", "partial_eval", "xla"]
+__dir__ = __all__.copy
 
 
 def __getattr__(name: str) -> Any:
@@ -13,7 +14,3 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return import_module(f"primax.extend.interpreters.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

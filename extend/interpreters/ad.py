@@ -55,6 +55,7 @@ __all__ = [
     "zero_jvp",
     "zeros_like_aval",
 ]
+__dir__ = __all__.copy
 
 Rule = Callable[..., Any]
 
@@ -272,7 +273,3 @@ def defbilinear(primitive: Any, lhs_rule: Rule, rhs_rule: Rule) -> None:
 def _define(primitive: Any, jvp: Callable[[Any], Rule], transpose: Rule) -> None:
     primitive_jvps[primitive] = jvp(primitive)
     primitive_transposes[primitive] = transpose
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

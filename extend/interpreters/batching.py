@@ -45,6 +45,7 @@ __all__ = [
     "to_dim",
     "vectorized",
 ]
+__dir__ = __all__.copy
 
 Rule = Callable[..., Any]
 
@@ -184,7 +185,3 @@ def _divide_elementwise(primitive: Any) -> None:
 def defreducer(primitive: Any) -> None:
     """Register `reducer(primitive)`."""
     primitive_batchers[primitive] = reducer(primitive)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -84,6 +84,7 @@ __all__ = [
     "slice_op",
     "token_type",
 ]
+__dir__ = __all__.copy
 
 _call_jaxpr = call_jaxpr  # `call_jaxpr` is also the name of a parameter below
 _DIALECTS = frozenset(("chlo", "func", "hlo", "ir", "sdy"))
@@ -202,7 +203,3 @@ def make_ir_context() -> Any:
     Rules do not need this function: they use the context of their module, `ctx.module_context.context`.
     """
     return SharedContext().context
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

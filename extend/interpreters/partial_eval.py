@@ -28,6 +28,7 @@ __all__ = [
     "trace_to_jaxpr_dynamic",
     "trace_to_jaxpr_nounits",
 ]
+__dir__ = __all__.copy
 
 
 def trace_to_jaxpr_dynamic(
@@ -110,7 +111,3 @@ def trace_to_jaxpr_nounits(
     closed = trace.close([out for out, pval in zip(outs, found, strict=True) if not pval.is_known()])
     trace.end()
     return closed.jaxpr, found, closed.consts
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -5,7 +5,4 @@ from __future__ import annotations
 from primax.interpreters.runtime.eval import apply_primitive
 
 __all__ = ["apply_primitive"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -18,6 +18,7 @@ __all__ = [
     "refine_polymorphic_shapes",
     "serialize_portable_artifact",
 ]
+__dir__ = __all__.copy
 
 
 def deserialize_portable_artifact(artifact: bytes, context: Any = None) -> Any:
@@ -68,7 +69,3 @@ def __getattr__(name: str) -> Any:
     if name in ("ir", "passmanager"):
         return getattr(_jaxlib, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -35,6 +35,7 @@ __all__ = [
     "tracing",
     "transformations",
 ]
+__dir__ = __all__.copy
 
 
 def __getattr__(name: str) -> Any:
@@ -42,7 +43,3 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return import_module(f"primax.extend.provisional.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

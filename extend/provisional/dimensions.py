@@ -33,6 +33,7 @@ __all__ = [
     "symbolic_shape",
     "values_of",
 ]
+__dir__ = __all__.copy
 
 definitions = Table("dimension", __name__)
 
@@ -118,7 +119,3 @@ def __getattr__(name: str) -> Any:
     if name in ("SymbolicDim", "SymbolicScope", "symbolic_shape", "values_of"):
         return definition(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -19,7 +19,4 @@ __all__ = [
     "iter_checks",
     "samples_of",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -55,6 +55,7 @@ __all__ = [
     "transfer_guard_device_to_host",
     "transfer_guard_host_to_device",
 ]
+__dir__ = __all__.copy
 
 
 def _number(allowed: str, sort: type, least: int, convert: Callable[[Any], Any]) -> Kind:
@@ -245,7 +246,3 @@ transfer_guard = Guard(
     "device_to_host",
 )
 settle()
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

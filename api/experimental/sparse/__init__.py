@@ -127,6 +127,7 @@ __all__ = [
     "todense",
     "value_and_grad",
 ]
+__dir__ = __all__.copy
 
 _ABSENT = frozenset(
     "CuSparseEfficiencyWarning SparseTracer load_npz save_npz sparsify_raw "
@@ -146,7 +147,3 @@ def __getattr__(name: str) -> Any:
             f"primax.experimental.sparse.{name} does not exist; see docs/sparse.md, and docs/porting.md for the reason"
         )
     raise AttributeError(f"module 'primax.experimental.sparse' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -10,10 +10,7 @@ from primax.numpy.linalg.norms import *
 from primax.numpy.linalg.products import *
 
 __all__: list[str] = []
+__dir__ = __all__.copy
 
 for _module in (determinants, equations, factorizations, norms, products):
     __all__ += _module.__all__
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -11,6 +11,7 @@ from primax.extend.core import dtypes
 from primax.numpy.promotion import promote
 
 __all__ = ["vq"]
+__dir__ = __all__.copy
 
 
 def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
@@ -54,7 +55,3 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
     away = pnp.where(square == 0, 0, pnp.sqrt(pnp.where(square == 0, 1, square))) * divisor[..., 0]
     code = pnp.argmin(away, axis=-1).astype(np.int32)
     return code, pnp.min(away, axis=-1)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

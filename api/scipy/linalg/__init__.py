@@ -9,10 +9,7 @@ from primax.scipy.linalg.functions import *
 from primax.scipy.linalg.patterns import *
 
 __all__: list[str] = []
+__dir__ = __all__.copy
 
 for _module in (equations, factorizations, functions, patterns):
     __all__ += _module.__all__
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -8,10 +8,7 @@ from primax.scipy.signal.detrending import *
 from primax.scipy.signal.spectra import *
 
 __all__: list[str] = []
+__dir__ = __all__.copy
 
 for _module in (convolution, detrending, spectra):
     __all__ += _module.__all__
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

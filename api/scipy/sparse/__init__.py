@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 __all__ = ["linalg"]
+__dir__ = __all__.copy
 
 
 def __getattr__(name: str) -> Any:
@@ -13,7 +14,3 @@ def __getattr__(name: str) -> Any:
     if name == "linalg":
         return import_module("primax.scipy.sparse.linalg")
     raise AttributeError(f"module 'primax.scipy.sparse' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

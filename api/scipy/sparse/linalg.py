@@ -14,6 +14,7 @@ from primax.extend.provisional.arguments import among, integer
 from primax.flatten_util import ravel_pytree
 
 __all__ = ["bicgstab", "cg", "gmres"]
+__dir__ = __all__.copy
 
 Operator = Callable[[Any], Any]
 
@@ -380,7 +381,3 @@ gmres.__doc__ = "Solve A x = b by generalized minimal residuals." + _ARGS.format
 """,
     source='Y. Saad and M. H. Schultz, "GMRES" (1986)',
 )
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

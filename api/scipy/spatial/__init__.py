@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 __all__ = ["transform"]
+__dir__ = __all__.copy
 
 
 def __getattr__(name: str) -> Any:
@@ -13,7 +14,3 @@ def __getattr__(name: str) -> Any:
     if name == "transform":
         return import_module("primax.scipy.spatial.transform")
     raise AttributeError(f"module 'primax.scipy.spatial' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -16,6 +16,7 @@ from primax.extend.provisional.arguments import integer
 from primax.numpy.promotion import promote
 
 __all__ = ["Rotation", "Slerp"]
+__dir__ = __all__.copy
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 
@@ -451,7 +452,3 @@ class Slerp(NamedTuple):
         place = pnp.clip(pnp.searchsorted(self.times, times, side="right") - 1, 0, self.timedelta.shape[0] - 1)
         part = (times - self.times[place]) / self.timedelta[place]
         return Rotation(self.rotations.quat[place]) * Rotation.from_rotvec(self.rotvecs[place] * part[..., None])
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

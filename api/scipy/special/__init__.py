@@ -30,6 +30,7 @@ from primax.scipy.special.owens import *
 from primax.scipy.special.zetas import *
 
 __all__: list[str] = []
+__dir__ = __all__.copy
 
 for _module in (
     bessel,
@@ -46,7 +47,3 @@ for _module in (
     zetas,
 ):
     __all__ += _module.__all__
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -11,10 +11,7 @@ from primax.scipy.stats.multivariate import *
 from primax.scipy.stats.ranks import *
 
 __all__: list[str] = []
+__dir__ = __all__.copy
 
 for _module in (continuous, discrete, further, kde, multivariate, ranks):
     __all__ += _module.__all__
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 __all__: list[str] = []
+__dir__ = __all__.copy
 
 _DIALECTS = frozenset(
     (
@@ -33,7 +34,3 @@ def __getattr__(name: str) -> Any:
     if name == "hlo":
         return import_module("jaxlib.mlir.dialects.stablehlo")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
