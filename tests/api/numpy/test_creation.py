@@ -14,7 +14,7 @@ from numpycheck import agree, compare, refuses, with_tuples
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend import backend
+from primax.extend.provisional import runtime
 from primax.interpreters.runtime.devices import backends
 
 SCALARS: list[Any] = [True, 3, 2.5, 1j, np.int8(3), np.float64(2.5), np.float16(1), np.bool_(True), np.uint64(7)]
@@ -475,7 +475,7 @@ def test_a_wrong_interface_of_cuda_is_refused(interface: Any) -> None:
 def test_an_array_on_a_gpu_has_the_word_size_of_other_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     with px.enable_x64(True):
         wide = pnp.arange(3)
-    monkeypatch.setattr(backend, "from_cuda_array_interface", lambda x: wide)
+    monkeypatch.setattr(runtime, "from_cuda_array_interface", lambda x: wide)
     for x64, dtype in ((False, "int32"), (True, "int64")):
         with px.enable_x64(x64):
             found = pnp.asarray(OnGpu(INTERFACE))
