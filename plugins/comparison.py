@@ -126,7 +126,7 @@ def _compare_whole(direction: str, primitive: core.Primitive, combine: core.Prim
             return plain(ctx, x, y)
 
         def by_numbers(*xs: Any) -> list[Any]:
-            pairs = zip(*(_numbers(each, dtype.element_shape) for each in xs), strict=True)
+            pairs = zip(*(_numbers(x, dtype.element_shape) for x in xs), strict=True)
             return [reduce(combine.bind, [primitive.bind(*pair) for pair in pairs])]
 
         avals = [physical_aval(aval) for aval in ctx.avals_in]

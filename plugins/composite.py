@@ -107,7 +107,7 @@ def _lowering(
         return mlir.inline_jaxpr(ctx, jaxpr, args)
     ir = mlir.ir
     function = mlir.lower_jaxpr_to_fun(ctx.module_context, name, jaxpr)
-    made = ir.Operation.create(
+    operation = ir.Operation.create(
         "stablehlo.composite",
         results=[mlir.aval_to_ir_type(aval) for aval in ctx.avals_out],
         operands=list(args),
@@ -118,7 +118,7 @@ def _lowering(
             "composite_attributes": ir.DictAttr.get({key: _ir(value) for key, value in attributes}),
         },
     )
-    return list(made.results)
+    return list(operation.results)
 
 
 def _interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:

@@ -78,8 +78,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     if device is None or isinstance(device, Sharding | backend.Device | PartitionSpec | Space):
         targets = [canonical_sharding("device_put", "device", device)] * len(leaves)
     else:
-        given = tree.flatten_axes("device_put device", structure, device)
-        targets = [canonical_sharding("device_put", "device", each) for each in given]
+        placements = tree.flatten_axes("device_put device", structure, device)
+        targets = [canonical_sharding("device_put", "device", placement) for placement in placements]
 
     for target in targets:
         require_determined("device_put: device", target)
@@ -88,7 +88,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     if any(alias and gone for alias, gone in zip(aliased, donated, strict=True)):
         raise ValueError("device_put: may_alias must not be True where donate is, got both")
 
-    def put(leaf: Any, target: Any, given: bool, alias: bool | None) -> Array:
+    def put(leaf: Any, target: Any, donated: bool, alias: bool | None) -> Array:
         aval = core.get_aval(leaf)
         if aval.dtype == core.dtypes.float0:
             return leaf
@@ -98,7 +98,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         out = device_put_p.bind(leaf, device=target)
         if alias is not None and not alias and type(out) in (core.Array, ExtendedArray):
             return runtime.copy_if_shared(out, constant=True)
-        if given and type(leaf) is core.Array and out is not leaf and leaf.sharding != out.sharding:
+        if donated and type(leaf) is core.Array and out is not leaf and leaf.sharding != out.sharding:
             leaf.delete()
         return out
 
@@ -119,15 +119,15 @@ def require_determined(what: str, sharding: Any) -> None:
         )
 
 
-def _of_leaves(argument: str, given: Any, structure: Any) -> list[Any]:
+def _of_leaves(argument: str, value: Any, structure: Any) -> list[Any]:
     """The bool or None for each leaf."""
-    if given is None or isinstance(given, bool):
-        return [given] * structure.num_leaves
-    found = tree.flatten_axes(f"device_put {argument}", structure, given)
-    for each in found:
-        if not among(each, (False, True, None)):
-            raise TypeError(f"device_put: {argument} must be a bool or a tree of bools, got {each!r}")
-    return found
+    if value is None or isinstance(value, bool):
+        return [value] * structure.num_leaves
+    flags = tree.flatten_axes(f"device_put {argument}", structure, value)
+    for flag in flags:
+        if not among(flag, (False, True, None)):
+            raise TypeError(f"device_put: {argument} must be a bool or a tree of bools, got {flag!r}")
+    return flags
 
 
 def _takes_summands(target: Any) -> bool:
@@ -173,9 +173,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         axes, the length of an axis is not a multiple of the number of its parts.
     """
     leaves, structure = tree.flatten(x)
-    given = tree.flatten_axes("with_sharding_constraint shardings", structure, shardings)
-    found = list(map(_constraint_of, leaves, given))
-    for leaf, sharding in zip(leaves, found, strict=True):
+    prescribed = tree.flatten_axes("with_sharding_constraint shardings", structure, shardings)
+    constraints = list(map(_constraint_of, leaves, prescribed))
+    for leaf, sharding in zip(leaves, constraints, strict=True):
         if sharding is not None:
             explicit, traced = getattr(sharding, "explicit", False), isinstance(leaf, core.Tracer)
             shape = core.get_aval(leaf).shape
@@ -183,23 +183,23 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
                 sharding.check_shape(shape, "with_sharding_constraint")
             if explicit and traced:
                 _constrained_axes(core.get_aval(leaf), sharding=sharding)
-    return tree.unflatten(structure, constrain_all(leaves, found))
+    return tree.unflatten(structure, constrain_all(leaves, constraints))
 
 
-def _constraint_of(x: Any, given: Any) -> Any:
+def _constraint_of(x: Any, sharding: Any) -> Any:
     """The sharding that is prescribed for a value; one without devices is over the mesh in scope or of the value.
 
     In a program it stays without devices: arguments determine the devices of the program.
     """
     function = "with_sharding_constraint"
-    if not isinstance(getattr(given, "mesh", None), AbstractMesh) or given.mesh.empty:
-        return canonical_sharding(function, "shardings", given)
+    if not isinstance(getattr(sharding, "mesh", None), AbstractMesh) or sharding.mesh.empty:
+        return canonical_sharding(function, "shardings", sharding)
     scope = current_scope()
-    if scope is not None and scope.mesh is not None and scope.mesh.shape_tuple == given.mesh.shape_tuple:
-        return canonical_sharding(function, "shardings", given)
+    if scope is not None and scope.mesh is not None and scope.mesh.shape_tuple == sharding.mesh.shape_tuple:
+        return canonical_sharding(function, "shardings", sharding)
     if isinstance(x, core.Tracer):
-        return given
-    return _on_mesh_of(x, given)
+        return sharding
+    return _on_mesh_of(x, sharding)
 
 
 def _on_mesh_of(x: Any, sharding: Any) -> Any:
@@ -217,13 +217,13 @@ def _on_mesh_of(x: Any, sharding: Any) -> Any:
 
 def constrain_all(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
     """Flat values with the given shardings; values with None unchanged."""
-    found = []
+    outs = []
     for x, sharding in zip(leaves, shardings, strict=True):
         if getattr(sharding, "explicit", False):
             x = with_aval_sharding(x, _division_of(core.get_aval(x), sharding))
-        as_told = sharding is None or _takes_summands(sharding)  # the axis of summands is not an axis of the value
-        found.append(x if as_told else sharding_constraint_p.bind(x, sharding=sharding))
-    return found
+        unchanged = sharding is None or _takes_summands(sharding)  # the axis of summands is not an axis of the value
+        outs.append(x if unchanged else sharding_constraint_p.bind(x, sharding=sharding))
+    return outs
 
 
 def _constraint_impl(x: Any, *, sharding: Any) -> Any:
@@ -292,11 +292,11 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
       ValueError: a layout does not order the axes of its array.
     """
     leaves, structure = tree.flatten(x)
-    given = tree.flatten_axes("with_layout_constraint layouts", structure, layouts)
-    for layout in given:
+    flat = tree.flatten_axes("with_layout_constraint layouts", structure, layouts)
+    for layout in flat:
         if not isinstance(layout, Layout):
             raise TypeError(f"with_layout_constraint: layouts must be Layouts, got {layout!r}")
-    bound = [layout_constraint_p.bind(leaf, layout=layout) for leaf, layout in zip(leaves, given, strict=True)]
+    bound = [layout_constraint_p.bind(leaf, layout=layout) for leaf, layout in zip(leaves, flat, strict=True)]
     return tree.unflatten(structure, bound)
 
 

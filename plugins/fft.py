@@ -74,10 +74,10 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
 
 
 def _kind(fft_type: Any) -> FftType:
-    found = FftType.__members__.get(fft_type.upper()) if isinstance(fft_type, str) else fft_type
-    if not isinstance(found, FftType):
+    kind = FftType.__members__.get(fft_type.upper()) if isinstance(fft_type, str) else fft_type
+    if not isinstance(kind, FftType):
         raise ValueError(f"fft: fft_type must be one of {', '.join(FftType.__members__)}, got {fft_type!r}")
-    return found
+    return kind
 
 
 def _abstract_eval(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> ShapedArray:

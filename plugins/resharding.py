@@ -79,8 +79,8 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     ShapedArray(float32[4@x,2])
     """
     leaves, structure = tree.flatten(xs)
-    given = tree.flatten_axes("reshard out_shardings", structure, out_shardings)
-    outs = [_resharded("reshard", x, sharding) for x, sharding in zip(leaves, given, strict=True)]
+    targets = tree.flatten_axes("reshard out_shardings", structure, out_shardings)
+    outs = [_resharded("reshard", x, sharding) for x, sharding in zip(leaves, targets, strict=True)]
     return tree.unflatten(structure, outs)
 
 
@@ -128,9 +128,9 @@ def _params(mesh: Any, rank: int, explicit: AvalSharding | None) -> dict[str, An
     """The parameters of `reshard_p`."""
     if explicit is None:
         return {"mesh": mesh, "axes": ((),) * rank}
-    pending = (("unreduced", explicit.unreduced), ("reduced", explicit.reduced))
-    told = {name: tuple([n for n in mesh.axis_names if n in names]) for name, names in pending if names}
-    return {"mesh": mesh, "axes": explicit.axes, **told}
+    states = (("unreduced", explicit.unreduced), ("reduced", explicit.reduced))
+    pending = {name: tuple([n for n in mesh.axis_names if n in names]) for name, names in states if names}
+    return {"mesh": mesh, "axes": explicit.axes, **pending}
 
 
 def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]:
@@ -332,11 +332,11 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
         with axes_in_scope(inner, outer.mesh):
             outs = f(*args, **kwargs)
         leaves, structure = tree.flatten(outs)
-        given = tree.flatten_axes("auto_axes out_sharding", structure, sharding)
+        specs = tree.flatten_axes("auto_axes out_sharding", structure, sharding)
         mesh = _mesh_of(outer)
         with axes_in_scope(outer.abstract, outer.mesh):
-            found = [_resharded("auto_axes: out_sharding", x, s, mesh) for x, s in zip(leaves, given, strict=True)]
-        return tree.unflatten(structure, found)
+            moved = [_resharded("auto_axes: out_sharding", x, s, mesh) for x, s in zip(leaves, specs, strict=True)]
+        return tree.unflatten(structure, moved)
 
     return run
 
@@ -373,11 +373,11 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
         names = _named("explicit_axes", axes, outer.auto_axes, "Auto")
         inner = outer.update_axis_types(dict.fromkeys(names, AxisType.Explicit))
         leaves, structure = tree.flatten(args)
-        given = tree.flatten_axes("explicit_axes in_sharding", structure, sharding)
-        given = [s.spec if isinstance(s, NamedSharding) else s for s in given]
+        specs = tree.flatten_axes("explicit_axes in_sharding", structure, sharding)
+        specs = [s.spec if isinstance(s, NamedSharding) else s for s in specs]
         with axes_in_scope(inner, scope.mesh):
-            found = [_resharded("explicit_axes: in_sharding", x, s, inner) for x, s in zip(leaves, given, strict=True)]
-            outs = f(*tree.unflatten(structure, found), **kwargs)
+            moved = [_resharded("explicit_axes: in_sharding", x, s, inner) for x, s in zip(leaves, specs, strict=True)]
+            outs = f(*tree.unflatten(structure, moved), **kwargs)
         with axes_in_scope(outer, scope.mesh):
             return tree.tree_map(lambda x: forgotten(x, outer), outs)
 
@@ -390,10 +390,10 @@ def _given(function: str, name: str, sharding: Any, kwargs: dict[str, Any]) -> A
     Raises:
       TypeError: there is neither.
     """
-    found = kwargs.pop(name, None) if sharding is None else sharding
-    if found is None:
+    value = kwargs.pop(name, None) if sharding is None else sharding
+    if value is None:
         raise TypeError(f"{function}: {name} must be given, at the call or to {function}, such as {name}=primax.P('x')")
-    return found
+    return value
 
 
 def _scope(function: str, argument: str, shardings: Any) -> MeshScope:
@@ -459,7 +459,7 @@ def _reshard_batch(args: Any, dims: Any, *, axes: Any, **params: Any) -> tuple[A
 def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes: Any, **pending: Any) -> list[Any]:
     module = ctx.module_context
     source, target = aval_sharding(ctx.avals_in[0]), aval_sharding(ctx.avals_out[0])
-    if any(each is not None and each.unreduced for each in (source, target)):
+    if any(sharding is not None and sharding.unreduced for sharding in (source, target)):
         x = required_placement_rules().convert_unreduced(ctx, x)
     spmd = spmd_of(module)
     if spmd.partitions == 1 or spmd.manual is not None:
@@ -517,9 +517,9 @@ def with_aval_sharding(x: Any, explicit: AvalSharding | None) -> Any:
     before = aval_sharding(get_aval(x))
     if before is explicit:
         return x
-    recorded = [each for each in (before, explicit) if each is not None]
+    recorded = [sharding for sharding in (before, explicit) if sharding is not None]
     mapped = frozenset(recorded[-1].mesh.manual_axes)
-    if mapped and any(each.is_pending for each in recorded):
+    if mapped and any(sharding.is_pending for sharding in recorded):
         pending = (_NONE, _NONE) if explicit is None else (explicit.unreduced & mapped, explicit.reduced & mapped)
         x = required_placement_rules().recast(x, *pending)
         if aval_sharding(get_aval(x)) is explicit:

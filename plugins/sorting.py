@@ -190,10 +190,10 @@ def _candidates(
         return k, axis
     if length <= block or recall == 1:
         return length, axis
-    wanted = min(max(math.ceil((1 - k) / math.log(recall)), block), length)
+    needed = min(max(math.ceil((1 - k) / math.log(recall)), block), length)
     whole = length if size == -1 else size
     blocks = -(-length // block)
-    halvings = min((whole // wanted).bit_length() - 1, (blocks - 1).bit_length())
+    halvings = min((whole // needed).bit_length() - 1, (blocks - 1).bit_length())
     return (-(-blocks // (1 << halvings)) * block if halvings else length), axis
 
 

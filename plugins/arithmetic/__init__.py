@@ -179,9 +179,9 @@ def clamp(min: Any, x: Any, max: Any) -> Array:
     shape = core.get_aval(x).shape
     if not shape:
         for name, bound in (("min", min), ("max", max)):
-            found = core.get_aval(bound).shape
-            if found:
-                raise TypeError(f"clamp: {name} must have the shape of x, {shape}, or none, got {found}")
+            bound_shape = core.get_aval(bound).shape
+            if bound_shape:
+                raise TypeError(f"clamp: {name} must have the shape of x, {shape}, or none, got {bound_shape}")
     return clamp_p.bind(min, x, max)
 
 
@@ -496,11 +496,11 @@ _abs_operation = mlir.nary("stablehlo.abs")
 
 def _abs_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any] | Array:
     """XLA's modulus of a complex number is NaN if a part is NaN."""
-    found = _abs_operation(ctx, x)
+    outs = _abs_operation(ctx, x)
     if not dtypes.is_complex(ctx.avals_in[0].dtype):
-        return found
+        return outs
     inner = ctx.replace(avals_in=[*ctx.avals_out, *ctx.avals_in])
-    return _modulus_of_infinities(inner, *found, x)
+    return _modulus_of_infinities(inner, *outs, x)
 
 
 def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:

@@ -83,17 +83,17 @@ def debug_breakpoint(
         num_frames = integer("debug.breakpoint", "num_frames", num_frames)
         if num_frames < 0:
             raise ValueError(f"debug.breakpoint: num_frames must not be negative, got {num_frames}")
-    found = [
+    visible = [
         frame for frame in _frames(sys._getframe(1)) if not (filter_frames and is_internal(frame.f_code.co_filename))
     ]
-    frames = [_read(frame) for frame in (found if num_frames is None else found[: num_frames + 1])]
+    frames = [_read(frame) for frame in (visible if num_frames is None else visible[: num_frames + 1])]
     parts = [{name: _Variable(value) for name, value in frame.values.items()} for frame in frames]
-    variables = [variable for each in parts for variable in each.values()]
+    variables = [variable for part in parts for variable in part.values()]
     needed = [x for x in tree.tree_leaves(token) if isinstance(x, core.Tracer)]
 
     def stop(values: Any, _: Any) -> None:
         filled = dict(zip(map(id, variables), map(_Variable.filled, variables, values), strict=True))
-        shown = [{name: filled[id(variable)] for name, variable in each.items()} for each in parts]
+        shown = [{name: filled[id(variable)] for name, variable in part.items()} for part in parts]
         Debugger(frames, shown, **kwargs).run()
 
     debug_callback(stop, [variable.traced for variable in variables], needed, ordered=ordered)

@@ -73,12 +73,12 @@ class OneByOne:
     result_avals: tuple[Any, ...]
 
     def __call__(self, *flat: Any) -> list[Any]:
-        given = [_elements(x) if m else x for x, m in zip(flat, self.mapped, strict=True)]
+        stacks = [_elements(x) if m else x for x, m in zip(flat, self.mapped, strict=True)]
         types = map(physical_aval, self.result_avals)
         results = [np.empty((self.size, *aval.shape), aval.dtype) for aval in types]
         for i in range(self.size):
-            found = self.callback(*(x[i] if m else x for x, m in zip(given, self.mapped, strict=True)))
-            for result, x in zip(results, host_results(found, self.result_avals, self.label), strict=True):
+            outs = self.callback(*(x[i] if m else x for x, m in zip(stacks, self.mapped, strict=True)))
+            for result, x in zip(results, host_results(outs, self.result_avals, self.label), strict=True):
                 result[i] = x
         return list(map(_stack, results, self.result_avals))
 
@@ -137,11 +137,11 @@ def run_eagerly(callback: Any, args: Sequence[Any], result_avals: Sequence[Any])
     """
     device = backend.choose_device(args)
     try:
-        found = host_results(flat_call(callback, args), result_avals, callback.label)
+        results = host_results(flat_call(callback, args), result_avals, callback.label)
     except Exception as error:
         raise core.XlaError(f"{type(error).__name__}: {error}") from error
     committed = any(type(x) is core.Array and x.committed for x in args)
-    arrays = [runtime.put_value(x, device=device if committed else None) for x in found]
+    arrays = [runtime.put_value(x, device=device if committed else None) for x in results]
     return list(map(logical, arrays, result_avals))
 
 

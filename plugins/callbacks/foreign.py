@@ -54,8 +54,8 @@ def _one_by_one(args: Any, dims: Any, *, vmap_method: str, **params: Any) -> tup
     stacks = [x for x, dim in zip(moved, dims, strict=True) if dim is not None]
 
     def call(carry: Any, elements: Any) -> tuple[Any, Any]:
-        found = iter(elements)
-        row = [x if dim is None else next(found) for x, dim in zip(moved, dims, strict=True)]
+        mapped = iter(elements)
+        row = [x if dim is None else next(mapped) for x, dim in zip(moved, dims, strict=True)]
         return carry, ffi_call_p.bind(*row, vmap_method=vmap_method, **params)
 
     unroll = size if vmap_method == "sequential_unrolled" else 1

@@ -50,7 +50,7 @@ def fwd_and_bwd(
 
     def bwd(residuals: Any, ct: Any) -> Any:
         """The cotangents of the arguments."""
-        found = residuals(ct)
-        return found[0] if isinstance(argnums, int | np.integer) else found
+        cts = residuals(ct)
+        return cts[0] if isinstance(argnums, int | np.integer) else cts
 
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)

@@ -95,8 +95,8 @@ def _jit_jvp(
 ) -> tuple[Any, Any]:
     program, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzero_flags(tangents))
     outs = jit_p.bind(*primals, *given(tangents), **call_params(program, name, inline))
-    primals_out, found = sections(outs, len(nonzero_out))
-    return primals_out, tangents_of(primals_out, nonzero_out, found)
+    primals_out, out_tangents = sections(outs, len(nonzero_out))
+    return primals_out, tangents_of(primals_out, nonzero_out, out_tangents)
 
 
 def _jit_batch(
@@ -145,8 +145,8 @@ def _jit_partial_eval_jaxpr(unknown_in: Any, eqn: core.JaxprEqn) -> tuple[Any, A
 
 def _jit_transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> list[Any]:
     transposed, nonzero_in = ad.transpose_jaxpr(jaxpr, linear_flags(args), nonzero_flags(cts))
-    found = jit_p.bind(*given(args), *given(cts), **call_params(transposed, name, inline))
-    return cotangents(args, nonzero_in, found)
+    in_cts = jit_p.bind(*given(args), *given(cts), **call_params(transposed, name, inline))
+    return cotangents(args, nonzero_in, in_cts)
 
 
 def _jit_dce(used_outputs: Any, eqn: core.JaxprEqn) -> tuple[Any, Any]:

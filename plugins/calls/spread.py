@@ -32,8 +32,8 @@ class JitShardings:
         self.ins = ins
         self.outs = outs
         parts = []
-        for what, given in (("in_shardings", ins), ("out_shardings", outs)):
-            leaves, structure = tree.flatten(given, lambda x: x is None)
+        for what, shardings in (("in_shardings", ins), ("out_shardings", outs)):
+            leaves, structure = tree.flatten(shardings, lambda x: x is None)
             for leaf in leaves:
                 if not isinstance(leaf, PartitionSpec):
                     canonical_sharding("jit", what, leaf)
@@ -50,9 +50,9 @@ class JitShardings:
             raise ValueError(
                 f"{name}: arguments must be positional where in_shardings is given, which has no entries for keywords"
             )
-        given = tuple(self.ins) if isinstance(self.ins, list) else self.ins
-        found = tree.flatten_axes(f"{name} in_shardings", in_tree, (given, None))
-        return _fitting(found, avals, name, "in_shardings", "argument")
+        prefix = tuple(self.ins) if isinstance(self.ins, list) else self.ins
+        shardings = tree.flatten_axes(f"{name} in_shardings", in_tree, (prefix, None))
+        return _fitting(shardings, avals, name, "in_shardings", "argument")
 
     def of_outputs(self, out_tree: Any, outs: Sequence[Any], name: str) -> list[Any]:
         """For each flat result its sharding, or None.
@@ -60,16 +60,16 @@ class JitShardings:
         Raises:
           ValueError: the structures differ, or a sharding cannot divide a result.
         """
-        found = tree.flatten_axes(f"{name} out_shardings", out_tree, self.outs)
-        return _fitting(found, list(map(core.get_aval, outs)), name, "out_shardings", "result")
+        shardings = tree.flatten_axes(f"{name} out_shardings", out_tree, self.outs)
+        return _fitting(shardings, list(map(core.get_aval, outs)), name, "out_shardings", "result")
 
     def constrain(self, values: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
         """Flat values with the given shardings; values with None unchanged."""
         return constrain_all(values, shardings)
 
 
-def _fitting(given: Sequence[Any], avals: Sequence[Any], name: str, argument: str, what: str) -> list[Any]:
-    shardings = [canonical_sharding(name, argument, each) for each in given]
+def _fitting(flat: Sequence[Any], avals: Sequence[Any], name: str, argument: str, what: str) -> list[Any]:
+    shardings = [canonical_sharding(name, argument, sharding) for sharding in flat]
     for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
         if sharding is not None:
             who = f"{name}: {argument} of {what} {i}, of type {aval.str_short()}"

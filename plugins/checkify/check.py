@@ -149,14 +149,14 @@ def first_of(failed: Any, payload: list[Any]) -> list[Any]:
     rank, size = len(shape), int(np.prod(shape))
     flat = p.reshape_p.bind(failed, new_sizes=(size,), dimensions=None)
     index = p.argmax_p.bind(flat, axes=(0,), index_dtype=np.dtype(np.int32))
-    found = []
+    outs = []
     for x in payload:
         rest = get_aval(x).shape[rank:]
         x = p.reshape_p.bind(x, new_sizes=(size, *rest), dimensions=None)
         zeros = [np.int32(0)] * len(rest)
         part = p.dynamic_slice_p.bind(x, index, *zeros, slice_sizes=(1, *rest))
-        found.append(p.squeeze_p.bind(part, dimensions=(0,)))
-    return found
+        outs.append(p.squeeze_p.bind(part, dimensions=(0,)))
+    return outs
 
 
 def _impl(pred: Any, *payload: Any, message: Any, debug: bool) -> list[Any]:

@@ -297,9 +297,9 @@ def checkify(
 
         avals = avals_of(leaves, (args, kwargs), "checkify", call=True)
         program = stage(f, in_tree, avals, name_of(f), "checkify", call)
-        found = checked_program(program.closed, kinds)
-        flat = evaluate(found.closed, leaves)
-        count = 1 + sum(len(site.avals) for site in found.sites)
-        return Error(flat[0], flat[1:count], found.sites), tree.unflatten(program.out_tree, flat[count:])
+        staged = checked_program(program.closed, kinds)
+        flat = evaluate(staged.closed, leaves)
+        count = 1 + sum(len(site.avals) for site in staged.sites)
+        return Error(flat[0], flat[1:count], staged.sites), tree.unflatten(program.out_tree, flat[count:])
 
     return checked

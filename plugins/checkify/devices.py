@@ -46,9 +46,9 @@ def check_devices(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[An
     )
     whole = NamedSharding(params["mesh"], PartitionSpec())
     state = [resharded("checkify", x, whole) if aval_sharding(get_aval(x)) is not None else x for x in outs[:count]]
-    found = first_of(p.ne_p.bind(state[0], np.zeros(get_aval(state[0]).shape, np.int32)), state)
+    first = first_of(p.ne_p.bind(state[0], np.zeros(get_aval(state[0]).shape, np.int32)), state)
     fine = p.eq_p.bind(checker.state[0], np.int32(0))
-    checker.state = [p.select_n_p.bind(fine, x, y) for x, y in zip(checker.state, found, strict=True)]
+    checker.state = [p.select_n_p.bind(fine, x, y) for x, y in zip(checker.state, first, strict=True)]
     return list(outs[count:])
 
 

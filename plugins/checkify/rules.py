@@ -253,8 +253,8 @@ def _derivative(jvp: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
         nonzero_out.extend(nonzero_flags(out_tangents))
         return [*outs, *given(out_tangents)]
 
-    outs, found = sections(without_checks(run, [*primals, *given(tangents)]), len(nonzero_out))
-    return outs, tangents_of(outs, nonzero_out, found)
+    outs, out_tangents = sections(without_checks(run, [*primals, *given(tangents)]), len(nonzero_out))
+    return outs, tangents_of(outs, nonzero_out, out_tangents)
 
 
 @Checker.rule(custom_jvp_call_p)
@@ -294,15 +294,15 @@ def _custom_vjp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]
 
     def forward(primals: Any, nonzero: Any) -> tuple[Any, Any]:
         state, _ = checker.run(closed, primals[:count], [*closed_over, *primals[count:]])
-        found: list[int] = []
+        num_outs: list[int] = []
 
         def run(*xs: Any) -> list[Any]:
             outs, residuals = fwd(xs, nonzero[count:])
-            found.append(len(outs))
+            num_outs.append(len(outs))
             return [*outs, *residuals]
 
         outs = without_checks(run, primals[count:])
-        return [*state, *outs[: found[0]]], outs[found[0] :]
+        return [*state, *outs[: num_outs[0]]], outs[num_outs[0] :]
 
     def backward(residuals: Any, cts: Any) -> list[Any]:
         return [*(ad.Zero.from_primal_value(x) for x in checker.fresh()), *bwd(residuals, cts[count:])]

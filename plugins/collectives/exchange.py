@@ -81,8 +81,8 @@ def all_gather(
     size = group_size(names, groups)
     if to not in ("varying", "invarying", "reduced"):
         raise ValueError(f"all_gather: to must be 'varying', 'invarying' or 'reduced', got {to!r}")
-    told, others = split_names(names)
-    invariant = (to == "invarying" and bool(told)) or to == "reduced"
+    manual, others = split_names(names)
+    invariant = (to == "invarying" and bool(manual)) or to == "reduced"
     if invariant and (others or groups is not None):
         raise ValueError(
             f"all_gather: to={to!r} needs axes of one shard_map with check_vma=True, and no axis_index_groups"

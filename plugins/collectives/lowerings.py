@@ -43,13 +43,13 @@ def _manual(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> tuple[Any, fr
     Raises:
       ValueError: this is not inside a per-device program along them.
     """
-    found = spmd_of(ctx.module_context).manual
-    if found is None or not set(axes) <= found[1]:
+    manual = spmd_of(ctx.module_context).manual
+    if manual is None or not set(axes) <= manual[1]:
         raise ValueError(
             f"{ctx.primitive}: {', '.join(map(repr, axes))} must be a mapped axis in scope, got none of this name; "
             "primax.vmap and primax.shard_map bring one into scope"
         )
-    return found
+    return manual
 
 
 def _groups(ctx: mlir.LoweringRuleContext, axes: Sequence[Any], groups: Groups = None) -> list[list[int]]:
@@ -273,5 +273,5 @@ def _own_index(mesh: Any, axis_name: Any) -> mlir.ir.Value:
     def constant(value: int) -> mlir.ir.Value:
         return mlir.ir_constant(np.uint32(value))
 
-    found = hlo.remainder(hlo.divide(number, constant(stride)), constant(size))
-    return hlo.convert(ir.RankedTensorType.get([], ir.IntegerType.get_signless(32)), found)
+    index = hlo.remainder(hlo.divide(number, constant(stride)), constant(size))
+    return hlo.convert(ir.RankedTensorType.get([], ir.IntegerType.get_signless(32)), index)

@@ -68,15 +68,15 @@ def collective_batch(
                 x, dim = batching.moveaxis(x, dim, 0), 0
                 params |= {name: params[name] + 1 for name in positions}
             return primitive.bind(x, **params), dim
-        given, groups = params.pop(names), params.pop("axis_index_groups", None)
+        axes, groups = params.pop(names), params.pop("axis_index_groups", None)
         stack = batching.to_dim(x, axis.size, dim, 0)
-        others = tuple(name for name in given if name != axis.name)
+        others = tuple(name for name in axes if name != axis.name)
         if not others:
             return _by_groups(across, stack, groups, params)
-        out, out_dim = _by_groups(across, gathered(stack, axis, given, others), groups, params)
+        out, out_dim = _by_groups(across, gathered(stack, axis, axes, others), groups, params)
         if out_dim is None:
             return out, None
-        return own_part(batching.moveaxis(out, out_dim, 0), axis, given, others), 0
+        return own_part(batching.moveaxis(out, out_dim, 0), axis, axes, others), 0
 
     batch.__name__ = f"collective_batch({primitive})"
     batch.func = across  # type: ignore[attr-defined]

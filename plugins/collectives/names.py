@@ -74,15 +74,15 @@ def canonical_groups(groups: Any, names: Sequence[Any], function: str, alike: bo
         return None
     if not isinstance(groups, Iterable):
         raise TypeError(f"{function}: axis_index_groups must be a sequence of groups, got {groups!r}")
-    found = tuple(integers(group, function, "each group of axis_index_groups") for group in groups)
+    canonical = tuple(integers(group, function, "each group of axis_index_groups") for group in groups)
     size = prod(axis_sizes(names))
-    if sorted(i for group in found for i in group) != list(range(size)):
+    if sorted(i for group in canonical for i in group) != list(range(size)):
         raise ValueError(
             f"{function}: axis_index_groups must hold each index along {names}, of size {size}, once, got {groups}"
         )
-    if alike and len(set(map(len, found))) > 1:
+    if alike and len(set(map(len, canonical))) > 1:
         raise ValueError(f"{function}: axis_index_groups must be of one size, got {groups}")
-    return found
+    return canonical
 
 
 def group_size(names: Sequence[Any], groups: Groups) -> int:

@@ -149,8 +149,8 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     out = ragged_all_to_all_p.bind(*primals, **params)
     if all(type(t) is ad.Zero for t in tangents[:2]):
         return out, ad.Zero.from_primal_value(out)
-    given = map(ad.instantiate_zeros, tangents[:2])
-    return out, ragged_all_to_all_p.bind(*given, *primals[2:], **params)
+    dense = map(ad.instantiate_zeros, tangents[:2])
+    return out, ragged_all_to_all_p.bind(*dense, *primals[2:], **params)
 
 
 def _transpose(ct: Any, operand: Any, output: Any, *counts: Any, **params: Any) -> list[Any]:
@@ -215,9 +215,9 @@ def _received(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any) -
     flat = reshape(stack, (count * length, *rest))
     numbers = GatherDimensionNumbers(tuple(range(2, 2 + len(rest))), (0,), (0,))
     places = reshape(chosen, (some, rows_out, 1))
-    found = gather(flat, places, numbers, (1, *rest), mode="clip") if count * length else outputs
+    gathered = gather(flat, places, numbers, (1, *rest), mode="clip") if count * length else outputs
     written = broadcast_in_dim(ge(chosen, full_like(chosen, 0)), get_aval(outputs).shape, (0, 1))
-    return select(written, found, outputs)
+    return select(written, gathered, outputs)
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:

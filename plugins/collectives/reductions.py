@@ -91,9 +91,9 @@ def _arguments(
     function: str, reduce: Callable[..., Any] | None, x: Any, axis_name: Any, groups: Any
 ) -> tuple[tuple[Any, ...], Groups, list[Any], Any]:
     """The names of axes, the groups, and the leaves, reduced along their own axes in `axis_name`."""
-    given = names_of(axis_name)
-    own = [name for name in given if reduce is not None and isinstance(name, int)]
-    names = names_in_scope(tuple(name for name in given if name not in own), function)
+    axes = names_of(axis_name)
+    own = [name for name in axes if reduce is not None and isinstance(name, int)]
+    names = names_in_scope(tuple(name for name in axes if name not in own), function)
     if own and groups is not None:
         raise ValueError(f"{function}: axis_index_groups must be None for axes of x, got {groups} and {own}")
     leaves, treedef = tree.flatten(x)
@@ -149,11 +149,11 @@ def _times(x: Any, n: Any) -> Any:
 def _bound(primitive: core.Primitive, x: Any, names: tuple[Any, ...], groups: Groups) -> Any:
     """A reduction. Sums over axes that types record have their own primitive, whose transpose is not a sum."""
     if primitive is psum_p and groups is None:
-        told, names = split_names(names)
-        if told:
+        manual, names = split_names(names)
+        if manual:
             require_numbers("psum", get_aval(x))
-            sums = unreduced_psum_p if unreduced_along("psum", x, told) else psum_invariant_p
-            x = sums.bind(x, axes=told)
+            sums = unreduced_psum_p if unreduced_along("psum", x, manual) else psum_invariant_p
+            x = sums.bind(x, axes=manual)
     return primitive.bind(x, axes=names, axis_index_groups=groups) if names else x
 
 
@@ -192,7 +192,7 @@ def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
 
     def jvp(t: Any, out: Any, x: Any, *, axes: Any, axis_index_groups: Groups) -> Any:
         share = convert_element_type(eq(x, out), get_aval(t).dtype)
-        total, count = (_bound(psum_p, each, axes, axis_index_groups) for each in (mul(t, share), share))
+        total, count = (_bound(psum_p, term, axes, axis_index_groups) for term in (mul(t, share), share))
         return div(total, count)
 
     return ad.standard_jvp2(primitive, jvp)

@@ -63,15 +63,15 @@ def unreduced_along(function: str, x: Any, names: tuple[Any, ...]) -> bool:
     Raises:
       ValueError: it is unreduced along only some of them.
     """
-    found = pending_of(x)[0]
-    having = [name for name in names if name in found]
-    if having and len(having) < len(names):
-        others = [name for name in names if name not in found]
+    unreduced = pending_of(x)[0]
+    along = [name for name in names if name in unreduced]
+    if along and len(along) < len(names):
+        others = [name for name in names if name not in unreduced]
         raise ValueError(
             f"{function}: x must be unreduced along all of the axes, or none, got type "
             f"{get_aval(x).str_short()} for {names}; sum along {', '.join(map(repr, others))} in a separate call"
         )
-    return bool(having)
+    return bool(along)
 
 
 def _changed(
@@ -85,19 +85,19 @@ def _changed(
     reduced: bool = False,
 ) -> ShapedArray:
     """A type with a new state along some axes of the mesh, and the old state along the others."""
-    its = frozenset(names)
+    along = frozenset(names)
     explicit = aval_sharding(x)
     if explicit is None:
         scope = current_scope()
         assert scope is not None  # that of the enclosing shard_map
         explicit = AvalSharding(scope.abstract, axes_of_dims(x))
-    told = AvalSharding(explicit.mesh, explicit.axes if axes is None else axes)
-    pending = told.with_pending(
-        explicit.unreduced | its if unreduced else explicit.unreduced - its,
-        explicit.reduced | its if reduced else explicit.reduced - its,
+    outer = AvalSharding(explicit.mesh, explicit.axes if axes is None else axes)
+    pending = outer.with_pending(
+        explicit.unreduced | along if unreduced else explicit.unreduced - along,
+        explicit.reduced | along if reduced else explicit.reduced - along,
     )
     return x.update(
-        shape=x.shape if shape is None else shape, vma=x.vma | its if varies else x.vma - its, sharding=pending
+        shape=x.shape if shape is None else shape, vma=x.vma | along if varies else x.vma - along, sharding=pending
     )
 
 
@@ -176,7 +176,7 @@ def recast(x: Any, unreduced: Names, reduced: Names) -> Any:
       ShardingTypeError: there is no such conversion.
     """
     mapped = frozenset(manual_axes())
-    open_now, same_now = (each & mapped for each in pending_of(x))
+    open_now, same_now = (names & mapped for names in pending_of(x))
     summed = open_now - unreduced
     if summed:
         x = unreduced_psum_p.bind(x, axes=_ordered(summed))

@@ -48,7 +48,7 @@ def stage_carrying(
     staged = stage_function(what, body, in_tree, [*avals, *others])
     out_tree = _first_of_pair(what, body, staged.out_tree) if other_trees else staged.out_tree
     require_same_types(rule, names, (carry_tree, out_tree), ((), ()))
-    widened = [_widened(have, made) for have, made in zip(avals, staged.program.out_avals, strict=False)]
+    widened = [_widened(before, after) for before, after in zip(avals, staged.program.out_avals, strict=False)]
     if widened != list(avals):
         leaves = [core.protocol_of(aval).convert(x, aval) for x, aval in zip(leaves, widened, strict=True)]
         avals = widened
@@ -67,8 +67,8 @@ def _first_of_pair(what: str, body: Callable[..., Any], out_tree: Any) -> Any:
     return children[0]
 
 
-def _widened(have: Any, made: Any) -> ShapedArray:
+def _widened(before: Any, after: Any) -> ShapedArray:
     """The type of a carry after one step, if it begins with weak type."""
-    if not getattr(have, "weak_type", False) or have.shape != made.shape or have == made:
-        return have
-    return made.strip_weak_type() if dtypes.result_type(have, made) == made.dtype else have
+    if not getattr(before, "weak_type", False) or before.shape != after.shape or before == after:
+        return before
+    return after.strip_weak_type() if dtypes.result_type(before, after) == after.dtype else before

@@ -162,8 +162,8 @@ def choose(what: str, index: Any, functions: Sequence[Callable[..., Any]], names
     leaves, staged = varying_with(index, leaves, staged)
     consts, (programs, passed) = _joined(staged, vma_of(index))
     operands = (*consts, *leaves)
-    found = iter(cond_p.bind(index, *operands, branches=programs))
-    outs = [next(found) if place is None else as_result(operands[place]) for place in passed]
+    results = iter(cond_p.bind(index, *operands, branches=programs))
+    outs = [next(results) if place is None else as_result(operands[place]) for place in passed]
     return tree.unflatten(first.out_tree, outs)
 
 
@@ -209,11 +209,11 @@ def _joined(
 def _numbered(consts: Sequence[Any]) -> dict[tuple[int, int], Any]:
     """The constants of a program by identity, and by a number for several variables of one constant."""
     seen: Counter[int] = Counter()
-    found = {}
+    numbered = {}
     for x in consts:
-        found[id(x), seen[id(x)]] = x
+        numbered[id(x), seen[id(x)]] = x
         seen[id(x)] += 1
-    return found
+    return numbered
 
 
 def _passed(programs: Sequence[core.ClosedJaxpr]) -> tuple[int | None, ...]:
@@ -224,7 +224,7 @@ def _passed(programs: Sequence[core.ClosedJaxpr]) -> tuple[int | None, ...]:
         [known.get(v) if isinstance(v, core.Var) else None for known, v in zip(operands, vs, strict=True)]
         for vs in outs
     ]
-    return tuple(found[0] if len(set(found)) == 1 else None for found in places)
+    return tuple(indices[0] if len(set(indices)) == 1 else None for indices in places)
 
 
 def _without_passed(programs: Sequence[core.ClosedJaxpr]) -> tuple[Programs, tuple[int | None, ...]]:

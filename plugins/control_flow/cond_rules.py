@@ -85,8 +85,8 @@ def _jvp(primals: Any, tangents: Any, *, branches: Programs) -> tuple[Any, Any]:
     nonzeros = nonzero_flags(tangents[1:])
     programs, nonzero_out = _alike(lambda branch, outputs: ad.jvp_jaxpr(branch, nonzeros, outputs), branches)
     outs = cond_p.bind(index, *operands, *given(tangents[1:]), branches=programs)
-    primals_out, found = sections(outs, len(nonzero_out))
-    return primals_out, tangents_of(primals_out, nonzero_out, found)
+    primals_out, out_tangents = sections(outs, len(nonzero_out))
+    return primals_out, tangents_of(primals_out, nonzero_out, out_tangents)
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, branches: Programs) -> tuple[Any, Any]:
@@ -255,8 +255,8 @@ def _transpose(cts: Any, index: Any, *operands: Any, branches: Programs) -> list
     programs, nonzero_in = _alike(
         lambda branch, outputs: ad.transpose_jaxpr(branch, linear, nonzero, outputs), branches
     )
-    found = cond_p.bind(index, *given(operands), *given(cts), branches=programs)
-    return [None, *cotangents(operands, nonzero_in, found)]
+    in_cts = cond_p.bind(index, *given(operands), *given(cts), branches=programs)
+    return [None, *cotangents(operands, nonzero_in, in_cts)]
 
 
 def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:

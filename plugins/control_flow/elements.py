@@ -35,9 +35,9 @@ def one_by_one(
     Raises:
       NotImplementedError: the programs exchange values along the mapped axis, or write to their operands.
     """
-    found = list(programs)
-    effects = core.no_effects.union(*(program.effects for program in found))
-    if axis.name is not None and any(axis.name in named_axes(program) for program in found):
+    bodies = list(programs)
+    effects = core.no_effects.union(*(program.effects for program in bodies))
+    if axis.name is not None and any(axis.name in named_axes(program) for program in bodies):
         raise NotImplementedError(
             f"vmap of {what}: functions with effects must not communicate along the mapped axis {axis.name!r} if "
             f"elements choose differently, since each is then computed alone, got {sorted(map(repr, effects))}"

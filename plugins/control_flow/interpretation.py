@@ -16,7 +16,7 @@ __all__ = ["interpret_cond", "interpret_scan", "interpret_while"]
 
 def interpret_cond(interpreter: Any, eqn: core.JaxprEqn, index: Any, *values: Any) -> Any:
     def branch_of(program: core.ClosedJaxpr) -> Callable[..., Any]:
-        return lambda *given: list(map(interpreter.uniform, interpreter.interpret(program, *given)))
+        return lambda *operands: list(map(interpreter.uniform, interpreter.interpret(program, *operands)))
 
     return switch(interpreter.primal(index), list(map(branch_of, eqn.params["branches"])), *values)
 

@@ -58,8 +58,8 @@ def platform_dependent(
     index: Any = platform_index_p.bind(platforms=platforms)
     if not isinstance(index, core.Tracer):  # as in a program, the function takes and returns arrays
         leaves, structure, _ = flatten_operands("platform_dependent", "operands", args)
-        found = list(functions.values())[int(index)](*tree.unflatten(structure, list(map(as_result, leaves))))
-        leaves, structure, _ = flatten_operands("platform_dependent", "results", found)
+        result = list(functions.values())[int(index)](*tree.unflatten(structure, list(map(as_result, leaves))))
+        leaves, structure, _ = flatten_operands("platform_dependent", "results", result)
         return tree.unflatten(structure, list(map(as_result, leaves)))
     return choose("platform_dependent", index, list(functions.values()), list(functions), args)
 

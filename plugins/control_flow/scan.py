@@ -89,7 +89,7 @@ def _length(xs: Any, avals: list[Any], length: Any) -> int:
         length = integer("scan", "length", length)
         if length < 0:
             raise ValueError(f"scan: length must not be negative, got {length}")
-    found = length
+    size = length
     for (path, _), aval in zip(tree.tree_leaves_with_path(xs), avals, strict=True):
         if not aval.shape:
             raise ValueError(f"scan: xs{tree.keystr(path)} must have an axis to scan along, got {aval.str_short()}")
@@ -98,16 +98,16 @@ def _length(xs: Any, avals: list[Any], length: Any) -> int:
                 f"scan: xs{tree.keystr(path)} must not be divided along axis 0, whose elements are taken one by one, "
                 f"got {aval.str_short()}; bring it whole to every device along it with primax.reshard"
             )
-        if found is None:
-            found = aval.shape[0]
-        elif aval.shape[0] != found:
+        if size is None:
+            size = aval.shape[0]
+        elif aval.shape[0] != size:
             other = "length" if length is not None else "the first array of xs"
             raise ValueError(
-                f"scan: xs{tree.keystr(path)} must be as long along axis 0 as {other}, got {aval.shape[0]} and {found}"
+                f"scan: xs{tree.keystr(path)} must be as long along axis 0 as {other}, got {aval.shape[0]} and {size}"
             )
-    if found is None:
+    if size is None:
         raise ValueError("scan: length must be given where xs has no arrays")
-    return as_size(found)
+    return as_size(size)
 
 
 def _unroll(unroll: Any, length: int) -> int:

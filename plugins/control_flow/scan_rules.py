@@ -54,12 +54,12 @@ def _check(
     for i, x in enumerate(atoms[start:]):
         if not x.aval.shape or x.aval.shape[0] != length:
             raise core.JaxprTypeError(f"array {i} is {x.aval.str_short()}, but the scan takes {length} steps")
-    wanted = [v.aval for v in jaxpr.jaxpr.invars]
-    given = [*(x.aval for x in atoms[:start]), *(x.aval.mapped(length, 0) for x in atoms[start:])]
-    for i, (have, want) in enumerate(zip(given, wanted, strict=True)):
+    expected = [v.aval for v in jaxpr.jaxpr.invars]
+    actual = [*(x.aval for x in atoms[:start]), *(x.aval.mapped(length, 0) for x in atoms[start:])]
+    for i, (have, want) in enumerate(zip(actual, expected, strict=True)):
         if not same_type(have, want, WEAKNESS):
             raise core.JaxprTypeError(f"operand {i} of a step is {have.str_short()}, but it takes {want.str_short()}")
-    for i, (have, want) in enumerate(zip(jaxpr.out_avals, given[num_consts:start], strict=False)):
+    for i, (have, want) in enumerate(zip(jaxpr.out_avals, actual[num_consts:start], strict=False)):
         if not same_type(have, want, WEAKNESS):
             raise core.JaxprTypeError(f"carry {i} is {want.str_short()}, but a step returns {have.str_short()}")
     return _abstract_eval(jaxpr=jaxpr, num_carry=num_carry, length=length)
@@ -74,8 +74,8 @@ def _jvp(
     rest = len(jaxpr.jaxpr.outvars) - num_carry
 
     def with_carry(carry_nz: list[bool]) -> tuple[Any, list[bool]]:
-        found = ad.jvp_jaxpr(jaxpr, [*const_nz, *carry_nz, *xs_nz], [*carry_nz, *[False] * rest])
-        return found, found[1][:num_carry]
+        derived = ad.jvp_jaxpr(jaxpr, [*const_nz, *carry_nz, *xs_nz], [*carry_nz, *[False] * rest])
+        return derived, derived[1][:num_carry]
 
     (program, out_nz), carry_nz = fixpoint(with_carry, carry_nz)
     consts, carry, xs = sections(primals, *counts)
@@ -160,8 +160,8 @@ def _transposed_step(
     slices, cotangents of the ys) to (new sums, cotangents of the carry before, cotangents of linear slices).
     """
     linear = [*linear_consts, *[True] * num_carry, *linear_xs]
-    wanted = [*[False] * sum(linear_consts), *[True] * num_carry, *[False] * sum(linear_xs)]
-    transposed, flags = ad.transpose_jaxpr(jaxpr, linear, [*[True] * num_carry, *nonzero], wanted)
+    required = [*[False] * sum(linear_consts), *[True] * num_carry, *[False] * sum(linear_xs)]
+    transposed, flags = ad.transpose_jaxpr(jaxpr, linear, [*[True] * num_carry, *nonzero], required)
     n_sums = sum(flags[: sum(linear_consts)])
     n_consts, n_xs = linear_consts.count(False), linear_xs.count(False)
 

@@ -149,14 +149,14 @@ def _residuals(
     # Among the ys only those that are not also a carry or a residual of another kind; the others are taken from there.
     ys = {v: first_y + i for i, v in enumerate(outs[counts[3] : sum(counts[3:])]) if type(v) is not core.Literal}
     places = [i if i < n_in else ys.get(outs[i - n_in], i) for i in split.residuals]
-    found = dict(zip(places, split.unknown.jaxpr.invars, strict=False))
+    variables = dict(zip(places, split.unknown.jaxpr.invars, strict=False))
     *simple, extras = sections(range(n_in + len(outs)), *counts)
     computed, invariants = partition(extras, hoisted.moved)
-    kinds = [[i for i in kind if i in found] for kind in simple]
+    kinds = [[i for i in kind if i in variables] for kind in simple]
     positions = [[i - kind[0] for i in taken] for kind, taken in zip(simple, kinds, strict=True)]
     return (
         Residuals(*[*positions, list(range(len(invariants))), list(range(len(computed)))]),
-        [[found[i] for i in kind] for kind in (*kinds, invariants, computed)],
+        [[variables[i] for i in kind] for kind in (*kinds, invariants, computed)],
     )
 
 

@@ -13,13 +13,13 @@ from primax.plugins.control_flow.staging import Staged
 __all__ = ["hoisted", "joined_types", "require_steady_variance", "varying_with"]
 
 
-def require_steady_variance(rule: str, names: tuple[str, str], structure: Any, have: Sequence[Any], made: Any) -> None:
+def require_steady_variance(rule: str, names: tuple[str, str], structure: Any, ins: Sequence[Any], outs: Any) -> None:
     """Raise an error for a carry that varies along more axes after a step than before.
 
     Raises:
       TypeError: there is one; the message names the axes and a remedy.
     """
-    for i, (one, other) in enumerate(zip(have, made, strict=False)):
+    for i, (one, other) in enumerate(zip(ins, outs, strict=False)):
         more = axes_of_type(other) - axes_of_type(one)
         if more:
             marked = tree.unflatten(structure, range(structure.num_leaves))
@@ -59,10 +59,10 @@ def _widened(closed: core.ClosedJaxpr, which: Sequence[bool] | None, axes: froze
     """A program whose constants and some inputs vary along more axes, or all inputs and outputs if `which` is None."""
     jaxpr = closed.jaxpr
     mask = [True] * len(jaxpr.invars) if which is None else list(which)
-    wanted = [_wide_type(aval, axes) if wide else aval for aval, wide in zip(closed.in_avals, mask, strict=True)]
+    in_avals = [_wide_type(aval, axes) if wide else aval for aval, wide in zip(closed.in_avals, mask, strict=True)]
 
     def make() -> core.ClosedJaxpr:
-        wide = {v for v, each in zip(jaxpr.invars, mask, strict=True) if each}
+        wide = {v for v, flag in zip(jaxpr.invars, mask, strict=True) if flag}
         steps = _without_repeated_pvary(jaxpr, wide.union(jaxpr.constvars), axes)
         consts = [vary(x, axes) for x in closed.consts]
 
@@ -70,7 +70,7 @@ def _widened(closed: core.ClosedJaxpr, which: Sequence[bool] | None, axes: froze
             outs = core.eval_jaxpr(steps, consts, *args)
             return [vary(x, axes) for x in outs] if which is None else outs
 
-        return core.trace_to_jaxpr(run, wanted, jaxpr.debug_info)
+        return core.trace_to_jaxpr(run, in_avals, jaxpr.debug_info)
 
     return core.cached(closed, ("widened", None if which is None else tuple(mask), axes), make)
 
@@ -96,8 +96,8 @@ def _without_repeated_pvary(jaxpr: core.Jaxpr, wide: set[core.Var], axes: frozen
                 continue
             params = {"axes": rest}
         elif eqn.primitive.plugin == "control_flow" and any(core.jaxprs_in_params(params)):
-            made, eqn = _widened_loop(eqn, wide, axes)
-            eqns += made
+            added, eqn = _widened_loop(eqn, wide, axes)
+            eqns += added
             params = eqn.params
         else:
             which = [type(v) is core.Var and v in wide for v in eqn.invars]
@@ -110,7 +110,7 @@ def _without_repeated_pvary(jaxpr: core.Jaxpr, wide: set[core.Var], axes: frozen
 
 def _widened_loop(eqn: core.JaxprEqn, wide: set[core.Var], axes: frozenset[Any]) -> tuple[list[Any], core.JaxprEqn]:
     """A loop or branches whose operands, apart from the index, all vary along more axes, and the equations for that."""
-    made, invars = [], []
+    added, invars = [], []
     for i, v in enumerate(eqn.invars):
         chooses = i == 0 and "branches" in eqn.params
         if (type(v) is core.Var and v in wide) or chooses or not isinstance(v.aval, core.ShapedArray):
@@ -118,7 +118,7 @@ def _widened_loop(eqn: core.JaxprEqn, wide: set[core.Var], axes: frozenset[Any])
             continue
         var = core.Var(_wide_type(v.aval, axes))
         missing = tuple(name for name in manual_axes() if name in axes - v.aval.vma)
-        made.append(core.new_jaxpr_eqn([v], [var], required_placement_rules().pvary_p, {"axes": missing}))
+        added.append(core.new_jaxpr_eqn([v], [var], required_placement_rules().pvary_p, {"axes": missing}))
         invars.append(var)
 
     def widened(value: Any) -> Any:
@@ -126,7 +126,7 @@ def _widened_loop(eqn: core.JaxprEqn, wide: set[core.Var], axes: frozenset[Any])
             return _widened(value, None, axes)
         return tuple(map(widened, value)) if type(value) is tuple else value
 
-    return made, eqn.replace(invars=invars, params={name: widened(value) for name, value in eqn.params.items()})
+    return added, eqn.replace(invars=invars, params={name: widened(value) for name, value in eqn.params.items()})
 
 
 def _widened_call(value: Any, eqn: core.JaxprEqn, which: Sequence[bool], axes: frozenset[Any]) -> Any:
@@ -153,16 +153,16 @@ def hoisted(
       The program, its constants and its elements.
       The program, its constants and its elements.
     """
-    given = list(consts), list(xs)
+    unchanged = list(consts), list(xs)
     if not manual_axes():
-        return program, *given
+        return program, *unchanged
     jaxpr = program.jaxpr
     first = len(consts) + carry
     fixed = [v for i, v in enumerate(jaxpr.invars) if i < len(consts) or i >= first]
-    found = {v: used for v in fixed if (used := _made_to_vary(jaxpr, v)) is not None}
-    if not found:
-        return program, *given
-    derived = {v for _, reached in found.values() for v in reached}
+    reaches = {v: used for v in fixed if (used := _made_to_vary(jaxpr, v)) is not None}
+    if not reaches:
+        return program, *unchanged
+    derived = {v for _, reached in reaches.values() for v in reached}
     same: dict[Any, Any] = {}
     eqns = []
     for eqn in jaxpr.eqns:
@@ -172,10 +172,10 @@ def hoisted(
             eqns.append(eqn.replace(invars=[same.get(v, v) if type(v) is core.Var else v for v in eqn.invars]))
     outvars = [same.get(v, v) if type(v) is core.Var else v for v in jaxpr.outvars]
     body = jaxpr.replace(eqns=eqns, outvars=outvars)
-    avals = [v.aval.update(vma=found[v][0]) if v in found else v.aval for v in jaxpr.invars]
-    made = core.trace_to_jaxpr(lambda *args: core.eval_jaxpr(body, program.consts, *args), avals, jaxpr.debug_info)
-    varied = [vary(x, found[v][0]) if v in found else x for v, x in zip(fixed, [*consts, *xs], strict=True)]
-    return made, varied[: len(consts)], varied[len(consts) :]
+    avals = [v.aval.update(vma=reaches[v][0]) if v in reaches else v.aval for v in jaxpr.invars]
+    closed = core.trace_to_jaxpr(lambda *args: core.eval_jaxpr(body, program.consts, *args), avals, jaxpr.debug_info)
+    varied = [vary(x, reaches[v][0]) if v in reaches else x for v, x in zip(fixed, [*consts, *xs], strict=True)]
+    return closed, varied[: len(consts)], varied[len(consts) :]
 
 
 def _made_to_vary(jaxpr: core.Jaxpr, v: core.Var) -> tuple[frozenset[Any], set[core.Var]] | None:

@@ -74,7 +74,7 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
     body_program, consts, _ = hoisted(body.program, body.consts, len(leaves), [])
     body_program, cond_program, passed = _without_passed(body_program, len(consts), cond.program, len(cond.consts))
     consts = [*consts, *compress(leaves, passed)]
-    found = iter(
+    results = iter(
         while_p.bind(
             *cond.consts,
             *consts,
@@ -85,7 +85,7 @@ def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_
             body_jaxpr=body_program,
         )
     )
-    outs = [as_result(x) if same else next(found) for x, same in zip(leaves, passed, strict=True)]
+    outs = [as_result(x) if same else next(results) for x, same in zip(leaves, passed, strict=True)]
     return tree.unflatten(body.out_tree, outs)
 
 

@@ -104,8 +104,8 @@ def _jvp(
         body_nconsts=len(new_consts),
         body_jaxpr=dual_body,
     )
-    primals_out, found = sections(outs, len(carry))
-    return primals_out, tangents_of(primals_out, carry_nz, found)
+    primals_out, out_tangents = sections(outs, len(carry))
+    return primals_out, tangents_of(primals_out, carry_nz, out_tangents)
 
 
 def _batch(

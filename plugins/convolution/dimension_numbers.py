@@ -77,18 +77,18 @@ def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: An
     except (KeyError, TypeError):
         pass
     if dimension_numbers is None:
-        found = ConvDimensionNumbers(*[tuple(range(rank))] * 3)
+        numbers = ConvDimensionNumbers(*[tuple(range(rank))] * 3)
     elif isinstance(dimension_numbers, ConvDimensionNumbers):
-        found = ConvDimensionNumbers(*map(tuple, dimension_numbers))
-        for name, spec in found._asdict().items():
+        numbers = ConvDimensionNumbers(*map(tuple, dimension_numbers))
+        for name, spec in numbers._asdict().items():
             if sorted(spec) != list(range(rank)):
                 raise TypeError(
                     f"conv_general_dilated: {name} of dimension_numbers must be a permutation of the {rank} "
                     f"dimensions, got {spec} for shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}"
                 )
-        key = (rank, ConvDimensionNumbers, found)
+        key = (rank, ConvDimensionNumbers, numbers)
     else:
-        found = ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
+        numbers = ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
         for n, (layout, (_, argument)) in enumerate(zip(dimension_numbers, _ARGUMENTS, strict=True)):
             if len(layout) != rank:
                 raise TypeError(
@@ -96,8 +96,8 @@ def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: An
                     f"{argument}, got {len(layout)} in {layout!r} for rank {rank}"
                 )
     if len(_known) < 1024:
-        _known[key] = found
-    return found
+        _known[key] = numbers
+    return numbers
 
 
 def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
@@ -120,7 +120,7 @@ def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], 
             f"('NHWC', 'HWIO', 'NHWC'), got {dimension_numbers!r}"
         )
     spatial = [letter for letter in dimension_numbers[1] if letter not in "OI"]
-    found = []
+    permutations = []
     for n, (layout, (channels, argument)) in enumerate(zip(dimension_numbers, _ARGUMENTS, strict=True)):
         if len(set(layout)) != len(layout):
             raise TypeError(f"conv_general_dilated: dimension_numbers[{n}] must not repeat a letter, got {layout!r}")
@@ -134,5 +134,5 @@ def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], 
                 f"conv_general_dilated: dimension_numbers[{n}] must have the spatial letters of dimension_numbers[1], "
                 f"{''.join(spatial)!r}, got {layout!r} for {dimension_numbers[1]!r}"
             )
-        found.append(tuple([layout.index(letter) for letter in (*channels, *spatial)]))
-    return tuple(found)
+        permutations.append(tuple([layout.index(letter) for letter in (*channels, *spatial)]))
+    return tuple(permutations)

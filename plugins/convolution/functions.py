@@ -280,9 +280,9 @@ def conv_general_dilated_local(
             f"spatial dimensions of the result, got sizes {tuple(other)} of {get_aval(rhs).str_short()} for {one}"
         )
     contracted, spatial = ((1,), (rhs_spec[1],)), (places[2:], tuple(rhs_spec[2:]))
-    found = dot_general(patches, rhs, (contracted, spatial), precision)
+    product = dot_general(patches, rhs, (contracted, spatial), precision)
     # The product has the spatial dimensions first, then the batch, then the features.
     order = [0] * rank
     for position, dim in enumerate(out_spec):
         order[dim] = rank - 2 + position if position < 2 else position - 2
-    return transpose(found, order)
+    return transpose(product, order)

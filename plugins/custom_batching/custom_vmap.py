@@ -119,10 +119,10 @@ class _FlatRule:
             ValueError,
         )
         try:
-            found = tree.broadcast_prefix(out_batched, out)
+            out_flags = tree.broadcast_prefix(out_batched, out)
         except ValueError as error:
             raise ValueError(f"{where} must return out_batched of the structure of out: {error}") from None
-        for i, (x, b) in enumerate(zip(outs, found, strict=True)):
+        for i, (x, b) in enumerate(zip(outs, out_flags, strict=True)):
             shape = get_aval(x).shape
             if not isinstance(b, bool):
                 raise TypeError(f"{where} must return booleans as out_batched, got {b!r}")
@@ -131,7 +131,7 @@ class _FlatRule:
                     f"{where} must return mapped results with an axis of size {size} in front, but output {i}, "
                     f"which out_batched says is mapped, is of shape {shape}"
                 )
-        return outs, found
+        return outs, out_flags
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
@@ -150,8 +150,8 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         leaves, in_tree = tree.flatten(args)
 
         def element(mapped: Any) -> Any:
-            given = iter(mapped)
-            return f(*tree.unflatten(in_tree, [next(given) if b else x for x, b in zip(leaves, flags, strict=True)]))
+            elements = iter(mapped)
+            return f(*tree.unflatten(in_tree, [next(elements) if b else x for x, b in zip(leaves, flags, strict=True)]))
 
         out = map_one_by_one(element, list(compress(leaves, flags)))
         return out, tree.tree_map(lambda _: True, out)

@@ -63,8 +63,8 @@ def _jvp(primals: Any, tangents: Any, *, call: core.ClosedJaxpr, rule: Rule, nam
     moving = [dtypes.issubdtype(aval.dtype, np.inexact) for aval in call.out_avals]
     program, _ = ad.jvp_jaxpr(call, nonzero, moving)
     derived = {"call": program, "rule": _rule_of_jvp(rule, nonzero, moving), "name": f"jvp({name})"}
-    primals_out, found = sections(custom_vmap_call_p.bind(*primals, *given(tangents), **derived), len(moving))
-    return primals_out, tangents_of(primals_out, moving, found)
+    primals_out, out_tangents = sections(custom_vmap_call_p.bind(*primals, *given(tangents), **derived), len(moving))
+    return primals_out, tangents_of(primals_out, moving, out_tangents)
 
 
 def _rule_of_jvp(rule: Rule, nonzero: Sequence[bool], moving: Sequence[bool]) -> Rule:
@@ -93,8 +93,8 @@ def _rule_of_jvp(rule: Rule, nonzero: Sequence[bool], moving: Sequence[bool]) ->
     return mapped
 
 
-def _mapped(x: Any, size: int, batched: bool, wanted: bool) -> Any:
-    return batching.broadcast(x, size, 0) if wanted and not batched else x
+def _mapped(x: Any, size: int, batched: bool, required: bool) -> Any:
+    return batching.broadcast(x, size, 0) if required and not batched else x
 
 
 class _Split:
@@ -174,8 +174,8 @@ def _rule_of_transpose(
                 cts.append(ad.Zero(tangent.unmapped(size, 0) if b else tangent))
             else:
                 cts.append(_mapped(ct, size, ct_batched, True))
-        found = list(map(ad.instantiate_zeros, compress(tape.transpose(cts), kept)))
-        return found, [True] * len(found)
+        in_cts = list(map(ad.instantiate_zeros, compress(tape.transpose(cts), kept)))
+        return in_cts, [True] * len(in_cts)
 
     return mapped
 
@@ -188,8 +188,8 @@ def _close_over(args: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str,
     program, values = lifted(params["call"])
     rule, count = params["rule"], len(values)
 
-    def without_values(size: int, batched: Sequence[bool], given: Sequence[Any]) -> tuple[list[Any], list[bool]]:
-        return rule(size, batched[count:], given[count:])
+    def without_values(size: int, batched: Sequence[bool], inputs: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+        return rule(size, batched[count:], inputs[count:])
 
     return [*values, *args], {**params, "call": program, "rule": without_values}
 

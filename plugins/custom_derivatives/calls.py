@@ -167,8 +167,8 @@ def call_abstract_eval(*avals: Any, call_jaxpr: Any, name: str, **params: Any) -
 def call_transpose(cts: Any, *args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
     """The transpose of a program that is linear in its undefined arguments; its custom rule is ignored."""
     program, flags = ad.transpose_jaxpr(call_jaxpr, linear_flags(args), nonzero_flags(cts))
-    found = core.eval_jaxpr(program.jaxpr, program.consts, *given(args), *given(cts))
-    return cotangents(args, flags, found)
+    in_cts = core.eval_jaxpr(program.jaxpr, program.consts, *given(args), *given(cts))
+    return cotangents(args, flags, in_cts)
 
 
 def call_lowering(
@@ -229,10 +229,10 @@ class Batch:
 
     def placed(self, values: Sequence[Any], dims: Sequence[Any], further: Sequence[Any] = ()) -> list[Any]:
         """Results with their batch axes as declared; `further` are the batch axes of related values."""
-        found = any(d is not None for d in (*dims, *further))
+        batched = any(d is not None for d in (*dims, *further))
         if self.batched is None:
-            self.batched = found
-        elif found and not self.batched:
+            self.batched = batched
+        elif batched and not self.batched:
             raise core.UnexpectedTracerError(
                 "a rule of a function with custom derivatives closes over a mapped value (vmap), but the function "
                 "itself does not depend on it; pass the value as an argument of the function"

@@ -65,14 +65,14 @@ def convert(
 
     @wraps(fun)
     def converted(*args: Any) -> Any:
-        own, given = args[:count], args[count:]
+        own, hoisted_args = args[:count], args[count:]
         xs, found_tree = tree.flatten(tuple(own))
-        if found_tree != in_tree or len(given) != len(consts):
+        if found_tree != in_tree or len(hoisted_args) != len(consts):
             raise TypeError(
                 f"closure_convert: the converted {name} must be called with arguments of structure {in_tree}, "
-                f"then the {len(consts)} values that it closed over, got {found_tree} and {len(given)} values"
+                f"then the {len(consts)} values that it closed over, got {found_tree} and {len(hoisted_args)} values"
             )
-        rest, hoists = iter(kept), iter(given)
+        rest, hoists = iter(kept), iter(hoisted_args)
         values = [next(hoists) if m else next(rest) for m in moved]
         outs = core.eval_jaxpr(closed.jaxpr, values, *xs)
         return tree.unflatten(out_trees[0], map(as_array, outs))
@@ -153,8 +153,8 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 def _arranged(structure: Any, cts: Any) -> tuple[Any, ...]:
     """Cotangents in the structure of the arguments; as in jax, other containers with as many leaves are accepted."""
-    leaves, found = tree.flatten(cts)
-    if found != structure and len(leaves) == structure.num_leaves:
+    leaves, ct_tree = tree.flatten(cts)
+    if ct_tree != structure and len(leaves) == structure.num_leaves:
         cts = tree.unflatten(structure, leaves)
     count = len(tree.treedef_children(structure))
     return cts if isinstance(cts, tuple) and (count != 1 or len(cts) == 1) else (cts,)

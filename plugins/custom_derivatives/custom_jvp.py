@@ -99,10 +99,10 @@ class custom_jvp(Forwarding):
         if self.jvp is None:
             raise AttributeError(f"custom_jvp function {self.name} has no rule; give it one by {self.name}.defjvp")
         what = f"custom_jvp function {self.name}"
-        given = split(resolve(self.fun, args, kwargs, what), self.nondiff_argnums, what)
-        call = _Call(self, given)
+        arguments = split(resolve(self.fun, args, kwargs, what), self.nondiff_argnums, what)
+        call = _Call(self, arguments)
         outs = custom_jvp_call_p.bind(
-            *given.operands,
+            *arguments.operands,
             name=self.name,
             call_jaxpr=call.function,
             jvp=call.rule,
@@ -115,9 +115,9 @@ class custom_jvp(Forwarding):
 class _Call:
     """One call: the function and its rule on flat lists."""
 
-    def __init__(self, owner: custom_jvp, given: Arguments) -> None:
+    def __init__(self, owner: custom_jvp, arguments: Arguments) -> None:
         self.owner = owner
-        self.given = given.skeleton()
+        self.given = arguments.skeleton()
         self.jvp = owner.jvp
         self.out_tree: Any = None
 
@@ -127,13 +127,13 @@ class _Call:
 
     def rule(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The user's rule; its arguments and results have symbolic zeros."""
-        given, name = self.given, self.owner.name
-        constants, primals = given.parted(primals)
-        _, tangents = given.parted(tangents)
+        arguments, name = self.given, self.owner.name
+        constants, primals = arguments.parted(primals)
+        _, tangents = arguments.parted(tangents)
         if not self.owner.symbolic_zeros:
             tangents = [ad.instantiate_zeros(t) for t in tangents]
-        fixed = [x for _, x in sorted(given.fixed_with(constants).items())]
-        args = tree.unflatten(given.in_tree, typed(primals)), tree.unflatten(given.in_tree, tangents)
+        fixed = [x for _, x in sorted(arguments.fixed_with(constants).items())]
+        args = tree.unflatten(arguments.in_tree, typed(primals)), tree.unflatten(arguments.in_tree, tangents)
         returned = self.jvp(*fixed, *args)  # type: ignore[misc]
         rule = f"the rule of {name}, {getattr(self.jvp, '__name__', 'jvp')},"
         if not isinstance(returned, tuple | list) or len(returned) != 2:

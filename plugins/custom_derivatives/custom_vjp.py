@@ -119,10 +119,10 @@ class custom_vjp(Forwarding):
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"custom_vjp function {self.name} has no rule; give it one by {self.name}.defvjp")
         what = f"custom_vjp function {self.name}"
-        given = split(resolve(self.fun, args, kwargs, what), self.nondiff_argnums, what)
-        call = _Call(self, given)
+        arguments = split(resolve(self.fun, args, kwargs, what), self.nondiff_argnums, what)
+        call = _Call(self, arguments)
         outs = custom_vjp_call_p.bind(
-            *given.operands,
+            *arguments.operands,
             name=self.name,
             call_jaxpr=call.function,
             fwd=call.forward,
@@ -135,13 +135,13 @@ class custom_vjp(Forwarding):
 class _Call:
     """One call: the function and its rules on flat lists."""
 
-    def __init__(self, owner: custom_vjp, given: Arguments) -> None:
+    def __init__(self, owner: custom_vjp, arguments: Arguments) -> None:
         self.owner = owner
-        self.given = given.skeleton()
+        self.given = arguments.skeleton()
         self.fwd: Any = owner.fwd
         self.bwd: Any = owner.bwd
         self.symbolic_zeros = owner.symbolic_zeros
-        self.avals = given.avals()
+        self.avals = arguments.avals()
         self.out_tree: Any = None
         self.residual_tree: Any = None
 
@@ -182,10 +182,10 @@ class _Call:
         """The user's backward rule: one cotangent or `Zero` for each operand of the call."""
         name = self.owner.name
         rule = f"the backward rule of {name}, {getattr(self.bwd, '__name__', 'bwd')},"
-        given = [as_array(ct if self.symbolic_zeros else ad.instantiate_zeros(ct)) for ct in cts]
+        cts = [as_array(ct if self.symbolic_zeros else ad.instantiate_zeros(ct)) for ct in cts]
         constants, residuals = self.given.parted(residuals)
         fixed = [x for _, x in sorted(self.given.fixed_with(constants).items())]
-        ct = tree.unflatten(self.out_tree, given)
+        ct = tree.unflatten(self.out_tree, cts)
         returned = self.bwd(*fixed, tree.unflatten(self.residual_tree, residuals), ct)
         if isinstance(returned, list):
             returned = tuple(returned)
@@ -213,12 +213,12 @@ def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
     leaves: list[Any] = []
     waiting = [(structure, value)]
     while waiting:
-        part, given = waiting.pop()
-        if given is None or tree.treedef_is_leaf(tree.tree_structure(given)):
-            leaves += [given] * part.num_leaves
+        part, subtree = waiting.pop()
+        if subtree is None or tree.treedef_is_leaf(tree.tree_structure(subtree)):
+            leaves += [subtree] * part.num_leaves
         else:
-            children, found = tree.tree_flatten(given, is_leaf=partial(operator.is_not, given))
-            if part.node_data() != found.node_data() or len(part.children()) != len(found.children()):
+            children, own = tree.tree_flatten(subtree, is_leaf=partial(operator.is_not, subtree))
+            if part.node_data() != own.node_data() or len(part.children()) != len(own.children()):
                 raise TypeError(
                     f"custom_vjp: {rule} must return, for argument {i}, a cotangent of its structure {structure}, "
                     f"got {tree.tree_structure(value)}"

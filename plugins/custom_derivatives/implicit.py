@@ -60,8 +60,8 @@ def custom_linear_solve(
     >>> float(half(3.0)), float(px.grad(half)(3.0))
     (1.5, 0.5)
     """
-    for name, given in (("matvec", matvec), ("solve", solve)):
-        _require_function("custom_linear_solve", name, given)
+    for name, function in (("matvec", matvec), ("solve", solve)):
+        _require_function("custom_linear_solve", name, function)
     matvec = _like_argument("custom_linear_solve", "matvec", matvec, 0, "its argument")
     solve = _like_argument("custom_linear_solve", "solve", solve, 1, "b", has_aux)
     matvec_of, consts = convert(matvec, (b,), lambda aval: True)
@@ -153,8 +153,8 @@ def _change(fun: Function, values: Any, tangents: Any) -> Any:
         return None
     rest, own = partition(primals, moving)
 
-    def of_moving(*given: Any) -> Any:
-        return fun(tree.unflatten(structure, merge(moving, rest, given)))
+    def of_moving(*xs: Any) -> Any:
+        return fun(tree.unflatten(structure, merge(moving, rest, xs)))
 
     return jvp(of_moving, own, [t for t in dots if type(t) is not ad.Zero])[1]
 
@@ -190,8 +190,8 @@ def custom_root(
     >>> round(float(root(2.0)), 4), round(float(px.grad(root)(2.0)), 4)
     (1.4142, 0.3536)
     """
-    for name, given in (("f", f), ("solve", solve), ("tangent_solve", tangent_solve)):
-        _require_function("custom_root", name, given)
+    for name, function in (("f", f), ("solve", solve), ("tangent_solve", tangent_solve)):
+        _require_function("custom_root", name, function)
     f = _like_argument("custom_root", "f", f, 0, "its argument", shapes=False)
     solve = _like_argument("custom_root", "solve", solve, 1, "initial_guess", has_aux, shapes=False)
     tangent_solve = _like_argument("custom_root", "tangent_solve", tangent_solve, 1, "its argument", shapes=False)
@@ -217,9 +217,9 @@ def custom_root(
     return root(consts, further, initial_guess)
 
 
-def _require_function(what: str, name: str, given: Any) -> None:
-    if not callable(given):
-        raise TypeError(f"{what}: {name} must be a function, got {given!r}")
+def _require_function(what: str, name: str, function: Any) -> None:
+    if not callable(function):
+        raise TypeError(f"{what}: {name} must be a function, got {function!r}")
 
 
 def _like_argument(
@@ -242,12 +242,12 @@ def _like_argument(
         out = fun(*args)
         if has_aux and not (isinstance(out, tuple | list) and len(out) == 2):
             raise ValueError(f"{what}: {name} must return a pair (x, aux), since has_aux is True, got {out!r}")
-        found, wanted = out[0] if has_aux else out, args[place]
+        result, argument = out[0] if has_aux else out, args[place]
         names = (f"the result of {name}", like)
         rule = f"{what}: {name} must return the structure of {like}"
-        tree.require_same_structure(rule, tree.tree_structure(found), tree.tree_structure(wanted), *names)
+        tree.require_same_structure(rule, tree.tree_structure(result), tree.tree_structure(argument), *names)
         if shapes:
-            for (path, x), y in zip(tree.tree_leaves_with_path(found), tree.tree_leaves(wanted), strict=True):
+            for (path, x), y in zip(tree.tree_leaves_with_path(result), tree.tree_leaves(argument), strict=True):
                 one, other = core.get_aval(x), core.get_aval(y)
                 if one.shape != other.shape:
                     raise ValueError(

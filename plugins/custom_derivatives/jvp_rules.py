@@ -73,8 +73,8 @@ def batched_rule(
         return [*outs, *given(out_tangents)]
 
     placed = batch.placed(*batch.run(run, [*primals, *given(tangents)], [*dims, *compress(dims, nonzero)]))
-    outs, found = sections(placed, len(nonzero_out))
-    return outs, tangents_of(outs, nonzero_out, found)
+    outs, out_tangents = sections(placed, len(nonzero_out))
+    return outs, tangents_of(outs, nonzero_out, out_tangents)
 
 
 def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[Any]) -> dict[str, Any]:

@@ -94,15 +94,15 @@ def linear_call_by(
     callee, out_tree, consts = _staged(fun, (residual_tree, linear_tree), [*residual_avals, *linear_avals])
 
     def transpose(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        given = tree.unflatten(out_tree, [ad.instantiate_zeros(ct) for ct in cts])
-        found, found_tree = tree.flatten(pull_back(tree.unflatten(residual_tree, residuals[len(consts) :]), given))  # type: ignore[misc]
-        _require_linear_args("pull_back", (linear_tree, found_tree), (linear_avals, list(map(core.get_aval, found))))
-        return found
+        out_ct = tree.unflatten(out_tree, [ad.instantiate_zeros(ct) for ct in cts])
+        in_cts, found_tree = tree.flatten(pull_back(tree.unflatten(residual_tree, residuals[len(consts) :]), out_ct))  # type: ignore[misc]
+        _require_linear_args("pull_back", (linear_tree, found_tree), (linear_avals, list(map(core.get_aval, in_cts))))
+        return in_cts
 
     def flat_whole(*args: Any) -> list[Any]:
         own = args[len(consts) :]
-        given = tree.unflatten(residual_tree, own[: len(residuals)]), tree.unflatten(linear_tree, own[len(residuals) :])
-        return tree.tree_leaves(whole(*given))
+        pair = tree.unflatten(residual_tree, own[: len(residuals)]), tree.unflatten(linear_tree, own[len(residuals) :])
+        return tree.tree_leaves(whole(*pair))
 
     outs = linear_call_p.bind(
         *consts,
@@ -216,13 +216,13 @@ def _transpose(cts: Any, *args: Any, callee: Any, transpose: Any, num_residuals:
             "custom_linear_solve a transpose_solve, or symmetric=True"
         )
     if isinstance(transpose, core.ClosedJaxpr):
-        given = map(ad.instantiate_zeros, cts)
-        found = linear_call_p.bind(
-            *args[:num_residuals], *given, callee=transpose, transpose=callee, num_residuals=num_residuals, whole=None
+        dense = map(ad.instantiate_zeros, cts)
+        in_cts = linear_call_p.bind(
+            *args[:num_residuals], *dense, callee=transpose, transpose=callee, num_residuals=num_residuals, whole=None
         )
     else:
-        found = transpose(args[:num_residuals], cts)
-    own = zip(args[num_residuals:], found, strict=True)
+        in_cts = transpose(args[:num_residuals], cts)
+    own = zip(args[num_residuals:], in_cts, strict=True)
     return [*[None] * num_residuals, *(ct if type(x) is ad.UndefinedPrimal else None for x, ct in own)]
 
 

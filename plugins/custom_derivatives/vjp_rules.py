@@ -46,13 +46,13 @@ def _jvp(
     nonzero = tuple(type(t) is not ad.Zero for t in own)
     outs, residuals = fwd(as_operands(args), nonzero)
     out_avals = tuple(core.get_aval(x).to_tangent_aval() for x in outs)
-    given = [t for t in own if type(t) is not ad.Zero]
-    found = iter(
+    moving = [t for t in own if type(t) is not ad.Zero]
+    results = iter(
         custom_lin_p.bind(
-            *residuals, *given, name=name, num_residuals=len(residuals), nonzero=nonzero, bwd=bwd, out_avals=out_avals
+            *residuals, *moving, name=name, num_residuals=len(residuals), nonzero=nonzero, bwd=bwd, out_avals=out_avals
         )
     )
-    out_tangents = [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(found) for aval in out_avals]
+    out_tangents = [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(results) for aval in out_avals]
     return outs, [ad.Zero(t.aval) if is_handed_on(x) else t for x, t in zip(outs, out_tangents, strict=True)]
 
 
@@ -82,11 +82,11 @@ def _batch(
             counts.append(len(outs))
             return [*outs, *residuals]
 
-        found, found_dims = batch.run(run, primals, own)
+        outs, out_dims = batch.run(run, primals, own)
         count = counts[0]
-        residual_dims[:] = found_dims[count:]
-        batch.handed_on = list(map(is_handed_on, found[:count]))
-        return batch.placed(found[:count], found_dims[:count], residual_dims), found[count:]
+        residual_dims[:] = out_dims[count:]
+        batch.handed_on = list(map(is_handed_on, outs[:count]))
+        return batch.placed(outs[:count], out_dims[:count], residual_dims), outs[count:]
 
     outs = custom_vjp_call_p.bind(
         *args,
@@ -113,30 +113,30 @@ def batched_bwd(batch: Batch, bwd: Any, residual_dims: list[Any], dims: Sequence
         n = len(residuals)
 
         def one(*xs: Any) -> list[Any]:
-            given = iter(xs[n:])
+            remaining = iter(xs[n:])
             own = [
-                next(given) if nz else ad.Zero(ct.aval if d is None else ct.aval.mapped(axis.size, d))
+                next(remaining) if nz else ad.Zero(ct.aval if d is None else ct.aval.mapped(axis.size, d))
                 for ct, d, nz in zip(cts, ct_dims, nonzero, strict=True)
             ]
-            found = bwd(xs[:n], own)
-            kept.extend(type(ct) is not ad.Zero for ct in found)
-            return [ct for ct in found if type(ct) is not ad.Zero]
+            in_cts = bwd(xs[:n], own)
+            kept.extend(type(ct) is not ad.Zero for ct in in_cts)
+            return [ct for ct in in_cts if type(ct) is not ad.Zero]
 
         values = [*residuals, *(ct for ct in cts if type(ct) is not ad.Zero)]
-        found, found_dims = batch.run(one, values, [*residual_dims, *compress(ct_dims, nonzero)])
+        outs, out_dims = batch.run(one, values, [*residual_dims, *compress(ct_dims, nonzero)])
         if not batch.batched:
-            shared = iter(batch.placed(found, found_dims))
+            shared = iter(batch.placed(outs, out_dims))
             return [next(shared) if keep else ad.Zero(None) for keep in kept]
-        ready = iter(zip(found, found_dims, strict=True))
+        ready = iter(zip(outs, out_dims, strict=True))
         return [_at(axis, *next(ready), dim) if keep else ad.Zero(None) for keep, dim in zip(kept, dims, strict=True)]
 
     return run
 
 
-def _at(axis: batching.AxisData, ct: Any, dim: Any, wanted: Any) -> Any:
+def _at(axis: batching.AxisData, ct: Any, dim: Any, target: Any) -> Any:
     """A cotangent with the batch axis `wanted` of its argument, or summed for an argument that all elements share."""
-    if wanted is not None:
-        return batching.to_dim(ct, axis.size, dim, wanted)
+    if target is not None:
+        return batching.to_dim(ct, axis.size, dim, target)
     front = batching.bdim_at_front(ct, dim, axis.size)
     return reduce_sum(front, (0,))
 
@@ -150,9 +150,9 @@ def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[
         return list(compress(outs, kept)), residuals
 
     def backward(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        given = iter(cts)
+        remaining = iter(cts)
         pairs = zip(kept, out_avals, strict=True)
-        return bwd(residuals, [next(given) if k else ad.Zero(aval.to_tangent_aval()) for k, aval in pairs])
+        return bwd(residuals, [next(remaining) if k else ad.Zero(aval.to_tangent_aval()) for k, aval in pairs])
 
     return {**params, "fwd": forward, "bwd": backward}
 
@@ -172,8 +172,8 @@ def _lin_transpose(
     cts: Any, *args: Any, name: str, num_residuals: int, nonzero: Any, bwd: Any, out_avals: Any
 ) -> list[Any]:
     residuals, tangents = args[:num_residuals], args[num_residuals:]
-    found = iter(cts)
-    all_cts = [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(found) for aval in out_avals]
+    remaining = iter(cts)
+    all_cts = [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(remaining) for aval in out_avals]
     pulled = bwd(residuals, all_cts)
     own = list(compress(pulled, nonzero))
     return [
@@ -205,8 +205,8 @@ def _lin_batch(
     out_avals: Any,
     **params: Any,
 ) -> tuple[Any, Any]:
-    given = iter(dims[num_residuals:])
-    own = [next(given) if nz else None for nz in nonzero]
+    remaining = iter(dims[num_residuals:])
+    own = [next(remaining) if nz else None for nz in nonzero]
     outs = custom_lin_p.bind(
         *args,
         num_residuals=num_residuals,

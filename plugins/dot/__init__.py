@@ -158,14 +158,14 @@ def _canonicalize(
 ) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]] | Array:
     """Dimension numbers as nested tuples of ints."""
     try:
-        found = _canonical.get(numbers)
-        if found is not None:
-            return found
+        known = _canonical.get(numbers)
+        if known is not None:
+            return known
     except TypeError:
         pass
     try:
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
-        made = (_ints(lhs_contract), _ints(rhs_contract)), (_ints(lhs_batch), _ints(rhs_batch))
+        canonical = (_ints(lhs_contract), _ints(rhs_contract)), (_ints(lhs_batch), _ints(rhs_batch))
     except core.ConcretizationTypeError:
         raise
     except (TypeError, ValueError):
@@ -174,8 +174,8 @@ def _canonicalize(
             f"(lhs_batch, rhs_batch)), four sequences of ints, got {numbers!r}"
         ) from None
     if len(_canonical) < 1024:
-        _canonical[made] = made
-    return made
+        _canonical[canonical] = canonical
+    return canonical
 
 
 def _ints(dims: Any) -> tuple[int, ...]:
@@ -293,8 +293,8 @@ def _dot_general_transpose(
     if type(ct) is ad.Zero:
         bar: Any = ad.Zero(unknown.aval)
     else:
-        given = (dimension_numbers, precision, preferred_element_type)
-        bar = _pull_back(ct, unknown.aval, other, of_rhs, *given)
+        options = (dimension_numbers, precision, preferred_element_type)
+        bar = _pull_back(ct, unknown.aval, other, of_rhs, *options)
     return (None, bar) if of_rhs else (bar, None)
 
 

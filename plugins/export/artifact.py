@@ -119,8 +119,8 @@ class Artifact:
         Raises:
           ValueError: the shapes do not fit the types.
         """
-        found = self._at.get(shapes)
-        if found is None:
+        artifact = self._at.get(shapes)
+        if artifact is None:
             required = [(name, aval.shape) for name, aval in zip(names(), self.in_avals, strict=True)]
             try:
                 values = dimensions.values_of(required, shapes)
@@ -130,7 +130,7 @@ class Artifact:
             modules = self.modules
             if not has_symbolic((*ins, *outs)):
                 modules = {name: refined(self.name, data, ins) for name, data in modules.items()}
-            found = Artifact(
+            artifact = Artifact(
                 self.name,
                 ins,
                 outs,
@@ -142,8 +142,8 @@ class Artifact:
             )
             if len(self._at) >= _MOST_SHAPES:
                 del self._at[next(iter(self._at))]
-            self._at[shapes] = found
-        return found
+            self._at[shapes] = artifact
+        return artifact
 
     def _vjp_at(self, values: Mapping[Any, Any]) -> Artifact:
         vjp = cast(Artifact, self.vjp)
@@ -215,7 +215,7 @@ def make_artifact(
             of_type if spec is None else spec for spec, of_type in zip(_specs(outs), recorded, strict=True)
         )
         spread = Spread(cast(Mesh, several.mesh).abstract_mesh, _specs(ins), by_types)
-    foreign = {platform: found for platform, data in modules.items() if (found := foreign_functions(data))}
+    foreign = {platform: functions for platform, data in modules.items() if (functions := foreign_functions(data))}
     return Artifact(
         name,
         closed.in_avals,
@@ -248,13 +248,13 @@ def differentiable(avals: Sequence[Any]) -> list[bool]:
 
 def _vjp_program(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
     in_avals, out_avals = closed.in_avals, closed.out_avals
-    given = differentiable(out_avals)
-    ct_avals = [aval.to_tangent_aval() for aval, g in zip(out_avals, given, strict=True) if g]
+    flags = differentiable(out_avals)
+    ct_avals = [aval.to_tangent_aval() for aval, g in zip(out_avals, flags, strict=True) if g]
 
     def run(*values: Any) -> list[Any]:
         primals, rest = values[: len(in_avals)], iter(values[len(in_avals) :])
         _, tape = ad.linearize_flat(core.jaxpr_as_fun(closed), primals)
-        cts = [next(rest) if g else ad.Zero(aval.to_tangent_aval()) for aval, g in zip(out_avals, given, strict=True)]
+        cts = [next(rest) if g else ad.Zero(aval.to_tangent_aval()) for aval, g in zip(out_avals, flags, strict=True)]
         return [ad.instantiate_zeros(ct) for ct in tape.transpose(cts)]
 
     return core.trace_to_jaxpr(run, [*in_avals, *ct_avals], "vjp")
@@ -265,11 +265,11 @@ def _abstract_eval(*avals: Any, artifact: Artifact) -> list[Any]:
     return list(artifact.out_avals)
 
 
-def _check_types(artifact: Artifact, avals: Sequence[Any], wanted: Sequence[Any]) -> None:
-    if [(aval.shape, aval.dtype) for aval in avals] != [(aval.shape, aval.dtype) for aval in wanted]:
-        given, needed = (", ".join(aval.str_short() for aval in each) for each in (avals, wanted))
+def _check_types(artifact: Artifact, avals: Sequence[Any], expected: Sequence[Any]) -> None:
+    if [(aval.shape, aval.dtype) for aval in avals] != [(aval.shape, aval.dtype) for aval in expected]:
+        actual, needed = (", ".join(aval.str_short() for aval in types) for types in (avals, expected))
         raise TypeError(
-            f"{artifact.name}: arguments must be of the types {needed} that it was exported for, got {given}"
+            f"{artifact.name}: arguments must be of the types {needed} that it was exported for, got {actual}"
         )
 
 
@@ -280,11 +280,10 @@ def _jvp(primals: Any, tangents: Any, *, artifact: Artifact) -> tuple[Any, Any]:
             "a higher order for higher derivatives"
         )
     outs = call_exported_p.bind(*primals, artifact=artifact)
-    given = differentiable(artifact.in_avals)
-    dense = [ad.instantiate_zeros(t) for t, g in zip(tangents, given, strict=True) if g]
-    found = iter(exported_tangents_p.bind(*primals, *dense, artifact=artifact))
+    dense = map(ad.instantiate_zeros, compress(tangents, differentiable(artifact.in_avals)))
+    results = iter(exported_tangents_p.bind(*primals, *dense, artifact=artifact))
     flags = differentiable(artifact.out_avals)
-    return outs, [next(found) if g else ad.Zero.from_primal_value(o) for o, g in zip(outs, flags, strict=True)]
+    return outs, [next(results) if g else ad.Zero.from_primal_value(o) for o, g in zip(outs, flags, strict=True)]
 
 
 @mlir.physical_lowering
@@ -311,8 +310,8 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
             f"{artifact.name} was exported for {artifact.count} devices, but is called {where}; call it with "
             f"arguments on a mesh of {artifact.count} devices (see device_put), or with such a mesh in scope"
         )
-    given = _lying(module, args, ctx.avals_in, spread.mesh, spread.ins)
-    outs = call_artifact(module, artifact, data, artifact.name, given, results)
+    operands = _lying(module, args, ctx.avals_in, spread.mesh, spread.ins)
+    outs = call_artifact(module, artifact, data, artifact.name, operands, results)
     return _lying(module, outs, ctx.avals_out, spread.mesh, spread.outs)
 
 
@@ -351,7 +350,7 @@ def _tangents_sharding(*avals: Any, artifact: Artifact) -> list[PartitionSpec]:
 
 
 def _division(aval: Any, avals: Sequence[Any]) -> PartitionSpec:
-    meshes = {explicit.mesh.shape_tuple for each in avals if (explicit := aval_sharding(each)) is not None}
+    meshes = {explicit.mesh.shape_tuple for operand in avals if (explicit := aval_sharding(operand)) is not None}
     explicit = aval_sharding(aval)
     return explicit.spec if explicit is not None and meshes == {explicit.mesh.shape_tuple} else PartitionSpec()
 

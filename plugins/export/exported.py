@@ -105,13 +105,13 @@ class Exported:
     def _over(self, function: str, mesh: Any, shardings: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
         if not isinstance(mesh, Mesh | AbstractMesh) or mesh.size != self.nr_devices:
             raise ValueError(f"{function}: mesh must be a Mesh of {self.nr_devices} devices, got {mesh!r}")
-        found = []
+        named = []
         for sharding, aval in zip(shardings, avals, strict=True):
             over = None if sharding is None else named_from_hlo(sharding, mesh, len(aval.shape))
             if sharding is not None and over is None:
                 raise ValueError(f"{function}: mesh must have axes that name the division {sharding}, got {mesh!r}")
-            found.append(over)
-        return tuple(found)
+            named.append(over)
+        return tuple(named)
 
     def mlir_module(self, platform: str | None = None) -> str:
         """The program in StableHLO's notation, for one of its platforms; by default the first."""

@@ -89,12 +89,12 @@ def _spread_from_json(described: Any, counts: tuple[int, int]) -> Spread | None:
     if described is None:
         return None
     axes = _entry(described, "mesh", list)
-    found = [_entry(described, name, list) for name in ("in", "out")]
+    sides = [_entry(described, name, list) for name in ("in", "out")]
     explicit = _entry(described, "explicit", list)
     try:
         kinds = tuple(AxisType.Explicit if name in explicit else AxisType.Auto for name, _ in axes)
         mesh = AbstractMesh(tuple(size for _, size in axes), tuple(name for name, _ in axes), kinds)
-        ins, outs = ([None if parts is None else PartitionSpec(*parts) for parts in each] for each in found)
+        ins, outs = ([None if parts is None else PartitionSpec(*parts) for parts in side] for side in sides)
         for spec in (*ins, *outs):
             if spec is not None:
                 check_spec("deserialize", mesh, spec)
@@ -148,10 +148,10 @@ def _size_from_json(size: Any, scope: Any) -> Any:
     if not isinstance(size, str):
         return size
     try:
-        (found,) = dimensions.symbolic_shape(size, scope=scope)
+        (dim,) = dimensions.symbolic_shape(size, scope=scope)
     except (ValueError, ZeroDivisionError) as error:
         raise _malformed(f"must have symbolic dimensions, but has {size!r} ({error})") from None
-    return found
+    return dim
 
 
 def _scope_from_json(described: Any) -> Any:
@@ -236,8 +236,8 @@ class _Blobs:
         """The next bytes."""
         if type(size) is not int or not 0 < size <= len(self.data):
             raise _malformed(f"must give the sizes of programs, but has {size!r} where {len(self.data)} bytes are left")
-        found, self.data = self.data[:size], self.data[size:]
-        return found
+        blob, self.data = self.data[:size], self.data[size:]
+        return blob
 
 
 def _typed(mesh: AbstractMesh, aval: Any, spec: PartitionSpec | None) -> ShapedArray:
@@ -259,7 +259,7 @@ def _artifact(described: dict[str, Any], blobs: _Blobs, scope: Any = None) -> Ar
     spread = _spread_from_json(described.get("spread"), (len(types[0]), len(types[1])))
     if spread is not None:
         pairs = zip(types, (spread.ins, spread.outs), strict=True)
-        types = [[_typed(spread.mesh, *each) for each in zip(avals, specs, strict=True)] for avals, specs in pairs]
+        types = [[_typed(spread.mesh, *typed) for typed in zip(avals, specs, strict=True)] for avals, specs in pairs]
     known, needed = (_named_sizes(avals) for avals in types)
     if not needed <= known:
         raise _malformed(f"must have the sizes of results among those of arguments, but has {min(needed - known)}")

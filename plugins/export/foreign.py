@@ -28,7 +28,7 @@ def foreign_functions(module: bytes) -> dict[str, str]:
 
 def primitives_of(closed: core.ClosedJaxpr) -> tuple[str, ...]:
     """The primitives of external plugins in a program, such as `kepler::orbit`."""
-    found, waiting, seen = set(), [closed.jaxpr], set()
+    names, waiting, seen = set(), [closed.jaxpr], set()
     while waiting:
         jaxpr = waiting.pop()
         if id(jaxpr) in seen:
@@ -38,8 +38,8 @@ def primitives_of(closed: core.ClosedJaxpr) -> tuple[str, ...]:
         for eqn in jaxpr.eqns:
             primitive = getattr(eqn.primitive, "form_of", None) or eqn.primitive
             if primitive.plugin is not None and not primitive.module.startswith("primax."):
-                found.add(f"{primitive.plugin}::{primitive.name}")
-    return tuple(sorted(found))
+                names.add(f"{primitive.plugin}::{primitive.name}")
+    return tuple(sorted(names))
 
 
 def require(name: str, foreign: Foreign) -> None:

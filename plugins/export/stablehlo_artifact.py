@@ -91,8 +91,8 @@ def refined(name: str, data: bytes, in_avals: Sequence[Any]) -> bytes:
             inner = symbols["main"]
         except KeyError:
             inner = None
-        given = [mlir.aval_to_ir_type(aval) for aval in in_avals]
-        if inner is None or inner.operation.name != "func.func" or not _alike(inner.type.inputs, given):
+        in_types = [mlir.aval_to_ir_type(aval) for aval in in_avals]
+        if inner is None or inner.operation.name != "func.func" or not _alike(inner.type.inputs, in_types):
             raise ValueError(f"{name}: its program must have the types in its header; the file is damaged")
         new = "main_of_any_sizes"
         while new in symbols:
@@ -101,7 +101,7 @@ def refined(name: str, data: bytes, in_avals: Sequence[Any]) -> bytes:
         ir.SymbolTable.set_symbol_name(inner.operation, new)
         ir.SymbolTable.set_visibility(inner.operation, "private")
         types = list(inner.type.inputs), list(inner.type.results)
-        main = func.FuncOp("main", (given, types[1]), visibility="public", ip=ir.InsertionPoint(module.body))
+        main = func.FuncOp("main", (in_types, types[1]), visibility="public", ip=ir.InsertionPoint(module.body))
         with ir.InsertionPoint(main.add_entry_block()):
             operands = [_as_type(kind, x) for x, kind in zip(main.arguments, types[0], strict=True)]
             func.return_(func.CallOp(inner, operands).results)

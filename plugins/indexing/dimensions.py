@@ -90,15 +90,15 @@ class GatherScatterMode(Enum):
         if type(mode) is GatherScatterMode:
             return mode
         try:
-            found = _MODES.get(cast(str, mode))
+            known = _MODES.get(cast(str, mode))
         except TypeError:  # a value that is not hashable
-            found = None
-        if found is None:
+            known = None
+        if known is None:
             raise ValueError(
                 "mode must be 'clip', 'fill', 'drop', 'promise_in_bounds', 'one_hot', a GatherScatterMode or None, "
                 f"got {mode!r}"
             )
-        return found
+        return known
 
 
 _MODES = {

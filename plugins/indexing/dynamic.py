@@ -175,12 +175,12 @@ def dynamic_update_index_in_dim(
 def _along(start: Any, axis: int, shape: tuple[int, ...], negative: bool) -> list[Any]:
     """Starts that are zero except along one axis."""
     dtype = _dtype_of_starts("dynamic_slice", [start])
-    found = from_the_end(start, shape[axis]) if negative else start
-    dtype = dtype if type(start) is int else get_aval(found).dtype
-    if type(found) is int:
-        found = dtype.type(found)
+    index = from_the_end(start, shape[axis]) if negative else start
+    dtype = dtype if type(start) is int else get_aval(index).dtype
+    if type(index) is int:
+        index = dtype.type(index)
     starts: list[Any] = [dtype.type(0)] * len(shape)
-    starts[axis] = found
+    starts[axis] = index
     return starts
 
 
@@ -191,10 +191,10 @@ def _starts(function: str, indices: Any, shape: tuple[int, ...], negative: bool 
         if len(count) != 1:
             raise TypeError(f"{function}: start_indices must be of rank 1, got {get_aval(indices).str_short()}")
         indices = [_element(indices, i) for i in range(count[0])]
-    given = sequence(function, "start_indices", indices)
-    if len(given) != len(shape):
+    starts = sequence(function, "start_indices", indices)
+    if len(starts) != len(shape):
         raise TypeError(
-            f"{function}: start_indices must have one entry per axis of operand, got {len(given)} for shape {shape}"
+            f"{function}: start_indices must have one entry per axis of operand, got {len(starts)} for shape {shape}"
         )
     if isinstance(negative, bool):
         allowed = [negative] * len(shape)
@@ -205,10 +205,10 @@ def _starts(function: str, indices: Any, shape: tuple[int, ...], negative: bool 
             f"{function}: allow_negative_indices must have one entry per axis of operand, got {len(allowed)} "
             f"for shape {shape}"
         )
-    _dtype_of_starts(function, given)
-    found = [from_the_end(x, size) if yes else x for x, size, yes in zip(given, shape, allowed, strict=True)]
-    dtype = _dtype_of_starts(function, found)
-    return [_in_dtype(x, dtype) for x in found]
+    _dtype_of_starts(function, starts)
+    wrapped = [from_the_end(x, size) if yes else x for x, size, yes in zip(starts, shape, allowed, strict=True)]
+    dtype = _dtype_of_starts(function, wrapped)
+    return [_in_dtype(x, dtype) for x in wrapped]
 
 
 def _element(x: Any, i: int) -> Array:
@@ -218,14 +218,14 @@ def _element(x: Any, i: int) -> Array:
 
 def _dtype_of_starts(function: str, starts: Sequence[Any]) -> Any:
     """The dtype of the starts that are traced, which known starts take."""
-    found = None
+    dtype = None
     for x in starts:
         aval = get_aval(x)
         if not dtypes.is_integer(aval.dtype):
             raise TypeError(f"{function}: indices must be integers, got {aval.str_short()}")
         if isinstance(x, Tracer | core.Array):
-            found = aval.dtype if found is None else dtypes.promote_types(found, aval.dtype)
-    return index_dtype(0) if found is None else found
+            dtype = aval.dtype if dtype is None else dtypes.promote_types(dtype, aval.dtype)
+    return index_dtype(0) if dtype is None else dtype
 
 
 def _in_dtype(x: Any, dtype: Any) -> Array | np.ndarray | np.dtype[Any]:

@@ -207,12 +207,12 @@ def _gather_lowering(
 
 def _filled(operand: Any, indices: Any, *, fill_value: Any, **params: Any) -> Array:
     """Windows that are not wholly inside are read at a position inside, and then replaced."""
-    found = gather_p.bind(operand, indices, mode=GatherScatterMode.CLIP, fill_value=None, **params)
-    numbers, aval = params["dimension_numbers"], get_aval(found)
+    windows = gather_p.bind(operand, indices, mode=GatherScatterMode.CLIP, fill_value=None, **params)
+    numbers, aval = params["dimension_numbers"], get_aval(windows)
     starts = get_aval(indices)
     limits = bounds(get_aval(operand).shape, params["slice_sizes"], numbers, starts.dtype)
     if not limits.size:
-        return found
+        return windows
     inside = ge(indices, zero_of(starts.dtype))
     last = broadcast_in_dim_p.bind(limits, shape=starts.shape, broadcast_dimensions=(len(starts.shape) - 1,))
     inside = bitwise_and(inside, le(indices, last))
@@ -220,7 +220,7 @@ def _filled(operand: Any, indices: Any, *, fill_value: Any, **params: Any) -> Ar
     along = tuple(scatter_axes(numbers, len(aval.shape)))
     inside = broadcast_in_dim_p.bind(inside, shape=aval.shape, broadcast_dimensions=along)
     fill = np.asarray(_default_fill(aval.dtype) if fill_value is None else fill_value).astype(aval.dtype)[()]
-    return select(inside, found, repeat(fill, aval.shape))
+    return select(inside, windows, repeat(fill, aval.shape))
 
 
 _with_fill = mlir.lower_fun(_filled, multiple_results=False)

@@ -263,8 +263,8 @@ def _eig_lowering(
         magma = _MAGMA[implementation]
         attributes = {"left": compute_left_eigenvectors, "right": compute_right_eigenvectors, "magma": magma}
         values, left, right, info = _eig_by_parts(ctx, x, routine, attributes)
-    found = [values, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
-    return unless_failed(info, aval.shape[:-2], list(zip(found, ctx.avals_out, strict=True)))
+    outs = [values, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
+    return unless_failed(info, aval.shape[:-2], list(zip(outs, ctx.avals_out, strict=True)))
 
 
 # Whether to use MAGMA where cuSOLVER does not compute the eigenvalues.

@@ -107,13 +107,13 @@ def _geqrf_abstract_eval(a: ShapedArray) -> list[ShapedArray]:
 
 def _geqp3_abstract_eval(a: ShapedArray, jpvt: ShapedArray) -> list[ShapedArray]:
     require_matrix("geqp3", a, "a")
-    wanted = _vector(a, a.shape[-1], np.int32)
-    if (jpvt.shape, jpvt.dtype) != (wanted.shape, wanted.dtype):
+    expected = _vector(a, a.shape[-1], np.int32)
+    if (jpvt.shape, jpvt.dtype) != (expected.shape, expected.dtype):
         raise TypeError(
-            f"geqp3: jpvt must be {wanted.str_short()}, one number for each column of a, got {jpvt.str_short()} for "
+            f"geqp3: jpvt must be {expected.str_short()}, one number for each column of a, got {jpvt.str_short()} for "
             f"{a.str_short()}"
         )
-    return [ShapedArray(a.shape, a.dtype), wanted, _vector(a, min_dim(*a.shape[-2:]))]
+    return [ShapedArray(a.shape, a.dtype), expected, _vector(a, min_dim(*a.shape[-2:]))]
 
 
 def _require_reflections(function: str, a: ShapedArray, taus: ShapedArray) -> None:

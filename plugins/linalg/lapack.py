@@ -129,13 +129,13 @@ def unless_failed(
     fine = hlo.compare(
         info, zero, hlo.ComparisonDirectionAttr.get(direction), compare_type=hlo.ComparisonTypeAttr.get("SIGNED")
     )
-    found = []
+    outs = []
     for x, aval in results:
         truths = mlir.broadcast_in_dim(
             None, fine, ShapedArray(aval.shape, np.dtype(np.bool_)), broadcast_dimensions=range(len(batch))
         )
-        found.append(hlo.select(truths, x, ir_full(np.nan, aval)))
-    return found
+        outs.append(hlo.select(truths, x, ir_full(np.nan, aval)))
+    return outs
 
 
 def ir_by_operations(

@@ -195,8 +195,8 @@ def inexact(x: Any) -> Any:
     dtype = get_aval(x).dtype
     if dtypes.is_inexact(dtype):
         return x
-    wanted = dtypes.result_type(dtype, float)
-    return structural.convert_element_type_p.bind(x, new_dtype=wanted, weak_type=False)
+    promoted = dtypes.result_type(dtype, float)
+    return structural.convert_element_type_p.bind(x, new_dtype=promoted, weak_type=False)
 
 
 def from_triangle(x: Any, lower: bool = True) -> Array:

@@ -92,8 +92,8 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, ...]:
     (x,), (t,) = primals, tangents
     dtype = get_aval(x).dtype
     if dtype in _NARROW and type(t) is not ad.Zero and get_aval(x).size:
-        found = _jvp([_converted(x, np.float32)], [_converted(t, np.float32)], **params)
-        return tuple(_all_converted(outs, dtype) for outs in found)
+        both = _jvp([_converted(x, np.float32)], [_converted(t, np.float32)], **params)
+        return tuple(_all_converted(outs, dtype) for outs in both)
     outs = qr_p.bind(x, **params)
     zeros = [ad.Zero.from_primal_value(out) for out in outs]
     *_, n, k = _sizes(get_aval(x), params["full_matrices"])

@@ -152,9 +152,9 @@ def _jvp(primals: Any, tangents: Any, *, compute_uv: bool, full_matrices: bool, 
     J. Townsend, Differentiating the singular value decomposition, 2016, for the part orthogonal to U and V.
     """
     (x,), (t,) = primals, tangents
-    given = {"compute_uv": compute_uv, "full_matrices": full_matrices, **params}
+    options = {"compute_uv": compute_uv, "full_matrices": full_matrices, **params}
     if type(t) is ad.Zero or not get_aval(x).size:
-        outs = svd_p.bind(x, **given)
+        outs = svd_p.bind(x, **options)
         return outs, [ad.Zero.from_primal_value(out) for out in outs]
     require_matrix("svd", get_aval(x), "x")
     m, n = get_aval(x).shape[-2:]
@@ -242,8 +242,8 @@ def _by_gpu(
         wide = m < n
         results = [aval, outs[0], *(reversed(parts) if wide else parts), codes]
         attributes["transposed"] = wide
-        _, s, *found, info = lapack_call(ctx, routine, batch, operands, results, attributes, {0: 0}, by_rows=wide)
-        return [s, *(reversed(found) if wide else found)], outs, info
+        _, s, *vectors, info = lapack_call(ctx, routine, batch, operands, results, attributes, {0: 0}, by_rows=wide)
+        return [s, *(reversed(vectors) if wide else vectors)], outs, info
     # Jacobi's method for small matrices supports only full factors.
     whole = full_matrices or (routine == "gesvdj" and min(m, n) <= _LEAST_FOR_PARTS)
     outs = _types(aval, full_matrices)
@@ -284,19 +284,19 @@ def _lowering(
     if not aval.size:
         return [*ir_empty(ctx.avals_out[:1]), *map(ir_eye, ctx.avals_out[1:])]
     if on_gpu(ctx):
-        found, outs, info = _by_gpu(ctx, routine, x, full_matrices, compute_uv)
+        parts, outs, info = _by_gpu(ctx, routine, x, full_matrices, compute_uv)
     else:
         outs = _types(aval, full_matrices)
         results = [aval, *outs, ShapedArray(batch, np.dtype(np.int32))]
         mode = "N" if not compute_uv else "A" if full_matrices else "S"
-        _, *found, info = lapack_call(ctx, routine, batch, [(x, aval)], results, {"mode": letter(mode)}, {0: 0})
+        _, *parts, info = lapack_call(ctx, routine, batch, [(x, aval)], results, {"mode": letter(mode)}, {0: 0})
     used = 3 if compute_uv else 1
-    found = unless_failed(info, batch, list(zip(found, outs, strict=True))[:used])
+    parts = unless_failed(info, batch, list(zip(parts, outs, strict=True))[:used])
     if subset_by_index is None:
-        return found
+        return parts
     return [
-        *(ir_picked(x, subset_by_index, -1) for x in found[:2]),
-        *(ir_picked(x, subset_by_index, -2) for x in found[2:]),
+        *(ir_picked(x, subset_by_index, -1) for x in parts[:2]),
+        *(ir_picked(x, subset_by_index, -2) for x in parts[2:]),
     ]
 
 

@@ -48,8 +48,8 @@ def _abstract_eval(a: ShapedArray, factors: ShapedArray, *others: ShapedArray, t
         or len(permutations) != len(others) - 1
         or (factors.shape, factors.dtype) != (a.shape, a.dtype)
     ):
-        given = ", ".join(aval.str_short() for aval in (a, factors, *others))
-        raise TypeError(f"solve: factors must be of the type of a, with permutations or without, got {given}")
+        actual = ", ".join(aval.str_short() for aval in (a, factors, *others))
+        raise TypeError(f"solve: factors must be of the type of a, with permutations or without, got {actual}")
     b = others[-1]
     if a.dtype != b.dtype or a.ndim != b.ndim or a.shape[:-1] != b.shape[:-1]:
         raise TypeError(

@@ -114,7 +114,7 @@ _LEAST_ROWS = 3  # the fewest that the routine of GPUs accepts
 def _solve_small(dl: Any, d: Any, du: Any, b: Any) -> list[Any]:
     """The solution for matrices of one or two rows, by Cramer's rule."""
     add, sub, mul, div = (
-        each.bind for each in (arithmetic.add_p, arithmetic.sub_p, arithmetic.mul_p, arithmetic.div_p)
+        primitive.bind for primitive in (arithmetic.add_p, arithmetic.sub_p, arithmetic.mul_p, arithmetic.div_p)
     )
     shape = get_aval(b).shape
     if shape[-2] == 1:

@@ -34,9 +34,9 @@ def one_key(key: Any, function: str) -> tuple[Any, bool]:
     keys, raw = as_keys(key, function)
     shape = keys.shape
     if shape:
-        given = f"an array of keys of shape {shape}" + (f", which {get_aval(key).str_short()} holds" if raw else "")
+        actual = f"an array of keys of shape {shape}" + (f", which {get_aval(key).str_short()} holds" if raw else "")
         raise ValueError(
-            f"{function}: key must be one key, got {given}; take one of them, or map over them with primax.vmap"
+            f"{function}: key must be one key, got {actual}; take one of them, or map over them with primax.vmap"
         )
     return keys, raw
 
@@ -67,9 +67,9 @@ def as_keys(keys: Any, function: str, argument: str = "key", impl: PRNGImpl | No
         impl = find_prng_impl(None, function)
     rank = len(aval.shape) - len(impl.key_shape)
     if aval.dtype != np.uint32 or rank < 0 or aval.shape[rank:] != impl.key_shape:
-        made = "" if argument == "key_bits_array" else "made by primax.random.key, or "
+        first = "" if argument == "key_bits_array" else "made by primax.random.key, or "
         raise TypeError(
-            f"{function}: {argument} must be {made}words of generator {impl.name!r}, uint32 in a shape that ends with "
+            f"{function}: {argument} must be {first}words of generator {impl.name!r}, uint32 in a shape that ends with "
             f"{impl.key_shape}; got {aval.str_short()}"
         )
     return random_wrap_p.bind(keys, impl=impl), True

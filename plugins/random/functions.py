@@ -69,8 +69,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     >>> px.random.PRNGKey(7)
     Array([0, 7], dtype=uint32)
     """
-    made = random_seed_p.bind(_one_seed(seed, "PRNGKey"), impl=find_prng_impl(impl, "PRNGKey"))
-    return random_unwrap_p.bind(made)
+    return random_unwrap_p.bind(random_seed_p.bind(_one_seed(seed, "PRNGKey"), impl=find_prng_impl(impl, "PRNGKey")))
 
 
 def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
@@ -110,8 +109,8 @@ def fold_in(key: Any, data: Any) -> Array:
     >>> keys = [px.random.fold_in(key, step) for step in range(3)]
     """
     one, raw = one_key(key, "fold_in")
-    made = random_fold_in_p.bind(one, _as_uint32(data))
-    return random_unwrap_p.bind(made) if raw else made
+    folded = random_fold_in_p.bind(one, _as_uint32(data))
+    return random_unwrap_p.bind(folded) if raw else folded
 
 
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -148,8 +147,8 @@ def clone(key: Any) -> Array:
       TypeError: `key` is not a key.
     """
     keys, raw = as_keys(key, "clone")
-    made = random_clone_p.bind(keys)
-    return random_unwrap_p.bind(made) if raw else made
+    copies = random_clone_p.bind(keys)
+    return random_unwrap_p.bind(copies) if raw else copies
 
 
 def key_data(keys: Any) -> Array:
@@ -198,8 +197,8 @@ def key_impl(keys: Any) -> str:
     >>> px.random.key_impl(px.random.key(0))
     'threefry2x32'
     """
-    found = as_keys(keys, "key_impl", "keys")[0].dtype.impl
-    return found.name if found.is_registered else found
+    impl = as_keys(keys, "key_impl", "keys")[0].dtype.impl
+    return impl.name if impl.is_registered else impl
 
 
 def key_dtype(impl_spec: Any = None) -> KeyDType:

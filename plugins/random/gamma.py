@@ -33,8 +33,8 @@ def _random_gamma(keys: Any, alpha: Any, *, log_space: bool) -> Array:
     """Gamma variables, or their logarithms, each drawn with a key split from its own."""
     aval = get_aval(alpha)
     count = prod(aval.shape[len(keys.shape) :])
-    each = reshape_p.bind(random_split(keys, (count,)), new_sizes=(aval.size,), dimensions=None)
-    numbers = _draw(each, reshape_p.bind(alpha, new_sizes=(aval.size,), dimensions=None), log_space)
+    own_keys = reshape_p.bind(random_split(keys, (count,)), new_sizes=(aval.size,), dimensions=None)
+    numbers = _draw(own_keys, reshape_p.bind(alpha, new_sizes=(aval.size,), dimensions=None), log_space)
     return reshape_p.bind(numbers, new_sizes=aval.shape, dimensions=None)
 
 

@@ -170,11 +170,11 @@ _known: dict[int, tuple[weakref.ref[Any], KeyUse]] = {}
 
 def _of_array(x: ExtendedArray) -> KeyUse:
     """The record of a key with a known value."""
-    found = _known.get(id(x))
-    if found is None or found[0]() is not x:
+    entry = _known.get(id(x))
+    if entry is None or entry[0]() is not x:
         _know(x, use := KeyUse())
         return use
-    return found[1]
+    return entry[1]
 
 
 def _know(x: ExtendedArray, use: KeyUse) -> None:

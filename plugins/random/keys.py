@@ -96,7 +96,7 @@ def _over(fun: Callable[..., Sequence[Any]], size: int, mapped: Sequence[bool]) 
     axis = batching.AxisData(None, size)
 
     def over(*xs: Any) -> Sequence[Any]:
-        outs, dims = batching.batch_flat(fun, axis, xs, [0 if each else None for each in mapped])
+        outs, dims = batching.batch_flat(fun, axis, xs, [0 if flag else None for flag in mapped])
         return [batching.to_dim(x, size, dim, 0) for x, dim in zip(outs, dims, strict=True)]
 
     return over
@@ -113,16 +113,16 @@ def _by_generator(step: str, *names: str) -> Callable[..., Any]:
     def lowering(ctx: mlir.LoweringRuleContext, *args: Any, **params: Any) -> list[Any]:
         (out,) = ctx.avals_out
         keys = ctx.avals_in[0] if isinstance(ctx.avals_in[0].dtype, KeyDType) else out
-        given = tuple(params[name] for name in names)
+        values = tuple(params[name] for name in names)
         options = config.enable_x64.value, config.threefry_partitionable.value
         avals = tuple(aval.update(vma=frozenset()) for aval in ctx.avals_in)  # the lowering is that of one device
-        closed = _program(step, keys.dtype.impl, avals, given, options)
-        (found,) = closed.out_avals
-        wanted = physical_aval(out)
-        if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        closed = _program(step, keys.dtype.impl, avals, values, options)
+        (actual,) = closed.out_avals
+        expected = physical_aval(out)
+        if (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
             raise TypeError(
-                f"{step} of generator {keys.dtype.impl.name!r} must return {wanted.str_short()} "
-                f"for {', '.join(aval.str_short() for aval in ctx.avals_in)}, got {found.str_short()}"
+                f"{step} of generator {keys.dtype.impl.name!r} must return {expected.str_short()} "
+                f"for {', '.join(aval.str_short() for aval in ctx.avals_in)}, got {actual.str_short()}"
             )
         return mlir.call_jaxpr(ctx, f"{keys.dtype.impl.tag}_{step}", closed, args)
 

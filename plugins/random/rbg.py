@@ -133,7 +133,7 @@ def _rng_bit_generator_lowering(
     kind, kinds = hlo.RngAlgorithmAttr.get(_ALGORITHMS[algorithm]), (wide, mlir.aval_to_ir_type(bits_aval))
     if is_symbolic(bits_aval.shape):
         sizes = mlir.shape_tensor(bits_aval.shape)
-        made = mlir.custom_call(
+        operation = mlir.custom_call(
             "stablehlo.dynamic_rng_bit_generator",
             result_types=kinds,
             operands=[key, sizes],
@@ -141,8 +141,8 @@ def _rng_bit_generator_lowering(
             result_shapes=[mlir.shape_tensor((2,)), sizes],
         )
     else:
-        made = hlo.RngBitGeneratorOp(*kinds, kind, key)
-    state, bits = made.results
+        operation = hlo.RngBitGeneratorOp(*kinds, kind, key)
+    state, bits = operation.results
     if words:
         state = hlo.reshape(mlir.aval_to_ir_type(state_aval), hlo.bitcast_convert(pairs, state))
     return [state, bits]

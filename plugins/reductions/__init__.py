@@ -215,10 +215,10 @@ def _special(computation: Any, init: Any, dtype: Any) -> core.Primitive | None:
     """The primitive for a computation that is a function of primax and starts with its identity."""
     if isinstance(init, core.Tracer) or computation.__hash__ is None:
         return None
-    found = _BY_FUNCTION.get(computation)
-    if found is None or dtype not in _MONOIDS[found].accepts:
+    primitive = _BY_FUNCTION.get(computation)
+    if primitive is None or dtype not in _MONOIDS[primitive].accepts:
         return None
-    return found if np.asarray(init) == _MONOIDS[found].start(dtype) else None
+    return primitive if np.asarray(init) == _MONOIDS[primitive].start(dtype) else None
 
 
 _MONOIDS: dict[core.Primitive, Monoid] = {

@@ -35,10 +35,10 @@ def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> list[Any]:
 
 def _jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     program, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzero_flags(tangents))
-    primals_out, found = sections(
+    primals_out, out_tangents = sections(
         checkpoint_p.bind(*primals, *given(tangents), jaxpr=program, **params), len(nonzero_out)
     )
-    return primals_out, tangents_of(primals_out, nonzero_out, found)
+    return primals_out, tangents_of(primals_out, nonzero_out, out_tangents)
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
@@ -65,8 +65,8 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple
 
 def _transpose(cts: Any, *args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> list[Any]:
     program, nonzero_in = ad.transpose_jaxpr(jaxpr, linear_flags(args), nonzero_flags(cts))
-    found = checkpoint_p.bind(*given(args), *given(cts), jaxpr=program, **params)
-    return cotangents(args, nonzero_in, found)
+    in_cts = checkpoint_p.bind(*given(args), *given(cts), jaxpr=program, **params)
+    return cotangents(args, nonzero_in, in_cts)
 
 
 def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:

@@ -105,15 +105,15 @@ def _choose(jaxpr: core.Jaxpr, outvars: Sequence[Any], policy: Policy | None) ->
     needed = set(outvars)
     chosen = _Choice([], [], [])
     for eqn in reversed(jaxpr.eqns):
-        found = [v for v in eqn.outvars if v in needed]
+        outs = [v for v in eqn.outvars if v in needed]
         now, again, saved = eqn, eqn, []
         if eqn.effects or (policy and policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)):
-            saved, again = found, None
-        elif policy and found and eqn.primitive in _SPLITS:
+            saved, again = outs, None
+        elif policy and outs and eqn.primitive in _SPLITS:
             now, again, saved = _SPLITS[eqn.primitive](eqn, policy)
         chosen.now.append(now)
         chosen.saved.extend(reversed(saved))
-        if again and found:
+        if again and outs:
             chosen.again.append(again)
             needed.update(again.invars)
     return _Choice(*(part[::-1] for part in chosen))

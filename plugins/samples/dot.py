@@ -21,7 +21,7 @@ def _dot_general_samples() -> list[core.Sample]:
     mixed = numbers((2, 3)), numbers((3, 2), np.complex64)
     halves = numbers((2, 3), np.float16), numbers((3,), np.float16, 5)
     int32, float32, high = np.dtype(np.int32), np.dtype(np.float32), (Precision.DEFAULT, Precision.HIGHEST)
-    made: list[tuple[str, Any, Any, Any, Any]] = [
+    cases: list[tuple[str, Any, Any, Any, Any]] = [
         ("matrices", matrices, (((1,), (0,)), ((), ())), None, None),
         ("two dimensions contracted", matrices, (((0, 1), (1, 0)), ((), ())), high, None),
         ("batch dimensions", stacks, (((0,), (2,)), ((2,), (0,))), None, None),
@@ -31,7 +31,7 @@ def _dot_general_samples() -> list[core.Sample]:
     ]
     keys = ("dimension_numbers", "precision", "preferred_element_type")
     return [
-        core.Sample(args, dict(zip(keys, params, strict=True)), name, reference=_einsum) for name, args, *params in made
+        core.Sample(args, dict(zip(keys, rest, strict=True)), name, reference=_einsum) for name, args, *rest in cases
     ]
 
 

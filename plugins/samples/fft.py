@@ -15,7 +15,7 @@ __all__ = ["SAMPLES"]
 
 
 def _samples() -> list[core.Sample]:
-    made: list[tuple[FftType, Any, tuple[int, ...]]] = [
+    cases: list[tuple[FftType, Any, tuple[int, ...]]] = [
         (FftType.FFT, numbers((2, 3), np.complex64), (3,)),
         (FftType.IFFT, numbers((2, 3), np.complex64), (2, 3)),
         (FftType.RFFT, numbers((2, 5)), (5,)),
@@ -25,7 +25,7 @@ def _samples() -> list[core.Sample]:
     ]
     return [
         core.Sample([x], {"fft_type": kind, "fft_lengths": lengths}, f"{kind.name} {lengths}", reference=_transformed)
-        for kind, x, lengths in made
+        for kind, x, lengths in cases
     ]
 
 

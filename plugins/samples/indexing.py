@@ -44,7 +44,7 @@ def _flags(mode: GatherScatterMode, unique: bool = False) -> dict[str, Any]:
 
 def _gathers() -> list[core.Sample]:
     x = numbers((3, 3))
-    made = (
+    cases = (
         (_ROWS, (1, 3), _PROMISE, None, lambda x, i, **_: x[i[:, 0]]),
         (_ELEMENTS, (1, 1), _PROMISE, None, lambda x, i, **_: np.take_along_axis(x, i, 1)[:, 0]),
         ((_WINDOWS[0], _WINDOWS[1].T), (2, 2), _CLIP, None, None),
@@ -61,7 +61,7 @@ def _gathers() -> list[core.Sample]:
             },
             reference=reference,
         )
-        for (dims, indices), sizes, mode, fill, reference in made
+        for (dims, indices), sizes, mode, fill, reference in cases
     ]
 
 
@@ -85,7 +85,7 @@ def _scatters(at: Callable[[Any, Any, Any], Any]) -> Callable[[], list[core.Samp
     def make() -> list[core.Sample]:
         x, updates = numbers((3, 3)), numbers((2, 3), start=5) + np.float32(0.07)
         windows = numbers((2, 2, 2), start=4) + np.float32(0.07)
-        made = (
+        cases = (
             (*_ROWS, updates, _FILL, True, by_rows),
             (*_ELEMENTS, updates[0], _PROMISE, False, by_elements),
             (((0, 1), (), (0, 1)), _WINDOWS[1], windows, _CLIP, False, None),
@@ -96,7 +96,7 @@ def _scatters(at: Callable[[Any, Any, Any], Any]) -> Callable[[], list[core.Samp
                 {"dimension_numbers": ScatterDimensionNumbers(*dims), **_flags(mode, unique)},
                 reference=reference,
             )
-            for dims, indices, values, mode, unique, reference in made
+            for dims, indices, values, mode, unique, reference in cases
         ]
 
     return make

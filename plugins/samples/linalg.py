@@ -92,7 +92,7 @@ def _by_numpy(pivots: Any, *, permutation_size: int) -> np.ndarray:
 
 
 def _lu_samples() -> list[core.Sample]:
-    made = {
+    cases = {
         "square": ((3, 3), np.float32),
         "wide": ((2, 2, 3), np.float32),
         "tall": ((4, 2), np.float32),
@@ -100,7 +100,7 @@ def _lu_samples() -> list[core.Sample]:
     }
     return [
         core.Sample([np.roll(dominant(shape, dtype), 1, -2)], name=name, vary=vary_diagonal)
-        for name, (shape, dtype) in made.items()
+        for name, (shape, dtype) in cases.items()
     ]
 
 
@@ -113,7 +113,7 @@ _EIG_FLAGS = ("compute_left_eigenvectors", "compute_right_eigenvectors", "enable
 
 
 def _eig_samples() -> list[core.Sample]:
-    made: list[tuple[str, Any, Any, tuple[bool, bool, bool]]] = [
+    cases: list[tuple[str, Any, Any, tuple[bool, bool, bool]]] = [
         ("both", (3, 3), np.float32, (True, True, True)),
         ("right, complex", (2, 2, 2), np.complex64, (False, True, True)),
         ("values", (3, 3), np.float32, (False, False, False)),
@@ -126,12 +126,12 @@ def _eig_samples() -> list[core.Sample]:
             vary=vary_diagonal,
             invariants=of_eig,
         )
-        for name, shape, dtype, flags in made
+        for name, shape, dtype, flags in cases
     ]
 
 
 def _schur_samples() -> list[core.Sample]:
-    made = ((3, 3), np.float32, True), ((2, 2, 2), np.complex64, True), ((3, 3), np.float32, False)
+    cases = ((3, 3), np.float32, True), ((2, 2, 2), np.complex64, True), ((3, 3), np.float32, False)
     return [
         core.Sample(
             [dominant(shape, dtype, int(vectors))],
@@ -139,19 +139,19 @@ def _schur_samples() -> list[core.Sample]:
             vary=vary_diagonal,
             invariants=of_schur,
         )
-        for shape, dtype, vectors in made
+        for shape, dtype, vectors in cases
     ]
 
 
 def _hessenberg_samples() -> list[core.Sample]:
-    made = ((3, 3), np.float32), ((2, 3, 3), np.complex64)
+    cases = ((3, 3), np.float32), ((2, 3, 3), np.complex64)
     return [
-        core.Sample([dominant(shape, dtype)], vary=vary_diagonal, invariants=of_hessenberg) for shape, dtype in made
+        core.Sample([dominant(shape, dtype)], vary=vary_diagonal, invariants=of_hessenberg) for shape, dtype in cases
     ]
 
 
 def _qr_samples() -> list[core.Sample]:
-    made: list[tuple[str, tuple[int, ...], Any, bool, bool]] = [
+    cases: list[tuple[str, tuple[int, ...], Any, bool, bool]] = [
         ("square", (3, 3), np.float32, False, True),
         ("tall", (2, 3, 2), np.float32, False, False),
         ("wide", (2, 3), np.float32, False, False),
@@ -166,7 +166,7 @@ def _qr_samples() -> list[core.Sample]:
             vary=vary_diagonal,
             invariants=of_qr,
         )
-        for name, shape, dtype, pivoting, full in made
+        for name, shape, dtype, pivoting, full in cases
     ]
 
 
@@ -182,7 +182,7 @@ def _cholesky_samples() -> list[core.Sample]:
 
 
 def _pinv_samples() -> list[core.Sample]:
-    made: list[tuple[str, Any, bool]] = [
+    cases: list[tuple[str, Any, bool]] = [
         ("square", dominant((3, 3)), False),
         ("tall", dominant((2, 3, 2)), False),
         ("wide", dominant((2, 3), np.complex64), False),
@@ -197,12 +197,12 @@ def _pinv_samples() -> list[core.Sample]:
             vary=lambda args, k: [*vary_diagonal(args[:1], k), args[1]],
             reference=lambda a, rtol, hermitian: np.linalg.pinv(a),
         )
-        for name, a, hermitian in made
+        for name, a, hermitian in cases
     ]
 
 
 def _svd_samples() -> list[core.Sample]:
-    made: list[tuple[str, tuple[int, ...], bool, bool, Any]] = [
+    cases: list[tuple[str, tuple[int, ...], bool, bool, Any]] = [
         ("square", (3, 3), True, True, None),
         ("tall", (2, 3, 2), True, False, None),
         ("wide", (2, 3), True, False, None),
@@ -217,7 +217,7 @@ def _svd_samples() -> list[core.Sample]:
             vary=vary_diagonal,
             invariants=of_svd,
         )
-        for name, shape, vectors, full, subset in made
+        for name, shape, vectors, full, subset in cases
     ]
 
 
@@ -228,13 +228,13 @@ def _solve_samples() -> list[core.Sample]:
         general, definite = dominant(shape, dtype), positive(shape, dtype)
         samples += [
             core.Sample(
-                given,
+                operands,
                 {"transpose_a": transposed},
-                constant=range(len(given) - 1),
+                constant=range(len(operands) - 1),
                 vary=_vary_last,
                 reference=_solved_by_factors,
             )
-            for given, transposed in (
+            for operands, transposed in (
                 ([general, *_factored(general), b], False),
                 ([general, *_factored(general), b], True),
                 ([definite, np.linalg.cholesky(definite), b], True),
@@ -287,16 +287,16 @@ def _geqp3_samples() -> list[core.Sample]:
 
 
 def _reflections() -> list[tuple[Any, Any]]:
-    made = (((3, 3), 3, np.float32), ((2, 4, 3), 2, np.float32), ((3, 2), 2, np.complex64))
-    return [(numbers(shape, dtype), numbers((*shape[:-2], k), dtype, 7)) for shape, k, dtype in made]
+    cases = (((3, 3), 3, np.float32), ((2, 4, 3), 2, np.float32), ((3, 2), 2, np.complex64))
+    return [(numbers(shape, dtype), numbers((*shape[:-2], k), dtype, 7)) for shape, k, dtype in cases]
 
 
 def _householder_product_samples() -> list[core.Sample]:
     return [
         core.Sample(
-            given, vary=vary_scale, reference=lambda a, taus: reflected(a, taus)[..., : a.shape[-1]].astype(a.dtype)
+            operands, vary=vary_scale, reference=lambda a, taus: reflected(a, taus)[..., : a.shape[-1]].astype(a.dtype)
         )
-        for given in _reflections()
+        for operands in _reflections()
     ]
 
 
@@ -311,7 +311,7 @@ def _ormqr_samples() -> list[core.Sample]:
 
 
 def _eigh_samples() -> list[core.Sample]:
-    made: list[tuple[str, tuple[int, ...], bool, Any]] = [
+    cases: list[tuple[str, tuple[int, ...], bool, Any]] = [
         ("lower", (3, 3), True, None),
         ("upper", (2, 2, 2), False, None),
         ("subset", (3, 3), True, (1, 3)),
@@ -324,15 +324,15 @@ def _eigh_samples() -> list[core.Sample]:
             vary=vary_diagonal,
             invariants=of_eigh,
         )
-        for name, shape, lower, subset in made
+        for name, shape, lower, subset in cases
     ]
 
 
 def _tridiagonal_samples() -> list[core.Sample]:
-    made = ((3, 3), np.float32, True), ((2, 3, 3), np.float32, False), ((3, 3), np.complex64, True)
+    cases = ((3, 3), np.float32, True), ((2, 3, 3), np.float32, False), ((3, 3), np.complex64, True)
     return [
         core.Sample([positive(shape, dtype)], {"lower": lower}, vary=vary_diagonal, invariants=of_tridiagonal)
-        for shape, dtype, lower in made
+        for shape, dtype, lower in cases
     ]
 
 
@@ -350,7 +350,7 @@ def _solved_triangle(
 
 def _triangular_samples() -> list[core.Sample]:
     names = ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal")
-    made: list[tuple[Any, Any, Any, tuple[int, ...]]] = [
+    cases: list[tuple[Any, Any, Any, tuple[int, ...]]] = [
         ((3, 3), (3, 2), np.float32, (1, 1, 0, 0, 0)),
         ((3, 3), (2, 3), np.float32, (0, 0, 1, 0, 1)),
         ((2, 2, 2), (2, 2, 3), np.float32, (1, 0, 0, 0, 0)),
@@ -364,7 +364,7 @@ def _triangular_samples() -> list[core.Sample]:
             vary=vary_diagonal,
             reference=_solved_triangle,
         )
-        for of_a, of_b, dtype, flags in made
+        for of_a, of_b, dtype, flags in cases
     ]
 
 

@@ -55,8 +55,8 @@ def _partitioned() -> list[core.Sample]:
     x = numbers((2, 3))
     call = core.trace_to_jaxpr(lambda x: [core.primitives.sin_p.bind(x)], [core.get_aval(x)])
     structure = core.tree.flatten(((0,), {}))[1], core.tree.flatten(0)[1]
-    told = {"partition": _undivided, "infer_sharding_from_operands": None, "propagate_user_sharding": None}
-    params = {"call": call, "in_tree": structure[0], "out_tree": structure[1], "static_args": (), **told}
+    rules = {"partition": _undivided, "infer_sharding_from_operands": None, "propagate_user_sharding": None}
+    params = {"call": call, "in_tree": structure[0], "out_tree": structure[1], "static_args": (), **rules}
     return [core.Sample([x], {**params, "decode_shardings": True, "sharding_rule": parse_rule("i j -> i j")})]
 
 

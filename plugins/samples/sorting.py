@@ -17,7 +17,7 @@ __all__ = ["SAMPLES"]
 def _sort_samples() -> list[core.Sample]:
     x = numbers((2, 3))
     twice, other = np.array([[2, 1, 2], [1, 2, 1]], np.int32), np.array([[5, 4, 3], [0, 1, 2]], np.int32)
-    made: list[tuple[list[Any], int, bool, int]] = [
+    cases: list[tuple[list[Any], int, bool, int]] = [
         ([x], 0, True, 1),
         ([x], 1, False, 1),
         ([numbers((2, 3), np.complex64)], 1, True, 1),
@@ -26,7 +26,7 @@ def _sort_samples() -> list[core.Sample]:
     ]
     return [
         core.Sample(args, {"dimension": axis, "is_stable": stable, "num_keys": keys}, reference=_sorted)
-        for args, axis, stable, keys in made
+        for args, axis, stable, keys in cases
     ]
 
 

@@ -47,9 +47,9 @@ def _convert_samples() -> list[core.Sample]:
         (np.int32, np.bool_),
         (np.bool_, np.float32),
     ]
-    found = [core.Sample([numbers((3,), old)], {"new_dtype": np.dtype(new), "weak_type": False}) for old, new in pairs]
+    casts = [core.Sample([numbers((3,), old)], {"new_dtype": np.dtype(new), "weak_type": False}) for old, new in pairs]
     weak = {"new_dtype": np.dtype(np.float32), "weak_type": True}
-    return [*found, core.Sample([numbers((2,), np.int32)], weak, skip=_WEAK)]
+    return [*casts, core.Sample([numbers((2,), np.int32)], weak, skip=_WEAK)]
 
 
 _GRID = {"dtype": np.dtype(np.int32), "shape": (3, 3), "dimension": 0}
@@ -78,7 +78,7 @@ def _broadcast_in_dim_samples() -> list[core.Sample]:
 
 def _reshape_samples() -> list[core.Sample]:
     shapes = [((2, 3), (3, 2)), ((2, 3), (6,)), ((), (1, 1))]
-    return [each for old, new in shapes for each in samples([old], {"new_sizes": new, "dimensions": None})()]
+    return [sample for old, new in shapes for sample in samples([old], {"new_sizes": new, "dimensions": None})()]
 
 
 _PART = {"start_indices": (0, 1), "limit_indices": (3, 3), "strides": None}

@@ -25,11 +25,11 @@ def _shape(function: str, shape: Any) -> tuple[int, ...]:
     return tuple(integer(function, "each of shape", size) for size in read_sequence(function, "shape", shape))
 
 
-def _sharding(function: str, given: Any) -> Any:
-    found = canonical_sharding(function, "sharding", given)
-    if found is None:
+def _sharding(function: str, sharding: Any) -> Any:
+    canonical = canonical_sharding(function, "sharding", sharding)
+    if canonical is None:
         raise TypeError(f"{function}: sharding must be given, got None")
-    return found
+    return canonical
 
 
 def _refuse_summands(function: str, sharding: Any) -> None:
@@ -69,14 +69,14 @@ def make_array_from_callback(
     shape, sharding = _shape(function, shape), _sharding(function, sharding)
     sharding.check_shape(shape, function)
     _refuse_summands(function, sharding)
-    found: dict[Any, Any] = {}
+    data: dict[Any, Any] = {}
     parts = []
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         key = tuple((part.start, part.stop) for part in index)
-        if key not in found:
+        if key not in data:
             part = np.asarray(data_callback(index))
-            found[key] = part if dtype is None else part.astype(dtype)
-        parts.append(runtime.put_value(found[key], False, device))
+            data[key] = part if dtype is None else part.astype(dtype)
+        parts.append(runtime.put_value(data[key], False, device))
     return _assembled(function, shape, sharding, parts)
 
 
@@ -104,15 +104,15 @@ def make_array_from_single_device_arrays(
         if type(x) is not core.Array or len(x.devices()) != 1:
             raise ValueError(f"{function}: arrays must be arrays on one device each, got {x!r}")
     by_device = {x.device: x for x in arrays}
-    wanted = sharding.addressable_devices_indices_map(shape)
-    if set(by_device) != set(wanted) or len(by_device) < len(arrays):
+    spans = sharding.addressable_devices_indices_map(shape)
+    if set(by_device) != set(spans) or len(by_device) < len(arrays):
         raise ValueError(
-            f"{function}: arrays must be one on each of {list(map(str, wanted))}, got {[str(x.device) for x in arrays]}"
+            f"{function}: arrays must be one on each of {list(map(str, spans))}, got {[str(x.device) for x in arrays]}"
         )
-    made = _assembled(function, shape, sharding, [by_device[device] for device in wanted])
-    if dtype is not None and made.dtype != dtypes.check_user_dtype(dtype, "dtype", function):
-        raise ValueError(f"{function}: dtype must be that of the parts, {made.dtype}, got {dtype}")
-    return runtime.shared(made)
+    array = _assembled(function, shape, sharding, [by_device[device] for device in spans])
+    if dtype is not None and array.dtype != dtypes.check_user_dtype(dtype, "dtype", function):
+        raise ValueError(f"{function}: dtype must be that of the parts, {array.dtype}, got {dtype}")
+    return runtime.shared(array)
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
@@ -132,21 +132,21 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     _refuse_summands(function, sharding)
     leaves, structure = tree.flatten(local_data)
     shapes = [None] * len(leaves) if global_shape is None else structure.flatten_up_to(global_shape)
-    made = [_from_local_data(function, sharding, x, shape) for x, shape in zip(leaves, shapes, strict=True)]
-    return tree.unflatten(structure, made)
+    arrays = [_from_local_data(function, sharding, x, shape) for x, shape in zip(leaves, shapes, strict=True)]
+    return tree.unflatten(structure, arrays)
 
 
 def _from_local_data(function: str, sharding: Any, local_data: Any, global_shape: Any) -> core.Array:
     local = np.asarray(local_data)
     spans = _process_spans(sharding, local.ndim)
-    given = (
+    sizes = (
         (None,) * local.ndim if global_shape is None else tuple(read_sequence(function, "global_shape", global_shape))
     )
-    if len(given) != local.ndim:
-        raise ValueError(f"{function}: global_shape must have {local.ndim} axes, as local_data has, got {given}")
+    if len(sizes) != local.ndim:
+        raise ValueError(f"{function}: global_shape must have {local.ndim} axes, as local_data has, got {sizes}")
     shape = tuple(
-        size * count if want is None else integer(function, "each of global_shape", want)
-        for size, want, (count, _) in zip(local.shape, given, spans, strict=True)
+        size * count if length is None else integer(function, "each of global_shape", length)
+        for size, length, (count, _) in zip(local.shape, sizes, spans, strict=True)
     )
     for size, whole, (count, _) in zip(local.shape, shape, spans, strict=True):
         if size not in (whole, whole // count):

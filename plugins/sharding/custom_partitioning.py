@@ -190,11 +190,11 @@ def _lowering(
     if mesh is not None and callable(rule):
         rule = rule(*params["static_args"], mesh, ctx.avals_in, ctx.avals_out)
         rule = parse_rule(rule) if isinstance(rule, str) else rule
-    told = None
+    attribute = None
     if mesh is not None and rule is not None:
-        told = rule_attribute(rule, [aval.shape for aval in ctx.avals_in], [aval.shape for aval in ctx.avals_out])
+        attribute = rule_attribute(rule, [aval.shape for aval in ctx.avals_in], [aval.shape for aval in ctx.avals_out])
     divide = functools.partial(_divided, name, call, params)
-    outs = partitioned_call(ctx, f"custom_partitioning of {name}", args, told, divide)
+    outs = partitioned_call(ctx, f"custom_partitioning of {name}", args, attribute, divide)
     return mlir.inline_jaxpr(ctx, call, args) if outs is None else outs
 
 
@@ -220,16 +220,16 @@ def _divided(
 
     args, _ = shapes(params["in_tree"], call.in_avals, operands)
     result = shapes(params["out_tree"], call.out_avals, results)
-    found = params["partition"](*params["static_args"], mesh, args, result)
-    if not isinstance(found, tuple) or len(found) != 4:
+    returned = params["partition"](*params["static_args"], mesh, args, result)
+    if not isinstance(returned, tuple) or len(returned) != 4:
         raise TypeError(
             f"custom_partitioning of {name}: partition must return (mesh, fun, result_shardings, arg_shardings), got "
-            f"{found!r}"
+            f"{returned!r}"
         )
-    _, fun, result_shardings, arg_shardings = found
-    given = tree.tree_unflatten(params["in_tree"], range(len(operands)))
+    _, fun, result_shardings, arg_shardings = returned
+    positions = tree.tree_unflatten(params["in_tree"], range(len(operands)))
     flat_ins = tree.flatten_axes(
-        f"custom_partitioning of {name}: arg_shardings", tree.flatten(given[0])[1], arg_shardings
+        f"custom_partitioning of {name}: arg_shardings", tree.flatten(positions[0])[1], arg_shardings
     )
     flat_outs = tree.flatten_axes(
         f"custom_partitioning of {name}: result_shardings", params["out_tree"], result_shardings

@@ -160,11 +160,11 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, callback: Callable[[Any]
         callback(NamedSharding(mesh, PartitionSpec()))
         return []
 
-    def found(sharding: Any) -> None:
+    def report(sharding: Any) -> None:
         named = named_from_hlo(sharding, mesh, ndim)
         callback(sharding if named is None else named)
 
-    inspect_sharding(ctx.module_context, x, found)
+    inspect_sharding(ctx.module_context, x, report)
     return []
 
 

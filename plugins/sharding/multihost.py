@@ -67,16 +67,16 @@ def _added(stacked: Any) -> Any:
 
 
 def _digest(*leaves: Any) -> np.ndarray[Any, Any]:
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for leaf in leaves:
-        found.update(repr(leaf).encode() if not isinstance(leaf, bytes) else leaf)
-    return np.frombuffer(found.digest(), np.uint8)
+        hashed.update(repr(leaf).encode() if not isinstance(leaf, bytes) else leaf)
+    return np.frombuffer(hashed.digest(), np.uint8)
 
 
 def _odd(digest: np.ndarray[Any, Any]) -> list[int]:
     """The processes whose digest differs from that of process 0."""
     all_digests = _gathered(digest)
-    return [process for process, each in enumerate(all_digests) if (each != all_digests[0]).any()]
+    return [process for process, other in enumerate(all_digests) if (other != all_digests[0]).any()]
 
 
 def sync_global_devices(name: str) -> None:
@@ -121,12 +121,12 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     if runtime.process_count() == 1:
         return tree.unflatten(structure, values)
     add = jit(_added, out_shardings=NamedSharding(_mesh(), PartitionSpec()))
-    found = []
+    outs = []
     for value in values:
         data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)  # bytes, whose sum with zeros is exact
         whole = np.asarray(add(_stacked(data if is_source else np.zeros_like(data))))
-        found.append(whole.view(value.dtype).reshape(value.shape))
-    return tree.unflatten(structure, found)
+        outs.append(whole.view(value.dtype).reshape(value.shape))
+    return tree.unflatten(structure, outs)
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
@@ -193,15 +193,15 @@ def _each(function: str, inputs: Any, mesh: Any, specs: Any, convert: Callable[[
     if not isinstance(mesh, Mesh):
         raise TypeError(f"{function}: global_mesh must be a Mesh, got {mesh!r}")
     leaves, structure = tree.flatten(inputs)
-    given = [specs] * len(leaves) if isinstance(specs, PartitionSpec) else specs
-    if given is None:
+    flat = [specs] * len(leaves) if isinstance(specs, PartitionSpec) else specs
+    if flat is None:
         raise ValueError(f"{function}: pspecs must be PartitionSpecs, P() for replicated arrays, got None")
-    if given is specs:
-        given = tree.flatten_axes(f"{function} pspecs", structure, specs)
-    for spec in given:
+    if flat is specs:
+        flat = tree.flatten_axes(f"{function} pspecs", structure, specs)
+    for spec in flat:
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"{function}: pspecs must be PartitionSpecs, got {spec!r}")
-    return tree.unflatten(structure, list(map(convert, leaves, given)))
+    return tree.unflatten(structure, list(map(convert, leaves, flat)))
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:

@@ -27,7 +27,7 @@ class CompoundFactor(tuple[str, ...]):
     __slots__ = ()
 
     def __new__(cls, *factors: str) -> CompoundFactor:
-        if len(factors) < 2 or not all(isinstance(each, str) and each.isidentifier() for each in factors):
+        if len(factors) < 2 or not all(isinstance(factor, str) and factor.isidentifier() for factor in factors):
             raise ValueError(f"CompoundFactor: factors must be two or more names, got {factors}")
         return super().__new__(cls, factors)
 
@@ -42,20 +42,20 @@ class ArrayMapping(tuple[Any, ...]):
     __slots__ = ()
 
     def __new__(cls, *dim_mappings: Any) -> ArrayMapping:
-        for i, each in enumerate(dim_mappings):
-            named = isinstance(each, str) and (each.isidentifier() or (i == 0 and each.startswith(BATCHING)))
-            if not named and not isinstance(each, CompoundFactor):
+        for i, entry in enumerate(dim_mappings):
+            named = isinstance(entry, str) and (entry.isidentifier() or (i == 0 and entry.startswith(BATCHING)))
+            if not named and not isinstance(entry, CompoundFactor):
                 raise ValueError(
-                    f"ArrayMapping: entries must be names or CompoundFactors, or BATCHING as the first, got {each!r}"
+                    f"ArrayMapping: entries must be names or CompoundFactors, or BATCHING as the first, got {entry!r}"
                 )
         return super().__new__(cls, dim_mappings)
 
 
-def _all_of(argument: str, given: Any, kind: type) -> tuple[Any, ...]:
+def _all_of(argument: str, value: Any, kind: type) -> tuple[Any, ...]:
     """The elements of an argument of `SdyShardingRule`, which must all have one type."""
-    if not isinstance(given, tuple | list) or not all(isinstance(each, kind) for each in given):
-        raise TypeError(f"SdyShardingRule: {argument} must be a sequence of {kind.__name__}, got {given!r}")
-    return tuple(given)
+    if not isinstance(value, tuple | list) or not all(isinstance(element, kind) for element in value):
+        raise TypeError(f"SdyShardingRule: {argument} must be a sequence of {kind.__name__}, got {value!r}")
+    return tuple(value)
 
 
 class SdyShardingRule:
@@ -183,13 +183,13 @@ def rule_attribute(rule: SdyShardingRule, operands: Sequence[Any], results: Sequ
             dims = [f"{dims[0]}#{count - i}" for i in range(max(count, 0))] + dims[1:]
         if len(dims) != len(shape):
             raise ValueError(f"sharding_rule must name {len(shape)} dimensions of shape {tuple(shape)}, got {mapping}")
-        found = []
+        axes = []
         for dim, size in zip(dims, shape, strict=True):
             if isinstance(dim, CompoundFactor):
-                found.append([factor(name, rule.factor_sizes.get(name, sizes.get(name, 1))) for name in dim])
+                axes.append([factor(name, rule.factor_sizes.get(name, sizes.get(name, 1))) for name in dim])
             else:
-                found.append([factor(dim, size)])
-        return sdy.TensorMappingAttr.get([sdy.DimMappingAttr.get(each) for each in found])
+                axes.append([factor(dim, size)])
+        return sdy.TensorMappingAttr.get([sdy.DimMappingAttr.get(factors) for factors in axes])
 
     tensors = [
         [tensor(m, s) for m, s in zip(*pair, strict=True)] for pair in zip(terms, (operands, results), strict=True)

@@ -40,8 +40,8 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: S
     if explicit is not None:
         recorded = _outer(mesh).explicit_axes
         for i, names in enumerate(explicit.axes):
-            wanted = tuple(name for name in spec.along(i) if name in recorded)
-            if wanted != names[: len(wanted)] or any(name in axes for name in names[len(wanted) :]):
+            prefix = tuple(name for name in spec.along(i) if name in recorded)
+            if prefix != names[: len(prefix)] or any(name in axes for name in names[len(prefix) :]):
                 raise ValueError(
                     f"{who} is {spec}, but the array of type {aval.str_short()} is divided in another way; change it "
                     f"with primax.reshard(x, {spec})"
@@ -70,9 +70,9 @@ def _check_pending(who: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any]
       ValueError: they differ.
     """
     explicit = aval_sharding(aval)
-    for name, wanted in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
-        have = frozenset() if explicit is None else getattr(explicit, name).intersection(axes)
-        if wanted != have:
+    for name, specified in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
+        recorded = frozenset() if explicit is None else getattr(explicit, name).intersection(axes)
+        if specified != recorded:
             raise ValueError(
                 f"{who} is {spec}, which must be {name} along the same axes as the array of type "
                 f"{aval.str_short()}; change the array with primax.reshard(x, {spec})"
@@ -104,12 +104,12 @@ def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) 
     shape = tuple([size * mesh.size_along(spec.along(i)) for i, size in enumerate(aval.shape)])
     if explicit is None and not outer.explicit_axes:
         return core.ShapedArray(shape, aval.dtype, aval.weak_type, vma=aval.vma - frozenset(axes))
-    told = explicit_part(outer, spec, len(shape)) if outer.explicit_axes else None
+    sharding = explicit_part(outer, spec, len(shape)) if outer.explicit_axes else None
     if explicit is not None:
-        before = ((),) * len(shape) if told is None else told.axes
+        before = ((),) * len(shape) if sharding is None else sharding.axes
         both = AvalSharding(outer, tuple([one + other for one, other in zip(before, explicit.axes, strict=True)]))
-        told = both.with_pending(explicit.unreduced, explicit.reduced)
-    return aval.update(shape=shape, vma=aval.vma - frozenset(axes), sharding=told)
+        sharding = both.with_pending(explicit.unreduced, explicit.reduced)
+    return aval.update(shape=shape, vma=aval.vma - frozenset(axes), sharding=sharding)
 
 
 def residual_spec(aval: Any, axes: Sequence[Any], checked: bool) -> PartitionSpec | None:

@@ -99,11 +99,11 @@ def _jitted(
         def part(*flat: Any) -> Any:
             own = [x if axis is None else _element(x, axis) for x, axis in zip(flat, flat_axes, strict=True)]
             rest, keywords = tree.unflatten(structure, own)
-            found = iter(rest)
-            every = [args[i] if i in static else next(found) for i in range(len(args))]
+            mapped = iter(rest)
+            every = [args[i] if i in static else next(mapped) for i in range(len(args))]
             outs, out_tree = tree.flatten(fun(*every, **keywords))
-            wanted = tree.flatten_axes("pmap out_axes", out_tree, out_axes)
-            return tree.unflatten(out_tree, map(_stacked, outs, wanted))
+            flat_out_axes = tree.flatten_axes("pmap out_axes", out_tree, out_axes)
+            return tree.unflatten(out_tree, map(_stacked, outs, flat_out_axes))
 
         specs = tuple(_spec("in_axes", axis, name) for axis in flat_axes)
         return shard_map(part, mesh=mesh, in_specs=specs, out_specs=out_specs, check_vma=False)(*leaves)
@@ -147,14 +147,14 @@ def _size(leaves: list[Any], axes: list[Any], axis_size: int | None) -> int:
 
 
 def _mesh(devices: Any, platform: Any, size: int, name: Any) -> Mesh:
-    found = list(all_devices(platform) if devices is None else devices)
-    if size > len(found):
+    available = list(all_devices(platform) if devices is None else devices)
+    if size > len(available):
         raise ValueError(
-            f"pmap: the mapped axis must not be longer than there are devices, {len(found)}, got {size}; "
+            f"pmap: the mapped axis must not be longer than there are devices, {len(available)}, got {size}; "
             "PRIMAX_NUM_CPU_DEVICES sets the number of CPU devices"
         )
     grid = np.empty(size, object)
-    grid[:] = found[:size]
+    grid[:] = available[:size]
     return Mesh(grid, (name,))
 
 

@@ -84,8 +84,8 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Closed, **params: Any) -> tuple[
         program, nonzero_out = ad.jvp_jaxpr(jaxpr, nonzero)
     ins, outs = params["in_specs"], params["out_specs"]
     changed = _changed(params, program, [*ins, *compress(ins, nonzero)], [*outs, *compress(outs, nonzero_out)])
-    primals_out, found = sections(shard_map_p.bind(*primals, *given(tangents), **changed), len(outs))
-    return primals_out, tangents_of(primals_out, nonzero_out, found)
+    primals_out, out_tangents = sections(shard_map_p.bind(*primals, *given(tangents), **changed), len(outs))
+    return primals_out, tangents_of(primals_out, nonzero_out, out_tangents)
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **params: Any) -> tuple[Any, Any]:
@@ -129,11 +129,11 @@ def _batch_along_mesh(
     divided = (names[0] if len(names) == 1 else names) if names else None
 
     def make() -> tuple[Closed, list[int | None]]:
-        found: list[int | None] = []
+        batched: list[int | None] = []
 
         def run(*parts: Any) -> list[Any]:
             outs, out_dims = batching.batch_flat(core.jaxpr_as_fun(jaxpr), own, parts, dims)
-            found.extend(out_dims)
+            batched.extend(out_dims)
             return outs
 
         avals = [aval.unmapped(own.size, dim) for aval, dim in zip(jaxpr.in_avals, dims, strict=True)]
@@ -142,7 +142,7 @@ def _batch_along_mesh(
                 aval if dim is None else aval.update(vma=aval.vma | frozenset(names))
                 for aval, dim in zip(avals, dims, strict=True)
             ]
-        return core.trace_to_jaxpr(run, avals, jaxpr.jaxpr.debug_info), found
+        return core.trace_to_jaxpr(run, avals, jaxpr.jaxpr.debug_info), batched
 
     with _scope(params):
         program, out_dims = core.cached(jaxpr, ("batch along a mesh", own, names, tuple(dims), checked), make)
@@ -224,15 +224,15 @@ def _transpose(cts: Any, *args: Any, jaxpr: Closed, **params: Any) -> list[Any]:
     ct_specs = list(map(of_cotangents, compress(params["out_specs"], nonzero)))
     with _scope(params):
         program, nonzero_in = ad.transpose_jaxpr(jaxpr, linear, nonzero)
-        wanted = list(compress(linear_specs, nonzero_in))
+        in_specs = list(compress(linear_specs, nonzero_in))
         if not params["check_vma"]:
-            program = _summed(program, len(residual_specs), ct_specs, wanted, params["mesh"], params["manual_axes"])
-    changed = _changed(params, program, [*residual_specs, *ct_specs], wanted)
+            program = _summed(program, len(residual_specs), ct_specs, in_specs, params["mesh"], params["manual_axes"])
+    changed = _changed(params, program, [*residual_specs, *ct_specs], in_specs)
     return cotangents(args, nonzero_in, shard_map_p.bind(*given(args), *given(cts), **changed))
 
 
 def _summed(
-    closed: Closed, rest: int, ct_specs: Sequence[Any], wanted: Sequence[Any], mesh: Mesh, axes: Sequence[Any]
+    closed: Closed, rest: int, ct_specs: Sequence[Any], in_specs: Sequence[Any], mesh: Mesh, axes: Sequence[Any]
 ) -> Closed:
     """The transposed program if types record no variance.
 
@@ -249,9 +249,9 @@ def _summed(
             count = mesh.size_along(left_out(spec))
             shares.append(ct / core.get_aval(ct).dtype.type(count) if count > 1 else ct)
         outs = core.eval_jaxpr(closed.jaxpr, closed.consts, *args[:rest], *shares)
-        return [psum(x, left_out(spec)) if left_out(spec) else x for x, spec in zip(outs, wanted, strict=True)]
+        return [psum(x, left_out(spec)) if left_out(spec) else x for x, spec in zip(outs, in_specs, strict=True)]
 
-    key = ("summed", rest, tuple(ct_specs), tuple(wanted), mesh, tuple(axes))
+    key = ("summed", rest, tuple(ct_specs), tuple(in_specs), mesh, tuple(axes))
     return core.cached(closed, key, lambda: core.trace_to_jaxpr(run, closed.in_avals, closed.jaxpr.debug_info))
 
 
@@ -307,10 +307,10 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
         parts = [_as_divided(part, whole, axes) for part, whole in zip(jaxpr.in_avals, ctx.avals_in, strict=True)]
         block = op.body.blocks.append(*map(mlir.aval_to_ir_type, [*parts, core.get_aval(number)]))
         anchor = spmd.anchor
-        *given, spmd.anchor = block.arguments
+        *operands, spmd.anchor = block.arguments
         with ir.InsertionPoint(block):
-            given = [_reshaped(x, aval) for x, aval in zip(given, jaxpr.in_avals, strict=True)]
-            outs = mlir.inline_jaxpr(ctx, jaxpr, given, "shard_map")
+            operands = [_reshaped(x, aval) for x, aval in zip(operands, jaxpr.in_avals, strict=True)]
+            outs = mlir.inline_jaxpr(ctx, jaxpr, operands, "shard_map")
             pairs = zip(jaxpr.out_avals, ctx.avals_out, strict=True)
             outs = [_reshaped(x, _as_divided(*pair, axes)) for x, pair in zip(outs, pairs, strict=True)]
             sdy.return_(outs)

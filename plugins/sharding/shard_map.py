@@ -75,7 +75,7 @@ def shard_map(
     check_function("shard_map", "f", f)
 
     name = name_of(f)
-    ins = tuple(in_specs) if type(in_specs) is list else in_specs
+    ins = PartitionSpec() if in_specs is None else tuple(in_specs) if type(in_specs) is list else in_specs
     out_leaves, out_structure = tree.flatten(out_specs, lambda x: x is None)
     out_key = (tuple(out_leaves), out_structure)
     shared = programs_of(f)
@@ -87,8 +87,8 @@ def shard_map(
         where = _mesh(mesh, leaves)
         axes = _axes(where, axis_names)
         avals = avals_of(leaves, (args, {}), f"shard_map of {name}", call=True)
-        told = _told(name, in_tree, avals, where, axes) if ins is _MISSING else PartitionSpec() if ins is None else ins
-        flat_ins = tuple(_specs(f"shard_map of {name}", "in_specs", in_tree, told, where, axes))
+        prefix = _recorded_specs(name, in_tree, avals, where, axes) if ins is _MISSING else ins
+        flat_ins = tuple(_specs(f"shard_map of {name}", "in_specs", in_tree, prefix, where, axes))
         key = ("shard_map", in_tree, tuple(avals), flat_ins, out_key, where, axes, check_vma, surroundings())
 
         def make() -> Program:
@@ -141,13 +141,13 @@ def _stage(
     checked: bool,
 ) -> Program:
     """The per-device program, with the specifications of its results."""
-    found: list[Any] = []
+    staged: list[Any] = []
 
     def run(*flat: Any) -> list[Any]:
         outs, out_tree = tree.flatten(f(*tree.unflatten(in_tree, flat)))
         check_outputs(outs, out_tree, name)
         flat_outs = _specs(f"shard_map of {name}", "out_specs", out_tree, out_specs, mesh, axes)
-        found.append((out_tree, tuple(flat_outs)))
+        staged.append((out_tree, tuple(flat_outs)))
         return [
             _checked_result(x, spec, axes, checked, f"shard_map of {name}", i)
             for i, (x, spec) in enumerate(zip(outs, flat_outs, strict=True))
@@ -155,7 +155,7 @@ def _stage(
 
     with manual_scope(mesh, axes, checked):
         closed = core.trace_to_jaxpr(run, parts, name, "shard_map")
-    out_tree, flat_outs = found[0]
+    out_tree, flat_outs = staged[0]
     return Program(closed, in_tree, out_tree, outs=flat_outs)
 
 
@@ -189,48 +189,48 @@ def _check_specs(name: str, specs: Any) -> None:
             raise TypeError(f"shard_map: {name} must hold PartitionSpecs such as primax.P('x', None), got {leaf!r}")
 
 
-def _mesh(given: Any, args: Sequence[Any]) -> Mesh:
+def _mesh(mesh: Any, args: Sequence[Any]) -> Mesh:
     """The mesh of a shard_map; for a mesh without devices the mesh in scope or that of the arguments."""
     scope = current_scope()
-    if given is None:
+    if mesh is None:
         if scope is None or scope.mesh is None:
             raise ValueError(
                 "shard_map: mesh is None, and no mesh is in scope; pass one, or set it with primax.set_mesh"
             )
         return scope.mesh
-    if not isinstance(given, Mesh):
-        if scope is not None and scope.mesh is not None and scope.mesh.abstract_mesh.shape_tuple == given.shape_tuple:
+    if not isinstance(mesh, Mesh):
+        if scope is not None and scope.mesh is not None and scope.mesh.abstract_mesh.shape_tuple == mesh.shape_tuple:
             return scope.mesh
-        if not isinstance(given, AbstractMesh):
-            raise TypeError(f"shard_map: mesh must be a Mesh, or the axes of the mesh in scope, got {given!r}")
+        if not isinstance(mesh, AbstractMesh):
+            raise TypeError(f"shard_map: mesh must be a Mesh, or the axes of the mesh in scope, got {mesh!r}")
         meshes = [x.sharding.mesh for x in args if type(x) is core.Array and isinstance(x.sharding, NamedSharding)]
-        found = next(iter(meshes), None)
-        if found is None or any(each.shape_tuple != given.shape_tuple for each in meshes):
+        own = next(iter(meshes), None)
+        if own is None or any(other.shape_tuple != mesh.shape_tuple for other in meshes):
             raise ValueError(
                 f"shard_map: mesh must be a Mesh with devices, or the axes of the mesh in scope or of the arguments, "
-                f"got {given!r}"
+                f"got {mesh!r}"
             )
-        return found
-    return given
+        return own
+    return mesh
 
 
 def _axes(mesh: Mesh, names: Any) -> tuple[Any, ...]:
     """The axes along which the function is a per-device program, in the order of the mesh."""
-    given = {names} if isinstance(names, str) else set(names)
-    unknown = given - set(mesh.axis_names)
+    chosen = {names} if isinstance(names, str) else set(names)
+    unknown = chosen - set(mesh.axis_names)
     if unknown:
         raise ValueError(f"shard_map: axis_names must be axes of {mesh!r}, got {', '.join(sorted(map(repr, unknown)))}")
     scope = current_scope()
     taken = set(scope.abstract.manual_axes) if scope is not None else set()
-    if given & taken:
+    if chosen & taken:
         raise ValueError(
             f"shard_map: axis_names must not be mapped by an outer shard_map, got "
-            f"{', '.join(sorted(map(repr, given & taken)))}; it maps {', '.join(sorted(map(repr, taken)))}"
+            f"{', '.join(sorted(map(repr, chosen & taken)))}; it maps {', '.join(sorted(map(repr, taken)))}"
         )
-    return tuple(name for name in mesh.axis_names if (name in given if given else name not in taken))
+    return tuple(name for name in mesh.axis_names if (name in chosen if chosen else name not in taken))
 
 
-def _told(name: str, structure: Any, avals: Sequence[Any], mesh: Mesh, axes: Sequence[Any]) -> Any:
+def _recorded_specs(name: str, structure: Any, avals: Sequence[Any], mesh: Mesh, axes: Sequence[Any]) -> Any:
     """The specifications in the types of arguments.
 
     Raises:
@@ -241,7 +241,7 @@ def _told(name: str, structure: Any, avals: Sequence[Any], mesh: Mesh, axes: Seq
     if scope is not None and scope.abstract.shape_tuple == mesh.shape_tuple:
         along = scope.abstract
     explicit = along.explicit_axes
-    others = [each for each in axes if each not in explicit]
+    others = [axis for axis in axes if axis not in explicit]
     if others:
         raise TypeError(
             f"shard_map of {name}: in_specs must be given, a PartitionSpec or a tree of them: types tell nothing of "
@@ -254,27 +254,27 @@ def _within(explicit: Any, axes: Sequence[Any]) -> PartitionSpec:
     """The part of a division along some axes, as a specification."""
     if explicit is None:
         return PartitionSpec()
-    dims = [tuple([each for each in names if each in axes]) or None for names in explicit.axes]
+    dims = [tuple([axis for axis in along if axis in axes]) or None for along in explicit.axes]
     return PartitionSpec(
         *dims, unreduced=explicit.unreduced.intersection(axes), reduced=explicit.reduced.intersection(axes)
     )
 
 
-def _specs(who: str, name: str, structure: Any, given: Any, mesh: Mesh, axes: Sequence[Any]) -> list[PartitionSpec]:
-    flat = tree.flatten_axes(f"{who}: {name}", structure, given)
-    found = []
-    for spec in flat:
+def _specs(who: str, name: str, structure: Any, prefix: Any, mesh: Mesh, axes: Sequence[Any]) -> list[PartitionSpec]:
+    specs = tree.flatten_axes(f"{who}: {name}", structure, prefix)
+    checked = []
+    for spec in specs:
         spec = PartitionSpec() if spec is None else spec
         check_spec(f"{who}: {name}", mesh, spec)
-        others = [each for each in (*spec.axes, *spec.unreduced, *spec.reduced) if each not in axes]
+        others = [axis for axis in (*spec.axes, *spec.unreduced, *spec.reduced) if axis not in axes]
         if others:
             raise ValueError(
                 f"{who}: {name} must name only axes that this shard_map maps, "
                 f"{', '.join(map(repr, axes)) or 'none, since an outer shard_map maps all'}, got {spec} with "
                 f"{', '.join(map(repr, others))}"
             )
-        found.append(spec)
-    return found
+        checked.append(spec)
+    return checked
 
 
 def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: bool, who: str, i: int) -> Any:
@@ -292,9 +292,9 @@ def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: b
             )
         return x
     explicit = aval_sharding(aval)
-    for name, wanted in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
-        have = frozenset() if explicit is None else getattr(explicit, name).intersection(axes)
-        if have != wanted:
+    for name, specified in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
+        recorded = frozenset() if explicit is None else getattr(explicit, name).intersection(axes)
+        if recorded != specified:
             remedy = (
                 "lax.psum sums what is unreduced" if name == "unreduced" else "lax.pcast makes what is reduced vary"
             )

@@ -167,7 +167,7 @@ def _product_rules(primitive: core.Primitive, layout: Layout, ndim: int) -> Rule
             return [ad.Zero(data.aval), None, None, None]
         rows = layout.rows(first, second)
         left, right = (x, ct) if transpose else (ct, x)
-        products = mul(*(taken(each, _single(rows, i)) for i, each in enumerate((left, right))))
+        products = mul(*(taken(operand, _single(rows, i)) for i, operand in enumerate((left, right))))
         return [products if ndim == 1 else reduce_sum(products, (1,)), None, None, None]
 
     by_operations = _by_operations(product)

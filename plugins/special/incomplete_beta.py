@@ -64,7 +64,7 @@ def _power(a: Num, b: Num, x: Num) -> Num:
     return select((a >= 10) & (b >= 10), large, small)
 
 
-def _fraction(a: Num, b: Num, x: Num, wanted: Num) -> Num:
+def _fraction(a: Num, b: Num, x: Num, active: Num) -> Num:
     eps, tiny = x.eps, float(np.finfo(np.float32).tiny)
 
     def away_from_zero(y: Num) -> Num:
@@ -83,7 +83,7 @@ def _fraction(a: Num, b: Num, x: Num, wanted: Num) -> Num:
         return abs(change - 1) > eps, c, d, h * change
 
     d = 1 / away_from_zero(1 - (a + b) * x / (a + 1))
-    return iterate(step, wanted, [x.full(1), d, d], _MOST_STEPS)[2]
+    return iterate(step, active, [x.full(1), d, d], _MOST_STEPS)[2]
 
 
 def _betainc(a: Num, b: Num, x: Num) -> Num:

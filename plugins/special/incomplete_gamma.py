@@ -108,7 +108,7 @@ def _power(a: Num, x: Num) -> Num:
     return select(a >= 10, large, small)
 
 
-def _series(a: Num, x: Num, wanted: Num) -> Num:
+def _series(a: Num, x: Num, active: Num) -> Num:
     """The sum over n of x**n / ((a + 1) ... (a + n))."""
     eps = x.eps
 
@@ -117,10 +117,10 @@ def _series(a: Num, x: Num, wanted: Num) -> Num:
         total = total + term
         return term > total * eps, term, total
 
-    return iterate(step, wanted, [x.full(1), x.full(1)], _MOST_STEPS)[1]
+    return iterate(step, active, [x.full(1), x.full(1)], _MOST_STEPS)[1]
 
 
-def _series_with_slope(a: Num, x: Num, wanted: Num) -> tuple[Num, Num]:
+def _series_with_slope(a: Num, x: Num, active: Num) -> tuple[Num, Num]:
     """`_series` and its derivative with respect to a."""
     eps = x.eps
 
@@ -133,10 +133,10 @@ def _series_with_slope(a: Num, x: Num, wanted: Num) -> tuple[Num, Num]:
         return more, term, slope, total, total_slope
 
     one, zero = x.full(1), x.full(0)
-    return tuple(iterate(step, wanted, [one, zero, one, zero], _MOST_STEPS)[2:])  # type: ignore[return-value]
+    return tuple(iterate(step, active, [one, zero, one, zero], _MOST_STEPS)[2:])  # type: ignore[return-value]
 
 
-def _fraction(a: Num, x: Num, wanted: Num) -> Num:
+def _fraction(a: Num, x: Num, active: Num) -> Num:
     """The continued fraction 1 / (x + 1 - a - (1 - a) / (x + 3 - a - ...))."""
     eps, tiny = x.eps, float(np.finfo(np.float32).tiny)
     b = x + 1 - a
@@ -150,10 +150,10 @@ def _fraction(a: Num, x: Num, wanted: Num) -> Num:
         change = d * c
         return abs(change - 1) > eps, b, c, d, h * change
 
-    return iterate(step, wanted, [b, x.full(1 / tiny), 1 / b, 1 / b], _MOST_STEPS)[3]
+    return iterate(step, active, [b, x.full(1 / tiny), 1 / b, 1 / b], _MOST_STEPS)[3]
 
 
-def _fraction_with_slope(a: Num, x: Num, wanted: Num) -> tuple[Num, Num]:
+def _fraction_with_slope(a: Num, x: Num, active: Num) -> tuple[Num, Num]:
     """`_fraction` and its derivative with respect to a."""
     eps, tiny = x.eps, float(np.finfo(np.float32).tiny)
     b = x + 1 - a
@@ -176,7 +176,7 @@ def _fraction_with_slope(a: Num, x: Num, wanted: Num) -> tuple[Num, Num]:
 
     d = 1 / b
     start = [b, x.full(1 / tiny), d, d, x.full(0), d * d, d * d]
-    outs = iterate(step, wanted, start, _MOST_STEPS)
+    outs = iterate(step, active, start, _MOST_STEPS)
     return outs[3], outs[6]
 
 

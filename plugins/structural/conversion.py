@@ -52,10 +52,10 @@ def as_scalar(size: Any, dtype: np.dtype[Any]) -> Any:
 def dtype_of(dtype: Any, function: str, argument: str = "dtype") -> Any:
     """The dtype for a user's argument."""
     try:
-        found = _PLAIN.get(dtype)
+        known = _PLAIN.get(dtype)
     except TypeError:
-        found = None
-    return dtypes.check_user_dtype(dtype, argument, function) if found is None else found
+        known = None
+    return dtypes.check_user_dtype(dtype, argument, function) if known is None else known
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:

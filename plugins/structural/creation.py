@@ -138,15 +138,15 @@ def zero_of(dtype: Any) -> Any:
     For an extended dtype it is the element of zeros.
     """
     try:
-        found = _zeros.get(dtype)
+        zero = _zeros.get(dtype)
     except TypeError:
         raise TypeError(f"zero_of: dtype must be a dtype, got {dtype!r}") from None
-    if found is None:
+    if zero is None:
         if dtypes.is_extended(dtype):
             zeros = np.zeros(dtype.element_shape, dtype.element_dtype)
             return ExtendedArray(runtime.put_value(zeros), dtype)
-        found = _zeros[dtype] = np.zeros((), numpy_dtype("zero_of", "dtype", dtype))[()]
-    return found if dtypes.is_canonical(dtype) else array_of(found, core.ShapedArray((), found.dtype))
+        zero = _zeros[dtype] = np.zeros((), numpy_dtype("zero_of", "dtype", dtype))[()]
+    return zero if dtypes.is_canonical(dtype) else array_of(zero, core.ShapedArray((), zero.dtype))
 
 
 def zeros_of(aval: Any) -> Any:

@@ -157,7 +157,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
     if own == shape and is_value(arr):
         return arr
     first = len(shape) - len(own)
-    if first < 0 or any(size not in (1, wanted) for size, wanted in zip(own, shape[first:], strict=True)):
+    if first < 0 or any(size not in (1, target) for size, target in zip(own, shape[first:], strict=True)):
         raise ValueError(f"broadcast_like: arr must be broadcastable to the shape of like_arr, {shape}, got {own}")
     return broadcast_in_dim_p.bind(arr, shape=shape, broadcast_dimensions=tuple(range(first, len(shape))))
 
@@ -447,9 +447,9 @@ def _broadcast_in_dim_lowering(ctx: Any, x: Any, *, shape: Any, broadcast_dimens
 def _operation(ctx: Any, name: str, x: Any, **attributes: Sequence[int]) -> Sequence[mlir.ir.Value]:
     """One operation whose attributes are lists of integers."""
     array = mlir.ir.DenseI64ArrayAttr.get
-    made = {key: array(value) for key, value in attributes.items()}
+    arrays = {key: array(value) for key, value in attributes.items()}
     result = cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
-    return mlir.ir.Operation.create(name, [result], [x], made).results
+    return mlir.ir.Operation.create(name, [result], [x], arrays).results
 
 
 def _reshape_abstract_eval(operand: ShapedArray, *, new_sizes: tuple[int, ...], dimensions: None) -> ShapedArray:

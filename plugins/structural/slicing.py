@@ -252,8 +252,8 @@ def _slice_abstract_eval(
     strides: tuple[int, ...] | None,
 ) -> ShapedArray:
     shape = operand.shape
-    given = {"start_indices": start_indices, "limit_indices": limit_indices, "strides": strides}
-    for name, values in given.items():
+    params = {"start_indices": start_indices, "limit_indices": limit_indices, "strides": strides}
+    for name, values in params.items():
         if values is not None and len(values) != len(shape):
             raise TypeError(
                 f"slice: {name} must have one entry per axis of operand, got {len(values)} in {values} "

@@ -86,10 +86,10 @@ def _stack_abstract_eval(*operands: ShapedArray, axis: int) -> ShapedArray:
 
 
 def _stack_transpose(ct: Any, *operands: Any, axis: int) -> list[Any]:
-    wanted = [type(x) is ad.UndefinedPrimal for x in operands]
+    linear = [type(x) is ad.UndefinedPrimal for x in operands]
     if type(ct) is ad.Zero:
-        return [ad.Zero(x.aval) if want else None for x, want in zip(operands, wanted, strict=True)]
-    return [part if want else None for part, want in zip(unstack_p.bind(ct, axis=axis), wanted, strict=True)]
+        return [ad.Zero(x.aval) if is_linear else None for x, is_linear in zip(operands, linear, strict=True)]
+    return [part if is_linear else None for part, is_linear in zip(unstack_p.bind(ct, axis=axis), linear, strict=True)]
 
 
 def _stack_batch(args: Any, dims: Any, *, axis: int) -> tuple[Any, Any]:

@@ -51,19 +51,19 @@ class SymbolicDim:
     # Arithmetic
 
     def __add__(self, other: Any) -> Any:
-        found = _terms(other)
-        if found is None:
+        terms = _terms(other)
+        if terms is None:
             return _on_arrays(self, "__add__", other)
-        return _made(_sum(self.terms, found), _scope(self, other))
+        return _made(_sum(self.terms, terms), _scope(self, other))
 
     def __radd__(self, other: Any) -> Any:
         return self + other if _terms(other) is not None else _on_arrays(self, "__radd__", other)
 
     def __sub__(self, other: Any) -> Any:
-        found = _terms(other)
-        if found is None:
+        terms = _terms(other)
+        if terms is None:
             return _on_arrays(self, "__sub__", other)
-        return _made(_sum(self.terms, found, -1), _scope(self, other))
+        return _made(_sum(self.terms, terms, -1), _scope(self, other))
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other if _terms(other) is not None else _on_arrays(self, "__rsub__", other)
@@ -75,10 +75,10 @@ class SymbolicDim:
         return self
 
     def __mul__(self, other: Any) -> Any:
-        found = _terms(other)
-        if found is None:
+        terms = _terms(other)
+        if terms is None:
             return _on_arrays(self, "__mul__", other)
-        return _made(_product(self.terms, found), _scope(self, other))
+        return _made(_product(self.terms, terms), _scope(self, other))
 
     def __rmul__(self, other: Any) -> Any:
         return self * other if _terms(other) is not None else _on_arrays(self, "__rmul__", other)
@@ -114,16 +114,16 @@ class SymbolicDim:
 
     def sizes(self) -> set[Atom]:
         """The named sizes in it."""
-        found: set[Atom] = set()
+        sizes: set[Atom] = set()
         for monomial in self.terms:
             for atom, _ in monomial:
                 if atom.kind == "size":
-                    found.add(atom)
+                    sizes.add(atom)
                 else:
                     for operand in atom.operands:
                         if isinstance(operand, SymbolicDim):
-                            found |= operand.sizes()
-        return found
+                            sizes |= operand.sizes()
+        return sizes
 
     def solved_for(self, size: Atom) -> tuple[Any, Any] | None:
         """The factor f and the rest r, without the named size, for which this is f * size + r; None if not linear."""
@@ -160,12 +160,12 @@ class SymbolicDim:
     # Comparison
 
     def __eq__(self, other: object) -> Any:
-        found = _terms(other)
-        if found is None:
+        terms = _terms(other)
+        if terms is None:
             return NotImplemented
         if isinstance(other, SymbolicDim) and other.scope is not self.scope:
             return False  # types of two scopes must not become one
-        if self.terms == found:
+        if self.terms == terms:
             return True
         difference = self - other
         if not isinstance(difference, SymbolicDim):
@@ -295,8 +295,8 @@ def _made(terms: Terms, scope: Any) -> SymbolicDim | int:
         if monomial in scope.equal:
             count = terms[monomial]
             rest = {other: n for other, n in terms.items() if other != monomial}
-            found: SymbolicDim | int = _made(rest, scope) + count * scope.equal[monomial]
-            return found
+            dim: SymbolicDim | int = _made(rest, scope) + count * scope.equal[monomial]
+            return dim
     if not terms:
         return 0
     if len(terms) > _MOST_TERMS:
@@ -424,20 +424,20 @@ class Solved(NamedTuple):
 
 def solutions(dims: Sequence[SymbolicDim]) -> list[Solved]:
     """For each named size how it follows from one of the dimensions and the sizes before it, as far as they do."""
-    found: list[Solved] = []
+    steps: list[Solved] = []
     known: set[Atom] = set()
     order = sorted(range(len(dims)), key=lambda place: len(dims[place].terms))
     count = -1
-    while count != len(found):
-        count = len(found)
+    while count != len(steps):
+        count = len(steps)
         for place in order:
             unknown = dims[place].sizes() - known
             solved = dims[place].solved_for(next(iter(unknown))) if len(unknown) == 1 else None
             if solved is not None:
                 (size,) = unknown
-                found.append(Solved(place, size, *solved))
+                steps.append(Solved(place, size, *solved))
                 known.add(size)
-    return found
+    return steps
 
 
 # Bounds
@@ -472,7 +472,7 @@ def _bounds(dim: Any, depth: int = _DEPTH) -> tuple[float, float]:
 
 def _implied(dim: SymbolicDim) -> list[SymbolicDim]:
     """Dimensions that are at least 0 by the definitions of the operations in a dimension."""
-    found: list[Any] = []
+    nonnegative: list[Any] = []
     for monomial in dim.terms:
         for atom, _ in monomial:
             if atom.kind == "size":
@@ -480,13 +480,13 @@ def _implied(dim: SymbolicDim) -> list[SymbolicDim]:
             a, b = atom.operands
             value = dim_of(atom, dim.scope)
             if atom.kind == "max":
-                found += [value - a, value - b]
+                nonnegative += [value - a, value - b]
             elif atom.kind == "min":
-                found += [a - value, b - value]
+                nonnegative += [a - value, b - value]
             elif _bounds(b, 0)[0] > 0:
                 rest = value if atom.kind == "mod" else a - value * b
-                found += [rest, b - 1 - rest]
-    return [known for known in found if isinstance(known, SymbolicDim)]
+                nonnegative += [rest, b - 1 - rest]
+    return [known for known in nonnegative if isinstance(known, SymbolicDim)]
 
 
 def _of_monomial(monomial: Monomial, scope: Any) -> tuple[float, float]:

@@ -93,8 +93,8 @@ class SymbolicScope:
                 least, most = bounds(difference.replaced(values))
                 if least < 0 or (sign == "==" and most > 0):
                     how = "does" if most < 0 or (sign == "==" and least > 0) else "may"
-                    told = ", ".join(f"{size} = {values[size]}" for size in sorted(difference.sizes(), key=str))
-                    raise ValueError(f"the constraint {text!r} {how} not hold for {told}")
+                    sizes = ", ".join(f"{size} = {values[size]}" for size in sorted(difference.sizes(), key=str))
+                    raise ValueError(f"the constraint {text!r} {how} not hold for {sizes}")
 
     def __reduce__(self) -> Any:
         return SymbolicScope, (self.constraints,)
@@ -103,7 +103,7 @@ class SymbolicScope:
         return f"SymbolicScope({list(self.constraints)})"
 
 
-def values_of(required: Sequence[tuple[str, Sequence[Any]]], given: Sequence[Sequence[Any]]) -> dict[Atom, Any]:
+def values_of(required: Sequence[tuple[str, Sequence[Any]]], actual: Sequence[Sequence[Any]]) -> dict[Atom, Any]:
     """The values of named sizes for which shapes become given ones.
 
     Args:
@@ -116,7 +116,7 @@ def values_of(required: Sequence[tuple[str, Sequence[Any]]], given: Sequence[Seq
     values: dict[Atom, Any] = {}
     places = [
         (size, got, where, axis)
-        for (where, shape), sizes in zip(required, given, strict=True)
+        for (where, shape), sizes in zip(required, actual, strict=True)
         for axis, (size, got) in enumerate(zip(shape, sizes, strict=True))
         if isinstance(size, SymbolicDim)
     ]
@@ -131,11 +131,11 @@ def values_of(required: Sequence[tuple[str, Sequence[Any]]], given: Sequence[Seq
         missing = size.sizes() - values.keys()
         if missing:
             raise ValueError(f"the size {min(map(str, missing))} does not follow from the shapes of the arguments")
-        wanted = size.replaced(values)
-        if wanted != got:
-            told = ", ".join(f"{name} = {value}" for name, value in values.items() if name in size.sizes())
+        expected = size.replaced(values)
+        if expected != got:
+            known = ", ".join(f"{name} = {value}" for name, value in values.items() if name in size.sizes())
             raise ValueError(
-                f"axis {axis} of {where} must have the length {size}, which is {wanted} for {told}, got {got}"
+                f"axis {axis} of {where} must have the length {size}, which is {expected} for {known}, got {got}"
             )
     if places:
         places[0][0].scope.check(values)
@@ -256,10 +256,10 @@ class _Parser:
 
     def dimension(self) -> Any:
         """The dimension of the whole text."""
-        found = self._sum()
+        dim = self._sum()
         if self.tokens != [""]:
             raise ValueError("further tokens")
-        return found
+        return dim
 
     def _take(self, *tokens: str) -> str:
         """The next token if it is one of these; otherwise an empty text."""
@@ -310,10 +310,10 @@ class _Parser:
         self.depth += 1
         if self.depth > _DEEPEST:
             raise ValueError("too many parentheses")
-        found = [self._sum()]
+        operands = [self._sum()]
         for _ in range(count - 1):
             self._require(",")
-            found.append(self._sum())
+            operands.append(self._sum())
         self._require(")")
         self.depth -= 1
-        return found
+        return operands

@@ -104,12 +104,12 @@ def check_window(function: str, operand: ShapedArray, params: Params) -> tuple[i
         raise TypeError(
             f"{function}: padding must have one pair per axis, {len(shape)}, got {params['padding']} for shape {shape}"
         )
-    found = shape_of_windows(shape, **params)
-    if math.prod(params["window_dimensions"]) >= _MOST_ELEMENTS and all(found):
+    out_shape = shape_of_windows(shape, **params)
+    if math.prod(params["window_dimensions"]) >= _MOST_ELEMENTS and all(out_shape):
         raise ValueError(
             f"{function}: window_dimensions must have fewer than 2**31 elements, got {params['window_dimensions']}"
         )
-    return found
+    return out_shape
 
 
 def shape_of_windows(
@@ -197,14 +197,14 @@ def _starts(place: Sequence[int], params: Params) -> list[int]:
 def views(x: Any, out_shape: Sequence[int], params: Params) -> list[Any]:
     """For each place of a window, the elements of all windows at that place; `x` is `padded`, and there are windows."""
     strides = params["window_strides"]
-    found = []
+    slices = []
     for place in places(**params):
         starts = _starts(place, params)
         limits = [
             start + dilated(count, stride) for start, count, stride in zip(starts, out_shape, strides, strict=True)
         ]
-        found.append(slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=strides))
-    return found
+        slices.append(slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=strides))
+    return slices
 
 
 def placed(x: Any, zero: Any, place: Sequence[int], padded_shape: Sequence[int], params: Params) -> Array:

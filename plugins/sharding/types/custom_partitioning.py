@@ -89,8 +89,8 @@ def _key(part: Any) -> str:
 def _divides(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> bool:
     """Whether the sharding rule of an operation divides it among devices. Otherwise XLA divides it, or nothing does."""
     module = ctx.module_context
-    told = rule_tables["sharding"].functions.get(ctx.primitive)
-    if told is None or as_sharding_rule(told).types_only or spmd_of(module).manual is not None or ctx.tokens_in:
+    rule = rule_tables["sharding"].functions.get(ctx.primitive)
+    if rule is None or as_sharding_rule(rule).types_only or spmd_of(module).manual is not None or ctx.tokens_in:
         return False
     if module.platform != "cpu":  # other clients have their own partitioners
         return False
@@ -106,8 +106,8 @@ def _calls_foreign(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[s
     The rule runs once, in a function that is discarded.
     """
     _, rule = rule_of(ctx)
-    found = _foreign.get(rule)
-    if found is None:
+    foreign = _foreign.get(rule)
+    if foreign is None:
         ir, module = mlir.ir, ctx.module_context
         callbacks, keepalives, before = len(module.host_callbacks), len(module.keepalives), module.calls_foreign
         kinds = [x.type for x in args]
@@ -116,28 +116,28 @@ def _calls_foreign(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[s
             with ir.InsertionPoint(trial.add_entry_block()):
                 lower(ctx, list(trial.arguments), params)
                 mlir.func.return_([])
-            found = len(module.host_callbacks) == callbacks and _has_foreign_call(trial.operation)
+            foreign = len(module.host_callbacks) == callbacks and _has_foreign_call(trial.operation)
         finally:
             trial.operation.erase()
             del module.host_callbacks[callbacks:], module.keepalives[keepalives:]
             module.calls_foreign = before
-        _foreign[rule] = found
-    return found
+        _foreign[rule] = foreign
+    return foreign
 
 
 def _has_foreign_call(operation: Any) -> bool:
     ir = mlir.ir
-    found = False
+    foreign = False
 
-    def visit(each: Any) -> Any:
-        nonlocal found
-        if each.name == "stablehlo.custom_call" and "sdy.sharding_rule" not in each.attributes:
-            found = True
+    def visit(op: Any) -> Any:
+        nonlocal foreign
+        if op.name == "stablehlo.custom_call" and "sdy.sharding_rule" not in op.attributes:
+            foreign = True
             return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
     operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+    return foreign
 
 
 def lower_by_sharding_rule(
@@ -212,7 +212,7 @@ def _partition(arg_shapes: Any, arg_shardings: Any, shape: Any, sharding: Any, k
         results = sharding.tuple_elements() if several else [sharding]
         module, ins, outs = _builder().submit(part.divided, arg_shardings, results).result()
         taken, returned = (
-            [each._to_xla_hlo_sharding(len(aval.shape)) for each, aval in zip(shardings, avals, strict=True)]
+            [named._to_xla_hlo_sharding(len(aval.shape)) for named, aval in zip(shardings, avals, strict=True)]
             for shardings, avals in ((ins, part.avals), (outs, part.outs))
         )
         return module, taken, tuple_sharding(returned) if several else returned[0]
@@ -231,23 +231,23 @@ def _axes_of_factors(part: _Part, arg_shardings: Sequence[Any], results: Sequenc
     The shardings of results take precedence over those of operands; an axis divides only one dimension.
     """
     mesh, factors = part.mesh, part.factors
-    wanted: list[tuple[int, tuple[Any, ...]]] = []
+    placements: list[tuple[int, tuple[Any, ...]]] = []
     for dims, sharding in [
         *zip(factors.results, results, strict=True),
         *zip(factors.operands, arg_shardings, strict=True),
     ]:
         named = named_from_hlo(sharding, mesh, len(dims))
         if named is not None:
-            wanted += [(i, named.spec.along(place)) for place, i in enumerate(dims)]
-    found: dict[int, tuple[Any, ...]] = {}
+            placements += [(i, named.spec.along(place)) for place, i in enumerate(dims)]
+    by_factor: dict[int, tuple[Any, ...]] = {}
     used: set[Any] = set()
-    for i, axes in wanted:
-        if not axes or i in found or factors.mark(i) == WHOLE or used & set(axes):
+    for i, axes in placements:
+        if not axes or i in by_factor or factors.mark(i) == WHOLE or used & set(axes):
             continue
         if factors.sizes[i] % mesh.size_along(axes) == 0:
-            found[i] = axes
+            by_factor[i] = axes
             used |= set(axes)
-    return found
+    return by_factor
 
 
 def _program_of_part(part: _Part, axes: dict[int, tuple[Any, ...]]) -> bytes:
@@ -262,8 +262,8 @@ def _program_of_part(part: _Part, axes: dict[int, tuple[Any, ...]]) -> bytes:
     outs = [local(aval, dims) for aval, dims in zip(part.outs, factors.results, strict=True)]
 
     def run(*xs: Any) -> list[Any]:
-        found = part.primitive.bind(*xs, **part.params)
-        values = list(found) if part.primitive.multiple_results else [found]
+        result = part.primitive.bind(*xs, **part.params)
+        values = list(result) if part.primitive.multiple_results else [result]
         return [_reduced(x, dims, factors, axes) for x, dims in zip(values, factors.results, strict=True)]
 
     with config.enable_x64(part.wide), manual_scope(mesh, mesh.axis_names, False):

@@ -39,24 +39,24 @@ class _CustomPart:
     def divided(self, operands: Sequence[Any], results: Sequence[Any]) -> tuple[bytes, list[Any], list[Any]]:
         """The program of one device, and the shardings of its arguments and results over the mesh."""
         ins, outs = (
-            [named_from_hlo(sharding, self.mesh, len(aval.shape)) for sharding, aval in zip(given, avals, strict=True)]
-            for given, avals in ((operands, self.avals), (results, self.outs))
+            [named_from_hlo(s, self.mesh, len(aval.shape)) for s, aval in zip(shardings, avals, strict=True)]
+            for shardings, avals in ((operands, self.avals), (results, self.outs))
         )
         with config.enable_x64(self.wide):
             run, ins, outs = self.divide(self.mesh, ins, outs)
-            mesh = next((each.mesh for each in (*ins, *outs)), self.mesh)
-            parts = [_local(each, aval) for each, aval in zip(ins, self.avals, strict=True)]
+            mesh = next((s.mesh for s in (*ins, *outs)), self.mesh)
+            parts = [_local(s, aval) for s, aval in zip(ins, self.avals, strict=True)]
             with manual_scope(mesh, mesh.axis_names, False):
                 closed = trace_to_jaxpr(run, parts, self.label)
-            self._check(closed.out_avals, [_local(each, aval) for each, aval in zip(outs, self.outs, strict=True)])
+            self._check(closed.out_avals, [_local(s, aval) for s, aval in zip(outs, self.outs, strict=True)])
             return module_of_part(closed, self), ins, outs
 
-    def _check(self, found: Sequence[Any], wanted: Sequence[Any]) -> None:
-        if [(aval.shape, aval.dtype) for aval in found] != [(aval.shape, aval.dtype) for aval in wanted]:
-            have, want = (", ".join(aval.str_short() for aval in avals) for avals in (found, wanted))
+    def _check(self, actual: Sequence[Any], expected: Sequence[Any]) -> None:
+        if [(aval.shape, aval.dtype) for aval in actual] != [(aval.shape, aval.dtype) for aval in expected]:
+            got, needed = (", ".join(aval.str_short() for aval in avals) for avals in (actual, expected))
             raise RuleError(
-                f"{self.label}: by the shardings of the results, the function of one device must return [{want}], "
-                f"got [{have}]"
+                f"{self.label}: by the shardings of the results, the function of one device must return [{needed}], "
+                f"got [{got}]"
             )
 
 

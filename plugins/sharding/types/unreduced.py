@@ -44,18 +44,18 @@ def unreduced_axes_of_sum(result: Any, avals: Sequence[Any], names: Names) -> Na
     """
     if not isinstance(result, Factors):
         return _NONE
-    found: dict[int, Names] = {}
+    by_factor: dict[int, Names] = {}
     for dims, aval in zip(result.operands, avals, strict=True):
         for factor, axes in zip(dims, _axes(aval) or ((),) * len(dims), strict=False):
             if result.mark(factor) == "sum" and not any(factor in dims for dims in result.results):
                 along = names & set(axes)
-                if found.setdefault(factor, along) != along:
+                if by_factor.setdefault(factor, along) != along:
                     raise ShardingTypeError(
                         "unreduced must name axes of the mesh that divide the dimensions of the sum in all operands, "
                         f"got {sorted(names, key=str)} for operands of types "
-                        f"{' and '.join(each.str_short() for each in avals)}; change one with primax.reshard"
+                        f"{' and '.join(aval.str_short() for aval in avals)}; change one with primax.reshard"
                     )
-    return _NONE.union(*found.values())
+    return _NONE.union(*by_factor.values())
 
 
 def unreduced_results(
@@ -85,12 +85,12 @@ def unreduced_results(
     same: Names = _NONE.union(*map(_reduced, avals))
     if summed:
         _check_summands(primitive, avals, outs, params, summed)
-    dividing = {name for aval in avals for each in _axes(aval) for name in each}
+    dividing = {name for aval in avals for along in _axes(aval) for name in along}
     if same:
         _check_same(primitive, avals, params, result, same)
     unreduced = summed | unreduced_axes
     for name in sorted(unreduced, key=str):
-        if any(name in each for dims in axes for each in dims) or (name in summed and name in dividing):
+        if any(name in along for dims in axes for along in dims) or (name in summed and name in dividing):
             raise ShardingTypeError(
                 f"{primitive}: the mesh axis {name!r} must not divide one operand if another is unreduced along it, "
                 f"got {_shown(avals)}; {_remedy(avals, summed)}"
@@ -124,14 +124,14 @@ def _check_summands(
                 f"{primitive} is not linear in it; {remedy}"
             )
     for name in sorted(summed, key=str):
-        having = [name in _unreduced(aval) for aval in avals]
+        holds = [name in _unreduced(aval) for aval in avals]
         if not linearity.together:
-            if sum(having) > 1:
+            if sum(holds) > 1:
                 raise ShardingTypeError(
                     f"{primitive}: only one operand may be unreduced along {name!r}, since a product of sums is not "
                     f"the sum of the products, got {_shown(avals)}; {remedy} for all but one"
                 )
-            for has, aval in zip(having, avals, strict=True):
+            for has, aval in zip(holds, avals, strict=True):
                 if not has and name not in _reduced(aval) and aval.shape and dtypes.is_inexact(aval.dtype):
                     raise ShardingTypeError(
                         f"{primitive}: operands must be reduced along {name!r} if another is unreduced, since their "
@@ -139,7 +139,7 @@ def _check_summands(
                         f"{_brought(avals, name, 'reduced')}, or {remedy}"
                     )
             continue
-        for i, (has, aval) in enumerate(zip(having, avals, strict=True)):
+        for i, (has, aval) in enumerate(zip(holds, avals, strict=True)):
             if not has and linearity.holds(i) and not (linearity.scalars and not aval.shape):
                 raise ShardingTypeError(
                     f"{primitive}: either all operands or none must be unreduced along {name!r}, got "
@@ -157,7 +157,7 @@ def _check_same(primitive: Any, avals: Sequence[Any], params: Mapping[str, Any],
                 continue
             if name in _unreduced(aval) or not aval.shape or not _is_number(aval):
                 continue
-            if any(name in each for each in _axes(aval)) or not dtypes.is_inexact(aval.dtype):
+            if any(name in along for along in _axes(aval)) or not dtypes.is_inexact(aval.dtype):
                 continue
             if name in getattr(aval, "vma", _NONE) or (linearity is not None and not linearity.holds(i)):
                 continue
@@ -172,8 +172,8 @@ def _check_undivided(primitive: Any, avals: Sequence[Any], result: Any, position
     for i, aval in enumerate(avals):
         if i == position:
             continue
-        for dim, each in enumerate(_axes(aval)):
-            if name not in each:
+        for dim, along in enumerate(_axes(aval)):
+            if name not in along:
                 continue
             apart = isinstance(result, Factors) and result.operands[i][dim] not in result.operands[position]
             if not apart:

@@ -35,8 +35,8 @@ def _reshaped(x: Any, shape: Sequence[int]) -> Any:
 def _divided(shape: Sequence[int], axes: Axes, mesh: Any, names: Any) -> list[int]:
     """The shape of one device's part along some axes of a mesh."""
     return [
-        size // mesh.size_along([name for name in each if name in names])
-        for size, each in zip(shape, axes, strict=True)
+        size // mesh.size_along([name for name in along if name in names])
+        for size, along in zip(shape, axes, strict=True)
     ]
 
 
@@ -109,7 +109,7 @@ def lower_on_local_terms(
         local_ins,
         types,
         returned,
-        lambda given: run(given[:count], [_reshaped(x, ()) for x in given[count:]]),
+        lambda values: run(values[:count], [_reshaped(x, ()) for x in values[count:]]),
     )
 
 
@@ -159,7 +159,7 @@ def _local_type(aval: Any, mesh: Any, names: Sequence[Any]) -> Any:
 
 def _lying(module: Any, aval: Any, names: Sequence[Any]) -> Any:
     """The sharding of a value outside a per-device program along some axes, which divide it most coarsely."""
-    axes = [(*(n for n in each if n in names), *(n for n in each if n not in names)) for each in _axes(aval)]
+    axes = [(*(n for n in along if n in names), *(n for n in along if n not in names)) for along in _axes(aval)]
     return _spec_attribute(module, PartitionSpec(*axes, *stack_axes(aval)), len(axes) + len(stack_axes(aval)))
 
 
@@ -215,7 +215,7 @@ def convert_unreduced(ctx: Any, x: Any) -> Any:
     added = [name for name in new if name not in old]
     if not added:
         return x
-    dividing = {name for each in _axes(before) for name in each}
+    dividing = {name for along in _axes(before) for name in along}
     if spmd_of(module).partitions > 1 and dividing.issuperset(added) and _leads(_axes(before), added):
         return _placed(module, x, before, after, kept, added)
     return _spread(module, x, before, after, kept, added)
@@ -223,7 +223,7 @@ def convert_unreduced(ctx: Any, x: Any) -> Any:
 
 def _leads(axes: Axes, names: Sequence[Any]) -> bool:
     """Whether the named axes come first among the axes that divide a dimension."""
-    return all([n in names for n in each] == sorted((n in names for n in each), reverse=True) for each in axes)
+    return all([n in names for n in along] == sorted((n in names for n in along), reverse=True) for along in axes)
 
 
 def _placed(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], added: Sequence[Any]) -> Any:
@@ -239,12 +239,12 @@ def _placed(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], a
     ranked = mlir.ir.RankedTensorType.get
     i32 = mlir.ir.IntegerType.get_signless(32)
 
-    def run(given: Sequence[Any]) -> list[Any]:
-        part, numbers = given[0], dict(zip(added, [_reshaped(n, ()) for n in given[1:]], strict=True))
+    def run(operands: Sequence[Any]) -> list[Any]:
+        part, numbers = operands[0], dict(zip(added, [_reshaped(n, ()) for n in operands[1:]], strict=True))
         starts = []
-        for size, each in zip(own, axes, strict=True):
+        for size, along in zip(own, axes, strict=True):
             start = ir_constant(np.int32(0))
-            for name in each:
+            for name in along:
                 if name in numbers:
                     start = hlo.add(hlo.multiply(start, ir_constant(np.int32(mesh.shape[name]))), numbers[name])
             starts.append(hlo.multiply(start, ir_constant(np.int32(size))))
@@ -255,9 +255,9 @@ def _placed(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], a
         order = [*range(held), *(held + new.index(name) for name in kept)]
         return [hlo.broadcast_in_dim(ranked(shape, element), whole, mlir.ir.DenseI64ArrayAttr.get(order))]
 
-    dims = [tuple(each) for each in axes]
+    dims = [tuple(along) for along in axes]
     inside = _spec_attribute(module, PartitionSpec(*dims, *kept), held + len(kept))
-    rest = [tuple([n for n in each if n not in added]) for each in axes]
+    rest = [tuple([n for n in along if n not in added]) for along in axes]
     outside = _spec_attribute(module, PartitionSpec(*rest, *new), held + len(new))
     numbers = [ir_constant(np.arange(mesh.shape[name], dtype=np.int32)) for name in added]
     (out,) = _region(
@@ -305,14 +305,14 @@ def _spread(module: Any, x: Any, before: Any, after: Any, kept: Sequence[Any], a
     out = hlo.broadcast_in_dim(kind, x, ir.DenseI64ArrayAttr.get(where))
     for name in added:
         place = hlo.iota(counts, rank + new.index(name))
-        dim = next((i for i, each in enumerate(_axes(before)) if name in each), None)
+        dim = next((i for i, along in enumerate(_axes(before)) if name in along), None)
         if dim is None:
-            wanted = _full(counts, 0)
+            expected = _full(counts, 0)
         else:
             finer = mesh.size_along(_axes(before)[dim][: _axes(before)[dim].index(name) + 1])
             block = hlo.divide(hlo.iota(counts, dim), _full(counts, before.shape[dim] // finer))
-            wanted = hlo.remainder(block, _full(counts, mesh.shape[name]))
-        out = hlo.select(_compare(place, wanted), out, _zeros_like(out))
+            expected = hlo.remainder(block, _full(counts, mesh.shape[name]))
+        out = hlo.select(_compare(place, expected), out, _zeros_like(out))
     return out
 
 
@@ -347,15 +347,15 @@ def _crossed(module: Any, x: Any, aval: Any, sharding: Any, inwards: bool) -> An
     own = _divided(aval.shape, axes, mesh, mesh.axis_names)
     shapes = own, [*own, *(1 for _ in names)]
     types = [mlir.ir.RankedTensorType.get(shape, outer_type.element_type) for shape in shapes]
-    given, wanted = (outside, inside) if inwards else (inside, outside)
+    source, target = (outside, inside) if inwards else (inside, outside)
     (out,) = _region(
         module,
         mesh.axis_names,
         [x],
-        [given],
+        [source],
         [types[0] if inwards else types[1]],
         [inner_type if inwards else outer_type],
-        [wanted],
+        [target],
         lambda xs: [_reshaped(xs[0], shapes[1] if inwards else shapes[0])],
     )
     return out
