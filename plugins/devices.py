@@ -139,7 +139,7 @@ def _summed(x: Any, aval: core.ShapedArray, target: Any) -> Any:
     if target is None:
         return x
     if type(x) is core.Array or isinstance(x, core.Tracer):
-        explicit = _division_of(aval, target) if getattr(target, "explicit", False) else None
+        explicit = _explicit_sharding(aval, target) if getattr(target, "explicit", False) else None
         return with_aval_sharding(x, explicit)
     return x
 
@@ -220,7 +220,7 @@ def constrain_all(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
     outs = []
     for x, sharding in zip(leaves, shardings, strict=True):
         if getattr(sharding, "explicit", False):
-            x = with_aval_sharding(x, _division_of(core.get_aval(x), sharding))
+            x = with_aval_sharding(x, _explicit_sharding(core.get_aval(x), sharding))
         unchanged = sharding is None or _takes_summands(sharding)  # the axis of summands is not an axis of the value
         outs.append(x if unchanged else sharding_constraint_p.bind(x, sharding=sharding))
     return outs
@@ -379,17 +379,17 @@ def _put_type(x: Any, *, device: Any) -> Any:
     return x if device is None or type(x) is not core.ShapedArray else placed(x, device)
 
 
-def _put_division(x: Any, *, device: Any) -> list[Any]:
+def _put_sharding_rule(x: Any, *, device: Any) -> list[Any]:
     return [aval_sharding(_put_type(x, device=device))]
 
 
 def _constrained_axes(x: Any, *, sharding: Any) -> list[Any]:
-    """A constraint does not change values whose types record their division, and must agree with them.
+    """A constraint does not change values whose types record their sharding, and must agree with them.
 
     Raises:
       ShardingTypeError: it does not agree.
     """
-    if getattr(sharding, "explicit", False) and aval_sharding(x) is not _division_of(x, sharding):
+    if getattr(sharding, "explicit", False) and aval_sharding(x) is not _explicit_sharding(x, sharding):
         raise ShardingTypeError(
             f"with_sharding_constraint: x of type {x.str_short()} must have the sharding {sharding.spec}; "
             f"primax.reshard changes it"
@@ -397,8 +397,8 @@ def _constrained_axes(x: Any, *, sharding: Any) -> list[Any]:
     return [axes_of_dims(x)]
 
 
-def _division_of(x: Any, sharding: NamedSharding) -> Any:
-    """The division of a sharding along the axes that are explicit in scope."""
+def _explicit_sharding(x: Any, sharding: NamedSharding) -> Any:
+    """The part of a sharding along the axes that are explicit in scope."""
     scope = current_scope()
     mesh = scope.abstract if scope is not None and scope.mesh is sharding.mesh else sharding.mesh
     return explicit_part(mesh, sharding.spec, len(x.shape))
@@ -411,7 +411,7 @@ RULES: Table = {
         "jvp": ad.linear_jvp(device_put_p),
         "transpose": ad.linear_transpose(device_put_p, lambda ct, *, device: [device_put_p.bind(ct, device=None)]),
         "batch": batching.vectorized(device_put_p),
-        "sharding": ShardingRule(_put_division, whole_shardings=True),
+        "sharding": ShardingRule(_put_sharding_rule, whole_shardings=True),
         "lowering": _put_lowering,
         "key_use": lambda uses, eqn, walk: walk.same(),
     },

@@ -150,7 +150,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, fft_type: FftType, fft_l
     return [mlir.hlo.fft(x, kind, mlir.ir.DenseI64ArrayAttr.get(fft_lengths))]
 
 
-def _division(x: Any, *, fft_type: Any, fft_lengths: Any) -> list[Any]:
+def _sharding_rule(x: Any, *, fft_type: Any, fft_lengths: Any) -> list[Any]:
     return [axes_of_dims(x)]
 
 
@@ -160,7 +160,7 @@ RULES: Table = {
         "jvp": ad.linear_jvp(fft_p),
         "transpose": ad.linear_transpose2(fft_p, _transpose),
         "batch": _batch,
-        "sharding": _division,
+        "sharding": _sharding_rule,
         "lowering": _lowering,
         "makes_nan": True,
     },

@@ -281,17 +281,17 @@ def divided_call(
       name: the name of the function in messages; by default its own.
     """
     if not _tells_nothing(out_sharding):
-        args, kwargs = tree.tree_map(_without_division, (tuple(args), dict(kwargs)))
+        args, kwargs = tree.tree_map(_without_sharding, (tuple(args), dict(kwargs)))
     outs = f(*args, **kwargs)
     return tree.tree_map(lambda x: resharded(name or f.__name__, x, out_sharding), outs)
 
 
-def _without_division(x: Any, mesh: AbstractMesh | None = None) -> Any:
+def _without_sharding(x: Any, mesh: AbstractMesh | None = None) -> Any:
     return forgotten(x, mesh) if isinstance(x, core.Array | core.Tracer) else x
 
 
 def forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
-    """A value whose type records only its division along explicit axes of a mesh; no division if there is no mesh."""
+    """A value whose type records only its sharding along explicit axes of a mesh; no sharding if there is no mesh."""
     aval = get_aval(x)
     explicit = aval_sharding(aval)
     if explicit is None or explicit.mesh is mesh:
@@ -324,11 +324,11 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
 
     @wraps(f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        sharding = _given("auto_axes", "out_sharding", out_sharding, kwargs)
+        sharding = _required_sharding("auto_axes", "out_sharding", out_sharding, kwargs)
         outer = _scope("auto_axes", "out_sharding", sharding)
         names = _named("auto_axes", axes, outer.abstract.explicit_axes, "Explicit")
         inner = outer.abstract.update_axis_types(dict.fromkeys(names, AxisType.Auto))
-        args, kwargs = tree.tree_map(lambda x: _without_division(x, inner), (args, kwargs))
+        args, kwargs = tree.tree_map(lambda x: _without_sharding(x, inner), (args, kwargs))
         with axes_in_scope(inner, outer.mesh):
             outs = f(*args, **kwargs)
         leaves, structure = tree.flatten(outs)
@@ -367,7 +367,7 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
 
     @wraps(f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        sharding = _given("explicit_axes", "in_sharding", in_sharding, kwargs)
+        sharding = _required_sharding("explicit_axes", "in_sharding", in_sharding, kwargs)
         scope = _scope("explicit_axes", "in_sharding", sharding)
         outer = scope.abstract
         names = _named("explicit_axes", axes, outer.auto_axes, "Auto")
@@ -384,7 +384,7 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
     return run
 
 
-def _given(function: str, name: str, sharding: Any, kwargs: dict[str, Any]) -> Any:
+def _required_sharding(function: str, name: str, sharding: Any, kwargs: dict[str, Any]) -> Any:
     """The sharding given to the decorator, or else in the call, from whose keywords it is removed.
 
     Raises:
@@ -432,7 +432,7 @@ def _named(function: str, axes: Any, there: Sequence[Any], kind: str) -> tuple[A
 
 
 def _of_params(mesh: Any, axes: Any, unreduced: Any = (), reduced: Any = ()) -> AvalSharding | None:
-    """The division in the parameters of `reshard_p`."""
+    """The sharding in the parameters of `reshard_p`."""
     if not (unreduced or reduced or any(axes)):
         return None
     return AvalSharding(mesh.abstract_mesh, axes, frozenset(unreduced), frozenset(reduced))
@@ -489,13 +489,13 @@ def _rest(x: ShapedArray, mesh: AbstractMesh | None, mapped: tuple[int, ...]) ->
             f"primax.reshard(x, {explicit.spec.update(unreduced=frozenset(), reduced=frozenset())})"
         )
     if mesh is not None:
-        return explicit_part(mesh, _told_of(mesh, explicit), len(x.shape))
+        return explicit_part(mesh, _spec_in(mesh, explicit), len(x.shape))
     axes = tuple([names if i in mapped else () for i, names in enumerate(explicit.axes)])
     return AvalSharding(explicit.mesh, axes) if any(axes) else None
 
 
-def _told_of(mesh: AbstractMesh, explicit: AvalSharding) -> PartitionSpec:
-    """A division as a specification, without reduced axes that are not explicit in a mesh."""
+def _spec_in(mesh: AbstractMesh, explicit: AvalSharding) -> PartitionSpec:
+    """A sharding as a specification, without reduced axes that are not explicit in a mesh."""
     return explicit.spec.update(reduced=explicit.reduced.intersection(mesh.explicit_axes))
 
 

@@ -402,7 +402,7 @@ def _top_k_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, k: int, axis: int)
     return [hlo.transpose(out, order) for out in mlir.chlo.TopKOp(hlo.transpose(x, order), count).results]
 
 
-def _top_k_division(x: ShapedArray, *, k: int, axis: int) -> str:
+def _top_k_sharding_rule(x: ShapedArray, *, k: int, axis: int) -> str:
     whole_along(x, [axis])
     letters = " ".join("_" if i == axis else f"d{i}" for i in range(len(x.shape)))
     return f"{letters} -> {letters}, {letters}"
@@ -420,7 +420,7 @@ RULES: Table = {
         "abstract_eval": _top_k_abstract_eval,
         "jvp": _top_k_jvp,
         "batch": _top_k_batch,
-        "sharding": _top_k_division,
+        "sharding": _top_k_sharding_rule,
         "lowering": in_whole_bytes(_top_k_lowering, 4),
     },
 }

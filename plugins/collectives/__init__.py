@@ -13,7 +13,6 @@ from primax.plugins.collectives import reductions as _reductions
 from primax.plugins.collectives import unreduced as _unreduced
 from primax.plugins.collectives import variance as _variance
 from primax.plugins.collectives.casts import pcast, pvary, pvary_along
-from primax.plugins.collectives.divisions import DIVISIONS
 from primax.plugins.collectives.exchange import (
     all_gather,
     all_gather_p,
@@ -29,6 +28,7 @@ from primax.plugins.collectives.exchange import (
 from primax.plugins.collectives.position import axis_index, axis_index_p, axis_size
 from primax.plugins.collectives.ragged import pbroadcast, pbroadcast_p, ragged_all_to_all, ragged_all_to_all_p
 from primax.plugins.collectives.reductions import pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p
+from primax.plugins.collectives.sharding_rules import SHARDING
 from primax.plugins.collectives.unreduced import (
     all_gather_reduced_p,
     preduced_p,
@@ -86,8 +86,8 @@ RULES: Table = (
 )
 
 
-def _with_division(primitive: core.Primitive, rules: Any) -> Any:
-    return rules if "sharding" in rules else {**rules, "sharding": DIVISIONS.get(primitive)}
+def _with_sharding_rule(primitive: core.Primitive, rules: Any) -> Any:
+    return rules if "sharding" in rules else {**rules, "sharding": SHARDING.get(primitive)}
 
 
 @hookimpl
@@ -96,5 +96,5 @@ def primax_register(registry: core.Registry) -> None:
         registry.define(
             primitive,
             samples=["primax.plugins.samples.collectives:SAMPLES"],
-            **_with_division(primitive, rules),
+            **_with_sharding_rule(primitive, rules),
         )

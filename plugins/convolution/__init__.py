@@ -27,7 +27,7 @@ from primax.plugins.convolution.primitive import (
 )
 from primax.plugins.convolution.rules import (
     conv_general_dilated_batch,
-    conv_general_dilated_division,
+    conv_general_dilated_sharding_rule,
     conv_general_dilated_transpose_lhs,
     conv_general_dilated_transpose_rhs,
 )
@@ -59,7 +59,7 @@ RULES: Table = {
             conv_general_dilated_p, conv_general_dilated_transpose_lhs, conv_general_dilated_transpose_rhs
         ),
         "batch": conv_general_dilated_batch,
-        "sharding": conv_general_dilated_division,
+        "sharding": conv_general_dilated_sharding_rule,
         "lowering": {
             None: in_whole_bytes(conv_general_dilated_lowering),
             "cpu": in_whole_bytes(conv_general_dilated_cpu_lowering),

@@ -65,7 +65,7 @@ def conv_general_dilated(
       precision: None, 'default', 'high', 'highest', a `Precision`, or a pair of these, one for each operand. None
         means the option `default_matmul_precision`.
       preferred_element_type: the dtype to accumulate in and to return; by default that of the operands.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; by default as types
         determine.
 
     Returns:

@@ -191,7 +191,7 @@ def _split(x: Any, axis: int, size: int, inner: bool = False) -> Array:
     return reshape_p.bind(x, new_sizes=(*shape[:axis], *sizes, *shape[axis + 1 :]), dimensions=None)
 
 
-def conv_general_dilated_division(
+def conv_general_dilated_sharding_rule(
     lhs: Any, rhs: Any, *, dimension_numbers: Any, batch_group_count: int, **params: Any
 ) -> str:
     """Only the batch may be divided."""

@@ -54,7 +54,7 @@ def dot_general(
       precision: None, 'default', 'high', 'highest', a `Precision`, a pair of these, one for each operand, or
         a `DotAlgorithmPreset`. None stands for the option `default_matmul_precision`.
       preferred_element_type: the dtype to accumulate in and to return; by default that of the wider operand.
-      out_sharding: the division of the result along explicit axes of the mesh in scope, if types do not determine it.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope, if types do not determine it.
 
     Returns:
       An array whose dimensions are the batch dimensions, the remaining ones of `lhs`, then the remaining ones of
@@ -451,7 +451,7 @@ def _dot_general_print(params: Any) -> dict[str, Any]:
     return shown | {name: params[name] for name in rest if params[name] is not None} | axes
 
 
-def _dot_general_division(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any, **params: Any) -> str:
+def _dot_general_sharding_rule(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any, **params: Any) -> str:
     """`b i k:sum, b k j -> b i j`."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     left = [f"i{d}" for d in range(lhs.ndim)]
@@ -474,7 +474,7 @@ RULES: Table = {
         "jvp": _dot_general_jvp,
         "transpose": _dot_general_transpose,
         "batch": _dot_general_batch,
-        "sharding": _dot_general_division,
+        "sharding": _dot_general_sharding_rule,
         "lowering": in_whole_bytes(_dot_general_lowering),
         "print": _dot_general_print,
         "makes_nan": True,

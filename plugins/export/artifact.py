@@ -341,15 +341,15 @@ def _transpose_tangents(cts: Any, *args: Any, artifact: Artifact) -> list[Any]:
 
 
 def _sharding(*avals: Any, artifact: Artifact) -> list[PartitionSpec]:
-    """The divisions of results along explicit axes: those of the exported program, if the axes are the same."""
-    return [_division(aval, avals) for aval in artifact.out_avals]
+    """The shardings of results along explicit axes: those of the exported program, if the axes are the same."""
+    return [_spec_of(aval, avals) for aval in artifact.out_avals]
 
 
 def _tangents_sharding(*avals: Any, artifact: Artifact) -> list[PartitionSpec]:
-    return [_division(aval, avals) for aval in _tangent_avals(artifact.out_avals)]
+    return [_spec_of(aval, avals) for aval in _tangent_avals(artifact.out_avals)]
 
 
-def _division(aval: Any, avals: Sequence[Any]) -> PartitionSpec:
+def _spec_of(aval: Any, avals: Sequence[Any]) -> PartitionSpec:
     meshes = {explicit.mesh.shape_tuple for operand in avals if (explicit := aval_sharding(operand)) is not None}
     explicit = aval_sharding(aval)
     return explicit.spec if explicit is not None and meshes == {explicit.mesh.shape_tuple} else PartitionSpec()

@@ -241,7 +241,7 @@ class _Blobs:
 
 
 def _typed(mesh: AbstractMesh, aval: Any, spec: PartitionSpec | None) -> ShapedArray:
-    """A type that records the division of its values along explicit axes."""
+    """A type that records the sharding of its values along explicit axes."""
     return aval if spec is None else aval.update(sharding=explicit_part(mesh, spec, len(aval.shape)))
 
 

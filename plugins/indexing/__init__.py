@@ -10,7 +10,6 @@ from primax.plugins.indexing import gather as _gather
 from primax.plugins.indexing import scatter_rules as _scatter_rules
 from primax.plugins.indexing.apply import scatter_apply
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from primax.plugins.indexing.divisions import DIVISIONS
 from primax.plugins.indexing.dynamic import (
     dynamic_index_in_dim,
     dynamic_slice,
@@ -33,6 +32,7 @@ from primax.plugins.indexing.primitives import (
     scatter_sub_p,
 )
 from primax.plugins.indexing.scatter import scatter, scatter_add, scatter_max, scatter_min, scatter_mul, scatter_sub
+from primax.plugins.indexing.sharding_rules import SHARDING
 from primax.plugins.indexing.taking import index_take, put_along, take_along
 
 __all__ = [
@@ -75,5 +75,5 @@ RULES: Table = _gather.RULES | _scatter_rules.RULES | _apply.RULES | _dynamic.RU
 def primax_register(registry: core.Registry) -> None:
     for primitive, rules in RULES.items():
         registry.define(
-            primitive, sharding=DIVISIONS.get(primitive), samples=["primax.plugins.samples.indexing:SAMPLES"], **rules
+            primitive, sharding=SHARDING.get(primitive), samples=["primax.plugins.samples.indexing:SAMPLES"], **rules
         )

@@ -17,12 +17,12 @@ from primax.plugins.linalg import symmetric as _symmetric
 from primax.plugins.linalg import triangular as _triangular
 from primax.plugins.linalg import tridiagonal as _tridiagonal
 from primax.plugins.linalg import updates as _updates
-from primax.plugins.linalg.divisions import DIVISIONS
 from primax.plugins.linalg.gauss import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
 from primax.plugins.linalg.general import EigImplementation, eig, eig_p, hessenberg, hessenberg_p, schur, schur_p
 from primax.plugins.linalg.householder import householder_product, householder_product_p, ormqr, ormqr_p
 from primax.plugins.linalg.orthogonal import qr, qr_p
 from primax.plugins.linalg.positive import cholesky, cholesky_p
+from primax.plugins.linalg.sharding_rules import SHARDING
 from primax.plugins.linalg.singular import SvdAlgorithm, svd, svd_p
 from primax.plugins.linalg.symmetric import EighImplementation, eigh, eigh_p, tridiagonal, tridiagonal_p
 from primax.plugins.linalg.triangular import triangular_solve, triangular_solve_p
@@ -88,5 +88,5 @@ RULES: Table = (
 def primax_register(registry: core.Registry) -> None:
     for primitive, rules in RULES.items():
         registry.define(
-            primitive, sharding=DIVISIONS.get(primitive), samples=["primax.plugins.samples.linalg:SAMPLES"], **rules
+            primitive, sharding=SHARDING.get(primitive), samples=["primax.plugins.samples.linalg:SAMPLES"], **rules
         )

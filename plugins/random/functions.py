@@ -120,7 +120,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
       key: a key.
       shape: the shape of the result.
       dtype: uint8, uint16, uint32 or uint64; by default uint64 with `enable_x64`, otherwise uint32.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; by default as types
         determine.
 
     Raises:

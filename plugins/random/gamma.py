@@ -107,7 +107,7 @@ def _abstract_eval(keys: ShapedArray, alpha: ShapedArray, *, log_space: bool) ->
     return alpha.strip_weak_type()
 
 
-def _division(keys: ShapedArray, alpha: ShapedArray, *, log_space: bool) -> str:
+def _sharding_rule(keys: ShapedArray, alpha: ShapedArray, *, log_space: bool) -> str:
     """The axes of keys are the leading axes of alpha."""
     first, rest = ([f"{name}{i}" for i in range(n)] for name, n in (("k", keys.ndim), ("a", alpha.ndim - keys.ndim)))
     return f"{' '.join(first)}, {' '.join(first + rest)} -> {' '.join(first + rest)}"
@@ -144,7 +144,7 @@ RULES: Table = {
         "jvp": _jvp,
         "axis_batch": _batch,
         "lowering": mlir.physical_lowering(mlir.lower_fun(_random_gamma, multiple_results=False)),
-        "sharding": _division,
+        "sharding": _sharding_rule,
         "key_use": lambda uses, eqn, walk: walk.consumed(),
     },
 }

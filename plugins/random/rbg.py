@@ -65,7 +65,7 @@ def rng_bit_generator(
       shape: the shape of the bits.
       dtype: their dtype: uint8, uint16, uint32 or uint64.
       algorithm: the algorithm of the generator.
-      out_sharding: their division along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: their sharding along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: an argument has another type.

@@ -83,7 +83,7 @@ def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     Args:
       operand: an array; complex numbers are ordered by real part, then imaginary part.
       axes: the axes to reduce, each at most once.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; by default as types
         determine.
 
     Returns:
@@ -184,7 +184,7 @@ def reduce(
       computation: `(x, y) -> z` on scalars, or on trees of scalars like `operands`. It must be associative.
         It returns a scalar for each array, in any structure.
       dimensions: the axes.
-      out_sharding: the divisions of the results along explicit axes of the mesh in scope; by default as types
+      out_sharding: the shardings of the results along explicit axes of the mesh in scope; by default as types
         determine.
 
     Returns:
@@ -433,7 +433,7 @@ def _reduce_lowering(
     return reduce_region(ctx, args[:count], args[count:], computation, dimensions)
 
 
-def _reduce_division(*avals: ShapedArray, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> list[Any]:
+def _reduce_sharding_rule(*avals: ShapedArray, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> list[Any]:
     count = len(avals) // 2
     refuse_divided("initial values", avals[count:])
     axes = all_alike(avals[:count])
@@ -479,7 +479,7 @@ RULES: Table = {
         "jvp": _reduce_jvp,
         "axis_batch": _reduce_batch,
         "lowering": _reduce_lowering,
-        "sharding": _reduce_division,
+        "sharding": _reduce_sharding_rule,
         "interpret": Interpreted(_folded),
         "makes_nan": True,
     },

@@ -188,7 +188,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         )
 
 
-def _each(function: str, inputs: Any, mesh: Any, specs: Any, convert: Callable[[Any, PartitionSpec], Any]) -> Any:
+def _converted(function: str, inputs: Any, mesh: Any, specs: Any, convert: Callable[[Any, PartitionSpec], Any]) -> Any:
     """A function applied to each array of a tree and its specification."""
     if not isinstance(mesh, Mesh):
         raise TypeError(f"{function}: global_mesh must be a Mesh, got {mesh!r}")
@@ -237,7 +237,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
         ]
         return make_array_from_single_device_arrays(shape, NamedSharding(global_mesh, spec), parts)
 
-    return _each(function, local_inputs, global_mesh, pspecs, convert)
+    return _converted(function, local_inputs, global_mesh, pspecs, convert)
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
@@ -268,4 +268,4 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
         ]
         return make_array_from_single_device_arrays(shape, NamedSharding(local_mesh, spec), parts)
 
-    return _each(function, global_inputs, global_mesh, pspecs, convert)
+    return _converted(function, global_inputs, global_mesh, pspecs, convert)

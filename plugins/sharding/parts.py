@@ -10,7 +10,7 @@ from primax.extend.core import ShapedArray
 from primax.extend.provisional.sharding import AvalSharding, aval_sharding, current_scope, explicit_part
 from primax.extend.sharding import AbstractMesh, AxisType, Mesh, PartitionSpec
 
-__all__ = ["check_division", "of_cotangents", "part_aval", "residual_spec", "whole_aval", "with_axis"]
+__all__ = ["check_in_spec", "of_cotangents", "part_aval", "residual_spec", "whole_aval", "with_axis"]
 
 
 def _outer(mesh: Mesh) -> AbstractMesh:
@@ -21,7 +21,7 @@ def _outer(mesh: Mesh) -> AbstractMesh:
     return mesh.abstract_mesh
 
 
-def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Sequence[Any]) -> None:
+def check_in_spec(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Sequence[Any]) -> None:
     """Raise an error for an array that cannot be divided as specified.
 
     Args:
@@ -29,7 +29,7 @@ def check_division(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: S
       mesh: the mesh.
       spec: the specification of the array along `axes`.
       aval: the type of the array.
-      axes: the axes along which the program is per-device; along other explicit axes the division is unchanged.
+      axes: the axes along which the program is per-device; along other explicit axes the sharding is unchanged.
 
     Raises:
       ValueError: the array has too few axes, or the length of one is not a multiple of the number of parts.

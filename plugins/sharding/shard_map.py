@@ -14,7 +14,7 @@ from primax.extend.provisional.arguments import avals_of, check_function, name_o
 from primax.extend.provisional.programs import check_outputs, new_programs, programs_of, remember, surroundings
 from primax.extend.provisional.sharding import aval_sharding, check_spec, current_scope, manual_scope, vary
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
-from primax.plugins.sharding.parts import check_division, part_aval
+from primax.plugins.sharding.parts import check_in_spec, part_aval
 
 __all__ = ["shard_map", "shard_map_p", "smap"]
 
@@ -94,7 +94,7 @@ def shard_map(
         def make() -> Program:
             parts = []
             for i, (spec, aval) in enumerate(zip(flat_ins, avals, strict=True)):
-                check_division(f"shard_map of {name}: in_specs of argument {i}", where, spec, aval, axes)
+                check_in_spec(f"shard_map of {name}: in_specs of argument {i}", where, spec, aval, axes)
                 if not check_vma and (spec.unreduced or spec.reduced):
                     raise ValueError(
                         f"shard_map of {name}: in_specs of argument {i} is {spec}, but with check_vma=False types do "
@@ -251,7 +251,7 @@ def _recorded_specs(name: str, structure: Any, avals: Sequence[Any], mesh: Mesh,
 
 
 def _within(explicit: Any, axes: Sequence[Any]) -> PartitionSpec:
-    """The part of a division along some axes, as a specification."""
+    """The part of a sharding along some axes, as a specification."""
     if explicit is None:
         return PartitionSpec()
     dims = [tuple([axis for axis in along if axis in axes]) or None for along in explicit.axes]

@@ -34,7 +34,6 @@ from primax.plugins.structural.creation import (
     zeros_like,
     zeros_of,
 )
-from primax.plugins.structural.divisions import DIVISIONS
 from primax.plugins.structural.identity import (
     copy,
     copy_p,
@@ -66,6 +65,7 @@ from primax.plugins.structural.shapes import (
     transpose_p,
     unbroadcast,
 )
+from primax.plugins.structural.sharding_rules import SHARDING
 from primax.plugins.structural.slicing import (
     concatenate,
     concatenate_p,
@@ -164,5 +164,5 @@ RULES: Table = (
 def primax_register(registry: core.Registry) -> None:
     for primitive, rules in RULES.items():
         registry.define(
-            primitive, sharding=DIVISIONS.get(primitive), samples=["primax.plugins.samples.structural:SAMPLES"], **rules
+            primitive, sharding=SHARDING.get(primitive), samples=["primax.plugins.samples.structural:SAMPLES"], **rules
         )

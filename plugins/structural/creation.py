@@ -89,7 +89,7 @@ def empty(shape: Sequence[int] | int, dtype: Any, *, out_sharding: Any = None) -
     Args:
       shape: a sequence of sizes, or one size.
       dtype: its dtype.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; by default as types determine.
     """
     out = full((shape,) if isinstance(shape, int) else shape, 0, dtype)
     return out if out_sharding is None else resharded("empty", out, out_sharding)
@@ -183,7 +183,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
       dtype: an integer, floating or complex dtype.
       shape: the shape of the result; an int for one axis.
       dimension: the axis along which it counts.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types determine.
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; by default as types determine.
 
     Raises:
       TypeError: the dtype is boolean, or the shape has a negative size.

@@ -68,7 +68,7 @@ def broadcast_in_dim(
       shape: the shape of the result.
       broadcast_dimensions: for each axis of `operand` the corresponding axis of the result. If they do not increase,
         `operand` is transposed first, because those of the primitive increase.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; by default as types
         determine.
 
     Returns:
@@ -222,7 +222,7 @@ def reshape(
       operand: an array.
       new_sizes: the shape of the result; an int for one axis.
       dimensions: the order in which the axes of `operand` are read; by default from the first to the last.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; by default as types
         determine.
 
     Raises:
@@ -337,7 +337,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     Args:
       operand: an array of numbers.
       axes: the axes of the sum, each at most once.
-      out_sharding: the division of the result along explicit axes of the mesh in scope; by default as types
+      out_sharding: the sharding of the result along explicit axes of the mesh in scope; by default as types
         determine.
 
     Returns:

@@ -54,7 +54,7 @@ class SymbolicDim:
         terms = _terms(other)
         if terms is None:
             return _on_arrays(self, "__add__", other)
-        return _made(_sum(self.terms, terms), _scope(self, other))
+        return _dimension(_sum(self.terms, terms), _scope(self, other))
 
     def __radd__(self, other: Any) -> Any:
         return self + other if _terms(other) is not None else _on_arrays(self, "__radd__", other)
@@ -63,13 +63,13 @@ class SymbolicDim:
         terms = _terms(other)
         if terms is None:
             return _on_arrays(self, "__sub__", other)
-        return _made(_sum(self.terms, terms, -1), _scope(self, other))
+        return _dimension(_sum(self.terms, terms, -1), _scope(self, other))
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other if _terms(other) is not None else _on_arrays(self, "__rsub__", other)
 
     def __neg__(self) -> Any:
-        return _made({monomial: -count for monomial, count in self.terms.items()}, self.scope)
+        return _dimension({monomial: -count for monomial, count in self.terms.items()}, self.scope)
 
     def __pos__(self) -> SymbolicDim:
         return self
@@ -78,7 +78,7 @@ class SymbolicDim:
         terms = _terms(other)
         if terms is None:
             return _on_arrays(self, "__mul__", other)
-        return _made(_product(self.terms, terms), _scope(self, other))
+        return _dimension(_product(self.terms, terms), _scope(self, other))
 
     def __rmul__(self, other: Any) -> Any:
         return self * other if _terms(other) is not None else _on_arrays(self, "__rmul__", other)
@@ -137,7 +137,7 @@ class SymbolicDim:
                 return None
             else:
                 rest = _sum(rest, {monomial: count})
-        parts = _made(factor, self.scope), _made(rest, self.scope)
+        parts = _dimension(factor, self.scope), _dimension(rest, self.scope)
         if any(isinstance(part, SymbolicDim) and size in part.sizes() for part in parts):
             return None
         return parts
@@ -289,13 +289,13 @@ def _scope(a: Any, b: Any) -> Any:
     return next(iter(scopes.values()))
 
 
-def _made(terms: Terms, scope: Any) -> SymbolicDim | int:
+def _dimension(terms: Terms, scope: Any) -> SymbolicDim | int:
     """A dimension, or an integer if no named size is left."""
     for monomial in list(terms):
         if monomial in scope.equal:
             count = terms[monomial]
             rest = {other: n for other, n in terms.items() if other != monomial}
-            dim: SymbolicDim | int = _made(rest, scope) + count * scope.equal[monomial]
+            dim: SymbolicDim | int = _dimension(rest, scope) + count * scope.equal[monomial]
             return dim
     if not terms:
         return 0
@@ -308,7 +308,7 @@ def _made(terms: Terms, scope: Any) -> SymbolicDim | int:
 
 def dim_of(atom: Atom, scope: Any) -> Any:
     """The dimension of one named size or operation."""
-    return _made({((atom, 1),): 1}, scope)
+    return _dimension({((atom, 1),): 1}, scope)
 
 
 def _sum(a: Terms, b: Terms, factor: int = 1) -> Terms:
@@ -366,7 +366,7 @@ def _divided(a: Any, b: Any, which: int) -> Any:
                 del rest[monomial]
     elif (exact := _exact(numerator, denominator)) is not None:
         whole, rest = exact, {}
-    remaining, quotient = _made(rest, scope), _made(whole, scope)
+    remaining, quotient = _dimension(rest, scope), _dimension(whole, scope)
     if type(remaining) is int and type(b) is int:
         more, least = divmod(remaining, b)
         return least if which else quotient + more

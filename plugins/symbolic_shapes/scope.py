@@ -103,7 +103,7 @@ class SymbolicScope:
         return f"SymbolicScope({list(self.constraints)})"
 
 
-def values_of(required: Sequence[tuple[str, Sequence[Any]]], actual: Sequence[Sequence[Any]]) -> dict[Atom, Any]:
+def values_of(required: Sequence[tuple[str, Sequence[Any]]], given: Sequence[Sequence[Any]]) -> dict[Atom, Any]:
     """The values of named sizes for which shapes become given ones.
 
     Args:
@@ -116,7 +116,7 @@ def values_of(required: Sequence[tuple[str, Sequence[Any]]], actual: Sequence[Se
     values: dict[Atom, Any] = {}
     places = [
         (size, got, where, axis)
-        for (where, shape), sizes in zip(required, actual, strict=True)
+        for (where, shape), sizes in zip(required, given, strict=True)
         for axis, (size, got) in enumerate(zip(shape, sizes, strict=True))
         if isinstance(size, SymbolicDim)
     ]

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-def _division(*avals: Any, **params: Any) -> list[Any]:
+def _sharding_rule(*avals: Any, **params: Any) -> list[Any]:
     """All operands of that rank are divided in the same way, along axes where windows have one element."""
     arrays = [aval for aval in avals if len(aval.shape) == len(params["window_dimensions"])]
     for aval in arrays:
@@ -46,4 +46,4 @@ RULES: Table = reductions.RULES | selection.RULES
 @hookimpl
 def primax_register(registry: core.Registry) -> None:
     for primitive, rules in RULES.items():
-        registry.define(primitive, sharding=_division, samples=["primax.plugins.samples.windows:SAMPLES"], **rules)
+        registry.define(primitive, sharding=_sharding_rule, samples=["primax.plugins.samples.windows:SAMPLES"], **rules)

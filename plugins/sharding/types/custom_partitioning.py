@@ -1,7 +1,7 @@
 """Foreign operations on each device's part: XLA's partitioner cannot divide them, so a sharding rule does.
 
 Such an operation is one call of `primax_parts` in the module, with its rule in Shardy's notation. When XLA divides the
-program, it calls Python for the division of the call and the program of one device.
+program, it calls Python for the shardings of the call and the program of one device.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Part:
     """An operation that is divided, with its rule.
 
     Attributes:
-      error: the error of its division, if there was one.
+      error: the error of its partitioning, if there was one.
     """
 
     def __init__(self, primitive: Any, params: dict[str, Any], avals: Any, outs: Any, factors: Factors, mesh: Mesh):
@@ -101,7 +101,7 @@ _foreign: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
 def _calls_foreign(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> bool:
-    """Whether a lowering rule builds foreign calls without information for XLA about their division.
+    """Whether a lowering rule builds foreign calls without information for XLA about their sharding.
 
     The rule runs once, in a function that is discarded.
     """

@@ -1,4 +1,4 @@
-"""Sharding rules of collectives: results keep the divisions of operands along mesh axes that types record, apart from
+"""Sharding rules of collectives: results keep the shardings of operands along mesh axes that types record, apart from
 the axes of the collective."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from primax.plugins.collectives.ragged import pbroadcast_p
 from primax.plugins.collectives.reductions import pmax_p, pmin_p, psum_p
 from primax.plugins.collectives.variance import all_gather_invariant_p, pscatter_p, psum_invariant_p, pvary_p
 
-__all__ = ["DIVISIONS"]
+__all__ = ["SHARDING"]
 
 
 def _as_it_is(x: ShapedArray, **params: Any) -> list[Any]:
@@ -44,7 +44,7 @@ def _exchanged(x: ShapedArray, *, split_axis: int, concat_axis: int, tiled: bool
     return [axes]
 
 
-DIVISIONS: dict[Any, Any] = {
+SHARDING: dict[Any, Any] = {
     **dict.fromkeys((pbroadcast_p, pmax_p, pmin_p, ppermute_p, psum_invariant_p, psum_p, pvary_p), _as_it_is),
     all_gather_invariant_p: _gathered,
     all_gather_p: _gathered,

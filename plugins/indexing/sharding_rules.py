@@ -22,7 +22,7 @@ from primax.plugins.indexing.primitives import (
     scatter_sub_p,
 )
 
-__all__ = ["DIVISIONS"]
+__all__ = ["SHARDING"]
 
 
 def _dynamic_slice(x: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[int, ...]) -> list[Any]:
@@ -98,7 +98,7 @@ def _scatter_apply(
 
 _SCATTERS = (scatter_p, scatter_add_p, scatter_max_p, scatter_min_p, scatter_mul_p, scatter_sub_p)
 
-DIVISIONS: dict[Any, Callable[..., Any]] = {
+SHARDING: dict[Any, Callable[..., Any]] = {
     dynamic_slice_p: _dynamic_slice,
     dynamic_update_slice_p: _dynamic_update_slice,
     gather_p: ShardingRule(_gather, types_only=True),  # the sizes of windows are parameters

@@ -1,4 +1,4 @@
-"""The sharding rules of the structural primitives: the division of results, from that of operands."""
+"""The sharding rules of the structural primitives: the sharding of results, from that of operands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum_p, r
 from primax.plugins.structural.slicing import concatenate_p, pad_p, rev_p, slice_p, split_p
 from primax.plugins.structural.stacking import stack_p, unstack_p
 
-__all__ = ["DIVISIONS"]
+__all__ = ["SHARDING"]
 
 
 def _letters(count: int) -> list[str]:
@@ -103,7 +103,7 @@ def _unstack(x: ShapedArray, *, axis: int) -> list[Any]:
     return [(*axes[:axis], *axes[axis + 1 :])] * x.shape[axis]
 
 
-DIVISIONS = {
+SHARDING = {
     bitcast_convert_type_p: _bitcast,
     broadcast_in_dim_p: broadcast_axes,
     concatenate_p: _concatenate,

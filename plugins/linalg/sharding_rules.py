@@ -19,7 +19,7 @@ from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.linalg.tridiagonal import tridiagonal_solve_p
 from primax.plugins.linalg.updates import cholesky_update_p, symmetric_product_p
 
-__all__ = ["DIVISIONS"]
+__all__ = ["SHARDING"]
 
 
 def _qr(x: ShapedArray, *, pivoting: bool, **params: Any) -> str:
@@ -43,7 +43,7 @@ def _solve(a: ShapedArray, factors: ShapedArray, *others: ShapedArray, transpose
     return f"... _ _, ... _ _{permutation}, ... _ _ -> ... _ _"
 
 
-DIVISIONS = {
+SHARDING = {
     cholesky_p: "... _ _ -> ... _ _",
     cholesky_update_p: "... _ _, ... _ -> ... _ _",
     det_p: "... _ _ -> ...",
