@@ -48,7 +48,7 @@ def _convert(x: Any, aval: ShapedArray) -> Array:
     return match_placement(convert(x, aval.dtype, aval.weak_type), aval)
 
 
-def _at_hand(xs: Sequence[Any]) -> bool:
+def _is_on_host(xs: Sequence[Any]) -> bool:
     """Whether values can be split and joined without programs, of which each position would need one."""
     return not thread.trace.tracing and all(
         (x.platform() == "cpu" and not x.committed) if type(x) is Array else isinstance(x, np.ndarray | np.generic)
@@ -57,7 +57,7 @@ def _at_hand(xs: Sequence[Any]) -> bool:
 
 
 def _index(x: Any, i: int, dim: int) -> Array:
-    if _at_hand([x]):
+    if _is_on_host([x]):
         element = np.take(np.asarray(x), i, dim)  # a copy, because `x` may be donated
         return runtime.put_value(element, get_aval(x).weak_type)
     shape = get_aval(x).shape
@@ -68,7 +68,7 @@ def _index(x: Any, i: int, dim: int) -> Array:
 
 
 def _stack(xs: Sequence[Any], dim: int) -> Array:
-    if _at_hand(xs):
+    if _is_on_host(xs):
         return runtime.put_value(np.stack([np.asarray(x) for x in xs], dim), get_aval(xs[0]).weak_type)
     parts = [_broadcast(x, 1, dim) for x in xs]
     return parts[0] if len(parts) == 1 else concatenate_p.bind(*parts, dimension=dim)

@@ -40,8 +40,8 @@ __all__ = [
     "forget_p",
     "forgotten",
     "from_host",
-    "lying",
     "place_of",
+    "placed",
     "reshard",
     "reshard_p",
     "resharded",
@@ -88,7 +88,7 @@ def _resharded(function: str, x: Any, sharding: Any, mesh: Any = None) -> Any:
     """A value with the given sharding."""
     if _divides_nothing(sharding, mesh):
         return x
-    where, spec = _meant(function, sharding, mesh)
+    where, spec = _mesh_and_spec(function, sharding, mesh)
     aval = get_aval(x)
     rank = len(aval.shape)
     if len(spec) > rank:
@@ -133,7 +133,7 @@ def _params(mesh: Any, rank: int, explicit: AvalSharding | None) -> dict[str, An
     return {"mesh": mesh, "axes": explicit.axes, **pending}
 
 
-def _meant(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]:
+def _mesh_and_spec(function: str, sharding: Any, mesh: Any) -> tuple[Any, PartitionSpec]:
     """The mesh and the specification of a sharding.
 
     Raises:
@@ -177,15 +177,15 @@ def _mesh_of(scope: Any) -> Any:
 
 def with_out_sharding(function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any) -> Any:
     """The result of a function, with the sharding that its argument `out_sharding` prescribes."""
-    if _tells_nothing(out_sharding):
+    if _is_default(out_sharding):
         return bind(*args)
-    _, spec = _meant(f"{function}: out_sharding", out_sharding, None)
+    _, spec = _mesh_and_spec(f"{function}: out_sharding", out_sharding, None)
     if spec.unreduced:
-        return _summed_later(function, bind, args, out_sharding, spec.unreduced)
+        return _unreduced_result(function, bind, args, out_sharding, spec.unreduced)
     return _resharded(f"{function}: out_sharding", bind(*map(forgotten, args)), out_sharding)
 
 
-def _summed_later(
+def _unreduced_result(
     function: str, bind: Callable[..., Any], args: Sequence[Any], out_sharding: Any, names: frozenset[Any]
 ) -> Any:
     """The result of a contraction whose sum along axes of the mesh stays pending.
@@ -206,21 +206,21 @@ def _summed_later(
     return _resharded(f"{function}: out_sharding", out, out_sharding)
 
 
-def _tells_nothing(sharding: Any) -> bool:
+def _is_default(sharding: Any) -> bool:
     """Whether a sharding is that of an array's type outside of any mesh."""
     return isinstance(sharding, NamedSharding | AvalSharding) and not sharding.mesh.axis_names
 
 
 def resharded(function: str, x: Any, out_sharding: Any) -> Any:
     """An array with the sharding in the argument `out_sharding` of a function, along axes of any type."""
-    if _tells_nothing(out_sharding):
+    if _is_default(out_sharding):
         return x
     if isinstance(out_sharding, NamedSharding) and not out_sharding.mesh.explicit_axes:
         return with_sharding_constraint(x, out_sharding)
     return _resharded(f"{function}: out_sharding", x, out_sharding)
 
 
-def lying(function: str, x: Any, sharding: Any) -> Any:
+def placed(function: str, x: Any, sharding: Any) -> Any:
     """An array with the sharding in the argument `sharding` of the function that makes it, on any devices.
 
     Raises:
@@ -246,10 +246,8 @@ def filled(sharding: Any, shape: Sequence[int], make: Callable[[tuple[int, ...]]
     shape = tuple(shape)
     with axes_in_scope(_NO_MESH, None):  # else a mesh in scope would hold the part on each device
         part = make(sharding.shard_shape(shape))
-    if not shape and type(part) is core.Array:
-        part = runtime.copy_if_shared(
-            part, constant=True
-        )  # it may be the caller's own scalar, which a donation must not take
+    if not shape and type(part) is core.Array:  # it may be the caller's own scalar, which a donation must not take
+        part = runtime.copy_if_shared(part, constant=True)
     aval = get_aval(part).update(shape=shape)
     devices = sharding.addressable_devices_indices_map(shape)
     parts = [runtime.put_value(part, aval.weak_type, device) for device in devices]
@@ -280,7 +278,7 @@ def divided_call(
       out_sharding: as for `resharded`, not None.
       name: the name of the function in messages; by default its own.
     """
-    if not _tells_nothing(out_sharding):
+    if not _is_default(out_sharding):
         args, kwargs = tree.tree_map(_without_sharding, (tuple(args), dict(kwargs)))
     outs = f(*args, **kwargs)
     return tree.tree_map(lambda x: resharded(name or f.__name__, x, out_sharding), outs)
@@ -431,7 +429,7 @@ def _named(function: str, axes: Any, there: Sequence[Any], kind: str) -> tuple[A
     return names
 
 
-def _of_params(mesh: Any, axes: Any, unreduced: Any = (), reduced: Any = ()) -> AvalSharding | None:
+def _sharding_of_params(mesh: Any, axes: Any, unreduced: Any = (), reduced: Any = ()) -> AvalSharding | None:
     """The sharding in the parameters of `reshard_p`."""
     if not (unreduced or reduced or any(axes)):
         return None
@@ -439,11 +437,11 @@ def _of_params(mesh: Any, axes: Any, unreduced: Any = (), reduced: Any = ()) -> 
 
 
 def _reshard_abstract_eval(x: ShapedArray, **params: Any) -> ShapedArray:
-    return x.update(sharding=_of_params(**params))
+    return x.update(sharding=_sharding_of_params(**params))
 
 
 def _result_sharding(x: ShapedArray, **params: Any) -> list[Any]:
-    return [_of_params(**params)]
+    return [_sharding_of_params(**params)]
 
 
 def _reshard_transpose(ct: Any, x: Any, **params: Any) -> list[Any]:
@@ -471,10 +469,10 @@ def _reshard_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, mesh: Any, axes:
 
 
 def _forget_abstract_eval(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> ShapedArray:
-    return x.update(sharding=_rest(x, mesh, mapped))
+    return x.update(sharding=_remaining_sharding(x, mesh, mapped))
 
 
-def _rest(x: ShapedArray, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> AvalSharding | None:
+def _remaining_sharding(x: ShapedArray, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> AvalSharding | None:
     """The part of a sharding along axes that are explicit in another mesh, or of dimensions that are mapped.
 
     Raises:
@@ -500,7 +498,7 @@ def _spec_in(mesh: AbstractMesh, explicit: AvalSharding) -> PartitionSpec:
 
 
 def _forgotten_sharding(x: ShapedArray, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> list[Any]:
-    return [_rest(x, mesh, mapped)]
+    return [_remaining_sharding(x, mesh, mapped)]
 
 
 def _forget_batch(args: Any, dims: Any, *, mesh: AbstractMesh | None, mapped: tuple[int, ...]) -> tuple[Any, Any]:

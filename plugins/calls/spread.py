@@ -52,7 +52,7 @@ class JitShardings:
             )
         prefix = tuple(self.ins) if isinstance(self.ins, list) else self.ins
         shardings = tree.flatten_axes(f"{name} in_shardings", in_tree, (prefix, None))
-        return _fitting(shardings, avals, name, "in_shardings", "argument")
+        return _canonical_shardings(shardings, avals, name, "in_shardings", "argument")
 
     def of_outputs(self, out_tree: Any, outs: Sequence[Any], name: str) -> list[Any]:
         """For each flat result its sharding, or None.
@@ -61,14 +61,14 @@ class JitShardings:
           ValueError: the structures differ, or a sharding cannot divide a result.
         """
         shardings = tree.flatten_axes(f"{name} out_shardings", out_tree, self.outs)
-        return _fitting(shardings, list(map(core.get_aval, outs)), name, "out_shardings", "result")
+        return _canonical_shardings(shardings, list(map(core.get_aval, outs)), name, "out_shardings", "result")
 
     def constrain(self, values: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
         """Flat values with the given shardings; values with None unchanged."""
         return constrain_all(values, shardings)
 
 
-def _fitting(flat: Sequence[Any], avals: Sequence[Any], name: str, argument: str, what: str) -> list[Any]:
+def _canonical_shardings(flat: Sequence[Any], avals: Sequence[Any], name: str, argument: str, what: str) -> list[Any]:
     shardings = [canonical_sharding(name, argument, sharding) for sharding in flat]
     for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
         if sharding is not None:

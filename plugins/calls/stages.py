@@ -395,8 +395,8 @@ class Compiled(Stage):
     def input_shardings(self) -> Any:
         """The shardings of the arguments, in the structure of `(args, kwargs)`; None for unused arguments."""
         executable = self._executable
-        lying = iter(executable.in_shardings[len(executable.consts) :])
-        return tree.unflatten(self.in_tree, [next(lying) if kept else None for kept in executable.kept])
+        shardings = iter(executable.in_shardings[len(executable.consts) :])
+        return tree.unflatten(self.in_tree, [next(shardings) if kept else None for kept in executable.kept])
 
     @property
     def output_shardings(self) -> Any:
@@ -406,8 +406,8 @@ class Compiled(Stage):
     @property
     def out_info(self) -> Any:
         """The shapes, dtypes and shardings of the results, in their structure."""
-        avals, lying = self.program.closed.out_avals, self._executable.out_shardings
-        return tree.unflatten(self.out_tree, map(_placed_struct, avals, lying))
+        avals, shardings = self.program.closed.out_avals, self._executable.out_shardings
+        return tree.unflatten(self.out_tree, map(_placed_struct, avals, shardings))
 
     @property
     def input_formats(self) -> Any:

@@ -94,7 +94,7 @@ class Checker(Interpreter):
             if key not in self.numbers:
                 self.numbers[key] = len(self.sites)
                 self.sites.append(
-                    Site(kind, describe, self.eqn.source_info, [_alike_everywhere(get_aval(x)) for x in payload])
+                    Site(kind, describe, self.eqn.source_info, [_without_variance(get_aval(x)) for x in payload])
                 )
             return
         number = self.numbers[key]
@@ -186,7 +186,7 @@ class Checker(Interpreter):
                 self.check(p.ne_p.bind(x, x), NaNError, lambda text=text: text)
 
 
-def _alike_everywhere(aval: Any) -> Any:
+def _without_variance(aval: Any) -> Any:
     """A type without the mesh axes along which its values differ."""
     return aval.update(vma=frozenset()) if getattr(aval, "vma", None) else aval
 

@@ -134,7 +134,7 @@ def _program(checker: Checker, closed: core.ClosedJaxpr) -> tuple[core.ClosedJax
     return core.ClosedJaxpr(jaxpr), program.consts
 
 
-def _after(checker: Checker, outs: Any) -> list[Any]:
+def _store_error(checker: Checker, outs: Any) -> list[Any]:
     """Store the error from the beginning of the results; returns the rest."""
     count = len(checker.state)
     checker.state = list(outs[:count])
@@ -147,7 +147,7 @@ def _jit(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
     if not checker.holds_sites(closed):
         return replay(eqn, values)
     program, consts = _program(checker, closed)
-    return _after(checker, jit_p.bind(*consts, *checker.state, *values, **call_params(program, name)))
+    return _store_error(checker, jit_p.bind(*consts, *checker.state, *values, **call_params(program, name)))
 
 
 @Checker.rule(checkpoint_p)
@@ -156,10 +156,10 @@ def _checkpoint(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]
         return replay(eqn, values)
     program, consts = _program(checker, eqn.params["jaxpr"])
     params = {**eqn.params, "jaxpr": program}
-    return _after(checker, checkpoint_p.bind(*consts, *checker.state, *values, **params))
+    return _store_error(checker, checkpoint_p.bind(*consts, *checker.state, *values, **params))
 
 
-def _in_place(parameter: str) -> Callable[..., Any]:
+def _inlined(parameter: str) -> Callable[..., Any]:
     """The rule for a call of the program in a parameter: the equations of the program replace the call."""
 
     def rule(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
@@ -175,7 +175,7 @@ for _primitive, _parameter in (
     (call_p, "call_jaxpr"),
     (closed_call_p, "call_jaxpr"),
 ):
-    Checker.rule(_primitive)(_in_place(_parameter))
+    Checker.rule(_primitive)(_inlined(_parameter))
 
 
 Checker.rule(shard_map_p)(check_devices)
@@ -276,7 +276,7 @@ def _custom_jvp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]
         return [*state, *outs], [*map(ad.Zero.from_primal_value, state), *out_tangents]
 
     params = {**eqn.params, "call_jaxpr": call, "jvp": rule}
-    return _after(checker, custom_jvp_call_p.bind(*closed_over, *checker.state, *values[consts:], **params))
+    return _store_error(checker, custom_jvp_call_p.bind(*closed_over, *checker.state, *values[consts:], **params))
 
 
 @Checker.rule(custom_vjp_call_p)
@@ -308,4 +308,4 @@ def _custom_vjp(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]
         return [*(ad.Zero.from_primal_value(x) for x in checker.fresh()), *bwd(residuals, cts[count:])]
 
     params = {**eqn.params, "call_jaxpr": call, "fwd": forward, "bwd": backward}
-    return _after(checker, custom_vjp_call_p.bind(*closed_over, *checker.state, *values[consts:], **params))
+    return _store_error(checker, custom_vjp_call_p.bind(*closed_over, *checker.state, *values[consts:], **params))

@@ -17,7 +17,7 @@ from primax.plugins.collectives.variance import all_gather_invariant_p, pscatter
 __all__ = ["SHARDING"]
 
 
-def _as_it_is(x: ShapedArray, **params: Any) -> list[Any]:
+def _unchanged(x: ShapedArray, **params: Any) -> list[Any]:
     return [axes_of_dims(x)]
 
 
@@ -45,7 +45,7 @@ def _exchanged(x: ShapedArray, *, split_axis: int, concat_axis: int, tiled: bool
 
 
 SHARDING: dict[Any, Any] = {
-    **dict.fromkeys((pbroadcast_p, pmax_p, pmin_p, ppermute_p, psum_invariant_p, psum_p, pvary_p), _as_it_is),
+    **dict.fromkeys((pbroadcast_p, pmax_p, pmin_p, ppermute_p, psum_invariant_p, psum_p, pvary_p), _unchanged),
     all_gather_invariant_p: _gathered,
     all_gather_p: _gathered,
     all_to_all_p: _exchanged,

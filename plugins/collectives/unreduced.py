@@ -192,10 +192,10 @@ def recast(x: Any, unreduced: Names, reduced: Names) -> Any:
     if added:
         x = preduced_p.bind(x, axes=_ordered(added))
     unreduced_axes = unreduced - open_now
-    return _opened(x, unreduced_axes) if unreduced_axes else x
+    return _as_summands(x, unreduced_axes) if unreduced_axes else x
 
 
-def _opened(x: Any, names: Names) -> Any:
+def _as_summands(x: Any, names: Names) -> Any:
     """A value as a sum over devices along axes: the first device has it, and the others have zero."""
     varying = names & vma_of(x)
     x = required_placement_rules().vary(x, names - varying) if names - varying else x

@@ -66,7 +66,7 @@ def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> tuple[A
     return _abstract_eval(index, branches=branches)
 
 
-def _alike(
+def _same_outputs(
     derive: Callable[[core.ClosedJaxpr, Any], tuple[Any, Sequence[Any]]], branches: Programs
 ) -> tuple[tuple[Any, ...], list[bool]]:
     """What is derived from each branch, with the outputs that any of them has, and for each output whether one has it.
@@ -83,7 +83,7 @@ def _alike(
 def _jvp(primals: Any, tangents: Any, *, branches: Programs) -> tuple[Any, Any]:
     index, *operands = primals
     nonzeros = nonzero_flags(tangents[1:])
-    programs, nonzero_out = _alike(lambda branch, outputs: ad.jvp_jaxpr(branch, nonzeros, outputs), branches)
+    programs, nonzero_out = _same_outputs(lambda branch, outputs: ad.jvp_jaxpr(branch, nonzeros, outputs), branches)
     outs = cond_p.bind(index, *operands, *given(tangents[1:]), branches=programs)
     primals_out, out_tangents = sections(outs, len(nonzero_out))
     return primals_out, tangents_of(primals_out, nonzero_out, out_tangents)
@@ -101,7 +101,7 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, branches: Programs)
         program, out_dims = batching.batch_jaxpr(branch, axis, operand_dims, outputs)
         return program, [dim is not None for dim in out_dims]
 
-    programs, batched_out = _alike(batched, branches)
+    programs, batched_out = _same_outputs(batched, branches)
     outs = cond_p.bind(index, *operands, branches=programs)
     return outs, [0 if flag else None for flag in batched_out]
 
@@ -179,7 +179,7 @@ def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
         split = pe.partial_eval_jaxpr(branch, unknown, outputs)
         return split, split.unknown_out
 
-    splits, unknown_out = _alike(parts, branches)
+    splits, unknown_out = _same_outputs(parts, branches)
     count = len(unknown_out) - sum(unknown_out)
     there = len(splits[0].known.in_avals) + count  # the number of known operands and outputs
     forwarded = sorted({i for split in splits for i in split.residuals if i < there})
@@ -252,7 +252,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple
 
 def _transpose(cts: Any, index: Any, *operands: Any, branches: Programs) -> list[Any]:
     linear, nonzero = linear_flags(operands), nonzero_flags(cts)
-    programs, nonzero_in = _alike(
+    programs, nonzero_in = _same_outputs(
         lambda branch, outputs: ad.transpose_jaxpr(branch, linear, nonzero, outputs), branches
     )
     in_cts = cond_p.bind(index, *given(operands), *given(cts), branches=programs)
@@ -263,7 +263,7 @@ def _dce(used_outputs: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any]:
     branches = eqn.params["branches"]
     if not any(used_outputs) and not eqn.effects:
         return [False] * len(eqn.invars), None
-    programs, used = _alike(lambda branch, inputs: trimmed(branch, used_outputs, inputs), branches)
+    programs, used = _same_outputs(lambda branch, inputs: trimmed(branch, used_outputs, inputs), branches)
     if programs == branches:
         return [True] * len(eqn.invars), eqn
     keep = [True, *used]

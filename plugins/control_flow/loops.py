@@ -61,7 +61,7 @@ def fori_loop(
             f"fori_loop: lower and upper must be of one dtype, got {bounds[0].str_short()} and {bounds[1].str_short()}"
         )
     if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
-        first, last = _whole("lower", lower), _whole("upper", upper)
+        first, last = _known_bound("lower", lower), _known_bound("upper", upper)
         return _counted(first, last, body_fun, init_val, 1 if unroll is None else unroll)
     if unroll is not None and unroll != 1 and unroll is not False:
         raise ValueError("fori_loop: unroll needs lower and upper whose values are known, but one of them is a tracer")
@@ -86,7 +86,7 @@ def _bound(name: str, x: Any) -> ShapedArray:
     return aval
 
 
-def _whole(name: str, x: Any) -> int:
+def _known_bound(name: str, x: Any) -> int:
     """A bound whose value is known."""
     try:
         return as_size(x)

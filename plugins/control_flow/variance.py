@@ -159,7 +159,7 @@ def hoisted(
     jaxpr = program.jaxpr
     first = len(consts) + carry
     fixed = [v for i, v in enumerate(jaxpr.invars) if i < len(consts) or i >= first]
-    reaches = {v: used for v in fixed if (used := _made_to_vary(jaxpr, v)) is not None}
+    reaches = {v: used for v in fixed if (used := _pvary_uses(jaxpr, v)) is not None}
     if not reaches:
         return program, *unchanged
     derived = {v for _, reached in reaches.values() for v in reached}
@@ -178,7 +178,7 @@ def hoisted(
     return closed, varied[: len(consts)], varied[len(consts) :]
 
 
-def _made_to_vary(jaxpr: core.Jaxpr, v: core.Var) -> tuple[frozenset[Any], set[core.Var]] | None:
+def _pvary_uses(jaxpr: core.Jaxpr, v: core.Var) -> tuple[frozenset[Any], set[core.Var]] | None:
     """The axes along which all uses of an input are converted to vary, and the variables before the conversions.
 
     None if there is no conversion, or if some use stays invarying or is converted along other axes.

@@ -170,7 +170,7 @@ def _until_all_are_done(
         fixed = stop_gradient([pred.consts, cond_consts, carry])
         (going,) = core.eval_jaxpr(pred.jaxpr, fixed[0], *fixed[1], *fixed[2])
         new = core.eval_jaxpr(body.jaxpr, body.consts, *args[cond_nconsts:])
-        return [select_n(_alongside(going, x), x, y) for x, y in zip(carry, new, strict=True)]
+        return [select_n(_broadcast_predicate(going, x), x, y) for x, y in zip(carry, new, strict=True)]
 
     cond_avals = pred.in_avals[:cond_nconsts]
     return core.cached(
@@ -183,7 +183,7 @@ def _until_all_are_done(
     )
 
 
-def _alongside(which: Any, x: Any) -> Array:
+def _broadcast_predicate(which: Any, x: Any) -> Array:
     """A boolean for each element of the batch, broadcast to the shape of a carry."""
     return broadcast_in_dim(which, get_aval(x).shape, (0,))
 

@@ -101,7 +101,7 @@ def custom_linear_solve(
     def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (params, rhs), (params_dot, rhs_dot) = primals, tangents
         x, aux = solution_and_aux(params, rhs)
-        return (x, aux), (solution(params, _moved(apply, params, params_dot, x, rhs_dot)), _no_tangents(aux))
+        return (x, aux), (solution(params, _linearized_rhs(apply, params, params_dot, x, rhs_dot)), _no_tangents(aux))
 
     return solution_and_aux(params, b)
 
@@ -127,14 +127,14 @@ def _solution_of(apply: Function, solver: Function, transposed: Function | None,
     def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (params, rhs), (params_dot, rhs_dot) = primals, tangents
         x = solution(params, rhs)
-        return x, solution(params, _moved(apply, params, params_dot, x, rhs_dot))
+        return x, solution(params, _linearized_rhs(apply, params, params_dot, x, rhs_dot))
 
     return solution
 
 
-def _moved(apply: Function, params: Any, params_dot: Any, x: Any, rhs_dot: Any) -> Any:
+def _linearized_rhs(apply: Function, params: Any, params_dot: Any, x: Any, rhs_dot: Any) -> Any:
     """The right-hand side of the equation for the tangent of the solution: db - dA x."""
-    change = _change(lambda consts: apply((consts,), x), params[0], params_dot[0])
+    change = _tangent(lambda consts: apply((consts,), x), params[0], params_dot[0])
     dense = tree.tree_map(ad.instantiate_zeros, rhs_dot)
     return dense if change is None else tree.tree_map(sub, dense, change)
 
@@ -144,7 +144,7 @@ def _with_symbolic_zeros(fun: custom_jvp) -> Callable[[Function], Function]:
     return functools.partial(fun.defjvp, symbolic_zeros=True)
 
 
-def _change(fun: Function, values: Any, tangents: Any) -> Any:
+def _tangent(fun: Function, values: Any, tangents: Any) -> Any:
     """The tangent of a function of some values; None if no value moves."""
     primals, structure = tree.flatten(values)
     dots = tree.tree_leaves(tangents)
@@ -207,7 +207,7 @@ def custom_root(
         (consts, further, guess), (consts_dot, _, _) = primals, tangents
         out = root(consts, further, guess)
         x = out[0] if has_aux else out
-        change = _change(lambda cs: converted(x, *cs), consts, consts_dot)
+        change = _tangent(lambda cs: converted(x, *cs), consts, consts_dot)
         if change is None:
             return out, _no_tangents(out)
         slope = linearize(lambda y: converted(y, *consts), x)[1]

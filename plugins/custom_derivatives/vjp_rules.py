@@ -128,13 +128,13 @@ def batched_bwd(batch: Batch, bwd: Any, residual_dims: list[Any], dims: Sequence
             shared = iter(batch.placed(outs, out_dims))
             return [next(shared) if keep else ad.Zero(None) for keep in kept]
         ready = iter(zip(outs, out_dims, strict=True))
-        return [_at(axis, *next(ready), dim) if keep else ad.Zero(None) for keep, dim in zip(kept, dims, strict=True)]
+        return [_to_axis(axis, *next(ready), dim) if k else ad.Zero(None) for k, dim in zip(kept, dims, strict=True)]
 
     return run
 
 
-def _at(axis: batching.AxisData, ct: Any, dim: Any, target: Any) -> Any:
-    """A cotangent with the batch axis `wanted` of its argument, or summed for an argument that all elements share."""
+def _to_axis(axis: batching.AxisData, ct: Any, dim: Any, target: Any) -> Any:
+    """A cotangent with the batch axis `target` of its argument, or summed for an argument that all elements share."""
     if target is not None:
         return batching.to_dim(ct, axis.size, dim, target)
     front = batching.bdim_at_front(ct, dim, axis.size)

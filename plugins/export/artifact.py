@@ -29,7 +29,7 @@ exported_tangents_p = core.Primitive("exported_tangents", multiple_results=True)
 _MOST_SHAPES = 256  # an artifact keeps its programs for so many values of its named sizes
 
 
-def _at(aval: Any, values: Mapping[Any, Any]) -> Any:
+def _with_sizes(aval: Any, values: Mapping[Any, Any]) -> Any:
     """A type with values for the named sizes in it."""
     shape = [size.replaced(values) if is_symbolic_dim(size) else size for size in aval.shape]
     return aval.update(shape=shape)
@@ -126,7 +126,7 @@ class Artifact:
                 values = dimensions.values_of(required, shapes)
             except ValueError as error:
                 raise ValueError(f"{self.name}: {error}") from None
-            ins, outs = ([_at(aval, values) for aval in avals] for avals in (self.in_avals, self.out_avals))
+            ins, outs = ([_with_sizes(aval, values) for aval in avals] for avals in (self.in_avals, self.out_avals))
             modules = self.modules
             if not has_symbolic((*ins, *outs)):
                 modules = {name: refined(self.name, data, ins) for name, data in modules.items()}
@@ -147,7 +147,7 @@ class Artifact:
 
     def _vjp_at(self, values: Mapping[Any, Any]) -> Artifact:
         vjp = cast(Artifact, self.vjp)
-        shapes = tuple([_at(aval, values).shape for aval in vjp.in_avals])
+        shapes = tuple([_with_sizes(aval, values).shape for aval in vjp.in_avals])
         return vjp.at(shapes, lambda: [f"input {i} of the derivative" for i in range(len(shapes))])
 
     @property
@@ -310,12 +310,12 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
             f"{artifact.name} was exported for {artifact.count} devices, but is called {where}; call it with "
             f"arguments on a mesh of {artifact.count} devices (see device_put), or with such a mesh in scope"
         )
-    operands = _lying(module, args, ctx.avals_in, spread.mesh, spread.ins)
+    operands = _constrain(module, args, ctx.avals_in, spread.mesh, spread.ins)
     outs = call_artifact(module, artifact, data, artifact.name, operands, results)
-    return _lying(module, outs, ctx.avals_out, spread.mesh, spread.outs)
+    return _constrain(module, outs, ctx.avals_out, spread.mesh, spread.outs)
 
 
-def _lying(module: Any, values: Sequence[Any], avals: Sequence[Any], mesh: Any, specs: Sequence[Any]) -> list[Any]:
+def _constrain(module: Any, values: Sequence[Any], avals: Sequence[Any], mesh: Any, specs: Sequence[Any]) -> list[Any]:
     """IR values with given shardings."""
     return [
         x if spec is None else constrained(module, x, mesh, spec, len(physical_aval(aval).shape))

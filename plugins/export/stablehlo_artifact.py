@@ -151,19 +151,19 @@ def call_artifact(
     main = module.functions.get(key)
     if main is None:
         prefix = _NOT_IN_NAMES.sub("_", name)
-        main = _take_in(module, data, prefix)
+        main = _import_functions(module, data, prefix)
         kinds = [arg.type for arg in args]
         if not (_alike(main.type.inputs, kinds) and _alike(main.type.results, results)):
             raise ValueError(f"{prefix}: its program must have the types in its header; the file is damaged")
         if not all(kind.has_static_shape for kind in (*main.type.inputs, *main.type.results)):
-            return _moved_here(main, args, results)
+            return _move_operations(main, args, results)
         if list(main.type.inputs) != kinds or list(main.type.results) != results:
             raise ValueError(f"{prefix}: its program must have the types in its header; the file is damaged")
         module.functions[key] = main
     return list(mlir.func.CallOp(main, list(args)).results)
 
 
-def _moved_here(main: Any, args: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+def _move_operations(main: Any, args: Sequence[Any], results: Sequence[Any]) -> list[Any]:
     """Move the operations of a function of symbolic sizes to the insertion point, where the sizes are values."""
     place, block = mlir.ir.InsertionPoint.current, main.regions[0].blocks[0]
     for parameter, arg in zip(block.arguments, args, strict=True):
@@ -182,7 +182,7 @@ def _as_type(kind: Any, x: Any) -> Any:
     return x if x.type == kind else mlir.hlo.convert(kind, x)
 
 
-def _take_in(module: mlir.ModuleContext, data: bytes, prefix: str) -> Any:
+def _import_functions(module: mlir.ModuleContext, data: bytes, prefix: str) -> Any:
     """Move the functions of an artifact into the module under unique names; returns its `main`."""
     ir = mlir.ir
     if b"lapack_" in data:

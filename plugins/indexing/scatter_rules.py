@@ -160,7 +160,7 @@ def _set_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         params["unique_indices"] = True
         out = scatter_p.bind(operand, indices, updates, **params)
         return out, scatter_p.bind(t, indices, t_updates, **params)
-    kept, written = _what_remains(get_aval(operand).shape, indices, get_aval(updates).shape, params)
+    kept, written = _remaining(get_aval(operand).shape, indices, get_aval(updates).shape, params)
 
     def put(x: Any, y: Any) -> Array:
         zero = zero_of(get_aval(x).dtype)
@@ -174,7 +174,7 @@ def _where(condition: Any, x: Any, other: Any) -> Array:
     return select_n_p.bind(condition, other, x)
 
 
-def _what_remains(shape: Any, indices: Any, updates_shape: Any, params: Any) -> tuple[Any, Any]:
+def _remaining(shape: Any, indices: Any, updates_shape: Any, params: Any) -> tuple[Any, Any]:
     """The elements of the operand, and of the updates, that remain after windows have been set in some order.
 
     The windows are numbered, and the numbers are scattered.
@@ -202,7 +202,7 @@ def _set_transpose(ct: Any, operand: Any, indices: Any, updates: Any, **params: 
         if type(operand) is ad.UndefinedPrimal:
             bar = scatter_p.bind(ct, indices, zeros_of(ShapedArray(aval.shape, get_aval(ct).dtype)), **params)
     else:
-        kept, written = _what_remains(get_aval(ct).shape, indices, aval.shape, params)
+        kept, written = _remaining(get_aval(ct).shape, indices, aval.shape, params)
         if type(operand) is ad.UndefinedPrimal:
             bar = _where(kept, ct, zero_of(get_aval(ct).dtype))
     if type(updates) is ad.UndefinedPrimal:

@@ -37,14 +37,14 @@ def _dynamic_update_slice(x: ShapedArray, update: ShapedArray, *starts: ShapedAr
     return [axes_of_dims(x)]
 
 
-def _of_indices(rank: int, batching: tuple[int, ...]) -> list[str]:
+def _index_axes(rank: int, batching: tuple[int, ...]) -> list[str]:
     """The names of the axes of indices, the last of which has index vectors; batching axes have the operand's."""
     return [*(f"b{i}" if i in batching else f"i{i}!" for i in range(rank - 1)), "_"]
 
 
 def _gather(x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: Any, **params: Any) -> str:
     numbers = dimension_numbers
-    of_indices = _of_indices(len(indices.shape), numbers.start_indices_batching_dims)
+    of_indices = _index_axes(len(indices.shape), numbers.start_indices_batching_dims)
     along = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True))
     of_operand, windows = [], []
     for i, (size, part) in enumerate(zip(x.shape, slice_sizes, strict=True)):
@@ -52,10 +52,10 @@ def _gather(x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, sli
         of_operand.append(name)
         if i not in numbers.collapsed_slice_dims and i not in along:
             windows.append(name)
-    return f"{' '.join(of_operand)}, {' '.join(of_indices)} -> {_laid(of_indices[:-1], windows, numbers.offset_dims)}"
+    return f"{' '.join(of_operand)}, {' '.join(of_indices)} -> {_merged(of_indices[:-1], windows, numbers.offset_dims)}"
 
 
-def _laid(batch: list[str], windows: list[str], places: tuple[int, ...]) -> str:
+def _merged(batch: list[str], windows: list[str], places: tuple[int, ...]) -> str:
     """The axes of a gathered array, with the axes of windows at given positions."""
     rest, inside = iter(batch), iter(windows)
     return " ".join(next(inside) if i in places else next(rest) for i in range(len(batch) + len(windows)))
@@ -65,7 +65,7 @@ def _scatter(
     x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *, dimension_numbers: Any, **params: Any
 ) -> str:
     numbers = dimension_numbers
-    of_indices = _of_indices(len(indices.shape), numbers.scatter_indices_batching_dims)
+    of_indices = _index_axes(len(indices.shape), numbers.scatter_indices_batching_dims)
     along = dict(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
     parts = iter([updates.shape[i] for i in numbers.update_window_dims])
     of_operand, windows = [], []
@@ -78,7 +78,7 @@ def _scatter(
             name = f"w{i}" if next(parts) == size and size > 1 else "_"
             of_operand.append(name)
             windows.append(name)
-    of_updates = _laid(of_indices[:-1], windows, numbers.update_window_dims)
+    of_updates = _merged(of_indices[:-1], windows, numbers.update_window_dims)
     operand = " ".join(of_operand)
     return f"{operand}, {' '.join(of_indices)}, {of_updates} -> {operand}"
 
@@ -87,7 +87,7 @@ def _scatter_apply(
     x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: tuple[int, ...], **params: Any
 ) -> str:
     numbers = dimension_numbers
-    of_indices = _of_indices(len(indices.shape), numbers.scatter_indices_batching_dims)
+    of_indices = _index_axes(len(indices.shape), numbers.scatter_indices_batching_dims)
     along = dict(zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True))
     operand = " ".join(
         f"b{along[i]}" if i in along else f"w{i}" if part == size and size > 1 else "_"

@@ -197,9 +197,9 @@ def _vector_tangents(s: Any, u: Any, vh: Any, t: Any, inner: Any) -> tuple[Any, 
     v = adjoint(vh)
     du, dv = matmul(u, turn_u), matmul(v, turn_v)
     if bounds(get_aval(u).shape[-2] - k)[1] > 0:
-        du = arithmetic.add(du, _outside(u, matmul(t, v), inverse))
+        du = arithmetic.add(du, _orthogonal_part(u, matmul(t, v), inverse))
     if bounds(get_aval(v).shape[-2] - k)[1] > 0:
-        dv = arithmetic.add(dv, _outside(v, matmul(adjoint(t), u), inverse))
+        dv = arithmetic.add(dv, _orthogonal_part(v, matmul(adjoint(t), u), inverse))
     return du, adjoint(dv)
 
 
@@ -207,7 +207,7 @@ def _reciprocal(x: Any) -> Array:
     return arithmetic.div(get_aval(x).dtype.type(1), x)
 
 
-def _outside(u: Any, change: Any, inverse: Any) -> Array:
+def _orthogonal_part(u: Any, change: Any, inverse: Any) -> Array:
     """The part of a change that is orthogonal to the columns of U, divided by the singular values."""
     rest = arithmetic.sub(change, matmul(u, matmul(adjoint(u), change)))
     return scaled(rest, along_rows(inverse, get_aval(rest).shape))

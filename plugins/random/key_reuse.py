@@ -153,7 +153,7 @@ _count = itertools.count()
 _FEW = 64  # larger values are not read
 
 
-def _number_of(x: Any) -> Number:
+def _record_of_value(x: Any) -> Number:
     """The record of a known value."""
     if np.size(x) > _FEW:
         return Number()
@@ -168,16 +168,16 @@ def _number_of(x: Any) -> Number:
 _known: dict[int, tuple[weakref.ref[Any], KeyUse]] = {}
 
 
-def _of_array(x: ExtendedArray) -> KeyUse:
+def _record_of_array(x: ExtendedArray) -> KeyUse:
     """The record of a key with a known value."""
     entry = _known.get(id(x))
     if entry is None or entry[0]() is not x:
-        _know(x, use := KeyUse())
+        _remember(x, use := KeyUse())
         return use
     return entry[1]
 
 
-def _know(x: ExtendedArray, use: KeyUse) -> None:
+def _remember(x: ExtendedArray, use: KeyUse) -> None:
     at = id(x)
     _known[at] = weakref.ref(x, lambda _: _known.pop(at, None)), use
 
@@ -201,7 +201,7 @@ def watch_keys(name: str, closed: core.ClosedJaxpr, args: Sequence[Any]) -> Call
     def note(results: Sequence[Any]) -> None:
         for x, use in zip(results, uses, strict=True):
             if type(x) is ExtendedArray and isinstance(use, KeyUse):
-                _know(x, use)
+                _remember(x, use)
 
     return note
 
@@ -213,7 +213,7 @@ def _record(x: Any) -> Use:
     """The record of an argument or constant, which may be a record already."""
     if isinstance(x, Use):
         return x
-    return _of_array(x) if type(x) is ExtendedArray else _number_of(x)
+    return _record_of_array(x) if type(x) is ExtendedArray else _record_of_value(x)
 
 
 def _walk(closed: core.ClosedJaxpr, args: Sequence[Any]) -> list[Use]:
@@ -300,7 +300,7 @@ class KeyWalk:
         ):
             start = starts[0].value() if isinstance(starts[0], Number) else starts[0]
             if start is not None:
-                return [keys.piece(self._what(), min(max(int(start), 0), shape[0] - 1))]
+                return [keys.piece(self._part_name(), min(max(int(start), 0), shape[0] - 1))]
         return self.parts()
 
     def parts(self) -> list[Use]:
@@ -308,10 +308,10 @@ class KeyWalk:
         avals = [var.aval for var in self.eqn.outvars]
         if len({(id(use.origin), use.path) for use in self.keys}) > 1:  # as for loops that ended at different steps
             return [KeyUse() if has_extended_dtype(aval) else Number() for aval in avals]
-        key, what = self.keys[0], self._what()
+        key, what = self.keys[0], self._part_name()
         return [key.part((*what, i)) if has_extended_dtype(aval) else Number() for i, aval in enumerate(avals)]
 
-    def _what(self) -> tuple[Any, ...]:
+    def _part_name(self) -> tuple[Any, ...]:
         """The name of a part: the operation, and the numbers on which it depends."""
         marks = [use.mark for use in self.uses if isinstance(use, Number)]
         return self.eqn.primitive.name, repr(self.eqn.params), *marks

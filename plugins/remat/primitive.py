@@ -46,7 +46,7 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJ
     return checkpoint_p.bind(*args, jaxpr=program, **params), out_dims
 
 
-def _rest(parts: Split, args: Sequence[Any], saved: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any]:
+def _backward_part(parts: Split, args: Sequence[Any], saved: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any]:
     """The operands and parameters of the part for the backward pass."""
     available = [*args, *saved]
     return [available[i] for i in parts.inputs], {**params, "jaxpr": parts.rest, "differentiated": True}
@@ -58,7 +58,7 @@ def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple
     if parts.rest is params["jaxpr"]:
         return None, eqn, parts.unknown_out  # no part of it was computed before
     halves = SplitEquation(eqn, unknown_in, parts.unknown_out, parts.known.out_avals[parts.unknown_out.count(False) :])
-    operands, rest = _rest(parts, eqn.invars, halves.residuals, params)
+    operands, rest = _backward_part(parts, eqn.invars, halves.residuals, params)
     known = halves.known({**params, "jaxpr": parts.known}, parts.known.effects)
     return known, halves.rest(operands, rest, parts.rest.effects), parts.unknown_out
 

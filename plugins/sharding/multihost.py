@@ -73,7 +73,7 @@ def _digest(*leaves: Any) -> np.ndarray[Any, Any]:
     return np.frombuffer(hashed.digest(), np.uint8)
 
 
-def _odd(digest: np.ndarray[Any, Any]) -> list[int]:
+def _differing(digest: np.ndarray[Any, Any]) -> list[int]:
     """The processes whose digest differs from that of process 0."""
     all_digests = _gathered(digest)
     return [process for process, other in enumerate(all_digests) if (other != all_digests[0]).any()]
@@ -92,7 +92,7 @@ def sync_global_devices(name: str) -> None:
     if not isinstance(name, str):
         raise TypeError(f"sync_global_devices: name must be a str, got {name!r}")
     if runtime.process_count() > 1:
-        odd = _odd(_digest(name))
+        odd = _differing(_digest(name))
         if odd:
             raise AssertionError(
                 f"sync_global_devices: name must be the same in all processes, got {name!r} in process "
@@ -180,7 +180,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     if runtime.process_count() == 1:
         return
     parts = [part for x in values for part in (x.dtype.name, x.shape, (x + np.zeros((), x.dtype)).tobytes())]
-    odd = _odd(_digest(str(structure), *parts))
+    odd = _differing(_digest(str(structure), *parts))
     if odd:
         raise AssertionError(
             f"{fail_message or 'assert_equal'}: in_tree must be the same in all processes, and those of {odd} have "

@@ -290,9 +290,9 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
         ir, sdy = mlir.ir, mlir.sdy
         partly = any(name not in spmd.manual[1] and mesh.shape[name] > 1 for name in mesh.axis_names)
 
-        def lying(specs: Sequence[PartitionSpec], avals: Sequence[Any]) -> mlir.ir.Attribute:
+        def per_value(specs: Sequence[PartitionSpec], avals: Sequence[Any]) -> mlir.ir.Attribute:
             return sdy.TensorShardingPerValueAttr.get(
-                [_lying(module, mesh, spec, aval, partly, axes) for spec, aval in zip(specs, avals, strict=True)]
+                [_sdy_sharding(module, mesh, spec, aval, partly, axes) for spec, aval in zip(specs, avals, strict=True)]
             )
 
         # Shardy ignores that a program without inputs is per-device: calls of Python take this number.
@@ -300,8 +300,8 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
         op = sdy.ManualComputationOp(
             list(map(mlir.aval_to_ir_type, ctx.avals_out)),
             [*args, mlir.ir_constant(number)],
-            lying([*params["in_specs"], PartitionSpec()], [*ctx.avals_in, core.get_aval(number)]),
-            lying(params["out_specs"], ctx.avals_out),
+            per_value([*params["in_specs"], PartitionSpec()], [*ctx.avals_in, core.get_aval(number)]),
+            per_value(params["out_specs"], ctx.avals_out),
             sdy.ManualAxesAttr.get([ir.StringAttr.get(str(name)) for name in axes]),
         )
         parts = [_as_divided(part, whole, axes) for part, whole in zip(jaxpr.in_avals, ctx.avals_in, strict=True)]
@@ -320,7 +320,7 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, jaxpr: Closed, mesh: Me
         spmd.manual = outer
 
 
-def _lying(module: Any, mesh: Mesh, spec: PartitionSpec, aval: Any, partly: bool, axes: Sequence[Any]) -> Any:
+def _sdy_sharding(module: Any, mesh: Mesh, spec: PartitionSpec, aval: Any, partly: bool, axes: Sequence[Any]) -> Any:
     """The sharding of a value around the program; summands along the mapped axes belong to the devices."""
     names = stack_axes(aval)
     ndim = len(array_in_module(aval).shape)

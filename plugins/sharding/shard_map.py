@@ -116,13 +116,13 @@ def shard_map(
             check_vma=check_vma,
         )
         if set(axes) == set(where.axis_names) and any(spec and spec[-1] is None for spec in program.outs):
-            outs = [_specified(x, where, spec) for x, spec in zip(outs, program.outs, strict=True)]
+            outs = [_with_spec(x, where, spec) for x, spec in zip(outs, program.outs, strict=True)]
         return tree.unflatten(program.out_tree, outs)
 
     return mapped
 
 
-def _specified(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
+def _with_spec(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
     """A result with the specification as it was given; XLA's has no None at its end. Tracers are returned unchanged."""
     if type(x) is not core.Array or not spec or spec[-1] is not None or x.sharding.spec == spec:
         return x
@@ -247,10 +247,10 @@ def _recorded_specs(name: str, structure: Any, avals: Sequence[Any], mesh: Mesh,
             f"shard_map of {name}: in_specs must be given, a PartitionSpec or a tree of them: types tell nothing of "
             f"the axes {', '.join(map(repr, others))} of {mesh!r}, which are not of type Explicit"
         )
-    return tree.unflatten(structure, [_within(aval_sharding(aval), axes) for aval in avals])
+    return tree.unflatten(structure, [_spec_along(aval_sharding(aval), axes) for aval in avals])
 
 
-def _within(explicit: Any, axes: Sequence[Any]) -> PartitionSpec:
+def _spec_along(explicit: Any, axes: Sequence[Any]) -> PartitionSpec:
     """The part of a sharding along some axes, as a specification."""
     if explicit is None:
         return PartitionSpec()

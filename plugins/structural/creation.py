@@ -15,7 +15,7 @@ from primax.extend.provisional.arguments import canonical_axis, canonical_shape,
 from primax.extend.provisional.avals import ExtendedArray, array_of
 from primax.extend.provisional.sharding import aval_sharding, match_placement, with_aval_sharding
 from primax.extend.rule_types import Table
-from primax.plugins.resharding import filled, lying, place_of, resharded
+from primax.plugins.resharding import filled, place_of, placed, resharded
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 
@@ -56,7 +56,7 @@ def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None, *, shar
     if dtype is not None:
         dtype = dtype_of(dtype, "full")
     out = _full("full", shape, fill_value, dtype, False)
-    return out if sharding is None else lying("full", out, sharding)
+    return out if sharding is None else placed("full", out, sharding)
 
 
 def full_like(
@@ -80,7 +80,7 @@ def full_like(
     if place is not None:
         return filled(place, shape, lambda part: _full("full_like", part, fill_value, dtype, weak))
     out = _full("full_like", shape, fill_value, dtype, weak)
-    return match_placement(out, aval) if sharding is None else lying("full_like", out, sharding)
+    return match_placement(out, aval) if sharding is None else placed("full_like", out, sharding)
 
 
 def empty(shape: Sequence[int] | int, dtype: Any, *, out_sharding: Any = None) -> Array:

@@ -71,8 +71,8 @@ class _Rules:
         try:
             return rule(ct, *args, **params)
         except ShardingTypeError:  # XLA decides what the types do not determine; the cotangents are checked again
-            ct = list(map(_forgotten, ct)) if isinstance(ct, list) else _forgotten(ct)
-            return rule(ct, *map(_forgotten, args), **params)
+            ct = list(map(_without_sharding, ct)) if isinstance(ct, list) else _without_sharding(ct)
+            return rule(ct, *map(_without_sharding, args), **params)
 
     def mapped_axis(
         self, avals: Sequence[Any], dims: Sequence[int | None], argument: Callable[[int], str]
@@ -92,7 +92,7 @@ class _Rules:
         return TypePlacement(AvalSharding(mesh, (names,)), _NONE)
 
 
-def _forgotten(x: Any) -> Any:
+def _without_sharding(x: Any) -> Any:
     """An argument of a transpose rule, whose type records no sharding."""
     if type(x) is ad.UndefinedPrimal:
         return x if aval_sharding(x.aval) is None else ad.UndefinedPrimal(x.aval.update(sharding=None))

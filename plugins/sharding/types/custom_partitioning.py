@@ -187,14 +187,14 @@ def call_of(ctx: LoweringRuleContext, part: Any, args: Sequence[Any], rule: Any)
 
 @cache
 def _register() -> None:
-    register_partitioner(_TARGET, _of_user, _partition, _of_operands)
+    register_partitioner(_TARGET, _keep_user_sharding, _partition, _infer_nothing)
 
 
-def _of_user(sharding: Any, shape: Any, key: bytes) -> Any:
+def _keep_user_sharding(sharding: Any, shape: Any, key: bytes) -> Any:
     return sharding
 
 
-def _of_operands(arg_shapes: Any, arg_shardings: Any, shape: Any, key: bytes) -> None:
+def _infer_nothing(arg_shapes: Any, arg_shardings: Any, shape: Any, key: bytes) -> None:
     return None
 
 

@@ -136,14 +136,14 @@ def _check_summands(
                     raise ShardingTypeError(
                         f"{primitive}: operands must be reduced along {name!r} if another is unreduced, since their "
                         f"cotangents are unreduced, got {_shown(avals)}; convert the others with "
-                        f"{_brought(avals, name, 'reduced')}, or {remedy}"
+                        f"{_remedy_call(avals, name, 'reduced')}, or {remedy}"
                     )
             continue
         for i, (has, aval) in enumerate(zip(holds, avals, strict=True)):
             if not has and linearity.holds(i) and not (linearity.scalars and not aval.shape):
                 raise ShardingTypeError(
                     f"{primitive}: either all operands or none must be unreduced along {name!r}, got "
-                    f"{_shown(avals)}; {remedy}, or convert the others with {_brought(avals, name, 'unreduced')}"
+                    f"{_shown(avals)}; {remedy}, or convert the others with {_remedy_call(avals, name, 'unreduced')}"
                 )
 
 
@@ -163,7 +163,7 @@ def _check_same(primitive: Any, avals: Sequence[Any], params: Mapping[str, Any],
                 continue
             raise ShardingTypeError(
                 f"{primitive}: operands must be reduced along {name!r} if one is, got {_shown(avals)}; convert the "
-                f"others with {_brought(avals, name, 'reduced')}, or divide them along {name!r}"
+                f"others with {_remedy_call(avals, name, 'reduced')}, or divide them along {name!r}"
             )
 
 
@@ -200,7 +200,7 @@ def _remedy(avals: Sequence[Any], names: Names) -> str:
     return "sum first, with primax.reshard"
 
 
-def _brought(avals: Sequence[Any], name: Any, to: str) -> str:
+def _remedy_call(avals: Sequence[Any], name: Any, to: str) -> str:
     """The text of the call that makes an operand unreduced or reduced along an axis."""
     mapped = any(name in explicit.mesh.manual_axes for explicit in map(aval_sharding, avals) if explicit is not None)
     if not mapped:

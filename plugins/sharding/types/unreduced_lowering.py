@@ -93,9 +93,9 @@ def lower_on_local_terms(
     if spmd_of(module).partitions == 1:
         return run(args, [ir_constant(np.int32(0))] * len(names))
     numbers = [ir_constant(np.arange(mesh.shape[name], dtype=np.int32)) for name in names] if masked else []
-    taken = [_lying(module, aval, names) for aval in ctx.avals_in]
+    taken = [_outer_sharding(module, aval, names) for aval in ctx.avals_in]
     taken += [_spec_attribute(module, PartitionSpec(name), 1) for name in names] if masked else []
-    returned = [_lying(module, aval, names) for aval in ctx.avals_out]
+    returned = [_outer_sharding(module, aval, names) for aval in ctx.avals_out]
     local_ins = [_local_type(aval, mesh, names) for aval in ctx.avals_in]
     i32 = mlir.ir.RankedTensorType.get([1], mlir.ir.IntegerType.get_signless(32))
     local_ins += [i32] * len(numbers)
@@ -157,7 +157,7 @@ def _local_type(aval: Any, mesh: Any, names: Sequence[Any]) -> Any:
     return aval_to_ir_type(part.update(shape=(*part.shape, *(1 for _ in stack_axes(aval)))))
 
 
-def _lying(module: Any, aval: Any, names: Sequence[Any]) -> Any:
+def _outer_sharding(module: Any, aval: Any, names: Sequence[Any]) -> Any:
     """The sharding of a value outside a per-device program along some axes, which divide it most coarsely."""
     axes = [(*(n for n in along if n in names), *(n for n in along if n not in names)) for along in _axes(aval)]
     return _spec_attribute(module, PartitionSpec(*axes, *stack_axes(aval)), len(axes) + len(stack_axes(aval)))
@@ -216,12 +216,12 @@ def convert_unreduced(ctx: Any, x: Any) -> Any:
     if not added:
         return x
     dividing = {name for along in _axes(before) for name in along}
-    if spmd_of(module).partitions > 1 and dividing.issuperset(added) and _leads(_axes(before), added):
+    if spmd_of(module).partitions > 1 and dividing.issuperset(added) and _come_first(_axes(before), added):
         return _placed(module, x, before, after, kept, added)
     return _spread(module, x, before, after, kept, added)
 
 
-def _leads(axes: Axes, names: Sequence[Any]) -> bool:
+def _come_first(axes: Axes, names: Sequence[Any]) -> bool:
     """Whether the named axes come first among the axes that divide a dimension."""
     return all([n in names for n in along] == sorted((n in names for n in along), reverse=True) for along in axes)
 
@@ -323,15 +323,15 @@ def _full(kind: Any, value: int) -> Any:
 
 def enter_module(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
     """An unreduced argument of a module, in the form that it has inside; each device has its summand."""
-    return _crossed(module, x, aval, sharding, True)
+    return _converted_at_boundary(module, x, aval, sharding, True)
 
 
 def leave_module(module: Any, x: Any, aval: Any, sharding: Any) -> Any:
     """An unreduced result of a module, in the form that it has outside; each device has its summand."""
-    return _crossed(module, x, aval, sharding, False)
+    return _converted_at_boundary(module, x, aval, sharding, False)
 
 
-def _crossed(module: Any, x: Any, aval: Any, sharding: Any, inwards: bool) -> Any:
+def _converted_at_boundary(module: Any, x: Any, aval: Any, sharding: Any, inwards: bool) -> Any:
     """A value at the entry or exit of a module, converted by a per-device program."""
     names = stack_axes(aval)
     explicit = _explicit(aval)
