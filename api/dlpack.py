@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.core.arguments import numpy_dtype
-from primax.extend.core import dtypes
+from primax.extend import dtypes
 from primax.extend.provisional.runtime import from_dlpack
 
 __all__ = ["from_dlpack", "is_supported_dtype"]

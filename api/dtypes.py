@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.extend.core.dtypes import (
+from primax.extend.dtypes import (
     TypePromotionError,
     bfloat16,
     canonicalize_dtype,

@@ -11,7 +11,8 @@ import numpy as np
 
 from primax import lax
 from primax import numpy as pnp
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer, sequence
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.numpy.creation import read_shape

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval, tree
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval, tree
 from primax.extend.held_programs import partition
 from primax.extend.provisional.arguments import real_number
 from primax.extend.provisional.transformations import vjp

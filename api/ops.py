@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from primax import numpy as pnp
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import integer, rename
 from primax.numpy.promotion import host_values
 from primax.numpy.reductions import limit

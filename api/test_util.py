@@ -10,7 +10,8 @@ import numpy as np
 import primax
 from primax import numpy as pnp
 from primax import tree_util
-from primax.extend.core import dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import get_aval
 from primax.extend.provisional.arguments import check_function, integer, real_number, sequence
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
 from primax.core.option import BOOL, Option, settle, switch
+from primax.core.trace import install_leak_search
 from primax.interpreters.runtime.options import (
     NAME,
     Config,
@@ -33,6 +38,7 @@ from primax.interpreters.runtime.options import (
     transfer_guard_device_to_host,
     transfer_guard_host_to_device,
 )
+from primax.interpreters.runtime.watches import register_watch
 
 __all__ = [
     "Config",
@@ -126,3 +132,17 @@ numpy_rank_promotion = Option(
 )
 
 settle()
+
+
+def _watch_nonfinite(name: str, closed: Any, args: Sequence[Any]) -> Any:
+    return import_module("primax.extend.debugging").watch_program(name, closed, args)
+
+
+def _refuse_leaks(tracer_class: type) -> None:
+    import_module("primax.extend.leaks").refuse_leaks(tracer_class)
+
+
+# The searches are imported when an option that asks for them is on.
+install_leak_search(_refuse_leaks)
+for _option in (debug_nans, debug_infs):
+    register_watch(_option, _watch_nonfinite)

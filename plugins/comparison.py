@@ -7,8 +7,8 @@ from functools import reduce
 from math import prod
 from typing import Any
 
-from primax.extend import core, hookimpl
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import core, dtypes, hookimpl
+from primax.extend.core import Array, get_aval
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.avals import physical_aval
 from primax.extend.provisional.elementwise import ORDERED, Accepts, boolean, row

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core, hookimpl
-from primax.extend.core import Array, ShapedArray, dtypes
+from primax.extend import core, dtypes, hookimpl
+from primax.extend.core import Array, ShapedArray
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.provisional.elementwise import (

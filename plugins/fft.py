@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core, hookimpl
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend import core, dtypes, hookimpl
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_shape
 from primax.extend.provisional.dimensions import is_symbolic

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core, hookimpl
-from primax.extend.core import ShapedArray, ShardingTypeError, dtypes, get_aval, tree
+from primax.extend import core, dtypes, hookimpl
+from primax.extend.core import ShapedArray, ShardingTypeError, get_aval, tree
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import check_function, renumbered, wraps

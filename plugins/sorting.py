@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core, hookimpl
-from primax.extend.core import Array, ShapedArray, config, dtypes, get_aval
+from primax.extend import core, dtypes, hookimpl
+from primax.extend.core import Array, ShapedArray, config, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_axis, index_dtype, integer, real_number
 from primax.extend.provisional.dimensions import is_symbolic

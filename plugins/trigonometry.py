@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend import core, hookimpl
-from primax.extend.core import Array, dtypes
+from primax.extend import core, dtypes, hookimpl
+from primax.extend.core import Array
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.provisional.elementwise import INEXACT, like, row

@@ -16,7 +16,8 @@ from typing import Any
 
 from primax import jvp, make_jaxpr, tree_util
 from primax import numpy as pnp
-from primax.extend.core import Literal, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Literal, get_aval
 from primax.extend.interpreter import replay
 from primax.extend.linearity import linearity_of
 from primax.extend.provisional.arguments import check_function

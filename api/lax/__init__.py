@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from primax.extend.core.dtypes import dtype
+from primax.extend.dtypes import dtype
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance
 from primax.extend.provisional.precision import DotAlgorithm, PrecisionLike
 from primax.lax import polynomials, ragged, scaled
@@ -69,8 +69,8 @@ DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tupl
 # Names that only other families use.
 _INNER = frozenset(
     """ADD AND Combine MAX MIN MUL Monoid OR XOR as_scalar convert dtype_of flatten_operands fold_along
-    platform_index_p pscatter_p put_along repeat run_compiled scan_along shared_slots take_along unbroadcast
-    warn_if_real with_slots zeros_of""".split()
+    platform_index_p pscatter_p put_along pvary_along recast repeat run_compiled scan_along shared_slots take_along
+    unbroadcast warn_if_real with_slots zeros_of""".split()
 )
 
 __all__ = [

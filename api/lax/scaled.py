@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.plugins.dot import dot_general
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, reshape
 

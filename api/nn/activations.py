@@ -9,7 +9,8 @@ import math
 from functools import partial
 from typing import Any
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis
 from primax.extend.provisional.elementwise import like
 from primax.nn.arguments import inexact, inexact_number, number, weakly_inexact

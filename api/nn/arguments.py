@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array
 from primax.numpy.creation import asarray
 from primax.numpy.promotion import aval_of, convert, promote
 from primax.numpy.ufuncs import to_inexact

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import core, dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integers, sequence
 from primax.plugins.arithmetic import div_p
 from primax.plugins.structural import broadcast_in_dim_p

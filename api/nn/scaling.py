@@ -11,7 +11,8 @@ import numpy as np
 
 from primax import custom_vjp, lax
 from primax import numpy as pnp
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, sequence
 from primax.numpy.promotion import promote
 

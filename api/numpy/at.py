@@ -7,7 +7,8 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval, tree
+from primax.extend import dtypes
+from primax.extend.core import Array, ShapedArray, Tracer, get_aval, tree
 from primax.extend.provisional.arguments import index_dtype, warn_caller
 from primax.numpy.brackets import Index, read_entries, resolve
 from primax.numpy.creation import asarray, constant, ones_like, values_of

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from primax.core.errors import NonConcreteBooleanIndexError
-from primax.extend import backend
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend import backend, dtypes
+from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.dimensions import InconclusiveDimensionOperation
 from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.dimensions import sliced

@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from primax.extend.core import Array, Tracer, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer
 from primax.numpy.creation import asarray
 
 __all__ = [

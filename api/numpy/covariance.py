@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.numpy.creation import read_dtype, zeros
 from primax.numpy.joining import concatenate
 from primax.numpy.linear import dot

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend, core
-from primax.extend.core import Array, ShapeDtypeStruct, Tracer, dtypes, get_aval
+from primax.extend import backend, core, dtypes
+from primax.extend.core import Array, ShapeDtypeStruct, Tracer, get_aval
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import among, canonical_shape, integer, naming, numpy_dtype, of_call, read_size
 from primax.extend.provisional.avals import unwrap

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import Array, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array
 from primax.numpy.creation import asarray
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import broadcast, promote

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, Tracer, dtypes, get_aval, tree
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer, get_aval, tree
 from primax.extend.provisional.arguments import aval_of, index_dtype, read_size
 from primax.numpy.brackets import expanded, read_entries
 from primax.plugins.arithmetic import add

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, listed
 from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.dimensions import bounds, is_symbolic, sliced

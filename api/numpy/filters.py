@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among
 from primax.extend.provisional.precision import canonicalize_precision
 from primax.numpy.creation import read_dtype

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import check_function, read_size
 from primax.numpy.creation import asarray, ones
 from primax.numpy.joining import concatenate, stack

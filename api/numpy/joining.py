@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, ShapeError, Tracer, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, ShapeError, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integers, read_size, sequence
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice, unstack

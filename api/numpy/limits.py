@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes
+from primax.extend import dtypes
 from primax.extend.provisional.arguments import naming
 
 __all__ = ["finfo", "iinfo"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend.core import Array, config, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, config, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis, integer, listed, sequence
 from primax.extend.provisional.precision import canonicalize_precision
 from primax.extend.provisional.sharding import unreduced_params, with_out_sharding

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend
-from primax.extend.core import Array, dtypes
+from primax.extend import backend, dtypes
+from primax.extend.core import Array
 from primax.extend.provisional.arguments import among
 from primax.numpy.kinds import isdtype
 from primax.plugins.devices import device_put

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.provisional.elementwise import like
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program

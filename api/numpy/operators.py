@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import hookimpl
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes, hookimpl
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.avals import ExtendedArray, unwrap
 from primax.numpy import (
     at,

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, Tracer, dtypes, get_aval, tree
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer, get_aval, tree
 from primax.extend.provisional.arguments import among, canonical_axis, naming
 from primax.numpy.creation import asarray
 from primax.numpy.division import floor_divide

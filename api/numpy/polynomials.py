@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integer, naming
 from primax.numpy.creation import asarray
 from primax.numpy.division import floor_divide, power, remainder

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, ShapeError, Tracer, current_trace, dtypes, get_aval
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray, ShapeError, Tracer, current_trace, get_aval
 from primax.extend.interpreters import ad
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import integers, listed, naming, of_call

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.dimensions import max_dim
 from primax.extend.provisional.arguments import among
 from primax.numpy.indexing import take_slice

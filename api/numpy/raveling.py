@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval, tree
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval, tree
 from primax.numpy.creation import asarray
 from primax.numpy.joining import concatenate
 from primax.numpy.promotion import aval_of, cast

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis, canonical_shape, listed, read_size
 from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.sharding import with_out_sharding

@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.programs import one_program

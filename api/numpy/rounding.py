@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer, naming
 from primax.extend.provisional.elementwise import like
 from primax.numpy.creation import asarray

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, ConcretizationTypeError, Tracer, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, ConcretizationTypeError, Tracer, get_aval
 from primax.extend.dimensions import max_dim
 from primax.extend.provisional.arguments import among, canonical_shape, naming, read_size, sequence
 from primax.extend.provisional.avals import unwrap

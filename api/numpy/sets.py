@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axis, read_size
 from primax.numpy.creation import asarray
 from primax.numpy.indexing import getitem

@@ -7,7 +7,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, integer, integers, listed
 from primax.extend.provisional.sharding import with_out_sharding
 from primax.numpy.creation import asarray, place, read_copy, read_dtype, read_shape

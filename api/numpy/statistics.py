@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.elementwise import like
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.programs import one_program

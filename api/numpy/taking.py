@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import backend
-from primax.extend.core import Array, ConcretizationTypeError, Tracer, dtypes, get_aval
+from primax.extend import backend, dtypes
+from primax.extend.core import Array, ConcretizationTypeError, Tracer, get_aval
 from primax.extend.provisional.arguments import among, canonical_axis, sequence
 from primax.extend.provisional.avals import array_of
 from primax.numpy.at import Reference, converted

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integer, naming
 from primax.extend.provisional.tracing import thread
 from primax.numpy.creation import read_dtype

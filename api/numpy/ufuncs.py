@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import rename
 from primax.extend.provisional.elementwise import like
 from primax.extend.provisional.sharding import match_placement

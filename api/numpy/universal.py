@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis, check_function, name_of, read_size
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, read_dtype

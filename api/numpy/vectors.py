@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.provisional.arguments import index_dtype
 from primax.numpy.brackets import ADVANCED, NEW, Index

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array
 from primax.extend.provisional.arguments import integer, naming, rename
 from primax.numpy.formulas import i0
 from primax.numpy.promotion import promote

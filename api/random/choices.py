@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import core, dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.numpy.creation import read_shape

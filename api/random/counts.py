@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import numpy_dtype
 from primax.extend.provisional.sharding import match_placement
 from primax.numpy.creation import asarray, read_shape

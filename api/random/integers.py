@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, config, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, config, get_aval
 from primax.extend.provisional.arguments import among
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast

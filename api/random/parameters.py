@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import aval_of
 from primax.plugins.random.arguments import check_key

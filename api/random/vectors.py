@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among
 from primax.numpy.contractions import einsum
 from primax.numpy.creation import read_shape

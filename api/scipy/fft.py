@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, listed, read_size
 from primax.numpy.creation import asarray
 from primax.numpy.joining import concatenate

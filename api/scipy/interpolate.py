@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from primax import numpy as pnp
-from primax.extend.core import Array, Tracer, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer
 from primax.extend.provisional.arguments import among, sequence
 from primax.numpy.promotion import host_values, promote
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from primax import lax
 from primax import numpy as pnp
-from primax.extend.core import Array, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array
 from primax.extend.provisional.arguments import among, integer, sequence
 from primax.numpy.promotion import promote
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from primax import lax, value_and_grad
 from primax import numpy as pnp
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import check_function, integer
 
 __all__ = ["OptimizeResults", "minimize"]

@@ -13,7 +13,7 @@ from typing import Any
 from primax.core.arguments import nearest
 from primax.core.avals import ShapeDtypeStruct
 from primax.extend.commands.common import UsageError, add_json, load_plugins, show_json, tell, warn_of_inactive
-from primax.extend.core.dtypes import check_user_dtype
+from primax.extend.dtypes import check_user_dtype
 
 __all__ = ["configure", "run"]
 

@@ -51,8 +51,9 @@ from primax.core.jaxpr import (
 from primax.core.rules import Provenance, RuleTable, new_rule_table, rule_tables
 from primax.core.text.printer import PrintedCall
 from primax.core.trace import Tracer, current_trace, set_current_trace
+from primax.extend import dtypes
 from primax.extend import options as config
-from primax.extend.core import dtypes, primitives
+from primax.extend.core import primitives
 from primax.extend.core.from_jax import Primitive, Trace
 from primax.extend.core.names import (
     TraceTag,

@@ -25,8 +25,7 @@ from primax.core.arguments import (
 )
 from primax.core.caller import warn_caller
 from primax.core.diagnostics import of_call, shorten
-from primax.extend import core
-from primax.extend.core import dtypes
+from primax.extend import core, dtypes
 from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.provisional.dimensions import as_size
 from primax.interpreters.call_signature import argument_positions, aval_of, avals_of, split_arguments

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core, programs
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend import core, dtypes, programs
+from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import batching
 from primax.extend.provisional.arguments import check_function
 

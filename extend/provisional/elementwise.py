@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes
+from primax.extend import core, dtypes
+from primax.extend.core import ShapedArray
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import of_call
 from primax.extend.rule_types import Row

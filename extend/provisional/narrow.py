@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import dtypes
+from primax.extend import dtypes
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.arguments import among
 from primax.extend.provisional.lowering import cached_ir_type

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from primax.extend.core import config, dtypes
+from primax.extend import dtypes
+from primax.extend.core import config
 from primax.extend.interpreters import mlir
 
 __all__ = [

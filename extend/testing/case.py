@@ -14,7 +14,7 @@ from primax.core.effects import Effects
 from primax.core.jaxpr import jaxprs_in_params
 from primax.core.primitive import Primitive
 from primax.core.rules import rule_tables
-from primax.extend.core import dtypes
+from primax.extend import dtypes
 from primax.extend.host.samples import Sample
 from primax.extend.testing.programs import Program
 from primax.extend.testing.report import NotRun

@@ -12,7 +12,7 @@ import numpy as np
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.errors import JaxprTypeError, RuleError
 from primax.core.source_info import is_internal
-from primax.extend.core import dtypes
+from primax.extend import dtypes
 from primax.extend.testing.case import Case, Setting, is_array_type
 from primax.extend.testing.evaluation import eager, require_types, tolerance
 from primax.extend.testing.invariants import require_same

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.core.arguments import integer
-from primax.extend.core import dtypes
+from primax.extend import dtypes
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.extended_array import ExtendedArray
 

@@ -12,12 +12,11 @@ from primax.core.cache import epoch
 from primax.core.cache_keys import is_hashable, params_key
 from primax.core.errors import MissingRuleError
 from primax.core.jaxpr import ClosedJaxpr
-from primax.core.trace import Trace, Tracer, enter, install_eval_trace, install_leak_search, set_current_trace, thread
+from primax.core.trace import Trace, Tracer, enter, install_eval_trace, set_current_trace, thread
 from primax.core.tree import result_registry
 from primax.core.tree.flatten import too_deep
 from primax.interpreters.evaluation import ImplTrace, known_results
 from primax.interpreters.runtime.array import Array
-from primax.interpreters.runtime.debug.leaks import refuse_leaks
 from primax.interpreters.runtime.dispatch import fast_function
 from primax.interpreters.runtime.donation import explain_buffer_error
 from primax.interpreters.runtime.events import timed_trace
@@ -80,7 +79,6 @@ class EvalTrace(ImplTrace):
 known_results.add(Array)
 eval_trace = EvalTrace(None)
 install_eval_trace(eval_trace)
-install_leak_search(refuse_leaks)
 install_timer(timed_trace)
 
 _leaf_tree = result_registry.flatten(Array(0))[1]

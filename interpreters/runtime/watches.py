@@ -8,7 +8,6 @@ from typing import Any
 from primax.core import undo_log
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.option import Option
-from primax.interpreters.runtime.debug import nonfinite
 
 __all__ = ["register_watch", "start_watches"]
 
@@ -35,7 +34,3 @@ def start_watches(name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[C
     if not active:
         return None
     return [check for watch in active if (check := watch(name, closed, args)) is not None]
-
-
-for _option in nonfinite.OPTIONS:
-    register_watch(_option, nonfinite.watch_operation)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core, hookimpl
-from primax.extend.core import Array, ShapedArray, dtypes
+from primax.extend import core, dtypes, hookimpl
+from primax.extend.core import Array, ShapedArray
 from primax.extend.interpreters import ad, mlir
 from primax.extend.interpreters.ad import linear_alone, linear_together
 from primax.extend.provisional.arguments import numpy_dtype

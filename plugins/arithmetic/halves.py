@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend import core
-from primax.extend.core import Array, dtypes
+from primax.extend import core, dtypes
+from primax.extend.core import Array
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.elementwise import like
 from primax.plugins.bitwise import bitwise_and, shift_right_arithmetic, shift_right_logical

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
+from primax.extend import core, dtypes
 from primax.extend.api_util import StaticArguments, positions_and_names, shaped_abstractify
 from primax.extend.backend import Target, clear_in_memory_compilation_cache
-from primax.extend.core import dtypes
 from primax.extend.programs import Program
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import among, check_function, wraps

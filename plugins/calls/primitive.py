@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, PrintedCall, dtypes, named_axes
+from primax.extend import core, dtypes
+from primax.extend.core import Array, PrintedCall, named_axes
 from primax.extend.held_programs import (
     SplitEquation,
     checked_types,
@@ -29,7 +28,7 @@ from primax.extend.interpreters import partial_eval as pe
 from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
 
-__all__ = ["call_params", "evaluate", "forward", "jit_p", "run_program", "watch_nonfinite"]
+__all__ = ["call_params", "evaluate", "forward", "jit_p", "run_program"]
 
 _HOST_VALUES = (bool, int, float, complex, np.ndarray, np.generic)
 
@@ -56,12 +55,6 @@ def printed(params: dict[str, Any]) -> PrintedCall:
         if name == "jaxpr" or (any(value) if type(value) is tuple else value):
             shown[name] = value
     return PrintedCall(shown, params["jaxpr"])
-
-
-def watch_nonfinite(name: str, closed: core.ClosedJaxpr, args: Any) -> Any:
-    """Watch a program for results that `debug_nans` or `debug_infs` forbids."""
-    # Imported only if an option is on, as few users need it.
-    return import_module("primax.extend.debugging").watch_program(name, closed, args)
 
 
 def run_program(closed: core.ClosedJaxpr, name: str, args: Any, keep_unused: bool = False) -> list[Any]:

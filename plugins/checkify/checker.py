@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import dtypes, get_aval, tree
+from primax.extend import core, dtypes
+from primax.extend.core import get_aval, tree
 from primax.extend.interpreter import Interpreter, replay
 from primax.extend.programs import stage
 from primax.extend.provisional.arguments import avals_of, check_function, name_of, wraps

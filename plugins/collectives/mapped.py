@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import dtypes, get_aval
+from primax.extend import core, dtypes
+from primax.extend.core import get_aval
 from primax.extend.interpreters import batching
 from primax.plugins.arithmetic import add, mul
 from primax.plugins.collectives.names import Groups, axis_sizes

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import integer
 from primax.extend.provisional.sharding import manual_scope

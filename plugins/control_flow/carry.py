@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes, tree
+from primax.extend import core, dtypes
+from primax.extend.core import ShapedArray, tree
 from primax.extend.provisional.arguments import name_of
 from primax.plugins.control_flow.staging import Staged, converted_outputs, require_same_types, stage_function
 from primax.plugins.control_flow.variance import require_steady_variance

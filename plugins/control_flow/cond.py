@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval, tree
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.held_programs import reordered
 from primax.extend.provisional.arguments import aval_of, sequence
 from primax.extend.provisional.sharding import vma_of

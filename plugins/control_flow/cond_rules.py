@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import dtypes, get_aval
+from primax.extend import core, dtypes
+from primax.extend.core import get_aval
 from primax.extend.held_programs import (
     SplitEquation,
     all_lifted,

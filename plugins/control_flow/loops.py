@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval, tree
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray, Tracer, get_aval, tree
 from primax.extend.dimensions import is_symbolic_dim, max_dim
 from primax.extend.provisional.arguments import aval_of, integer
 from primax.extend.provisional.dimensions import as_array, as_size

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, dtypes
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray
 from primax.extend.provisional.arguments import integers
 from primax.extend.provisional.padding import dilated, explicit_padding, named_padding, result_size
 from primax.extend.provisional.precision import canonicalize_precision

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.interpreters import ad
 from primax.extend.provisional.padding import dilated
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers

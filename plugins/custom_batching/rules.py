@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import dtypes, named_axes
+from primax.extend import core, dtypes
+from primax.extend.core import named_axes
 from primax.extend.held_programs import (
     SplitEquation,
     checked_types,

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from primax.extend import core
-from primax.extend.core import dtypes, tree
+from primax.extend import core, dtypes
+from primax.extend.core import tree
 from primax.extend.interpreters import ad
 from primax.extend.provisional.arguments import name_of, wraps
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type

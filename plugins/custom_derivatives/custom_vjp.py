@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import dtypes, tree
+from primax.extend import core, dtypes
+from primax.extend.core import tree
 from primax.extend.interpreters import ad
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import name_of, wraps

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any, NoReturn
 
-from primax.extend import core
-from primax.extend.core import dtypes
+from primax.extend import core, dtypes
 from primax.extend.held_programs import checked_types
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.sharding import axes_of_dims, cotangent_like, keep_vma

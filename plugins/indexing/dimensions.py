@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from primax.extend.core import ShapedArray, dtypes
+from primax.extend import dtypes
+from primax.extend.core import ShapedArray
 from primax.extend.provisional.arguments import inserted, integers, renumbered
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, Tracer, dtypes, get_aval
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray, Tracer, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.ad import linear_together
 from primax.extend.provisional.arguments import (

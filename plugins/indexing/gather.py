@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_shape, inserted
 from primax.extend.provisional.derivatives import Linearity

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import ShapedArray, get_aval
 from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.arguments import aval_of, index_dtype, of_call

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.provisional.arguments import canonical_axes
 from primax.plugins.arithmetic import rem
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, as_scatter

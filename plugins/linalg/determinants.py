@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import ShapedArray, dtypes
+from primax.extend import dtypes
+from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.dimensions import has_symbolic
 from primax.extend.provisional.elementwise import ir_full

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import batching
 from primax.extend.provisional.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
 from primax.extend.provisional.precision import Precision

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.dimensions import min_dim
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.dimensions import bounds

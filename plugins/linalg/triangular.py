@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.elementwise import FLOAT32_64_OR_COMPLEX, INEXACT
 from primax.extend.rule_types import Table

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_shape, integer
 from primax.extend.provisional.random import find_prng_impl
 from primax.extend.random import KeyDType, PRNGImpl, canonical_seeds

@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, div, mul, sub

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, config, dtypes, get_aval
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray, config, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional import runtime
 from primax.extend.provisional.avals import ExtendedArray, physical_aval

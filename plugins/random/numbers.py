@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array
 from primax.plugins.arithmetic import max_p, neg
 from primax.plugins.bitwise import bitwise_or, shift_right_logical
 from primax.plugins.calls import jit

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, dtypes
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.elementwise import BOOL_OR_INT, NUMERIC, Accepts
 from primax.plugins.arithmetic import add_p, max_p, min_p, mul_p

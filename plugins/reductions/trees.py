@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.plugins.arithmetic import add
 from primax.plugins.bitwise import bitwise_or
 from primax.plugins.structural import concatenate, pad, reshape, rev, slice_in_dim, transpose

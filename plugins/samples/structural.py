@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import dtypes
+from primax.extend import core, dtypes
 from primax.extend.provisional.sampling import numbers, samples
 from primax.plugins.structural import (
     bitcast_convert_type_p,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import dtypes, tree
+from primax.extend import core, dtypes
+from primax.extend.core import tree
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import integer
 from primax.extend.provisional.arguments import sequence as read_sequence

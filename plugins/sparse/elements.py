@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import ShapedArray, get_aval
 from primax.plugins.arithmetic import add, div, mul, rem, sub
 from primax.plugins.bitwise import bitwise_and
 from primax.plugins.comparison import ge, lt

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from primax.extend.core import ShapedArray, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import ShapedArray, get_aval
 from primax.plugins.sparse.elements import row_numbers
 from primax.plugins.structural import concatenate, reshape
 

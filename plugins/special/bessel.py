@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend import core
-from primax.extend.core import Array, dtypes
+from primax.extend import core, dtypes
+from primax.extend.core import Array
 from primax.extend.provisional.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import abs_p, add, div, mul, sign, sub

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.exceptions import AxisError
 
-from primax.extend import core
-from primax.extend.core import Array, ShapedArray, dtypes, get_aval
+from primax.extend import core, dtypes
+from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import (
     canonical_axes,

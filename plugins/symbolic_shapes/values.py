@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes
+from primax.extend import core, dtypes
+from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 

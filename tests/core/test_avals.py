@@ -24,7 +24,7 @@ from primax.core.avals import (
     get_aval,
     same_type,
 )
-from primax.extend.core import dtypes
+from primax.extend import dtypes
 from primax.extend.provisional.sharding import AvalSharding
 
 SWAPPED = np.array([1.0, 2.0, 3.0], np.dtype(np.float32).newbyteorder("S"))

@@ -13,8 +13,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from primax.extend.core import dtypes
-from primax.extend.core.dtypes import (
+from primax.extend import dtypes
+from primax.extend.dtypes import (
     ExtendedDType,
     TypePromotionError,
     canonicalize_dtype,
@@ -135,9 +135,7 @@ def test_all_is_sorted_and_exists():
 
 
 def test_import_loads_neither_jax_nor_mlir():
-    code = (
-        "import sys, primax.extend.core.dtypes;print([m for m in ('jax', 'jaxlib.mlir', 'scipy') if m in sys.modules])"
-    )
+    code = "import sys, primax.extend.dtypes;print([m for m in ('jax', 'jaxlib.mlir', 'scipy') if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.stdout == "[]\n", result.stderr
 

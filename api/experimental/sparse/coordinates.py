@@ -7,7 +7,8 @@ from math import prod
 from typing import Any, TypeVar
 
 from primax import numpy as pnp
-from primax.extend.core import Array, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array
 from primax.extend.provisional.arguments import integer, sequence
 from primax.interpreters.vmap import vmap
 

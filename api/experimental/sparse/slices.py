@@ -19,7 +19,7 @@ from primax.experimental.sparse.coordinates import (
 )
 from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_squeeze
 from primax.experimental.sparse.storage import capped
-from primax.extend.core import dtypes
+from primax.extend import dtypes
 from primax.extend.provisional.arguments import sequence
 from primax.plugins.sparse import cleared, within
 

@@ -22,8 +22,8 @@ from primax.experimental.sparse.shapes import (
 )
 from primax.experimental.sparse.slices import bcoo_dynamic_slice, bcoo_rev, bcoo_slice
 from primax.experimental.sparse.storage import with_unique_indices
-from primax.extend import Interpreter, replay
-from primax.extend.core import JaxprEqn, dtypes
+from primax.extend import Interpreter, dtypes, replay
+from primax.extend.core import JaxprEqn
 from primax.extend.core import primitives as prim
 from primax.extend.provisional.arguments import check_function, wraps
 

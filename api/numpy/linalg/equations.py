@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integer, listed
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.linalg.operands import inexact, matrices, require_square, square, stacked

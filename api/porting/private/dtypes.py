@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from primax.extend.core.dtypes import ExtendedDType, dtype, supports_inf, to_complex_dtype, to_inexact_dtype
+from primax.extend.dtypes import ExtendedDType, dtype, supports_inf, to_complex_dtype, to_inexact_dtype
 from primax.interpreters.runtime.extended_array import has_extended_dtype
 
 __all__ = [

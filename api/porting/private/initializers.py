@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from primax import Array
-from primax.extend.core.dtypes import to_complex_dtype
+from primax.extend.dtypes import to_complex_dtype
 from primax.nn.initializers import _in_disk, _normal_in_disk
 
 __all__: list[str] = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import primax.numpy as pnp
-from primax.extend.core import Array, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array
 from primax.numpy.promotion import promote
 
 __all__ = [

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from primax.core.avals import aval_handlers
-from primax.extend.core import dtypes, register_aval
+from primax.extend import dtypes
+from primax.extend.core import register_aval
 
 __all__ = [
     "Shape",

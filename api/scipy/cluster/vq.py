@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from primax import numpy as pnp
-from primax.extend.core import dtypes
+from primax.extend import dtypes
 from primax.numpy.promotion import promote
 
 __all__ = ["vq"]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, sequence
 from primax.numpy import linalg as numpy_linalg
 from primax.numpy.linalg.operands import inexact, matrices, require_square, square, stacked

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, check_function, integer
 from primax.extend.provisional.transformations import jvp
 from primax.numpy import linalg as numpy_linalg

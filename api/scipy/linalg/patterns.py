@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, integer, numpy_dtype
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.numpy.creation import asarray, zeros, zeros_like

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, listed
 from primax.extend.provisional.precision import canonicalize_precision
 from primax.numpy.creation import asarray, zeros

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, ConcretizationTypeError, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, ConcretizationTypeError, get_aval
 from primax.extend.provisional.arguments import among, canonical_axis, integer, naming, read_size
 from primax.numpy.creation import zeros
 from primax.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq

@@ -9,7 +9,8 @@ import numpy as np
 
 from primax import closure_convert, lax, tree_util
 from primax import numpy as pnp
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, integer
 from primax.flatten_util import ravel_pytree
 

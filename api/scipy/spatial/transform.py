@@ -11,7 +11,8 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax import random
-from primax.extend.core import Array, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array
 from primax.extend.provisional.arguments import integer
 from primax.numpy.promotion import promote
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from primax import jit
-from primax.extend.core import Array, dtypes, get_aval, tree
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval, tree
 from primax.numpy.promotion import broadcast, cast, strong
 from primax.scipy.special.operands import real
 

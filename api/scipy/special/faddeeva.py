@@ -10,7 +10,8 @@ import numpy as np
 
 from primax import lax
 from primax import numpy as pnp
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.numpy.promotion import cast, strong
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.scipy.special.errors import ndtri

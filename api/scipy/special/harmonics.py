@@ -10,7 +10,8 @@ import numpy as np
 
 from primax import jit, lax
 from primax import numpy as pnp
-from primax.extend.core import Array, Tracer, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import integer
 from primax.numpy.promotion import broadcast, host_values, strong
 from primax.plugins.custom_derivatives import custom_jvp

@@ -8,7 +8,8 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.interpreters import ad
 from primax.extend.provisional.arguments import rename
 from primax.numpy.creation import asarray

@@ -7,7 +7,8 @@ from typing import Any
 
 from primax import lax, random, tree_util
 from primax import numpy as pnp
-from primax.extend.core import Array, dtypes
+from primax.extend import dtypes
+from primax.extend.core import Array
 from primax.nn.exponentials import logsumexp
 from primax.numpy.promotion import promote
 from primax.scipy.special.errors import ndtr

@@ -8,7 +8,8 @@ import numpy as np
 
 from primax import lax
 from primax import numpy as pnp
-from primax.extend.core import Array, dtypes, get_aval
+from primax.extend import dtypes
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, integer
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from primax.extend.core import ShardingTypeError, dtypes
+from primax.extend import dtypes
+from primax.extend.core import ShardingTypeError
 from primax.extend.provisional.aval_sharding import Axes, aval_sharding
 from primax.extend.provisional.derivatives import linearity_of
 from primax.extend.provisional.sharding_rule import Factors

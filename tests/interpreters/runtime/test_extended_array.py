@@ -10,8 +10,8 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend import core
-from primax.extend.core import ShapedArray, dtypes
+from primax.extend import core, dtypes
+from primax.extend.core import ShapedArray
 from primax.extend.interpreters import batching, mlir
 from primax.extend.provisional.avals import ExtendedArray
 

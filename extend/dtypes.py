@@ -56,8 +56,8 @@ from primax.core.dtypes import (
     short_dtype_name,
     tangent_dtype,
 )
-from primax.extend.core.promotion import Node, TypePromotionError, least_upper_bound
 from primax.extend.options import enable_x64, numpy_dtype_promotion
+from primax.extend.promotion import Node, TypePromotionError, least_upper_bound
 
 __all__ = [
     "DType",

@@ -1,1 +1,0 @@
-"""Options that find mistakes while programs run."""
