@@ -85,7 +85,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         require_determined("device_put: device", target)
     donated = _of_leaves("donate", donate, structure)
     aliased = _of_leaves("may_alias", may_alias, structure)
-    if any(alias and gone for alias, gone in zip(aliased, donated, strict=True)):
+    if any(alias and donation for alias, donation in zip(aliased, donated, strict=True)):
         raise ValueError("device_put: may_alias must not be True where donate is, got both")
 
     def put(leaf: Any, target: Any, donated: bool, alias: bool | None) -> Array:

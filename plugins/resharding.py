@@ -405,8 +405,8 @@ def _scope(function: str, argument: str, shardings: Any) -> MeshScope:
     scope = current_scope()
     known = [] if scope is None else [scope.abstract.shape_tuple]
     if len(set(known + [mesh.abstract_mesh.shape_tuple for mesh in meshes])) > 1 or len(meshes) > 1:
-        there = "" if scope is None else f", and {scope.abstract!r} is in scope"
-        raise ValueError(f"{function}: {argument} must be over one mesh, got {', '.join(map(repr, meshes))}{there}")
+        also = "" if scope is None else f", and {scope.abstract!r} is in scope"
+        raise ValueError(f"{function}: {argument} must be over one mesh, got {', '.join(map(repr, meshes))}{also}")
     if scope is not None:
         return scope
     if not meshes:
@@ -417,13 +417,13 @@ def _scope(function: str, argument: str, shardings: Any) -> MeshScope:
     return MeshScope(meshes[0], meshes[0].abstract_mesh, True)
 
 
-def _named(function: str, axes: Any, there: Sequence[Any], kind: str) -> tuple[Any, ...]:
+def _named(function: str, axes: Any, allowed: Sequence[Any], kind: str) -> tuple[Any, ...]:
     """The names of axes, all of one type."""
-    names = tuple(there) if axes is None else (axes,) if isinstance(axes, str) else tuple(axes)
-    wrong = [name for name in names if name not in there]
+    names = tuple(allowed) if axes is None else (axes,) if isinstance(axes, str) else tuple(axes)
+    wrong = [name for name in names if name not in allowed]
     if wrong or not names:
         raise ValueError(
-            f"{function}: axes must be axes of type {kind} of the mesh in scope, which has {tuple(there)}, got "
+            f"{function}: axes must be axes of type {kind} of the mesh in scope, which has {tuple(allowed)}, got "
             f"{wrong or names}"
         )
     return names
@@ -524,9 +524,9 @@ def with_aval_sharding(x: Any, explicit: AvalSharding | None) -> Any:
             return x
     if explicit is None:
         aval = get_aval(x)
-        have = aval.placement.explicit
-        if have.unreduced:
-            x = reshard_p.bind(x, **_params(have.mesh, aval.ndim, have.with_pending(_NONE, _NONE)))
+        current = aval.placement.explicit
+        if current.unreduced:
+            x = reshard_p.bind(x, **_params(current.mesh, aval.ndim, current.with_pending(_NONE, _NONE)))
         return x if aval_sharding(get_aval(x)) is None else forget_p.bind(x, mesh=None, mapped=())
     return reshard_p.bind(x, **_params(explicit.mesh, len(explicit.axes), explicit))
 

@@ -223,14 +223,14 @@ RULES: Table = dict(
             sin_p,
             INEXACT,
             _by_parts("stablehlo.sine", _complex_sin),
-            lambda t, x, **how: mul(t, cos(x, **how)),
+            lambda t, x, **params: mul(t, cos(x, **params)),
             makes_nan=True,
         ),
         row(
             cos_p,
             INEXACT,
             _by_parts("stablehlo.cosine", _complex_cos),
-            lambda t, x, **how: mul(t, neg(sin(x, **how))),
+            lambda t, x, **params: mul(t, neg(sin(x, **params))),
             makes_nan=True,
         ),
         row(

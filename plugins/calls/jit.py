@@ -200,8 +200,8 @@ def jit(
     jitted = Jitted(fun, "jit", static, donate, bool(keep_unused), device, options, shardings)
     jitted.inline = inlined
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
-    how = (keep_unused, inlined, device, options, shardings and shardings.key)
-    key = (static.positions, static_names, donate.positions, donate_names, *how)
+    settings = (keep_unused, inlined, device, options, shardings and shardings.key)
+    key = (static.positions, static_names, donate.positions, donate_names, *settings)
     function = runtime.fast_function(
         jitted.name, fun, jitted.miss, static.positions, static_names, key, jitted.donation
     )

@@ -72,7 +72,7 @@ def _canonical_shardings(flat: Sequence[Any], avals: Sequence[Any], name: str, a
     shardings = [canonical_sharding(name, argument, sharding) for sharding in flat]
     for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
         if sharding is not None:
-            who = f"{name}: {argument} of {what} {i}, of type {aval.str_short()}"
-            require_determined(who, sharding)
-            sharding.check_shape(physical_aval(aval).shape, who)
+            label = f"{name}: {argument} of {what} {i}, of type {aval.str_short()}"
+            require_determined(label, sharding)
+            sharding.check_shape(physical_aval(aval).shape, label)
     return shardings

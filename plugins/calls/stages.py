@@ -120,21 +120,21 @@ def flat_arguments(
     leaves, given_tree = tree.flatten((args, kwargs))
     problem = f"{name}: the arguments differ in structure from those it was {purpose}"
     tree.require_same_structure(problem, in_tree, given_tree, purpose, "called with")
-    for i, (have, aval) in enumerate(zip(avals_of(leaves, (args, kwargs), name, call=True), in_avals, strict=True)):
-        if not same_type(have, aval, ALL_BUT_SHAPE_AND_DTYPE) and not _fits(have, aval):
+    for i, (got, aval) in enumerate(zip(avals_of(leaves, (args, kwargs), name, call=True), in_avals, strict=True)):
+        if not same_type(got, aval, ALL_BUT_SHAPE_AND_DTYPE) and not _fits(got, aval):
             path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0][1:])
             raise TypeError(
-                f"{name}: argument{path} must be {aval.str_short()}, which it was {purpose}, got {have.str_short()}"
+                f"{name}: argument{path} must be {aval.str_short()}, which it was {purpose}, got {got.str_short()}"
             )
     return leaves
 
 
-def _fits(have: Any, aval: Any) -> bool:
+def _fits(got: Any, aval: Any) -> bool:
     """Whether a type is one of those that a type with symbolic dimensions represents, if these have fitting values."""
-    if not isinstance(have, core.ShapedArray) or not is_symbolic(aval.shape) or len(have.shape) != len(aval.shape):
+    if not isinstance(got, core.ShapedArray) or not is_symbolic(aval.shape) or len(got.shape) != len(aval.shape):
         return False
-    known = [got if is_symbolic_dim(size) else size for size, got in zip(aval.shape, have.shape, strict=True)]
-    return bool(same_type(have, aval.update(shape=known), ALL_BUT_SHAPE_AND_DTYPE))
+    known = [n if is_symbolic_dim(size) else size for size, n in zip(aval.shape, got.shape, strict=True)]
+    return bool(same_type(got, aval.update(shape=known), ALL_BUT_SHAPE_AND_DTYPE))
 
 
 class Stage:
@@ -228,10 +228,10 @@ class Traced(Stage):
         leaves, structure = tree.flatten((args, kwargs))
         if structure != self.in_tree:
             raise TypeError(f"{self.name}: args and kwargs must have the structure {self.in_tree}, got {structure}")
-        for i, (x, want) in enumerate(zip(leaves, self.jaxpr.in_avals, strict=True)):
-            have = core.get_aval(x)
-            if (have.shape, have.dtype) != (want.shape, want.dtype):
-                raise TypeError(f"{self.name}: argument {i} must be {want.str_short()}, got {have.str_short()}")
+        for i, (x, aval) in enumerate(zip(leaves, self.jaxpr.in_avals, strict=True)):
+            got = core.get_aval(x)
+            if (got.shape, got.dtype) != (aval.shape, aval.dtype):
+                raise TypeError(f"{self.name}: argument {i} must be {aval.str_short()}, got {got.str_short()}")
         return tree.unflatten(self.out_tree, core.jaxpr_as_fun(self.jaxpr)(*leaves))
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:

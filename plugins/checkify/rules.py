@@ -211,9 +211,9 @@ def _scan(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
         state, outs = checker.run(params["jaxpr"], carry[0], [*values[:first], *carry[1], *elements])
         return (state, outs[: params["num_carry"]]), outs[params["num_carry"] :]
 
-    how = {name: params[name] for name in ("length", "reverse", "unroll")}
+    options = {name: params[name] for name in ("length", "reverse", "unroll")}
     carry = (list(checker.state), list(values[first:second]))
-    (checker.state, last), results = scan(step, carry, list(values[second:]), **how)
+    (checker.state, last), results = scan(step, carry, list(values[second:]), **options)
     return [*last, *results]
 
 

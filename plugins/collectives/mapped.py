@@ -97,7 +97,7 @@ def _by_groups(across: Across, stack: Any, groups: Groups, params: dict[str, Any
 def gathered(stack: Any, axis: batching.AxisData, names: Sequence[Any], others: tuple[Any, ...]) -> Any:
     """The values along all axes, in the order of their names, from those along the axis that is mapped here."""
     sizes = axis_sizes(others)
-    everything = all_gather_p.bind(
+    parts = all_gather_p.bind(
         stack,
         all_gather_dimension=0,
         axis_name=others,
@@ -105,8 +105,8 @@ def gathered(stack: Any, axis: batching.AxisData, names: Sequence[Any], others: 
         axis_size=prod(sizes),
         tiled=False,
     )
-    shape = get_aval(everything).shape[2:]
-    split = reshape(everything, (*sizes, axis.size, *shape))
+    shape = get_aval(parts).shape[2:]
+    split = reshape(parts, (*sizes, axis.size, *shape))
     ordered = batching.moveaxis(split, len(others), names.index(axis.name))
     return reshape(ordered, (prod(sizes) * axis.size, *shape))
 
@@ -129,8 +129,8 @@ def index_along(names: Sequence[Any]) -> Any:
     """The index along axes in scope, the last of which varies fastest."""
     index: Any = None
     for name, size in zip(names, axis_sizes(names), strict=True):
-        here = axis_index_p.bind(axis_name=name)
-        index = here if index is None else add(mul(index, np.int32(size)), here)
+        own = axis_index_p.bind(axis_name=name)
+        index = own if index is None else add(mul(index, np.int32(size)), own)
     return np.int32(0) if index is None else index
 
 

@@ -201,8 +201,8 @@ def _as_summands(x: Any, names: Names) -> Any:
     x = required_placement_rules().vary(x, names - varying) if names - varying else x
     first = names - varying
     if first:
-        here = eq(index_along(_ordered(first)), np.int32(0))
-        x = select(repeat(here, get_aval(x).shape), x, zeros_like(x))
+        is_first = eq(index_along(_ordered(first)), np.int32(0))
+        x = select(repeat(is_first, get_aval(x).shape), x, zeros_like(x))
     return vary_unreduced_cast_p.bind(x, axes=_ordered(names))
 
 

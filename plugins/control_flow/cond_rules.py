@@ -58,10 +58,10 @@ def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> tuple[A
         raise core.JaxprTypeError(f"the index of a cond is {index.aval.str_short()}, but must be i32[]")
     for i, branch in enumerate(branches):
         context.check_operands(branch, atoms)
-        for k, (have, want) in enumerate(zip(branch.out_avals, branches[0].out_avals, strict=True)):
-            if not same_type(have, want, WEAKNESS):
+        for k, (out, expected) in enumerate(zip(branch.out_avals, branches[0].out_avals, strict=True)):
+            if not same_type(out, expected, WEAKNESS):
                 raise core.JaxprTypeError(
-                    f"output {k} of branch {i} is {have.str_short()}, but of branch 0 it is {want.str_short()}"
+                    f"output {k} of branch {i} is {out.str_short()}, but of branch 0 it is {expected.str_short()}"
                 )
     return _abstract_eval(index, branches=branches)
 
@@ -181,8 +181,8 @@ def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
 
     splits, unknown_out = _same_outputs(parts, branches)
     count = len(unknown_out) - sum(unknown_out)
-    there = len(splits[0].known.in_avals) + count  # the number of known operands and outputs
-    forwarded = sorted({i for split in splits for i in split.residuals if i < there})
+    num_known = len(splits[0].known.in_avals) + count  # the number of known operands and outputs
+    forwarded = sorted({i for split in splits for i in split.residuals if i < num_known})
     slots, places = shared_slots([[v.aval for v in split.known.jaxpr.outvars[count:]] for split in splits])
     known, rest = [], []
     for split, own in zip(splits, places, strict=True):
@@ -190,7 +190,7 @@ def _make_split(branches: Programs, unknown: Sequence[bool]) -> Split:
         residual_vars = dict(zip(split.residuals, split.unknown.jaxpr.invars, strict=False))
         extra = [core.Var(aval) for aval in slots]
         for j, slot in enumerate(own):
-            extra[slot] = residual_vars[there + j]
+            extra[slot] = residual_vars[num_known + j]
         avals = [*split.known.in_avals, *split.known.out_avals]
         passed = [residual_vars.get(i) or core.Var(avals[i]) for i in forwarded]
         others = split.unknown.jaxpr.invars[len(split.residuals) :]

@@ -48,6 +48,6 @@ def interpret_scan(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> list[A
 
     carry = list(map(interpreter.uniform, values[first:second]))
     elements = list(map(interpreter.unstack, values[second:]))
-    how = {name: params[name] for name in ("length", "reverse", "unroll")}
-    last, results = scan(step, carry, elements, **how)
+    options = {name: params[name] for name in ("length", "reverse", "unroll")}
+    last, results = scan(step, carry, elements, **options)
     return [*last, *map(interpreter.stack, results)]

@@ -56,12 +56,12 @@ def _check(
             raise core.JaxprTypeError(f"array {i} is {x.aval.str_short()}, but the scan takes {length} steps")
     expected = [v.aval for v in jaxpr.jaxpr.invars]
     actual = [*(x.aval for x in atoms[:start]), *(x.aval.mapped(length, 0) for x in atoms[start:])]
-    for i, (have, want) in enumerate(zip(actual, expected, strict=True)):
-        if not same_type(have, want, WEAKNESS):
-            raise core.JaxprTypeError(f"operand {i} of a step is {have.str_short()}, but it takes {want.str_short()}")
-    for i, (have, want) in enumerate(zip(jaxpr.out_avals, actual[num_consts:start], strict=False)):
-        if not same_type(have, want, WEAKNESS):
-            raise core.JaxprTypeError(f"carry {i} is {want.str_short()}, but a step returns {have.str_short()}")
+    for i, (got, need) in enumerate(zip(actual, expected, strict=True)):
+        if not same_type(got, need, WEAKNESS):
+            raise core.JaxprTypeError(f"operand {i} of a step is {got.str_short()}, but it takes {need.str_short()}")
+    for i, (got, need) in enumerate(zip(jaxpr.out_avals, actual[num_consts:start], strict=False)):
+        if not same_type(got, need, WEAKNESS):
+            raise core.JaxprTypeError(f"carry {i} is {need.str_short()}, but a step returns {got.str_short()}")
     return _abstract_eval(jaxpr=jaxpr, num_carry=num_carry, length=length)
 
 

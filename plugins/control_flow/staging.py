@@ -99,7 +99,7 @@ def refuse_effects(where: str, effects: Iterable[Any]) -> None:
 
 def converted_outputs(closed: core.ClosedJaxpr, avals: Sequence[Any]) -> core.ClosedJaxpr:
     """A program whose results are converted to the given types."""
-    if all(have == want for have, want in zip(closed.out_avals, avals, strict=True)):
+    if all(out == aval for out, aval in zip(closed.out_avals, avals, strict=True)):
         return closed
 
     def run(*args: Any) -> list[Any]:

@@ -62,9 +62,9 @@ def _check(
     (pred,) = cond_jaxpr.out_avals
     if pred.shape or pred.dtype != np.bool_:
         raise core.JaxprTypeError(f"the condition of a while is {pred.str_short()}, but must be bool[]")
-    for i, (have, atom) in enumerate(zip(body_jaxpr.out_avals, carry, strict=True)):
-        if not same_type(have, atom.aval, WEAKNESS):
-            raise core.JaxprTypeError(f"carry {i} is {atom.aval.str_short()}, but the body returns {have.str_short()}")
+    for i, (out, atom) in enumerate(zip(body_jaxpr.out_avals, carry, strict=True)):
+        if not same_type(out, atom.aval, WEAKNESS):
+            raise core.JaxprTypeError(f"carry {i} is {atom.aval.str_short()}, but the body returns {out.str_short()}")
     return body_jaxpr.out_avals, _effects(
         cond_nconsts=cond_nconsts, cond_jaxpr=cond_jaxpr, body_nconsts=body_nconsts, body_jaxpr=body_jaxpr
     )
@@ -161,16 +161,16 @@ def _until_all_are_done(
     body_nconsts = len(body.jaxpr.invars) - len(body.jaxpr.outvars)
 
     def any_left(*args: Any) -> list[Any]:
-        (going,) = core.eval_jaxpr(pred.jaxpr, pred.consts, *args)
-        return [reduce_or(going, (0,))]
+        (active,) = core.eval_jaxpr(pred.jaxpr, pred.consts, *args)
+        return [reduce_or(active, (0,))]
 
     def step(*args: Any) -> list[Any]:
         cond_consts, _, carry = sections(args, cond_nconsts, body_nconsts)
         # The condition has no derivative, although the step does.
         fixed = stop_gradient([pred.consts, cond_consts, carry])
-        (going,) = core.eval_jaxpr(pred.jaxpr, fixed[0], *fixed[1], *fixed[2])
+        (active,) = core.eval_jaxpr(pred.jaxpr, fixed[0], *fixed[1], *fixed[2])
         new = core.eval_jaxpr(body.jaxpr, body.consts, *args[cond_nconsts:])
-        return [select_n(_broadcast_predicate(going, x), x, y) for x, y in zip(carry, new, strict=True)]
+        return [select_n(_broadcast_predicate(active, x), x, y) for x, y in zip(carry, new, strict=True)]
 
     cond_avals = pred.in_avals[:cond_nconsts]
     return core.cached(

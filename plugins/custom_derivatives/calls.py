@@ -227,9 +227,9 @@ class Batch:
         """Map a Python function that may close over values mapped along the same axis."""
         return batching.batch_flat(fun, self.axis, values, dims, resume=True)
 
-    def placed(self, values: Sequence[Any], dims: Sequence[Any], further: Sequence[Any] = ()) -> list[Any]:
-        """Results with their batch axes as declared; `further` are the batch axes of related values."""
-        batched = any(d is not None for d in (*dims, *further))
+    def placed(self, values: Sequence[Any], dims: Sequence[Any], related: Sequence[Any] = ()) -> list[Any]:
+        """Results with their batch axes as declared; `related` are the batch axes of related values."""
+        batched = any(d is not None for d in (*dims, *related))
         if self.batched is None:
             self.batched = batched
         elif batched and not self.batched:

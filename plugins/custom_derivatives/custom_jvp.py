@@ -162,12 +162,12 @@ class _Call:
 
 def _checked(rule: str, i: int, primal: Any, tangent: Any) -> Any:
     """A tangent that a rule returned, after a check that its type fits its primal."""
-    want = core.get_aval(primal).to_tangent_aval()
-    have = tangent.aval if type(tangent) is ad.Zero else core.get_aval(tangent)
-    if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
+    expected = core.get_aval(primal).to_tangent_aval()
+    actual = tangent.aval if type(tangent) is ad.Zero else core.get_aval(tangent)
+    if not same_type(actual, expected, ALL_BUT_SHAPE_AND_DTYPE):
         raise TypeError(
             f"custom_jvp: {rule} must return tangents of the types of its primal outputs, but output {i} is "
-            f"{core.get_aval(primal).str_short()}, whose tangents are {want.str_short()}, and its tangent is "
-            f"{have.str_short()}"
+            f"{core.get_aval(primal).str_short()}, whose tangents are {expected.str_short()}, and its tangent is "
+            f"{actual.str_short()}"
         )
-    return ad.Zero(want) if want.dtype == dtypes.float0 else tangent
+    return ad.Zero(expected) if expected.dtype == dtypes.float0 else tangent

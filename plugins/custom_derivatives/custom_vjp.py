@@ -229,17 +229,17 @@ def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
 
 def _checked(rule: str, k: int, aval: Any, ct: Any) -> Any:
     """A cotangent that a rule returned, after a check that its type fits the argument."""
-    want = aval.to_tangent_aval()
-    if ct is None or type(ct) is ad.Zero or want.dtype == dtypes.float0:
-        return ad.Zero(want)
-    if type(ct) is int and dtypes.is_inexact(want.dtype):
+    expected = aval.to_tangent_aval()
+    if ct is None or type(ct) is ad.Zero or expected.dtype == dtypes.float0:
+        return ad.Zero(expected)
+    if type(ct) is int and dtypes.is_inexact(expected.dtype):
         ct = float(ct)  # such as 0
-    have = core.get_aval(ct)
-    if have.shape == want.shape and dtypes.is_floating(have.dtype) and dtypes.is_floating(want.dtype):
-        return ct if have.dtype == want.dtype else convert(ct, want.dtype, have.weak_type)
-    if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
+    actual = core.get_aval(ct)
+    if actual.shape == expected.shape and dtypes.is_floating(actual.dtype) and dtypes.is_floating(expected.dtype):
+        return ct if actual.dtype == expected.dtype else convert(ct, expected.dtype, actual.weak_type)
+    if not same_type(actual, expected, ALL_BUT_SHAPE_AND_DTYPE):
         raise core.TangentTypeError(
             f"custom_vjp: {rule} must return cotangents of the types of the arguments, but leaf {k} of the arguments "
-            f"is {aval.str_short()}, and its cotangent is {have.str_short()}"
+            f"is {aval.str_short()}, and its cotangent is {actual.str_short()}"
         )
     return ct

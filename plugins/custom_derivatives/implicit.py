@@ -196,16 +196,16 @@ def custom_root(
     solve = _like_argument("custom_root", "solve", solve, 1, "initial_guess", has_aux, shapes=False)
     tangent_solve = _like_argument("custom_root", "tangent_solve", tangent_solve, 1, "its argument", shapes=False)
     converted, consts = convert(f, (initial_guess,), lambda aval: True)
-    solver, further = closed(lambda consts, guess: solve(lambda x: converted(x, *consts), guess), consts, initial_guess)
+    solver, hoisted = closed(lambda consts, guess: solve(lambda x: converted(x, *consts), guess), consts, initial_guess)
 
     @custom_jvp
-    def root(consts: Any, further: Any, guess: Any) -> Any:
-        return solver(consts, guess, *further)
+    def root(consts: Any, hoisted: Any, guess: Any) -> Any:
+        return solver(consts, guess, *hoisted)
 
     @_with_symbolic_zeros(root)
     def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
-        (consts, further, guess), (consts_dot, _, _) = primals, tangents
-        out = root(consts, further, guess)
+        (consts, hoisted, guess), (consts_dot, _, _) = primals, tangents
+        out = root(consts, hoisted, guess)
         x = out[0] if has_aux else out
         change = _tangent(lambda cs: converted(x, *cs), consts, consts_dot)
         if change is None:
@@ -214,7 +214,7 @@ def custom_root(
         tangent = tree.tree_map(neg, tangent_solve(slope, change))
         return out, ((tangent, _no_tangents(out[1])) if has_aux else tangent)
 
-    return root(consts, further, initial_guess)
+    return root(consts, hoisted, initial_guess)
 
 
 def _require_function(what: str, name: str, function: Any) -> None:

@@ -120,11 +120,11 @@ def _require_linear_args(name: str, trees: tuple[Any, Any], avals: tuple[Sequenc
     """Raise an error if a transpose does not return the structure and types of the linear arguments."""
     what = f"linear_call: {name} must return the structure of linear_args"
     tree.require_same_structure(what, *trees, "linear_args", f"the result of {name}")
-    for i, (want, have) in enumerate(zip(*avals, strict=True)):
-        if not same_type(have, want, WEAKNESS):
+    for i, (expected, actual) in enumerate(zip(*avals, strict=True)):
+        if not same_type(actual, expected, WEAKNESS):
             raise TypeError(
                 f"linear_call: {name} must return the types of linear_args, but leaf {i} is "
-                f"{have.str_short()}, where the argument is {want.str_short()}"
+                f"{actual.str_short()}, where the argument is {expected.str_short()}"
             )
 
 

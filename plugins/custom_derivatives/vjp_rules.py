@@ -126,8 +126,8 @@ def batched_bwd(batch: Batch, bwd: Any, residual_dims: list[Any], dims: Sequence
         if not batch.batched:
             shared = iter(batch.placed(outs, out_dims))
             return [next(shared) if keep else ad.Zero(None) for keep in kept]
-        ready = iter(zip(outs, out_dims, strict=True))
-        return [_to_axis(axis, *next(ready), dim) if k else ad.Zero(None) for k, dim in zip(kept, dims, strict=True)]
+        pairs = iter(zip(outs, out_dims, strict=True))
+        return [_to_axis(axis, *next(pairs), dim) if k else ad.Zero(None) for k, dim in zip(kept, dims, strict=True)]
 
     return run
 

@@ -206,7 +206,7 @@ def _starts(function: str, indices: Any, shape: tuple[int, ...], negative: bool 
             f"for shape {shape}"
         )
     _dtype_of_starts(function, starts)
-    wrapped = [from_the_end(x, size) if yes else x for x, size, yes in zip(starts, shape, allowed, strict=True)]
+    wrapped = [from_the_end(x, size) if wrap else x for x, size, wrap in zip(starts, shape, allowed, strict=True)]
     dtype = _dtype_of_starts(function, wrapped)
     return [_in_dtype(x, dtype) for x in wrapped]
 

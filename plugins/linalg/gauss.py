@@ -170,10 +170,10 @@ def _permute(pivots: Any, *, permutation_size: int) -> Array:
 
     def exchange(step: Any, permutation: Any) -> Array:
         i = structural.convert_element_type_p.bind(step, new_dtype=_INT32, weak_type=False)
-        here = comparison.eq(places, i)
-        there = comparison.eq(places, picked(pivots, comparison.eq(steps, i)))
-        first, second = picked(permutation, here), picked(permutation, there)
-        return structural.select(here, second, structural.select(there, first, permutation))
+        at_step = comparison.eq(places, i)
+        at_pivot = comparison.eq(places, picked(pivots, comparison.eq(steps, i)))
+        first, second = picked(permutation, at_step), picked(permutation, at_pivot)
+        return structural.select(at_step, second, structural.select(at_pivot, first, permutation))
 
     return fori_loop(0, count, exchange, places)
 

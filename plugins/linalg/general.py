@@ -280,13 +280,13 @@ def _is_by_cusolver(platform: str, implementation: Any, left: bool) -> bool:
     possible = platform == "cuda" and not left
     if implementation is None or not among(implementation, tuple(EigImplementation)):
         return possible
-    asked = implementation is EigImplementation.CUSOLVER
-    if asked and not possible:
+    chosen = implementation is EigImplementation.CUSOLVER
+    if chosen and not possible:
         raise NotImplementedError(
             f"eig: implementation must not be CUSOLVER for left eigenvectors, or on platform {platform!r} other than "
             "'cuda'; MAGMA, LAPACK and None compute them"
         )
-    return asked
+    return chosen
 
 
 def _eig_by_parts(ctx: mlir.LoweringRuleContext, x: Any, routine: str, attributes: Any) -> list[Any]:

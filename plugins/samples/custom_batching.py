@@ -28,8 +28,8 @@ def _vmap_samples() -> list[core.Sample]:
     @wave.def_vmap
     def wave_vmap(axis_size: int, in_batched: Any, x: Any, y: Any, n: Any) -> tuple[Any, Any]:
         *floats, counted = in_batched
-        ready = [a if b else broadcast_in_dim(a, (axis_size, 3), (1,)) for a, b in zip((x, y), floats, strict=True)]
-        return (mul(sin(ready[0]), ready[1]), add(n, n)), (True, counted)
+        rows = [a if b else broadcast_in_dim(a, (axis_size, 3), (1,)) for a, b in zip((x, y), floats, strict=True)]
+        return (mul(sin(rows[0]), rows[1]), add(n, n)), (True, counted)
 
     return [bound_by(custom_vmap_call_p, wave, x, y, n, name="two results")]
 

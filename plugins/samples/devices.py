@@ -26,9 +26,9 @@ def _samples() -> list[core.Sample]:
 
 
 def _constraint_samples() -> list[core.Sample]:
-    here = NamedSharding(Mesh([backend.get_default_device()], "x"), PartitionSpec())
+    sharding = NamedSharding(Mesh([backend.get_default_device()], "x"), PartitionSpec())
     x = numbers((2, 2))
-    return [core.Sample([x], {"sharding": here}, reference=lambda x, sharding: x)]
+    return [core.Sample([x], {"sharding": sharding}, reference=lambda x, sharding: x)]
 
 
 def _layout_samples() -> list[core.Sample]:

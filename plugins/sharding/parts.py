@@ -21,11 +21,11 @@ def _outer(mesh: Mesh) -> AbstractMesh:
     return mesh.abstract_mesh
 
 
-def check_in_spec(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Sequence[Any]) -> None:
+def check_in_spec(what: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Sequence[Any]) -> None:
     """Raise an error for an array that cannot be divided as specified.
 
     Args:
-      who: the name of the function, for messages.
+      what: the argument, for messages.
       mesh: the mesh.
       spec: the specification of the array along `axes`.
       aval: the type of the array.
@@ -36,21 +36,21 @@ def check_in_spec(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Se
     """
     shape = aval.shape
     explicit = aval_sharding(aval)
-    _check_pending(who, spec, aval, axes)
+    _check_pending(what, spec, aval, axes)
     if explicit is not None:
         recorded = _outer(mesh).explicit_axes
         for i, names in enumerate(explicit.axes):
             prefix = tuple(name for name in spec.along(i) if name in recorded)
             if prefix != names[: len(prefix)] or any(name in axes for name in names[len(prefix) :]):
                 raise ValueError(
-                    f"{who} is {spec}, but the array of type {aval.str_short()} is divided in another way; change it "
+                    f"{what} is {spec}, but the array of type {aval.str_short()} is divided in another way; change it "
                     f"with primax.reshard(x, {spec})"
                 )
     if not len(spec):
         return
     if len(spec) > len(shape):
         raise ValueError(
-            f"{who} is {spec}, which needs at least {len(spec)} axes, but the array is {aval.str_short()}; "
+            f"{what} is {spec}, which needs at least {len(spec)} axes, but the array is {aval.str_short()}; "
             "remove the entries beyond its axes"
         )
     for i, size in enumerate(shape):
@@ -58,12 +58,12 @@ def check_in_spec(who: str, mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Se
         if size % parts:
             divisors = ", ".join(f"{name!r} of size {mesh.shape[name]}" for name in spec.along(i))
             raise ValueError(
-                f"{who} is {spec}, which divides axis {i} along {divisors}, but its length {size} is no multiple of "
+                f"{what} is {spec}, which divides axis {i} along {divisors}, but its length {size} is no multiple of "
                 f"{parts}; pad the array of type {aval.str_short()}, or put None there"
             )
 
 
-def _check_pending(who: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any]) -> None:
+def _check_pending(what: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any]) -> None:
     """Raise an error for a specification whose pending sums differ from those of an array's type.
 
     Raises:
@@ -74,7 +74,7 @@ def _check_pending(who: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any]
         recorded = frozenset() if explicit is None else getattr(explicit, name).intersection(axes)
         if specified != recorded:
             raise ValueError(
-                f"{who} is {spec}, which must be {name} along the same axes as the array of type "
+                f"{what} is {spec}, which must be {name} along the same axes as the array of type "
                 f"{aval.str_short()}; change the array with primax.reshard(x, {spec})"
             )
 

@@ -100,8 +100,8 @@ def _jitted(
             own = [x if axis is None else _element(x, axis) for x, axis in zip(flat, flat_axes, strict=True)]
             rest, keywords = tree.unflatten(structure, own)
             mapped = iter(rest)
-            every = [args[i] if i in static else next(mapped) for i in range(len(args))]
-            outs, out_tree = tree.flatten(fun(*every, **keywords))
+            positional = [args[i] if i in static else next(mapped) for i in range(len(args))]
+            outs, out_tree = tree.flatten(fun(*positional, **keywords))
             flat_out_axes = tree.flatten_axes("pmap out_axes", out_tree, out_axes)
             return tree.unflatten(out_tree, map(_stacked, outs, flat_out_axes))
 

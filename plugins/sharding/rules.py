@@ -67,11 +67,11 @@ def _abstract_eval(*avals: Any, jaxpr: Closed, **params: Any) -> tuple[Any, Any]
 
 def _check(context: Any, *atoms: Any, jaxpr: Closed, **params: Any) -> tuple[Any, Any]:
     for i, (x, spec, aval) in enumerate(zip(atoms, params["in_specs"], jaxpr.in_avals, strict=True)):
-        want = _whole(params, spec, aval)
-        if not same_type(x.aval, want, ALL_BUT_SHAPE_AND_DTYPE):
+        whole = _whole(params, spec, aval)
+        if not same_type(x.aval, whole, ALL_BUT_SHAPE_AND_DTYPE):
             raise core.JaxprTypeError(
                 f"operand {i} is {x.aval.str_short()}, but parts of type {aval.str_short()} divided as {spec} make "
-                f"{want.str_short()}"
+                f"{whole.str_short()}"
             )
     with _scope(params):
         context.check(jaxpr)

@@ -260,16 +260,16 @@ def _spec_along(explicit: Any, axes: Sequence[Any]) -> PartitionSpec:
     )
 
 
-def _specs(who: str, name: str, structure: Any, prefix: Any, mesh: Mesh, axes: Sequence[Any]) -> list[PartitionSpec]:
-    specs = tree.flatten_axes(f"{who}: {name}", structure, prefix)
+def _specs(what: str, name: str, structure: Any, prefix: Any, mesh: Mesh, axes: Sequence[Any]) -> list[PartitionSpec]:
+    specs = tree.flatten_axes(f"{what}: {name}", structure, prefix)
     checked = []
     for spec in specs:
         spec = PartitionSpec() if spec is None else spec
-        check_spec(f"{who}: {name}", mesh, spec)
+        check_spec(f"{what}: {name}", mesh, spec)
         others = [axis for axis in (*spec.axes, *spec.unreduced, *spec.reduced) if axis not in axes]
         if others:
             raise ValueError(
-                f"{who}: {name} must name only axes that this shard_map maps, "
+                f"{what}: {name} must name only axes that this shard_map maps, "
                 f"{', '.join(map(repr, axes)) or 'none, since an outer shard_map maps all'}, got {spec} with "
                 f"{', '.join(map(repr, others))}"
             )
@@ -277,18 +277,18 @@ def _specs(who: str, name: str, structure: Any, prefix: Any, mesh: Mesh, axes: S
     return checked
 
 
-def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: bool, who: str, i: int) -> Any:
+def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: bool, what: str, i: int) -> Any:
     aval = core.get_aval(x)
     if len(spec) > len(aval.shape):
         raise ValueError(
-            f"{who}: out_specs of result {i} is {spec}, which needs at least {len(spec)} axes, but the result is "
+            f"{what}: out_specs of result {i} is {spec}, which needs at least {len(spec)} axes, but the result is "
             f"{aval.str_short()}; remove the entries beyond its axes, or add an axis, as in x[None]"
         )
     if not checked:
         if spec.unreduced or spec.reduced:
             raise ValueError(
-                f"{who}: out_specs of result {i} is {spec}, but with check_vma=False types do not record sums that are "
-                "taken later; leave out unreduced and reduced, or check_vma"
+                f"{what}: out_specs of result {i} is {spec}, but with check_vma=False types do not record sums that "
+                "are taken later; leave out unreduced and reduced, or check_vma"
             )
         return x
     explicit = aval_sharding(aval)
@@ -299,14 +299,14 @@ def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: b
                 "lax.psum sums what is unreduced" if name == "unreduced" else "lax.pcast makes what is reduced vary"
             )
             raise ValueError(
-                f"{who}: out_specs of result {i} is {spec}, which must be {name} along the same axes as the result of "
+                f"{what}: out_specs of result {i} is {spec}, which must be {name} along the same axes as the result of "
                 f"type {aval.str_short()}; {remedy}, and lax.pcast(x, axis, to={name!r}) makes it {name}"
             )
     wrong = [name for name in axes if name in aval.vma and name not in spec.axes]
     if wrong:
         named = ", ".join(map(repr, wrong))
         raise ValueError(
-            f"{who}: result {i} of type {aval.str_short()} may differ along {named}, which out_specs {spec} leaves "
+            f"{what}: result {i} of type {aval.str_short()} may differ along {named}, which out_specs {spec} leaves "
             f"out. Name the axis there, or make the result the same along it: lax.psum, pmean, pmax or all_gather(..., "
             f"to='invarying'). check_vma=False takes the value of the first device unchecked"
         )

@@ -167,17 +167,17 @@ def iterate(step: Callable[..., Sequence[Num]], active: Num, state: Sequence[Num
     """
     number = core.get_aval(state[0].value).dtype.type
 
-    def goes_on(carry: Any) -> Any:
-        n, going, _ = carry
-        some = reductions.reduce_or(going, range(len(core.get_aval(going).shape)))
+    def continues(carry: Any) -> Any:
+        n, active, _ = carry
+        some = reductions.reduce_or(active, range(len(core.get_aval(active).shape)))
         return bitwise.bitwise_and(comparison.le(n, number(most)), some)
 
     def body(carry: Any) -> tuple[Any, Any, Any]:
-        n, going, xs = carry
-        now = Num(going)
+        n, active, xs = carry
+        now = Num(active)
         more, *new = step(Num(n), *map(Num, xs))
         kept = [select(now, y, Num(x)).value for x, y in zip(xs, new, strict=True)]
         return arithmetic.add(n, number(1)), (now & more).value, kept
 
-    _, _, last = while_loop(goes_on, body, (number(1), active.value, [x.value for x in state]))
+    _, _, last = while_loop(continues, body, (number(1), active.value, [x.value for x in state]))
     return list(map(Num, last))

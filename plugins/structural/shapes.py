@@ -384,13 +384,13 @@ def unbroadcast(aval: Any, ct: Any) -> Any:
     own = get_aval(ct)
     if own is aval:
         return ct
-    shape, have = aval.shape, own.shape
-    if shape == have:
+    shape, ct_shape = aval.shape, own.shape
+    if shape == ct_shape:
         return ct
     if not shape:
-        return reduce_sum_p.bind(ct, axes=tuple(range(len(have))), **unreduced_axes(aval))
-    missing = len(have) - len(shape)
-    axes = [i for i, size in enumerate(have) if i < missing or (shape[i - missing] == 1 and size != 1)]
+        return reduce_sum_p.bind(ct, axes=tuple(range(len(ct_shape))), **unreduced_axes(aval))
+    missing = len(ct_shape) - len(shape)
+    axes = [i for i, size in enumerate(ct_shape) if i < missing or (shape[i - missing] == 1 and size != 1)]
     total = reduce_sum_p.bind(ct, axes=tuple(axes), **unreduced_axes(aval))
     return reshape(total, shape)
 

@@ -92,9 +92,9 @@ class SymbolicScope:
             if isinstance(difference, SymbolicDim) and difference.sizes() <= values.keys():
                 least, most = bounds(difference.replaced(values))
                 if least < 0 or (sign == "==" and most > 0):
-                    how = "does" if most < 0 or (sign == "==" and least > 0) else "may"
+                    verb = "does" if most < 0 or (sign == "==" and least > 0) else "may"
                     sizes = ", ".join(f"{size} = {values[size]}" for size in sorted(difference.sizes(), key=str))
-                    raise ValueError(f"the constraint {text!r} {how} not hold for {sizes}")
+                    raise ValueError(f"the constraint {text!r} {verb} not hold for {sizes}")
 
     def __reduce__(self) -> Any:
         return SymbolicScope, (self.constraints,)
@@ -180,26 +180,26 @@ def symbolic_shape(
         raise TypeError(f"symbolic_shape: shape_spec must be a text or None, got {shape_spec!r}")
     text = "..." if shape_spec is None else shape_spec.strip()
     words = _split(text)
-    have = None if like is None else sequence("symbolic_shape", "like", like)
+    sizes = None if like is None else sequence("symbolic_shape", "like", like)
     out: list[Any] = []
     for place, word in enumerate(words):
         if word == "..." and place == len(words) - 1:
-            if have is None:
+            if sizes is None:
                 raise ValueError(f"symbolic_shape: like must be given for '...' in {text!r}")
-            rest = have[place:]
+            rest = sizes[place:]
         elif word == "_":
-            if have is None or place >= len(have):
+            if sizes is None or place >= len(sizes):
                 raise ValueError(f"symbolic_shape: like must have a size for '_' in {text!r}, got {like!r}")
-            rest = [have[place]]
+            rest = [sizes[place]]
         else:
             rest = [_parsed(word, scope, text)]
-            known = have[place] if have is not None and place < len(have) else None
+            known = sizes[place] if sizes is not None and place < len(sizes) else None
             if type(rest[0]) is int and known is not None and rest[0] != known:
                 raise ValueError(f"symbolic_shape: size {place} in {text!r} must be {known}, as in like, got {rest[0]}")
         if any(size is None for size in rest):
             raise ValueError(f"symbolic_shape: like must have a size where {text!r} has '_' or '...', got {like!r}")
         out += rest
-    if have is not None and len(out) != len(have):
+    if sizes is not None and len(out) != len(sizes):
         raise ValueError(f"symbolic_shape: {text!r} must have as many sizes as like, got {len(out)} for {like!r}")
     return tuple(out)
 

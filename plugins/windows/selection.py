@@ -297,9 +297,9 @@ def _scattered(values: Any, *, select_jaxpr: Any, scatter_jaxpr: Any, **params: 
     at, all_places = _selected(lambda x, y: select([x], [y])[0], operand, params)
     total = broadcast_in_dim_p.bind(init, shape=around, broadcast_dimensions=())
     for k, place in enumerate(all_places):
-        here = placed(_at(at, k), np.False_, place, around, params)
+        is_selected = placed(_at(at, k), np.False_, place, around, params)
         (joined,) = scatter([total], [placed(source, zero, place, around, params)])
-        total = select_n_p.bind(here, total, joined)
+        total = select_n_p.bind(is_selected, total, joined)
     return unpadded(total, init, aval.shape, **params)
 
 

@@ -62,9 +62,9 @@ class _Rules:
 
     def cotangent_like(self, ct: Any, aval: Any) -> Any:
         ct = self.output_cotangent(ct, aval)
-        further = vma_of(ct) - aval.vma
-        if further:
-            ct = psum(ct, tuple(sorted(further, key=str)))
+        extra = vma_of(ct) - aval.vma
+        if extra:
+            ct = psum(ct, tuple(sorted(extra, key=str)))
         return vary(ct, aval.vma)
 
     def pull_back(self, rule: Callable[..., Any], ct: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:

@@ -268,11 +268,11 @@ def _program_of_part(part: _Part, axes: dict[int, tuple[Any, ...]]) -> bytes:
 
     with config.enable_x64(part.wide), manual_scope(mesh, mesh.axis_names, False):
         closed = trace_to_jaxpr(run, ins, str(part.primitive))
-        for got, want, whole in zip(closed.out_avals, outs, part.outs, strict=True):
-            if got.shape != want.shape or got.dtype != want.dtype:
+        for got, needed, whole in zip(closed.out_avals, outs, part.outs, strict=True):
+            if got.shape != needed.shape or got.dtype != needed.dtype:
                 raise RuleError(
                     f"the sharding rule of {part.primitive} divides a result of type {whole.str_short()} into parts of "
-                    f"type {want.str_short()}, but the primitive returns {got.str_short()} for operands of types "
+                    f"type {needed.str_short()}, but the primitive returns {got.str_short()} for operands of types "
                     f"[{', '.join(aval.str_short() for aval in ins)}]; mark dimensions that must not be divided with "
                     "'!', and take sizes from operands rather than from parameters"
                 )

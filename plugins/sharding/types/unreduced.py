@@ -132,16 +132,16 @@ def _check_summands(
                     f"{primitive}: only one operand may be unreduced along {name!r}, since a product of sums is not "
                     f"the sum of the products, got {_shown(avals)}; {remedy} for all but one"
                 )
-            for has, aval in zip(holds, avals, strict=True):
-                if not has and name not in _reduced(aval) and aval.shape and dtypes.is_inexact(aval.dtype):
+            for flag, aval in zip(holds, avals, strict=True):
+                if not flag and name not in _reduced(aval) and aval.shape and dtypes.is_inexact(aval.dtype):
                     raise ShardingTypeError(
                         f"{primitive}: operands must be reduced along {name!r} if another is unreduced, since their "
                         f"cotangents are unreduced, got {_shown(avals)}; convert the others with "
                         f"{_remedy_call(avals, name, 'reduced')}, or {remedy}"
                     )
             continue
-        for i, (has, aval) in enumerate(zip(holds, avals, strict=True)):
-            if not has and linearity.holds(i) and not (linearity.scalars and not aval.shape):
+        for i, (flag, aval) in enumerate(zip(holds, avals, strict=True)):
+            if not flag and linearity.holds(i) and not (linearity.scalars and not aval.shape):
                 raise ShardingTypeError(
                     f"{primitive}: either all operands or none must be unreduced along {name!r}, got "
                     f"{_shown(avals)}; {remedy}, or convert the others with {_remedy_call(avals, name, 'unreduced')}"

@@ -208,9 +208,9 @@ def convert_unreduced(ctx: Any, x: Any) -> Any:
     (before,), (after,) = ctx.avals_in, ctx.avals_out
     old, new = stack_axes(before), stack_axes(after)
     rank = len(before.shape)
-    gone = [rank + i for i, name in enumerate(old) if name not in new]
-    if gone:
-        x = _summed(x, gone)
+    summed = [rank + i for i, name in enumerate(old) if name not in new]
+    if summed:
+        x = _summed(x, summed)
     kept = [name for name in old if name in new]
     added = [name for name in new if name not in old]
     if not added:
