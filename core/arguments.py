@@ -13,23 +13,6 @@ import numpy as np
 from primax.core.dimensions import as_size
 from primax.core.errors import ConcretizationTypeError
 
-__all__ = [
-    "among",
-    "check_function",
-    "check_hashable",
-    "integer",
-    "name_of",
-    "naming",
-    "nearest",
-    "numpy_dtype",
-    "one_or_several",
-    "real_number",
-    "rename",
-    "sequence",
-    "wraps",
-]
-
-
 _F = TypeVar("_F")
 
 # The attributes of jitted functions.

@@ -9,8 +9,6 @@ from primax.core.diagnostics import user_line
 from primax.core.errors import PluginError
 from primax.core.lazy_tables import LazyEntries
 
-__all__ = ["ArrayProtocol", "install_protocol", "protocol_of"]
-
 
 class ArrayProtocol(NamedTuple):
     """The operations of interpreters on values of one kind of aval.

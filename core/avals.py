@@ -20,24 +20,6 @@ from primax.core.lazy_tables import LazyEntries
 from primax.core.memory_space import Space
 from primax.core.placement import Placement, required
 
-__all__ = [
-    "ALL_BUT_SHAPE_AND_DTYPE",
-    "AbstractToken",
-    "AbstractValue",
-    "NO_VALUE",
-    "ShapeDtypeStruct",
-    "ShapedArray",
-    "Token",
-    "WEAKNESS",
-    "WEAKNESS_AND_VMA",
-    "abstract_token",
-    "get_aval",
-    "register_aval",
-    "same_type",
-    "typeof",
-    "unwrap",
-]
-
 _NO_AXES: frozenset[str] = frozenset()
 _DEVICE = Space.Device
 

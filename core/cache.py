@@ -10,8 +10,6 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
-__all__ = ["Cache", "Epoch", "epoch"]
-
 
 class Cache(dict[Any, Any]):
     """A bounded cache of results by key; no result is None.

@@ -11,8 +11,6 @@ import numpy as np
 
 from primax.core._jaxlib import PjitFunction, pytree
 
-__all__ = ["equal_is_same", "exact", "is_hashable", "params_key"]
-
 
 def params_key(params: dict[str, Any]) -> Any:
     """A key that distinguishes the parameters of a primitive in caches.

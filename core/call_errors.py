@@ -9,8 +9,6 @@ from typing import Any
 from primax.core import rules
 from primax.core.arguments import nearest
 
-__all__ = ["refuse_call"]
-
 
 def refuse_call(primitive: Any, rule: Any, args: Sequence[Any], params: Mapping[str, Any]) -> None:
     """Raise an error that names a missing or superfluous operand or parameter, if a type rule failed for this reason.

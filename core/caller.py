@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 
-__all__ = ["Author", "author", "is_surface", "warn_caller"]
-
 _SURFACE = ("primax.core", "primax.interpreters", "primax.extend")
 _HELPERS = frozenset(("_collections_abc", "collections.abc", "contextlib", "functools"))
 

@@ -16,8 +16,6 @@ from primax.core.recursion import deeper
 from primax.core.source_info import summarize
 from primax.core.text import printer
 
-__all__ = ["CheckContext", "check_jaxpr"]
-
 _MOST_LINES = 40
 _KINDS_OF_PYTHON_SCALARS = {bool: np.bool_, int: np.integer, float: np.floating, complex: np.complexfloating}
 

@@ -14,8 +14,6 @@ from primax.core.jaxpr import ClosedJaxpr
 from primax.core.rules import close_over_rules
 from primax.core.trace import Tracer
 
-__all__ = ["lifted", "note_derived", "using", "with_operands"]
-
 # Weak references to derived programs with tracers among their constants, by identity. It is empty most of the time.
 using: dict[int, Any] = {}
 

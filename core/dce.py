@@ -11,8 +11,6 @@ from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.effects import effects_of, no_effects
 from primax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, cached_by_interface
 
-__all__ = ["dce_jaxpr"]
-
 
 def dce_jaxpr(
     jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Derivation", "DerivedRule", "function_of"]
-
 
 class Derivation:
     """A rule made from its primitive, or from other rules of it; `primax.extend.derive` has some."""

@@ -9,8 +9,6 @@ from primax.core.errors import MissingRuleError, RuleError
 from primax.core.source_info import called, is_internal, recorded_frames, running_frames, scope_of, user_lines
 from primax.core.trace_state import thread
 
-__all__ = ["add_rule_note", "encodable", "missing_text", "of_call", "rule_error", "shorten", "user_line"]
-
 # How to give a rule in one line, by kind; other kinds use `registry.define`.
 _GIVE = {
     "impl": "{p}.def_impl(rule)",

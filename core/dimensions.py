@@ -8,16 +8,6 @@ from typing import Any, NamedTuple
 
 from primax.core import undo_log
 
-__all__ = [
-    "as_size",
-    "dimension_kinds",
-    "dynamic_kind",
-    "has_dynamic",
-    "is_dimension",
-    "is_dynamic",
-    "register_dimension",
-]
-
 
 class DimensionKind(NamedTuple):
     """What a plugin knows about its class of dimensions; see `register_dimension`."""

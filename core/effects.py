@@ -8,18 +8,6 @@ from typing import Any, NamedTuple
 
 from primax.core.lazy_tables import LazyEntries
 
-__all__ = [
-    "Effect",
-    "Effects",
-    "Mutates",
-    "OperandEffect",
-    "effect_kinds",
-    "effects_of",
-    "moved_effects",
-    "no_effects",
-    "register_effect",
-]
-
 
 class Effect:
     """Base of effects. Instances are hashable; equal instances are the same effect."""

@@ -6,32 +6,6 @@ from typing import Any
 
 from primax.core._jaxlib import XlaRuntimeError
 
-__all__ = [
-    "CallbackError",
-    "ConcretizationTypeError",
-    "DeletedArrayError",
-    "ExperimentalWarning",
-    "InconclusiveDimensionOperation",
-    "JAXIndexError",
-    "JAXTypeError",
-    "JaxprTypeError",
-    "KeyReuseError",
-    "MissingRuleError",
-    "NonConcreteBooleanIndexError",
-    "PluginError",
-    "PluginWarning",
-    "RuleError",
-    "ShapeError",
-    "ShardingTypeError",
-    "TangentTypeError",
-    "TracerArrayConversionError",
-    "TracerBoolConversionError",
-    "TracerIntegerConversionError",
-    "UnexpectedTracerError",
-    "UnsupportedError",
-    "XlaError",
-]
-
 
 class JAXTypeError(TypeError):
     """JAX's name for the errors below that are TypeErrors."""

@@ -8,8 +8,6 @@ from primax.core.caller import author
 from primax.core.errors import ExperimentalWarning
 from primax.core.trusted_modules import belongs, built_in
 
-__all__ = ["experimental"]
-
 _told: set[str] = set()
 
 

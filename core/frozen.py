@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-__all__ = ["SetOnce", "refuse_assignment"]
-
 _assign = object.__setattr__
 
 

@@ -6,8 +6,6 @@ import gc
 import threading
 from types import TracebackType
 
-__all__ = ["gc_paused"]
-
 _YOUNG = 50_000  # new objects between two collections of the youngest generation
 _NEVER = 2**30
 

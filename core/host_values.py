@@ -13,8 +13,6 @@ import numpy as np
 from primax.core import dtypes
 from primax.core.avals import ShapedArray, get_aval
 
-__all__ = ["HOST_VALUES", "array_of", "arrays_of", "from_host", "maker"]
-
 # Types of host values that are accepted as arrays.
 HOST_VALUES = (float, int, complex, np.ndarray, np.generic)
 

@@ -16,25 +16,6 @@ from primax.core.recursion import deeper
 from primax.core.text.debug_info import DebugInfo
 from primax.core.trace import thread
 
-__all__ = [
-    "Atom",
-    "ClosedJaxpr",
-    "DropVar",
-    "Jaxpr",
-    "JaxprEqn",
-    "Literal",
-    "Var",
-    "eval_jaxpr",
-    "gensym",
-    "holds_program",
-    "jaxpr_as_fun",
-    "jaxprs_in_params",
-    "named_axes",
-    "new_jaxpr_eqn",
-    "no_params",
-    "subjaxprs",
-]
-
 
 class Var:
     """A variable of a jaxpr; two variables are the same if they are the same object."""

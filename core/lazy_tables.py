@@ -9,8 +9,6 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from primax.core import rules, undo_log
 from primax.core.rules import load_plugins, lock
 
-__all__ = ["LazyEntries", "Table", "lazy_entries"]
-
 lazy_entries: WeakValueDictionary[str, LazyEntries] = WeakValueDictionary()
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["fixpoint", "merge", "partition", "sections"]
-
 _T = TypeVar("_T")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import enum
 
-__all__ = ["Space"]
-
 
 class Space(enum.Enum):
     """A memory space. All arrays are in device memory, which on CPUs is host memory."""

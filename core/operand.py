@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 else:
     OperandMethods = object
 
-__all__ = ["Operand", "install_operators", "operator_names"]
-
 _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
 _REFLECTED = ["r" + name for name in (*_BINARY, "divmod")]
 _COMPARISONS = "eq ne lt le gt ge".split()

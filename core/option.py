@@ -17,20 +17,6 @@ from primax.core._jaxlib import Config as _Cell
 from primax.core._jaxlib import config_unset
 from primax.core.trace_state import block_fast_path, fast_path_blockers, shared, thread, unblock_fast_path
 
-__all__ = [
-    "ANY",
-    "BOOL",
-    "Context",
-    "HASHABLE",
-    "Kind",
-    "Option",
-    "changed",
-    "options",
-    "options_of_traces",
-    "settle",
-    "switch",
-]
-
 _PREFIX = "primax_"
 _OTHER_PREFIX = "jax_"  # the prefix of option names and environment variables in code for JAX
 _REQUIRED = object()

@@ -11,8 +11,6 @@ from typing import Any, Protocol
 
 from primax.core import rules as rule_tables
 
-__all__ = ["Placement", "PlacementRules", "cotangent_aval", "install", "placed_like", "required", "without_placement"]
-
 
 class Placement:
     """How devices hold the values of a type. Subclasses are immutable; equal placements are one object."""

@@ -36,8 +36,6 @@ else:
 
     Result = TypeVar("Result")
 
-__all__ = ["Primitive", "require_declaration"]
-
 
 class Primitive(Generic[Result]):
     """An operation with rules. To type checkers it is generic in what `bind` returns: an array, or a list of them.

@@ -8,8 +8,6 @@ from types import TracebackType
 
 from primax.core.trace import thread
 
-__all__ = ["deeper"]
-
 _FREE_LEVELS = 8
 _FRAMES_PER_LEVEL = 24
 # Each level may take some 10 kB of the C stack, which Python's limit does not cover.

@@ -15,8 +15,6 @@ from primax.core.diagnostics import missing_text, name_of_key
 from primax.core.errors import MissingRuleError, PluginError, UnsupportedError
 from primax.core.experimental import experimental
 
-__all__ = ["Provenance", "RuleTable", "new_rule_table", "rule_tables"]
-
 Rule = Callable[..., Any]
 
 

@@ -12,26 +12,6 @@ from typing import Any, NamedTuple
 
 from primax.core.trace_state import thread
 
-__all__ = [
-    "Frame",
-    "ScopedSource",
-    "attributes_of",
-    "called",
-    "is_internal",
-    "recorded_frames",
-    "register_exclusion",
-    "register_plugin_files",
-    "running_frames",
-    "scope_of",
-    "scoped",
-    "summarize",
-    "transposed",
-    "use",
-    "user_frame",
-    "user_frames",
-    "user_lines",
-]
-
 
 class Frame(NamedTuple):
     """One line of a Python program."""

@@ -5,19 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-__all__ = [
-    "Thread",
-    "TraceState",
-    "block_fast_path",
-    "fast_path_blockers",
-    "shared",
-    "thread",
-    "thread_blockers",
-    "tracing",
-    "unblock_fast_path",
-]
-
-
 # The reasons why compiled programs are not called directly in any thread: options whose value for the process requires
 # that calls are examined, a profile that is recorded, and a fork.
 fast_path_blockers: list[Any] = []

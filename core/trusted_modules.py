@@ -6,8 +6,6 @@ from collections.abc import Container
 
 from primax.core.caller import is_surface
 
-__all__ = ["belongs", "built_in", "is_proven", "proven"]
-
 built_in: set[str] = set()
 proven: set[str] = set()
 

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["note", "put", "recording", "undo_all"]
-
 Undo = Callable[[], None]
 
 

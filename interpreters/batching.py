@@ -20,18 +20,6 @@ from primax.interpreters.rule_calls import ExternalRules, call_rule, escaped_tra
 from primax.interpreters.rule_checks import check_results, needs_rule_checks, require_operands
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = [
-    "AxisData",
-    "BatchTrace",
-    "BatchTracer",
-    "batch_flat",
-    "batch_jaxpr",
-    "broadcast",
-    "moveaxis",
-    "not_mapped",
-    "stacked",
-]
-
 _table = rules.batch_rules
 _functions = _table.functions
 _axis_functions = rules.axis_batch_rules.functions

@@ -15,19 +15,6 @@ from primax.core.avals import NO_VALUE, AbstractValue, ShapeDtypeStruct, get_ava
 from primax.core.cache_keys import equal_is_same, exact
 from primax.core.trace_state import thread
 
-__all__ = [
-    "Signature",
-    "StaticArguments",
-    "argument_positions",
-    "aval_of",
-    "avals_of",
-    "check_outputs",
-    "positions_and_names",
-    "read_call",
-    "shaped_abstractify",
-    "split_arguments",
-]
-
 
 def _parameters(fun: Callable[..., Any]) -> list[inspect.Parameter] | None:
     try:

@@ -13,8 +13,6 @@ from primax.core.trace import Trace, enter, install_eval_trace, thread
 from primax.interpreters.rule_calls import ExternalRules, require_list, type_of
 from primax.interpreters.rule_checks import rule_check
 
-__all__ = ["ImplTrace"]
-
 _functions = rules.impl_rules.functions
 _has_external_rule = ExternalRules(rules.impl_rules)
 

@@ -28,16 +28,6 @@ from primax.interpreters.linearize import drop_unused, linear_tape, linearize_fl
 from primax.interpreters.pullback import Derivative, Pullback, Pushforward, pull_back
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
-__all__ = [
-    "grad",
-    "jvp",
-    "linear_transpose",
-    "linearize",
-    "value_and_grad",
-    "vjp",
-]
-
-
 _LEAF = tree.flatten(0)[1]
 
 

@@ -23,8 +23,6 @@ from primax.interpreters.pullback import pull_back
 from primax.interpreters.tangents import instantiate_zeros
 from primax.interpreters.vmap import vmap
 
-__all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
-
 
 def _basis(avals: Sequence[Any]) -> list[Any]:
     """For each aval, all unit vectors of the joint space, along axis 0; weakly typed if the aval is."""

@@ -25,8 +25,6 @@ from primax.interpreters.rule_checks import check_results, needs_rule_checks, re
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
-__all__ = ["JVPTrace", "JVPTracer", "PrimalTrace", "jvp_flat", "jvp_jaxpr", "primals_only"]
-
 _new = object.__new__
 _table = rules.jvp_rules
 _functions = _table.functions

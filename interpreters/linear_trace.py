@@ -20,8 +20,6 @@ from primax.interpreters.rule_calls import ExternalRules, apply_rule
 from primax.interpreters.staging import StagingTrace
 from primax.interpreters.tangents import Zero
 
-__all__ = ["LinearEqn", "LinearTrace", "LinearTracer", "has_external_transpose", "is_staged"]
-
 _get_traceback = Traceback.get_traceback
 _new = object.__new__
 _partial_eval_functions = rules.partial_eval_rules.functions

@@ -22,8 +22,6 @@ from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import Zero, instantiate_zeros
 from primax.interpreters.transpose import backward
 
-__all__ = ["Tape", "drop_unused", "linear_tape", "linearize_flat", "transpose_jaxpr"]
-
 
 class ResidualRef:
     """A placeholder for a residual on a tape."""

@@ -15,8 +15,6 @@ from primax.core.trace_state import thread
 from primax.interpreters.call_signature import StaticArguments, avals_of, positions_and_names, shaped_abstractify
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = ["make_jaxpr"]
-
 
 def make_jaxpr(
     fun: Callable[..., Any], static_argnums: Any = (), axis_env: Any = None, return_shape: bool = False

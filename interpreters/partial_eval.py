@@ -14,8 +14,6 @@ from primax.core.effects import effects_of
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, cached, cached_by_interface
 from primax.core.list_utils import partition
 
-__all__ = ["PartialEval", "SplitCall", "close_over", "partial_eval_jaxpr", "split_call", "split_equation"]
-
 
 class PartialEval(NamedTuple):
     """The result of splitting a program in two.

@@ -16,8 +16,6 @@ from primax.interpreters.call_signature import avals_of
 from primax.interpreters.linearize import Tape
 from primax.interpreters.tangents import Zero, instantiate_zeros
 
-__all__ = ["Derivative", "NotNeeded", "NotSaveable", "Pullback", "Pushforward", "pull_back"]
-
 Places = tuple[int | None, ...]  # for each leaf of the arguments its index among the residuals, or None
 _REST = (Tape, tuple, tree.PyTreeDef, tuple, tree.PyTreeDef, tuple)  # the types of the static parts of a derivative
 

@@ -11,8 +11,6 @@ from primax.core.errors import RuleError
 from primax.core.source_info import is_internal
 from primax.core.trace import Tracer, flag, thread
 
-__all__ = ["ExternalRules", "apply_rule", "call_rule", "escaped_tracer_error", "not_array", "require_list", "type_of"]
-
 
 def type_of(table: Any, key: Any, x: Any) -> Any:
     """The type of a value from a rule.

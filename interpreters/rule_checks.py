@@ -18,17 +18,6 @@ from primax.core.trusted_modules import is_proven
 from primax.interpreters.rule_calls import not_array, require_list, type_of
 from primax.interpreters.tangents import UndefinedPrimal, Zero, instantiate_zeros
 
-__all__ = [
-    "NeedsRuleChecks",
-    "RuleCheck",
-    "check_results",
-    "check_transpose",
-    "needs_rule_checks",
-    "require_operands",
-    "rule_check",
-    "type_rule_of",
-]
-
 _types = rules.abstract_eval_rules.functions
 _ALL_BUT_WEAKNESS = frozenset({"vma"})
 

@@ -9,8 +9,6 @@ from primax.core.arguments import name_of, wraps
 from primax.core.source_info import use
 from primax.core.trace_state import thread
 
-__all__ = ["named_call", "named_scope"]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 

@@ -24,8 +24,6 @@ from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
 from primax.core.trace_state import shared
 from primax.interpreters.rule_calls import apply_rule
 
-__all__ = ["StagingTrace", "StagingTracer", "remember_memory", "trace_to_jaxpr"]
-
 _get_traceback = Traceback.get_traceback
 _new = object.__new__
 _staging_functions = rules.staging_rules.functions

@@ -11,16 +11,6 @@ from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
 from primax.core.placement import placed_like
 
-__all__ = [
-    "UndefinedPrimal",
-    "Zero",
-    "add_tangents",
-    "instantiate_zeros",
-    "is_undefined_primal",
-    "zero_from_primal",
-    "zeros_like_aval",
-]
-
 
 class Zero:
     """A symbolic zero: a tangent or cotangent that is known to be zero."""

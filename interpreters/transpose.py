@@ -17,8 +17,6 @@ from primax.interpreters.rule_calls import escaped_tracer_error, not_array
 from primax.interpreters.rule_checks import check_transpose
 from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents
 
-__all__ = ["backward"]
-
 _new = object.__new__
 _transpose_rules = rules.transpose_rules
 _transpose_functions = _transpose_rules.functions

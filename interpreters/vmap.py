@@ -13,8 +13,6 @@ from primax.interpreters.batching import AxisData, batch_flat, bdim_at_front, br
 from primax.interpreters.call_signature import avals_of, check_outputs
 from primax.interpreters.linearize import linear_tape
 
-__all__ = ["sum_over_axis", "vmap"]
-
 
 def vmap(
     fun: Callable[..., Any],

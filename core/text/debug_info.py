@@ -9,8 +9,6 @@ from typing import Any
 from primax.core import tree
 from primax.core.arguments import name_of
 
-__all__ = ["DebugInfo", "program_info", "source_of"]
-
 Names = tuple[str, ...] | None
 
 

@@ -5,22 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = [
-    "BREAK",
-    "Break",
-    "CLOSE",
-    "DEDENT",
-    "EMPTY_BREAK",
-    "EQUATION_BREAK",
-    "FILL",
-    "INDENT",
-    "Mark",
-    "Note",
-    "OPEN",
-    "Token",
-    "lay_out",
-]
-
 _STEP: Final = 2
 
 

@@ -40,8 +40,6 @@ from primax.core.text.line_breaking import (
     lay_out,
 )
 
-__all__ = ["PrintedCall", "atom_to_text", "eqn_to_text", "jaxpr_to_text", "name_vars", "shown_params"]
-
 
 class PrintedCall(NamedTuple):
     """The call of a program: a possible result of a print rule.

@@ -7,8 +7,6 @@ from typing import Any
 from primax.core.cache import Cache
 from primax.interpreters.runtime.array import Array
 
-__all__ = ["ArgSignature", "arg_signature"]
-
 
 class ArgSignature:
     """The type of an array, its sharding, and whether it is committed.

@@ -22,8 +22,6 @@ from primax.core.trace import Tracer
 from primax.interpreters.runtime import fork_guard
 from primax.interpreters.runtime.dlpack import capsule_address, capsule_view
 
-__all__ = ["Array", "Shard"]
-
 _new = object.__new__
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from primax.core.errors import XlaError
 
-__all__ = ["Failures"]
-
 _MOST_SKIPPED = 10_000
 
 

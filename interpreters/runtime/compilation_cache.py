@@ -25,8 +25,6 @@ from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.devices.backends import platform_of
 from primax.interpreters.runtime.stablehlo_module import StablehloModule
 
-__all__ = ["clear", "contents", "discard", "key_of", "prune", "read", "write"]
-
 _MAGIC = b"primax executable 2\n"
 _DIGEST = hashlib.sha256
 

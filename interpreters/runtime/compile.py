@@ -20,16 +20,6 @@ from primax.interpreters.runtime.executable import Executable
 from primax.interpreters.runtime.sharding.device_assignment import Site
 from primax.interpreters.runtime.stablehlo_module import StablehloModule
 
-__all__ = [
-    "compile_module",
-    "hlo_computation",
-    "hlo_cost_analysis",
-    "hlo_text",
-    "module_text",
-    "optimized_text",
-    "spans_processes",
-]
-
 
 def compile_module(module: StablehloModule, site: Site, name: str, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
     """The XLA executable of a module: from the directory `compilation_cache_dir`, or newly compiled.

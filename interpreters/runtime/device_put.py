@@ -34,8 +34,6 @@ from primax.interpreters.runtime.sharding.mesh import PartitionSpec
 from primax.interpreters.runtime.sharding.shardings import devices_of, on_one_device, placed, sharding_of
 from primax.interpreters.staging import host_scalars, remember_memory
 
-__all__ = ["ALIGNMENT", "compile_options", "full_on_host", "move", "of_parts", "parts_of", "put_value", "to_buffer"]
-
 _HostBuffer = _jaxlib.HostBufferSemantics
 ALIGNMENT = 64  # of host memory that XLA can use without a copy
 _SIZE_TO_SEND_DIRECTLY = 1 << 20  # bytes: less is copied on the host, so that the caller need not wait

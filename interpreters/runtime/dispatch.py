@@ -29,8 +29,6 @@ from primax.interpreters.runtime.executable import Executable, is_committed
 from primax.interpreters.runtime.extended_array import ExtendedArray
 from primax.interpreters.runtime.fast_dispatch import NO_PROGRAMS, DirectPrograms, direct_call
 
-__all__ = ["SeemingPjitFunction", "fast_front", "fast_function", "fast_path"]
-
 # jaxlib's dispatcher requires these values. If jax is imported, it has set them already. For the dispatcher,
 # `disable_jit` is only part of the key: if on, it would call functions that it does not have.
 _never = _jaxlib.Config("primax_never", False, include_in_jit_key=False, include_in_trace_context=False)

@@ -11,8 +11,6 @@ from functools import partial
 from importlib.machinery import PathFinder
 from typing import Any, NamedTuple
 
-__all__ = ["Offer", "Read", "distributions", "entry_points", "identity", "installed_version", "normalized", "offers_in"]
-
 _HEADER = r"(?im)^(name|version):(.*)$"
 
 Read = Callable[[str], str | None]

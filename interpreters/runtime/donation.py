@@ -16,19 +16,6 @@ from primax.interpreters.runtime.array import Array, DeletedBuffer, deleted_erro
 from primax.interpreters.runtime.extended_array import ExtendedArray, physical
 from primax.interpreters.runtime.sharding.shardings import on_one_device
 
-__all__ = [
-    "Donation",
-    "copy_if_shared",
-    "deletion_reason",
-    "donating_call",
-    "donation_lock",
-    "explain_buffer_error",
-    "has_shared_buffer",
-    "is_copy_needed",
-    "mark_donated",
-    "shared",
-]
-
 
 class Donation(NamedTuple):
     """The donated arguments of a function.

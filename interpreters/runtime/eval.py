@@ -23,17 +23,6 @@ from primax.interpreters.runtime.events import timed_trace
 from primax.interpreters.runtime.pipeline import compile_and_run
 from primax.interpreters.staging import install_timer, trace_to_jaxpr
 
-__all__ = [
-    "EvalTrace",
-    "OpaqueTraceState",
-    "apply_primitive",
-    "clear_caches",
-    "ensure_compile_time_eval",
-    "eval_trace",
-    "get_opaque_trace_state",
-    "leaves_tree",
-]
-
 
 def clear_caches() -> None:
     """Clear the caches of traced, derived and compiled programs."""

@@ -7,21 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-__all__ = [
-    "COMPILE",
-    "LOWER",
-    "durations",
-    "events",
-    "record_event",
-    "record_event_duration_secs",
-    "record_event_time_span",
-    "record_scalar",
-    "scalars",
-    "spans",
-    "timed",
-    "timed_trace",
-]
-
 Listener = Callable[..., Any]
 
 events: list[Listener] = []

@@ -26,8 +26,6 @@ from primax.interpreters.runtime.sharding.device_assignment import Site, one_dev
 from primax.interpreters.runtime.sharding.shardings import devices_of, named_from_hlo, placed, sharding_of
 from primax.interpreters.runtime.stablehlo_module import StablehloModule
 
-__all__ = ["Executable", "UnnameableSharding", "effects_barrier", "load_executable", "wait_for_effect"]
-
 
 class Executable:
     """A compiled program.

@@ -11,8 +11,6 @@ from primax.core.dtypes import ExtendedDType
 from primax.core.operand import Operand
 from primax.interpreters.runtime.array import array_classes
 
-__all__ = ["ExtendedArray", "has_extended_dtype", "physical_aval"]
-
 
 def has_extended_dtype(aval: Any) -> bool:
     """Whether values of a type are arrays of an extended dtype."""

@@ -29,8 +29,6 @@ from primax.interpreters.runtime.array import Array, DeletedBuffer, deleted_erro
 from primax.interpreters.runtime.donation import Donation, deletion_reason
 from primax.interpreters.runtime.sharding.shardings import on_one_device
 
-__all__ = ["DirectPrograms", "NO_PROGRAMS", "direct_call"]
-
 Call = Callable[..., Any]
 
 _MOST = 1024  # programs of one function

@@ -8,8 +8,6 @@ from typing import Any
 from primax.core._jaxlib import ArrayImpl, Config, batched_block_until_ready
 from primax.core.trace_state import fast_path_blockers
 
-__all__ = ["await_buffer", "await_buffers", "forked", "note_threads", "require_own_process"]
-
 # Whether this process was forked; hot paths read it before they call `require_own_process`. It is part of the key of
 # jaxlib's dispatch cache, so every call in a forked process reaches Python first.
 forked = Config("primax_forked", False, include_in_jit_key=True, include_in_trace_context=False)

@@ -17,17 +17,6 @@ from primax.core.dtypes import float0
 from primax.interpreters.runtime.extended_array import physical, physical_aval
 from primax.interpreters.runtime.mlir_context import SharedContext
 
-__all__ = [
-    "array_in_module",
-    "aval_to_ir_type",
-    "aval_to_ir_types",
-    "cached_ir_type",
-    "dtype_to_ir_type",
-    "ir_attribute",
-    "ir_constant",
-    "stack_axes",
-]
-
 
 def _ir_type_makers() -> dict[str, Callable[[], Any]]:
     ir = _jaxlib.ir

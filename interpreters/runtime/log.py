@@ -6,8 +6,6 @@ import sys
 from importlib import import_module
 from typing import Any
 
-__all__ = ["debug", "warning"]
-
 
 def debug(text: str, *values: Any) -> None:
     """Log a message at level DEBUG; nothing happens if `logging` is not imported, since no handler could show it."""

@@ -22,14 +22,6 @@ from primax.interpreters.runtime.ir_types import aval_to_ir_type, cached_ir_type
 from primax.interpreters.runtime.mlir_context import SharedContext
 from primax.interpreters.runtime.tokens import TokenSet, no_tokens
 
-__all__ = [
-    "LoweringRuleContext",
-    "ModuleContext",
-    "lower_jaxpr_to_fun",
-    "register_lowering",
-    "register_lowering_layer",
-]
-
 _functions = rules.lowering_rules.functions
 
 

@@ -11,8 +11,6 @@ from primax.core import _jaxlib
 from primax.core.source_info import is_internal
 from primax.interpreters.runtime import fork_guard
 
-__all__ = ["SharedContext", "shared_context"]
-
 
 class SharedContext:
     """An MLIR context with the values derived from it; it is replaced sometimes, since contexts free nothing.

@@ -37,23 +37,6 @@ from primax.interpreters.runtime.stablehlo_module import StablehloModule, lower_
 from primax.interpreters.runtime.watches import start_watches
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = [
-    "Lowered",
-    "Program",
-    "Shardings",
-    "Target",
-    "compile",
-    "compile_and_run",
-    "executable_for",
-    "lower",
-    "new_programs",
-    "programs_of",
-    "remember",
-    "trace",
-    "trace_call",
-    "used_inputs",
-]
-
 
 class Program:
     """The result of tracing one signature of a function.

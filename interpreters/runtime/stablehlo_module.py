@@ -21,8 +21,6 @@ from primax.interpreters.runtime.sharding.shardy import SpmdShardings
 from primax.interpreters.runtime.sharding.spmd import Spmd
 from primax.interpreters.runtime.sharding.spmd_module import boundary_of
 
-__all__ = ["StablehloModule", "lower_to_module"]
-
 
 class StablehloModule:
     """A finished module.

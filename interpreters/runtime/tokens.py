@@ -7,8 +7,6 @@ from typing import Any
 
 from primax.core import _jaxlib
 
-__all__ = ["TokenSet", "no_tokens"]
-
 
 class TokenSet(dict[Any, Any]):
     """The current token of each ordered effect, an IR value."""

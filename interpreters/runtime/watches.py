@@ -9,8 +9,6 @@ from primax.core import undo_log
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.option import Option
 
-__all__ = ["register_watch", "start_watches"]
-
 Check = Callable[[Sequence[Any]], None]
 Watch = Callable[[str, ClosedJaxpr, Sequence[Any]], Check | None]
 watches: list[tuple[Option, Watch]] = []

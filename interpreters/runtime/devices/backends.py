@@ -24,28 +24,6 @@ from primax.interpreters.runtime.sharding import mesh
 if TYPE_CHECKING:
     from primax.interpreters.runtime.devices import pjrt
 
-__all__ = [
-    "client",
-    "default_backend",
-    "default_device",
-    "default_platform",
-    "device_count",
-    "devices",
-    "joined",
-    "known",
-    "local_device_count",
-    "local_devices",
-    "made",
-    "names_of",
-    "platform_of",
-    "platforms",
-    "plugins",
-    "process_count",
-    "process_index",
-    "process_indices",
-    "register_platform",
-]
-
 _lock = threading.RLock()
 _clients: dict[str, Any] = {}
 _FAMILIES = {"gpu": ("cuda", "rocm")}

@@ -9,8 +9,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-__all__ = ["CLUSTERS", "Cluster", "Place", "detect", "variable"]
-
 
 class Place(NamedTuple):
     """The place of a process among others; None for each unknown value.

@@ -22,8 +22,6 @@ from primax.interpreters.runtime.devices.cluster_env import Place, detect, varia
 from primax.interpreters.runtime.devices.peer_links import LEFT, Links, meet, split_address
 from primax.interpreters.runtime.executable import effects_barrier
 
-__all__ = ["initialize", "is_initialized", "shutdown"]
-
 _PREFIX = "primax/programs"
 _LOOK = 0.05  # seconds between checks of the other processes
 _LONGEST_SLEEP = 2e-3

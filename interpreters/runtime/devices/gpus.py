@@ -15,8 +15,6 @@ from primax.core import _jaxlib
 from primax.core.errors import XlaError
 from primax.interpreters.runtime.distributions import installed_version
 
-__all__ = ["Family", "cuda_folder", "family_of", "hint", "missing"]
-
 
 class Library(NamedTuple):
     """A library of CUDA.

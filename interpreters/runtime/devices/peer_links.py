@@ -17,8 +17,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["LEFT", "Links", "meet", "split_address"]
-
 LEFT = "has left"
 _ENDED = "has ended without notice: it was killed, or has crashed"
 _GRACE = 5.0  # seconds for which process 0 sends its error to the others

@@ -19,8 +19,6 @@ from primax.core.errors import XlaError
 from primax.interpreters.runtime.devices import gpus
 from primax.interpreters.runtime.distributions import offers_in
 
-__all__ = ["Plugin", "found_plugins", "make_client"]
-
 GROUP = "jax_plugins"
 VARIABLE = "PJRT_NAMES_AND_LIBRARY_PATHS"
 PRIORITY, PRIORITY_OF_GPUS = 400, 500

@@ -13,8 +13,6 @@ from primax.interpreters.runtime.extended_array import ExtendedArray, physical
 from primax.interpreters.runtime.sharding.mesh import Mesh, PartitionSpec, current_scope, meshes_exist, placing_mesh
 from primax.interpreters.runtime.sharding.shardings import NamedSharding, devices_of, on_one_device, sharding_of
 
-__all__ = ["Site", "choose_device", "choose_site", "one_device"]
-
 Shardings = Sequence[Any]
 
 

@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
 
-__all__ = ["Format", "Layout"]
-
 
 class _Choice(enum.Enum):
     """A marker for a layout that XLA chooses."""

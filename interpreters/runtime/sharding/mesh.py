@@ -19,8 +19,6 @@ from primax.core.arguments import integer, sequence
 from primax.core.frozen import SetOnce
 from primax.core.option import ANY, Option
 
-__all__ = ["AbstractMesh", "AxisType", "Mesh", "MeshScope", "PartitionSpec", "current_scope", "placing_mesh"]
-
 
 class AxisType(enum.Enum):
     """The kind of a mesh axis: whether types, XLA or the user decide about shardings along it.

@@ -12,17 +12,6 @@ from primax.interpreters.runtime.ir_types import array_in_module
 from primax.interpreters.runtime.sharding.mesh import AbstractMesh, Mesh, PartitionSpec
 from primax.interpreters.runtime.sharding.spmd import spmd_of
 
-__all__ = [
-    "SpmdShardings",
-    "constrain_to_types",
-    "constrained",
-    "inspect_sharding",
-    "mesh_symbol",
-    "on_first_device",
-    "sharding_attribute",
-    "sharding_attributes",
-]
-
 
 class Explicit(NamedTuple):
     """The sharding of a result along the explicit axes of a mesh, which its type tells; XLA chooses along the others.

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Spmd", "all_divided", "divides_all", "spmd_of"]
-
 
 class Spmd:
     """The devices of a module that is being built.
