@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primax.interpreters.runtime.events import (
+from primax.interpreters.events import (
     durations,
     events,
     record_event,

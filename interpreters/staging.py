@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from primax.core.recursion import deeper
 from primax.core.source_info import scoped, summarize, use
 from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
 from primax.core.trace_state import shared
+from primax.interpreters.events import timed_trace
 from primax.interpreters.rule_calls import apply_rule
 
 _get_traceback = Traceback.get_traceback
@@ -271,13 +272,6 @@ def _is_made_in(trace: Any, x: Any) -> bool:
 
 
 _untimed = nullcontext()
-_timer: Callable[[str], AbstractContextManager[None]] | None = None
-
-
-def install_timer(timer: Callable[[str], AbstractContextManager[None]]) -> None:
-    """Let a function of a name give the `with` block in which a function of a user is traced."""
-    global _timer
-    _timer = timer
 
 
 @leakless
@@ -310,7 +304,7 @@ def trace_to_jaxpr(
     source, here.source = here.source, None
     scope, thread.scope = thread.scope, ""
     try:
-        timing = _untimed if _timer is None or what not in ("jit", "make_jaxpr") else _timer(trace.name)
+        timing = timed_trace(trace.name) if what in ("jit", "make_jaxpr") else _untimed
         with timing, deeper(), gc_paused(), TracebackScope():
             outs = fun(*tracers)
             if not isinstance(outs, list | tuple):

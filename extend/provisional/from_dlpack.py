@@ -12,11 +12,12 @@ from primax.core.arguments import naming
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.diagnostics import shorten
 from primax.core.errors import XlaError
+from primax.extend.provisional.mesh_context import canonical_sharding
 from primax.interpreters.runtime.array import Array, constructor
 from primax.interpreters.runtime.device_put import ALIGNMENT, move, put_host
 from primax.interpreters.runtime.devices.backends import client, known, local_devices, platforms, plugins
 from primax.interpreters.runtime.dlpack import capsule_dtype, capsule_view
-from primax.interpreters.runtime.sharding.shardings import canonical_sharding, sharding_of
+from primax.interpreters.runtime.sharding.shardings import sharding_of
 
 __all__ = ["from_cuda_array_interface", "from_dlpack"]
 

@@ -11,22 +11,28 @@ from typing import Any
 
 import numpy as np
 
+from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
+from primax.core.memory_space import Space
 from primax.core.trace_state import thread
 from primax.interpreters.runtime.devices.backends import devices as all_devices
+from primax.interpreters.runtime.sharding.layout import Format, Layout
 from primax.interpreters.runtime.sharding.mesh import (
     AbstractMesh,
     AxisType,
     Mesh,
     MeshScope,
+    PartitionSpec,
     current_scope,
     empty_mesh,
     mesh_scope,
     placing_mesh,
 )
+from primax.interpreters.runtime.sharding.shardings import AbstractSharding, BaseSharding, NamedSharding, sharding_of
 
 __all__ = [
     "axes_in_scope",
+    "canonical_sharding",
     "get_abstract_mesh",
     "get_mesh",
     "make_mesh",
@@ -193,3 +199,46 @@ def manual_scope(mesh: Mesh, axes: Iterable[Any], checked: bool) -> Iterator[Non
             yield
     finally:
         thread.axes = before
+
+
+def canonical_sharding(function: str, argument: str, value: Any) -> Any:
+    """The sharding for a user's argument: a device, a sharding, a specification over the mesh in scope, or None.
+
+    Returns:
+      A sharding of primax, or None.
+
+    Raises:
+      TypeError: `value` is none of these.
+      ValueError: `value` is a specification and no mesh is in scope, or a format with a layout.
+    """
+    if type(value) is AbstractSharding:
+        return None if value.mesh.empty else value.with_devices(function)
+    if value is None or isinstance(value, BaseSharding):
+        return value
+    if isinstance(value, _jaxlib.Device):
+        return sharding_of(value)
+    if isinstance(value, PartitionSpec):
+        scope = current_scope()
+        if scope is None or scope.mesh is None:
+            raise ValueError(
+                f"{function}: {argument} is {value}, a specification without a mesh, and no mesh is in scope; set one "
+                f"with primax.set_mesh, or pass NamedSharding(mesh, {value})"
+            )
+        return NamedSharding(scope.mesh, value)
+    if isinstance(value, Format):
+        if isinstance(value.layout, Layout) and not value.layout.is_plain:
+            raise ValueError(
+                f"{function}: {argument} must have a row-major layout, as all arguments and results of programs "
+                f"have, got {value.layout!r}"
+            )
+        return canonical_sharding(function, argument, value.sharding)
+    if isinstance(value, Space):
+        if value is Space.Host:
+            raise ValueError(
+                f"{function}: {argument} must not be Space.Host: arrays are in device memory; primax.device_get "
+                f"copies them to the host, as NumPy arrays"
+            )
+        return None
+    raise TypeError(
+        f"{function}: {argument} must be one of primax.devices(), a sharding, a PartitionSpec or None, got {value!r}"
+    )

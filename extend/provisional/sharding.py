@@ -20,11 +20,16 @@ from primax.extend.provisional.aval_sharding import (
     explicit_part,
     vma_of,
 )
-from primax.extend.provisional.mesh_context import axes_in_scope, get_mesh, manual_axes, manual_scope
+from primax.extend.provisional.mesh_context import (
+    axes_in_scope,
+    canonical_sharding,
+    get_mesh,
+    manual_axes,
+    manual_scope,
+)
 from primax.interpreters.runtime.sharding.layout import Format, Layout
 from primax.interpreters.runtime.sharding.mesh import MeshScope, current_scope, meshes_exist
 from primax.interpreters.runtime.sharding.shardings import (
-    canonical_sharding,
     check_spec,
     devices_of,
     named_from_hlo,

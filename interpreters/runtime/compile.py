@@ -11,11 +11,11 @@ from typing import Any
 from primax.core import _jaxlib
 from primax.core._jaxlib import DeviceList
 from primax.core.errors import XlaError
+from primax.interpreters.events import COMPILE, record_event, timed
 from primax.interpreters.runtime import log
 from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.device_put import compile_options
 from primax.interpreters.runtime.devices.backends import client
-from primax.interpreters.runtime.events import COMPILE, record_event, timed
 from primax.interpreters.runtime.executable import Executable
 from primax.interpreters.runtime.sharding.device_assignment import Site
 from primax.interpreters.runtime.stablehlo_module import StablehloModule

@@ -19,9 +19,8 @@ from primax.interpreters.evaluation import ImplTrace, known_results
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.dispatch import fast_function
 from primax.interpreters.runtime.donation import explain_buffer_error
-from primax.interpreters.runtime.events import timed_trace
 from primax.interpreters.runtime.pipeline import compile_and_run
-from primax.interpreters.staging import install_timer, trace_to_jaxpr
+from primax.interpreters.staging import trace_to_jaxpr
 
 
 def clear_caches() -> None:
@@ -68,7 +67,6 @@ class EvalTrace(ImplTrace):
 known_results.add(Array)
 eval_trace = EvalTrace(None)
 install_eval_trace(eval_trace)
-install_timer(timed_trace)
 
 _leaf_tree = result_registry.flatten(Array(0))[1]
 

@@ -21,13 +21,13 @@ from primax.core.text.debug_info import program_info
 from primax.core.trace import Tracer, escaped
 from primax.core.tree import flatten, result_registry
 from primax.interpreters.call_signature import Signature, StaticArguments, check_outputs, read_call
+from primax.interpreters.events import LOWER, timed
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.compile import compile_module, module_text, spans_processes
 from primax.interpreters.runtime.devices.backends import joined
 from primax.interpreters.runtime.dispatch import fast_path
-from primax.interpreters.runtime.events import LOWER, timed
 from primax.interpreters.runtime.executable import Executable, UnnameableSharding, const_shardings
 from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site
 from primax.interpreters.runtime.sharding.mesh import PartitionSpec

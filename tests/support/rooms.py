@@ -26,9 +26,6 @@ ROOMS = {
     "interpreters": ("the transformations", "primax.interpreters"),
     "core": ("programs, types, traces and rule tables", "primax.core"),
 }
-LIMITS = {"core": 6000, "interpreters": 4300, "interpreters/runtime": 8900}
-"""The most lines of a room, without `core/tree` and `core/text`."""
-
 _WIDTH, _LEFT, _RIGHT, _LINE, _SHOWN = 1060, 20, 760, 15, 104
 
 

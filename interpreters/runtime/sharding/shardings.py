@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -19,7 +18,6 @@ from primax.core._jaxlib import DeviceList, GSPMDSharding, Sharding
 from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
 from primax.core.frozen import refuse_assignment
-from primax.core.memory_space import Space
 from primax.interpreters.runtime.devices.backends import devices, platform_of
 from primax.interpreters.runtime.sharding.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
 
@@ -27,7 +25,6 @@ __all__ = [
     "NamedSharding",
     "Sharding",
     "SingleDeviceSharding",
-    "canonical_sharding",
     "devices_of",
     "named_from_hlo",
     "on_one_device",
@@ -40,7 +37,7 @@ Index = tuple[slice, ...]
 _MOST_SHAPES = 256  # for which a sharding stores its parts
 
 
-class _Placement(GSPMDSharding):  # type: ignore[misc]
+class BaseSharding(GSPMDSharding):  # type: ignore[misc]
     """The base class of all shardings of primax."""
 
     __hash__ = object.__hash__
@@ -148,7 +145,7 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
         if self is other:
             return True
         return (
-            isinstance(other, _Placement)
+            isinstance(other, BaseSharding)
             and self._summands == other._summands
             and self._ordered_devices == other._ordered_devices
             and self.memory_kind == other.memory_kind
@@ -164,7 +161,7 @@ class _Placement(GSPMDSharding):  # type: ignore[misc]
         """
 
 
-class SingleDeviceSharding(_Placement):
+class SingleDeviceSharding(BaseSharding):
     """The sharding of arrays on one device. There is one object per device.
 
     Args:
@@ -244,7 +241,7 @@ def on_one_device(sharding: Any) -> bool:
 
 def devices_of(sharding: Any) -> tuple[Any, ...]:
     """The devices of a sharding, in order."""
-    if isinstance(sharding, _Placement):
+    if isinstance(sharding, BaseSharding):
         return sharding._ordered_devices
     return tuple(sharding._internal_device_list)
 
@@ -259,7 +256,7 @@ def _check_memory_kind(function: str, kind: Any) -> None:
 _named: WeakValueDictionary[Any, NamedSharding] = WeakValueDictionary()
 
 
-class NamedSharding(_Placement):
+class NamedSharding(BaseSharding):
     """A sharding of arrays along the axes of a mesh. There is one object for each mesh and specification.
 
     Args:
@@ -296,7 +293,7 @@ class NamedSharding(_Placement):
             with _lock:
                 found = _named.get((mesh, spec))
                 if found is None:
-                    found = super().__new__(cls if isinstance(mesh, Mesh) else _WithoutDevices)
+                    found = super().__new__(cls if isinstance(mesh, Mesh) else AbstractSharding)
                     found._begin(mesh, spec)
                     _named[mesh, spec] = found
         return found
@@ -393,7 +390,7 @@ class NamedSharding(_Placement):
         return NamedSharding, (self.mesh, self.spec)
 
 
-class _WithoutDevices(NamedSharding):
+class AbstractSharding(NamedSharding):
     """A sharding along axes of a mesh without devices: it determines how arrays are divided, but not their devices."""
 
     __hash__ = object.__hash__
@@ -552,47 +549,3 @@ def _names_for(
             if rest is not None:
                 return (name, *rest)
     return None
-
-
-def canonical_sharding(function: str, argument: str, value: Any) -> Any:
-    """The sharding for a user's argument: a device, a sharding, a specification over the mesh in scope, or None.
-
-    Returns:
-      A sharding of primax, or None.
-
-    Raises:
-      TypeError: `value` is none of these.
-      ValueError: `value` is a specification and no mesh is in scope, or a format with a layout.
-    """
-    if type(value) is _WithoutDevices:
-        return None if value.mesh.empty else value.with_devices(function)
-    if value is None or isinstance(value, _Placement):
-        return value
-    if isinstance(value, _jaxlib.Device):
-        return sharding_of(value)
-    if isinstance(value, PartitionSpec):
-        scope = current_scope()
-        if scope is None or scope.mesh is None:
-            raise ValueError(
-                f"{function}: {argument} is {value}, a specification without a mesh, and no mesh is in scope; set one "
-                f"with primax.set_mesh, or pass NamedSharding(mesh, {value})"
-            )
-        return NamedSharding(scope.mesh, value)
-    layout = import_module("primax.interpreters.runtime.sharding.layout")
-    if isinstance(value, layout.Format):
-        if isinstance(value.layout, layout.Layout) and not value.layout.is_plain:
-            raise ValueError(
-                f"{function}: {argument} must have a row-major layout, as all arguments and results of programs "
-                f"have, got {value.layout!r}"
-            )
-        return canonical_sharding(function, argument, value.sharding)
-    if isinstance(value, Space):
-        if value is Space.Host:
-            raise ValueError(
-                f"{function}: {argument} must not be Space.Host: arrays are in device memory; primax.device_get "
-                f"copies them to the host, as NumPy arrays"
-            )
-        return None
-    raise TypeError(
-        f"{function}: {argument} must be one of primax.devices(), a sharding, a PartitionSpec or None, got {value!r}"
-    )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import primax as px
-from primax.interpreters.runtime import events
+from primax.interpreters import events
 
 
 @pytest.fixture

@@ -1,0 +1,24 @@
+"""The rooms stay small: a limit of lines for each, docstrings included."""
+
+from __future__ import annotations
+
+import pytest
+from checkout import ROOT
+from rooms import lines_of
+
+
+@pytest.mark.parametrize(
+    "folders, pattern, most",
+    [
+        (["core"], "*.py", 6_000),  # without core/tree and core/text
+        (["interpreters"], "*.py", 4_300),
+        (["interpreters/runtime"], "**/*.py", 8_900),
+        (["extend/host"], "*.py", 2_270),
+        (["extend/derive"], "*.py", 800),
+        (["core", "interpreters"], "**/*.py", 24_000),
+        (["core", "interpreters", "extend", "plugins", "api"], "**/*.py", 117_700),
+    ],
+)
+def test_a_room_has_a_limit_of_lines(folders: list[str], pattern: str, most: int) -> None:
+    count = lines_of([path for folder in folders for path in sorted((ROOT / folder).glob(pattern))])
+    assert 0 < count <= most, "move what has another idea to its room, or put one mechanism in place of two"
