@@ -13,32 +13,10 @@ from typing import Any, TypeAlias
 from primax.extend.dtypes import dtype
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance
 from primax.extend.provisional.precision import DotAlgorithm, PrecisionLike
-from primax.lax import polynomials, ragged, scaled
 from primax.lax.polynomials import *
 from primax.lax.ragged import *
 from primax.lax.scaled import *
 from primax.numpy.creation import stage
-from primax.plugins import (
-    arithmetic,
-    bitwise,
-    collectives,
-    comparison,
-    control_flow,
-    convolution,
-    cumulative,
-    exponential,
-    indexing,
-    reductions,
-    rounding,
-    sorting,
-    special,
-    structural,
-    tokens,
-    trigonometry,
-    windows,
-)
-from primax.plugins import dot as _dot
-from primax.plugins import fft as _fft
 from primax.plugins.arithmetic import *
 from primax.plugins.bitwise import *
 from primax.plugins.collectives import *
@@ -94,31 +72,14 @@ __all__ = [
     "with_sharding_constraint",
 ]
 
-for _module in (
-    arithmetic,
-    bitwise,
-    collectives,
-    comparison,
-    control_flow,
-    convolution,
-    cumulative,
-    _dot,
-    exponential,
-    _fft,
-    indexing,
-    polynomials,
-    ragged,
-    reductions,
-    rounding,
-    scaled,
-    sorting,
-    special,
-    structural,
-    tokens,
-    trigonometry,
-    windows,
-):
-    __all__ += [_name for _name in _module.__all__ if _name not in _INNER and _name not in __all__]
+for _module in """
+    plugins.arithmetic plugins.bitwise plugins.collectives plugins.comparison plugins.control_flow plugins.convolution
+    plugins.cumulative plugins.dot plugins.exponential plugins.fft plugins.indexing lax.polynomials lax.ragged
+    plugins.reductions plugins.rounding lax.scaled plugins.sorting plugins.special plugins.structural plugins.tokens
+    plugins.trigonometry plugins.windows
+""".split():
+    _names = import_module(f"primax.{_module}").__all__
+    __all__ += [_name for _name in _names if _name not in _INNER and _name not in __all__]
 
 
 def __getattr__(name: str) -> Any:

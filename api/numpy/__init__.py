@@ -7,49 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy
 
-from primax.numpy import (
-    aliases,
-    constants,
-    contractions,
-    counting,
-    covariance,
-    creation,
-    division,
-    divisors,
-    editing,
-    filters,
-    formulas,
-    grids,
-    indexing,
-    interpolation,
-    joining,
-    kinds,
-    limits,
-    linear,
-    mapping,
-    nan_reductions,
-    padding,
-    polynomials,
-    predicates,
-    quantiles,
-    ranges,
-    rearranging,
-    reductions,
-    rounding,
-    scans,
-    searching,
-    selection,
-    sets,
-    shaping,
-    sorting,
-    statistics,
-    taking,
-    text,
-    triangles,
-    ufuncs,
-    universal,
-    windows,
-)
 from primax.numpy.aliases import *
 from primax.numpy.constants import *
 from primax.numpy.contractions import *
@@ -104,50 +61,14 @@ _FUNCTIONS = dict.fromkeys(("poly", "polydiv", "polyfit", "roots"), "primax.nump
 
 __all__ = ["__array_api_version__", "__array_namespace_info__", "poly", "polydiv", "polyfit", "roots"]
 
-for _module in (
-    aliases,
-    constants,
-    contractions,
-    counting,
-    covariance,
-    creation,
-    division,
-    divisors,
-    editing,
-    filters,
-    formulas,
-    grids,
-    indexing,
-    interpolation,
-    joining,
-    kinds,
-    limits,
-    linear,
-    mapping,
-    nan_reductions,
-    padding,
-    polynomials,
-    predicates,
-    quantiles,
-    ranges,
-    rearranging,
-    reductions,
-    rounding,
-    scans,
-    searching,
-    selection,
-    sets,
-    shaping,
-    sorting,
-    statistics,
-    taking,
-    text,
-    triangles,
-    ufuncs,
-    universal,
-    windows,
-):
-    __all__ += _module.__all__
+# The modules above, in this order.
+for _module in """
+    aliases constants contractions counting covariance creation division divisors editing filters formulas grids
+    indexing interpolation joining kinds limits linear mapping nan_reductions padding polynomials predicates quantiles
+    ranges rearranging reductions rounding scans searching selection sets shaping sorting statistics taking text
+    triangles ufuncs universal windows
+""".split():
+    __all__ += import_module(f"primax.numpy.{_module}").__all__
 
 
 def __getattr__(name: str) -> Any:

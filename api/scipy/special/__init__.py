@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from primax.scipy.special import (
-    bessel,
-    betas,
-    complex_gamma,
-    entropies,
-    errors,
-    faddeeva,
-    gammas,
-    harmonics,
-    hypergeometric,
-    integrals,
-    owens,
-    zetas,
-)
+from importlib import import_module
+
 from primax.scipy.special.bessel import *
 from primax.scipy.special.betas import *
 from primax.scipy.special.complex_gamma import *
@@ -32,18 +20,7 @@ from primax.scipy.special.zetas import *
 __all__: list[str] = []
 __dir__ = __all__.copy
 
-for _module in (
-    bessel,
-    betas,
-    complex_gamma,
-    entropies,
-    errors,
-    faddeeva,
-    gammas,
-    harmonics,
-    hypergeometric,
-    integrals,
-    owens,
-    zetas,
-):
-    __all__ += _module.__all__
+for _module in """
+    bessel betas complex_gamma entropies errors faddeeva gammas harmonics hypergeometric integrals owens zetas
+""".split():
+    __all__ += import_module(f"primax.scipy.special.{_module}").__all__
