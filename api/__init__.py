@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from primax.core.avals import ShapeDtypeStruct, typeof
 from primax.core.config import check_tracer_leaks as checking_leaks
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
+from primax.core.lazy_names import lazy_names
 from primax.extend.host.host import host
 from primax.extend.options import (
     check_rules,
@@ -280,16 +280,4 @@ _FUNCTIONS = {
 
 host.catalog.own_version = __version__
 
-
-def __getattr__(name: str) -> Any:
-    """Import submodules, and some functions, when they are first used."""
-    if name in _SUBMODULES:
-        return import_module(f"primax.{name}")
-    if name in _FUNCTIONS:
-        function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), name)
-        return function
-    raise AttributeError(f"module 'primax' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_SUBMODULES, "__version__"})
+__getattr__, __dir__ = lazy_names(__name__, (*__all__, "__version__"), _SUBMODULES, _FUNCTIONS)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from primax.core.lazy_names import lazy_names
 from primax.extend.host.hookspec import API_VERSION, hookimpl
 
 if TYPE_CHECKING:
@@ -31,16 +31,15 @@ __all__ = [
 ]
 
 _LATER = {
-    "Definitions": "definition",
-    "Interpreter": "interpreter",
-    "Table": "records",
-    "decompose": "decomposition",
-    "define_primitive": "definition",
-    "plugins": "records",
-    "replay": "interpreter",
-    "to_jax": "transfer",
+    "Definitions": "primax.extend.definition",
+    "Interpreter": "primax.extend.interpreter",
+    "Table": "primax.extend.records",
+    "decompose": "primax.extend.decomposition",
+    "define_primitive": "primax.extend.definition",
+    "plugins": "primax.extend.records",
+    "replay": "primax.extend.interpreter",
+    "to_jax": "primax.extend.transfer",
 }
-
 
 _SUBMODULES = frozenset(
     (
@@ -61,15 +60,4 @@ _SUBMODULES = frozenset(
     )
 )
 
-
-def __getattr__(name: str) -> Any:
-    """Import submodules, and names that most programs do not need, at their first use."""
-    if name in _LATER:
-        return getattr(import_module(f"primax.extend.{_LATER[name]}"), name)
-    if name in _SUBMODULES:
-        return import_module(f"primax.extend.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_SUBMODULES})
+__getattr__, __dir__ = lazy_names(__name__, __all__, _SUBMODULES, _LATER)

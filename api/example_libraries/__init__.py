@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from primax.core.lazy_names import lazy_names
 
 __all__ = ["optimizers", "stax"]
 
-_SUBMODULES = frozenset(("optimizers", "stax"))
-
-
-def __getattr__(name: str) -> Any:
-    """Import submodules when they are first used."""
-    if name in _SUBMODULES:
-        return import_module(f"primax.example_libraries.{name}")
-    raise AttributeError(f"module 'primax.example_libraries' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_SUBMODULES})
+__getattr__, __dir__ = lazy_names(__name__, __all__, __all__)

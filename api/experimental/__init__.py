@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from primax.core.lazy_names import lazy_names
 
 __all__ = [
     "checkify",
@@ -22,17 +21,4 @@ __all__ = [
     "xla_metadata",
 ]
 
-_SUBMODULES = frozenset(name for name in __all__ if name != "io_callback")
-
-
-def __getattr__(name: str) -> Any:
-    """Import submodules, and functions that `primax` has too, when they are first used."""
-    if name in _SUBMODULES:
-        return import_module(f"primax.experimental.{name}")
-    if name == "io_callback":
-        return import_module("primax.plugins.callbacks").io_callback
-    raise AttributeError(f"module 'primax.experimental' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_SUBMODULES})
+__getattr__, __dir__ = lazy_names(__name__, __all__, __all__, {"io_callback": "primax.plugins.callbacks"})

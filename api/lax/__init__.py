@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from primax.core.lazy_names import lazy_names
 from primax.extend.dtypes import dtype
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance
 from primax.extend.provisional.precision import DotAlgorithm, PrecisionLike
@@ -81,13 +82,4 @@ for _module in """
     _names = import_module(f"primax.{_module}").__all__
     __all__ += [_name for _name in _names if _name not in _INNER and _name not in __all__]
 
-
-def __getattr__(name: str) -> Any:
-    """Import `linalg` when it is first used."""
-    if name == "linalg":
-        return import_module("primax.lax.linalg")
-    raise AttributeError(f"module 'primax.lax' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, "linalg"})
+__getattr__, __dir__ = lazy_names(__name__, __all__, ("linalg",))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from primax.core.lazy_names import lazy_names
 
 __all__ = [
     "cluster",
@@ -20,15 +19,4 @@ __all__ = [
     "stats",
 ]
 
-_SUBMODULES = frozenset(__all__)
-
-
-def __getattr__(name: str) -> Any:
-    """Import submodules when they are first used."""
-    if name in _SUBMODULES:
-        return import_module(f"primax.scipy.{name}")
-    raise AttributeError(f"module 'primax.scipy' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_SUBMODULES})
+__getattr__, __dir__ = lazy_names(__name__, __all__, __all__)

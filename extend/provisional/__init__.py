@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from primax.core.lazy_names import lazy_names
 
 __all__ = [
     "accuracy",
@@ -35,11 +34,5 @@ __all__ = [
     "tracing",
     "transformations",
 ]
-__dir__ = __all__.copy
 
-
-def __getattr__(name: str) -> Any:
-    """Import the modules when they are first used."""
-    if name in __all__:
-        return import_module(f"primax.extend.provisional.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(__name__, __all__, __all__)

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from primax.core.lazy_names import lazy_names
 
 __all__ = ["vq"]
-__dir__ = __all__.copy
 
-
-def __getattr__(name: str) -> Any:
-    """Import submodules when they are first used."""
-    if name == "vq":
-        return import_module("primax.scipy.cluster.vq")
-    raise AttributeError(f"module 'primax.scipy.cluster' has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(__name__, __all__, __all__)
