@@ -117,9 +117,9 @@ def flat_arguments(
       TypeError: the structure, a shape or a dtype differs.
     """
     leaves: list[Any]
-    leaves, given_tree = tree.flatten((args, kwargs))
+    leaves, structure = tree.flatten((args, kwargs))
     problem = f"{name}: the arguments differ in structure from those it was {purpose}"
-    tree.require_same_structure(problem, in_tree, given_tree, purpose, "called with")
+    tree.require_same_structure(problem, in_tree, structure, purpose, "called with")
     for i, (got, aval) in enumerate(zip(avals_of(leaves, (args, kwargs), name, call=True), in_avals, strict=True)):
         if not same_type(got, aval, ALL_BUT_SHAPE_AND_DTYPE) and not _fits(got, aval):
             path = tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0][1:])

@@ -165,11 +165,11 @@ def _rule_of_transpose(
             return outs
 
         tape = linear_tape(run, avals)
-        found_cts = iter(zip(values[count:], batched[count:], strict=True))
+        nonzero_cts = iter(zip(values[count:], batched[count:], strict=True))
         cts = []
         for aval, b, nz in zip(call.out_avals, flags, nonzero, strict=True):
             tangent = aval.to_tangent_aval()
-            ct, ct_batched = next(found_cts) if nz else (None, False)
+            ct, ct_batched = next(nonzero_cts) if nz else (None, False)
             if not nz or not b:  # a result without the axis depends on no mapped value
                 cts.append(ad.Zero(tangent.unmapped(size, 0) if b else tangent))
             else:

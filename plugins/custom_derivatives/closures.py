@@ -66,11 +66,11 @@ def convert(
     @wraps(fun)
     def converted(*args: Any) -> Any:
         own, hoisted_args = args[:count], args[count:]
-        xs, found_tree = tree.flatten(tuple(own))
-        if found_tree != in_tree or len(hoisted_args) != len(consts):
+        xs, arg_tree = tree.flatten(tuple(own))
+        if arg_tree != in_tree or len(hoisted_args) != len(consts):
             raise TypeError(
                 f"closure_convert: the converted {name} must be called with arguments of structure {in_tree}, "
-                f"then the {len(consts)} values that it closed over, got {found_tree} and {len(hoisted_args)} values"
+                f"then the {len(consts)} values that it closed over, got {arg_tree} and {len(hoisted_args)} values"
             )
         rest, hoists = iter(kept), iter(hoisted_args)
         values = [next(hoists) if m else next(rest) for m in moved]

@@ -95,8 +95,8 @@ def linear_call_by(
 
     def transpose(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         out_ct = tree.unflatten(out_tree, [ad.instantiate_zeros(ct) for ct in cts])
-        in_cts, found_tree = tree.flatten(pull_back(tree.unflatten(residual_tree, residuals[len(consts) :]), out_ct))  # type: ignore[misc]
-        _require_linear_args("pull_back", (linear_tree, found_tree), (linear_avals, list(map(core.get_aval, in_cts))))
+        in_cts, cts_tree = tree.flatten(pull_back(tree.unflatten(residual_tree, residuals[len(consts) :]), out_ct))  # type: ignore[misc]
+        _require_linear_args("pull_back", (linear_tree, cts_tree), (linear_avals, list(map(core.get_aval, in_cts))))
         return in_cts
 
     def flat_whole(*args: Any) -> list[Any]:

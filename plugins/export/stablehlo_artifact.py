@@ -114,9 +114,9 @@ def refined(name: str, data: bytes, in_avals: Sequence[Any]) -> bytes:
         except core.XlaError as error:
             if "Cannot parse module" in str(error):
                 raise ValueError(f"{name}: its program cannot be read; the file is damaged") from None
-            types_given = ", ".join(aval.str_short() for aval in in_avals)
+            types_text = ", ".join(aval.str_short() for aval in in_avals)
             raise core.UnsupportedError(
-                f"{name}: XLA cannot find all sizes of its program from the arguments ({types_given}): {error}"
+                f"{name}: XLA cannot find all sizes of its program from the arguments ({types_text}): {error}"
             ) from None
         return serialize_portable_artifact(ir.Module.parse(out, shared.context), artifact_version())
 

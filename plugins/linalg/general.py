@@ -218,8 +218,8 @@ def _vector_tangents(w: Any, v: Any, inner: Any) -> Array:
     turned = matmul(v, arithmetic.mul(inner, weights))
     growth = arithmetic.real(_column_sums(arithmetic.mul(conj(v), turned)))
     places = argmax_p.bind(arithmetic.abs(v), axes=(len(shape) - 2,), index_dtype=_INT32)
-    greatest, its_change = (_at(x, places) for x in (v, turned))
-    phase = arithmetic.div(arithmetic.imag(its_change), arithmetic.real(greatest))
+    greatest, tangent = (_at(x, places) for x in (v, turned))
+    phase = arithmetic.div(arithmetic.imag(tangent), arithmetic.real(greatest))
     change = along_rows(arithmetic.complex(growth, phase), shape)
     return arithmetic.sub(turned, arithmetic.mul(v, change))
 

@@ -78,7 +78,7 @@ def _jitted(
     in_axes: Any,
     out_axes: Any,
     static: tuple[int, ...],
-    given_devices: Any,
+    devices: Any,
     platform: Any,
     axis_size: int | None,
     donated: tuple[int, ...],
@@ -94,7 +94,7 @@ def _jitted(
             axes = tuple(axis for i, axis in enumerate(in_axes) if i not in static)
         leaves, structure = tree.flatten((dynamic, kwargs))
         flat_axes = tree.flatten_axes("pmap in_axes", structure, (axes, 0))
-        mesh = _mesh(given_devices, platform, _size(leaves, flat_axes, axis_size), name)
+        mesh = _mesh(devices, platform, _size(leaves, flat_axes, axis_size), name)
 
         def part(*flat: Any) -> Any:
             own = [x if axis is None else _element(x, axis) for x, axis in zip(flat, flat_axes, strict=True)]

@@ -202,8 +202,8 @@ def _check_source(name: str, source: ShapedArray, operand: ShapedArray, params: 
         )
 
 
-def _surrounded(source: Any, operand: Any, *, select_prim: Any, padding: Any, **params: Any) -> Array:
-    """The same without margins, since XLA leaves the result undefined for windows in them."""
+def _scatter_add_padded(source: Any, operand: Any, *, select_prim: Any, padding: Any, **params: Any) -> Array:
+    """`select_and_scatter_add` of a padded operand, since XLA leaves the result undefined for windows in margins."""
     aval = get_aval(operand)
     around = padded(operand, _EXTREMA[select_prim].start(aval.dtype), padding)
     plain = ((0, 0),) * aval.ndim
@@ -211,7 +211,7 @@ def _surrounded(source: Any, operand: Any, *, select_prim: Any, padding: Any, **
     return unpadded(out, zero_of(get_aval(source).dtype), aval.shape, padding)
 
 
-_surrounded_lowering = mlir.lower_fun(_surrounded, multiple_results=False)
+_scatter_add_padded_lowering = mlir.lower_fun(_scatter_add_padded, multiple_results=False)
 
 
 def _scatter_add_lowering(
@@ -221,7 +221,7 @@ def _scatter_add_lowering(
     if empty(ctx):
         return [mlir.broadcast_scalar(ADD.ir_start(out.dtype), out)]
     if any(map(any, padding)):
-        return _surrounded_lowering(ctx, source, operand, select_prim=select_prim, padding=padding, **params)
+        return _scatter_add_padded_lowering(ctx, source, operand, select_prim=select_prim, padding=padding, **params)
     scalars = [ShapedArray((), key)] * 2
     select = core.trace_to_jaxpr(lambda x, y: [_prefers(select_prim, x, y)], scalars, "select")
     zero = ADD.ir_start(out.dtype)
