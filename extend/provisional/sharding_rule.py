@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -196,7 +195,6 @@ def _expanded(term: tuple[str, ...], rank: int) -> tuple[str, ...]:
     return (*term[:place], *batch, *term[place + 1 :])
 
 
-@dataclass(frozen=True, slots=True)
 class ShardingRule:
     """A sharding rule that is a function, with properties.
 
@@ -207,10 +205,19 @@ class ShardingRule:
       left_to_xla: whether XLA chooses the shardings of the results in a program, whatever their types record.
     """
 
-    func: Callable[..., Any]
-    types_only: bool = False
-    whole_shardings: bool = False
-    left_to_xla: bool = False
+    __slots__ = ("func", "left_to_xla", "types_only", "whole_shardings")
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        types_only: bool = False,
+        whole_shardings: bool = False,
+        left_to_xla: bool = False,
+    ) -> None:
+        self.func = func
+        self.types_only = types_only
+        self.whole_shardings = whole_shardings
+        self.left_to_xla = left_to_xla
 
     def __call__(self, *avals: Any, **params: Any) -> Any:
         return self.func(*avals, **params)
