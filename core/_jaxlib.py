@@ -165,8 +165,8 @@ def __getattr__(name: str) -> Any:
 
 def portable_artifact(module: Any, version: str, mixed: bool = False) -> bytes:
     """A module as an artifact of a version of StableHLO; if `mixed`, operations of other dialects stay unchanged."""
-    given = str(module) if release < (0, 10, 1) else module
-    return bytes(mlir.serialize_portable_artifact(given, version, use_mixed_serialization=mixed))
+    source = str(module) if release < (0, 10, 1) else module
+    return bytes(mlir.serialize_portable_artifact(source, version, use_mixed_serialization=mixed))
 
 
 def platform_of(client: Any) -> str:

@@ -182,10 +182,10 @@ def numpy_dtype(function: str, argument: str, value: Any) -> np.dtype[Any]:
       TypeError: `value` does not name a dtype.
     """
     try:
-        found: np.dtype[Any] = np.dtype(value)
+        dtype: np.dtype[Any] = np.dtype(value)
     except (TypeError, ValueError, SyntaxError, KeyError, AttributeError):
         raise TypeError(f"{function}: {argument} must be a dtype, got {value!r}") from None
-    return found
+    return dtype
 
 
 class naming:

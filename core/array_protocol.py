@@ -60,15 +60,15 @@ def protocol_of(aval: Any) -> ArrayProtocol:
     Raises:
       TypeError: no active plugin supplies them.
     """
-    found = protocols.get(type(aval))
-    if found is None:
+    protocol = protocols.get(type(aval))
+    if protocol is None:
         _lazy.ask(type(aval))
-        found = protocols.get(type(aval))
-        if found is None:
+        protocol = protocols.get(type(aval))
+        if protocol is None:
             raise TypeError(
                 f"no active plugin supplies the array protocol for values of type {aval}.\n"
                 f"  Needed at {user_line()}.\n"
                 f"  Give it: registry.array_protocol({type(aval).__name__}, zeros=..., add=..., ...) in the "
                 "primax_register of its plugin."
             )
-    return found
+    return protocol

@@ -104,8 +104,8 @@ class ShapedArray(AbstractValue):
         if vma or sharding is not None:
             placement = required().changed(placement, shape, {"vma": vma, "sharding": sharding})
         known = _of_fields.get((shape, dtype, weak_type, placement))
-        found = None if known is None else known()
-        return _interned(shape, dtype, weak_type, placement) if found is None else found
+        aval = None if known is None else known()
+        return _interned(shape, dtype, weak_type, placement) if aval is None else aval
 
     @property
     def ndim(self) -> int:
@@ -216,16 +216,16 @@ def _interned(shape: tuple[int, ...], dtype: Any, weak_type: bool, placement: Pl
     if not isinstance(dtype, np.dtype) and not isinstance(dtype, dtypes.ExtendedDType):
         dtype = np.dtype(dtype)
     key = shape, dtype, bool(weak_type), placement
-    made = object.__new__(ShapedArray)
-    made.shape, made.dtype, made.weak_type, made.placement = key
-    own = weakref.ref(made, functools.partial(_forget, key))
+    new = object.__new__(ShapedArray)
+    new.shape, new.dtype, new.weak_type, new.placement = key
+    own = weakref.ref(new, functools.partial(_forget, key))
     with _interning:
         known = _of_fields.setdefault(key, own)
-        found = known()
-        if found is None:  # another thread has dropped it
+        aval = known()
+        if aval is None:  # another thread has dropped it
             _of_fields[key] = own
-            found = made
-    return found
+            aval = new
+    return aval
 
 
 def _forget(key: Any, ended: weakref.ref[ShapedArray]) -> None:

@@ -39,13 +39,13 @@ class Cache(dict[Any, Any]):
         Raises:
           TypeError: the key cannot be hashed.
         """
-        found = self.get(key)
-        if found is None and self.older:
+        entry = self.get(key)
+        if entry is None and self.older:
             with _lock:
-                found = self.older.pop(key, None)
-                if found is not None:
-                    self.put(key, found)
-        return found
+                entry = self.older.pop(key, None)
+                if entry is not None:
+                    self.put(key, entry)
+        return entry
 
     def put(self, key: Any, result: Any, begun: int | None = None) -> None:
         """Store a result, unless a rule has changed since its computation began."""
@@ -61,12 +61,12 @@ class Cache(dict[Any, Any]):
 
     def get_or_make(self, key: Any, make: Callable[[], Any]) -> Any:
         """The result of a key, made by `make` if there is none."""
-        found = self.find(key)
-        if found is None:
+        entry = self.find(key)
+        if entry is None:
             begun = epoch.value
-            found = make()
-            self.put(key, found, begun)
-        return found
+            entry = make()
+            self.put(key, entry, begun)
+        return entry
 
     def drop(self, key: Any) -> None:
         """Forget one result."""

@@ -193,10 +193,10 @@ def array_dtype(dtype: np.dtype[Any]) -> Any:
     Arrays have the byte order of the machine; the byte order of the NumPy dtype does not matter.
     """
     valid = CANONICAL_64 if enable_x64.value else CANONICAL_32
-    found = valid.get(dtype)
-    if found is None and not dtype.isnative:
-        found = valid.get(dtype.newbyteorder("="))
-    return found
+    canonical = valid.get(dtype)
+    if canonical is None and not dtype.isnative:
+        canonical = valid.get(dtype.newbyteorder("="))
+    return canonical
 
 
 def scalar_dtype(value: bool | int | float | complex, scalar: type | None = None) -> np.dtype[Any]:
@@ -209,13 +209,13 @@ def scalar_dtype(value: bool | int | float | complex, scalar: type | None = None
     Raises:
         OverflowError: an int does not fit the default int dtype.
     """
-    found = (SCALARS_64 if enable_x64.value else SCALARS_32)[scalar or type(value)]
-    if found.kind == "i":
-        limit = 2**63 if found.itemsize == 8 else 2**31
+    dtype = (SCALARS_64 if enable_x64.value else SCALARS_32)[scalar or type(value)]
+    if dtype.kind == "i":
+        limit = 2**63 if dtype.itemsize == 8 else 2**31
         if not -limit <= value < limit:  # type: ignore[operator]
             shown = value if -(2**128) < value < 2**128 else f"one of {value.bit_length()} bits"  # type: ignore[union-attr,operator]
-            raise OverflowError(f"Python int must fit {found.name} (set enable_x64 for int64), got {shown}{of_call()}")
-    return found
+            raise OverflowError(f"Python int must fit {dtype.name} (set enable_x64 for int64), got {shown}{of_call()}")
+    return dtype
 
 
 def tangent_dtype(dtype: DType) -> DType:

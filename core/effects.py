@@ -45,7 +45,7 @@ def effects_of(eqns: Iterable[Any], inputs: Iterable[Any]) -> Effects:
       eqns: the equations.
       inputs: the constants and inputs.
     """
-    found: set[Effect] = set()
+    effects: set[Effect] = set()
     places: dict[Any, int] | None = None
     for eqn in eqns:
         for effect in eqn.effects:
@@ -54,10 +54,10 @@ def effects_of(eqns: Iterable[Any], inputs: Iterable[Any]) -> Effects:
                     places = {v: i for i, v in enumerate(inputs)}
                 place = places.get(eqn.invars[effect.operand])
                 if place is not None:
-                    found.add(replace(effect, operand=place))
+                    effects.add(replace(effect, operand=place))
             else:
-                found.add(effect)
-    return frozenset(found) if found else no_effects
+                effects.add(effect)
+    return frozenset(effects) if effects else no_effects
 
 
 def moved_effects(effects: Effects, place: Callable[[int], int]) -> Effects:
@@ -116,12 +116,12 @@ register_effect(Mutates, control_flow=True)
 
 def kind_of(effect: Effect) -> EffectKind:
     """The registered kind of an effect, searched along its class's bases."""
-    found = effect_kinds.get(type(effect))
-    if found is None:
+    kind = effect_kinds.get(type(effect))
+    if kind is None:
         _lazy.ask_for_class(type(effect))
-        found = _known_kind(effect)
-    if found is not None:
-        return found
+        kind = _known_kind(effect)
+    if kind is not None:
+        return kind
     raise TypeError(f"effect {effect!r}: call register_effect({type(effect).__name__}, ...) before using it")
 
 

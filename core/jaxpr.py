@@ -142,8 +142,8 @@ class Jaxpr:
         known = self._debug_info
         if known is None or isinstance(known, DebugInfo):
             return known
-        self._debug_info = made = DebugInfo("a program", known)
-        return made
+        self._debug_info = debug_info = DebugInfo("a program", known)
+        return debug_info
 
     @debug_info.setter
     def debug_info(self, known: str | None) -> None:
@@ -191,10 +191,10 @@ class Jaxpr:
             "debug_info": self._debug_info,
             "x64": self.x64,
         }
-        made = Jaxpr(**(fields | changes))
+        program = Jaxpr(**(fields | changes))
         if self.effects and "effects" not in changes and any(isinstance(e, OperandEffect) for e in self.effects):
-            made.effects = effects_of(made.eqns, [*made.constvars, *made.invars])
-        return made
+            program.effects = effects_of(program.eqns, [*program.constvars, *program.invars])
+        return program
 
     def pretty_print(
         self,
@@ -295,8 +295,8 @@ _TYPE: Final = r":[a-z]\w*(?:<\w+>)?\[[^\]\s]*\](?:\{[^}]*\})?"
 
 def _colored(text: str) -> str:
     """A text with its keywords in bold blue and its types in magenta."""
-    text = re.sub(_TYPE, lambda found: f"\x1b[35m{found[0]}\x1b[39m", text)
-    return re.sub(_KEYWORD, lambda found: f"\x1b[34;1m{found[0]}\x1b[39;22m", text)
+    text = re.sub(_TYPE, lambda match: f"\x1b[35m{match[0]}\x1b[39m", text)
+    return re.sub(_KEYWORD, lambda match: f"\x1b[34;1m{match[0]}\x1b[39;22m", text)
 
 
 class _Formatter:
@@ -331,15 +331,15 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
     if cache is None:
         cache = program.cache = Cache(256)
     key = (key, thread.config)
-    found = cache.find(key)
-    if found is None:
+    entry = cache.find(key)
+    if entry is None:
         with deeper():
-            found = cache.get_or_make(key, make)
-    return found
+            entry = cache.get_or_make(key, make)
+    return entry
 
 
 def cached_by_interface(
-    program: Jaxpr | ClosedJaxpr, key: tuple[Any, ...], wanted: tuple[Any, ...], make: Callable[[], tuple[Any, Any]]
+    program: Jaxpr | ClosedJaxpr, key: tuple[Any, ...], interface: tuple[Any, ...], make: Callable[[], tuple[Any, Any]]
 ) -> tuple[Any, Any]:
     """A derived program with at least the wanted outputs, cached on the program by the outputs that it has.
 
@@ -356,7 +356,7 @@ def cached_by_interface(
         result = make()
         return cached(program, (*key, tuple(result[1])), lambda: result)  # type: ignore[no-any-return]
 
-    return cached(program, (*key, wanted), make_or_share)  # type: ignore[no-any-return]
+    return cached(program, (*key, interface), make_or_share)  # type: ignore[no-any-return]
 
 
 def _last_uses(jaxpr: Jaxpr) -> list[list[Var]]:

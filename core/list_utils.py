@@ -76,8 +76,8 @@ def fixpoint(step: Callable[[list[bool]], tuple[_T, Sequence[bool]]], flags: Ite
     """
     before = list(flags)
     while True:
-        result, found = step(before)
-        widened = [a or b for a, b in zip(before, found, strict=True)]
+        result, after = step(before)
+        widened = [a or b for a, b in zip(before, after, strict=True)]
         if widened == before:
             return result, before
         before = widened

@@ -36,11 +36,11 @@ _lazy = LazyEntries("operator", _implementations)
 
 def _implementation(name: str) -> Callable[..., Any]:
     _lazy.ask(name)
-    found = _implementations.get(name)
-    if found is None:
+    implementation = _implementations.get(name)
+    if implementation is None:
         kind = AttributeError if name in _PROPERTIES else NotImplementedError
         raise kind(f"arrays have no {name!r}: no active plugin supplies it, by registry.operators({name}=...)")
-    return found
+    return implementation
 
 
 class Operand(OperandMethods):

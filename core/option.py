@@ -275,15 +275,15 @@ _settings: WeakValueDictionary[tuple[Any, ...], Settings] = WeakValueDictionary(
 
 def _settled() -> Settings:
     """The settings of this thread."""
-    told = tuple([(context, now) for context in _contexts() if (now := context.value) is not context.default])
-    values = (*[option.value for option in options_of_traces], told)
-    found = _settings.get(values)
-    if found is None:
+    in_contexts = tuple([(context, now) for context in _contexts() if (now := context.value) is not context.default])
+    values = (*[option.value for option in options_of_traces], in_contexts)
+    settings = _settings.get(values)
+    if settings is None:
         with _making:
-            found = _settings.get(values)
-            if found is None:
-                found = _settings[values] = Settings(values)
-    return found
+            settings = _settings.get(values)
+            if settings is None:
+                settings = _settings[values] = Settings(values)
+    return settings
 
 
 def _contexts() -> list[Context]:

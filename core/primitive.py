@@ -172,7 +172,7 @@ class Primitive(Generic[Result]):
         """Whether the primitive has a rule for the types of its results."""
         return self in rules.abstract_eval_rules or self in rules.effectful_abstract_eval_rules
 
-    def abstract_eval(self, *given: Any, **named: Any) -> tuple[Any, Effects]:
+    def abstract_eval(self, *args: Any, **named: Any) -> tuple[Any, Effects]:
         """The types of the outputs, and the effects. Cached.
 
         Args:
@@ -180,9 +180,9 @@ class Primitive(Generic[Result]):
             then always a list. Or, as in JAX, the types of the operands one by one.
           named: the parameters, for operands one by one.
         """
-        if len(given) == 2 and type(given[0]) is tuple and type(given[1]) is dict:
-            return self.result_types(*given)
-        outs, effects = self.result_types(given, named)
+        if len(args) == 2 and type(args[0]) is tuple and type(args[1]) is dict:
+            return self.result_types(*args)
+        outs, effects = self.result_types(args, named)
         return outs if self.multiple_results else outs[0], effects
 
     def result_types(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
@@ -289,8 +289,8 @@ def _check_parameters(primitive: Primitive, params: dict[str, Any]) -> None:
         value = params[name]
         if isinstance(kind, type | UnionType):
             if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, float)):
-                wanted = kind.__name__ if isinstance(kind, type) else str(kind)
-                raise TypeError(f"{primitive}: parameter {name} must be of type {wanted}, got {shorten(value)}")
+                expected = kind.__name__ if isinstance(kind, type) else str(kind)
+                raise TypeError(f"{primitive}: parameter {name} must be of type {expected}, got {shorten(value)}")
         elif not kind(value):
             says = getattr(kind, "__name__", repr(kind))
             must = "satisfy its check" if says == "<lambda>" else f"satisfy {says}"

@@ -286,7 +286,7 @@ def is_form(key: Any) -> bool:
     return getattr(_primitive(key), "form_of", None) is not None
 
 
-def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[str, Any]) -> Any:
+def resolved(where: str, rule: Any, primitive: Any, kind: str, rules: Mapping[str, Any]) -> Any:
     """A rule; if it is a derivation, the rule that it makes from the others.
 
     Args:
@@ -310,7 +310,7 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, given: Mapping[st
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
     entered = {name: table.entered(primitive) for name, table in rule_tables.items() if primitive in table.functions}
-    return rule.rule_for(where, primitive, kind, {**entered, **given})
+    return rule.rule_for(where, primitive, kind, {**entered, **rules})
 
 
 def location(rule: Any) -> tuple[str, int]:
@@ -510,11 +510,11 @@ def new_rule_table(kind: str, signature: str, *, remedy: str = "", optional: boo
 
 def rules_of(primitive: Any) -> dict[str, Provenance]:
     """The kinds of rules that `primitive` has, with their provenance."""
-    found = {kind: table.provenance[primitive] for kind, table in rule_tables.items() if primitive in table}
+    sources = {kind: table.provenance[primitive] for kind, table in rule_tables.items() if primitive in table}
     for key, provenance in lowering_rules.provenance.items():
         if isinstance(key, tuple) and key[0] is primitive:
-            found[f"lowering[{key[1]}]"] = provenance
-    return found
+            sources[f"lowering[{key[1]}]"] = provenance
+    return sources
 
 
 def missing_error(table: RuleTable, primitive: Any) -> type[MissingRuleError]:

@@ -353,16 +353,16 @@ class Tracer(Operand):
 
 def escaped(tracer: Tracer) -> UnexpectedTracerError:
     """The error for a tracer that is used outside its trace, usually after the trace has ended."""
-    made = tracer._trace.provenance(tracer)
+    provenance = tracer._trace.provenance(tracer)
     if tracer._trace.alive:
         where = tracer._trace.transformation
         return UnexpectedTracerError(
             f"{tracer.describe()} inside {where} was used by a function that runs outside {where}, "
-            f"such as one with custom derivatives, or a callback.{' ' + made if made else ''}\n"
+            f"such as one with custom derivatives, or a callback.{' ' + provenance if provenance else ''}\n"
             "Pass it to that function as an argument instead of closing over it."
         )
     return UnexpectedTracerError(
         f"{tracer.describe()} escaped from {tracer._trace.transformation} and was used after the end of that "
-        f"transformation.{' ' + made if made else ''}\n"
+        f"transformation.{' ' + provenance if provenance else ''}\n"
         "Return values from the transformed function instead of storing them in globals, attributes or lists."
     )

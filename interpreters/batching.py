@@ -271,13 +271,13 @@ def moveaxis(x: Any, source: int, destination: int) -> Any:
     return x if source == destination else protocol_of(get_aval(x)).moveaxis(x, source, destination)
 
 
-def to_dim(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
+def to_dim(x: Any, size: int, dim: int | None, to: int | None) -> Any:
     """A value batched at `dim` (or not at all), with the batch axis moved to `wanted`."""
-    if wanted is None or dim == wanted:
+    if to is None or dim == to:
         return x
     if dim is None:
-        return broadcast(x, size, wanted)
-    return moveaxis(x, dim, wanted)
+        return broadcast(x, size, to)
+    return moveaxis(x, dim, to)
 
 
 def placed_along(axis: AxisData, x: Any, dim: int | None) -> Any:
@@ -297,11 +297,11 @@ def stacked_type(axis: AxisData, aval: Any, dim: int | None) -> Any:
     return out.update(placement=axis.placement.along(out.placement, len(out.shape), dim))
 
 
-def stacked(axis: AxisData, x: Any, dim: int | None, wanted: int | None) -> Any:
+def stacked(axis: AxisData, x: Any, dim: int | None, to: int | None) -> Any:
     """A value batched at `dim` (or not at all), as one batched at `wanted`, placed like the arguments."""
-    if wanted is None:
+    if to is None:
         return x
-    return placed_along(axis, to_dim(x, axis.size, dim, wanted), wanted)
+    return placed_along(axis, to_dim(x, axis.size, dim, to), to)
 
 
 def bdim_at_front(x: Any, dim: int | None, size: int) -> Any:
@@ -375,17 +375,17 @@ def batch_jaxpr(
       The program, and for each output its batch axis or None.
     """
     flags = [instantiate] * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
-    wanted = tuple([0 if flag else None for flag in flags])
+    required = tuple([0 if flag else None for flag in flags])
 
     def make() -> tuple[ClosedJaxpr, list[int | None]]:
         out_dims: list[int | None] = []
 
         def run(*args: Any) -> list[Any]:
             outs, dims_out = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), axis, args, dims)
-            out_dims.extend(dim if want is None else want for dim, want in zip(dims_out, wanted, strict=True))
-            return [stacked(axis, x, dim, want) for x, dim, want in zip(outs, dims_out, wanted, strict=True)]
+            out_dims.extend(dim if want is None else want for dim, want in zip(dims_out, required, strict=True))
+            return [stacked(axis, x, dim, want) for x, dim, want in zip(outs, dims_out, required, strict=True)]
 
         avals = [stacked_type(axis, aval, dim) for aval, dim in zip(closed.in_avals, dims, strict=True)]
         return note_derived(trace_to_jaxpr(run, avals, closed.jaxpr.debug_info)), out_dims
 
-    return cached_by_interface(closed, ("batch", axis, tuple(dims)), wanted, make)
+    return cached_by_interface(closed, ("batch", axis, tuple(dims)), required, make)

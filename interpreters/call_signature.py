@@ -290,7 +290,7 @@ def aval_of(
     argument: str,
     x: Any,
     *,
-    wanted: str = "an array or a number",
+    expected: str = "an array or a number",
     hint: str = "",
     type_of: Callable[[Any], Any] = get_aval,
 ) -> Any:
@@ -314,7 +314,7 @@ def aval_of(
     except NO_VALUE as error:
         kind = next(kind for kind in NO_VALUE if isinstance(error, kind))
         tail = hint if kind is TypeError else ""
-        raise kind(f"{function}: {argument} must be {wanted}: {error}{tail}") from None
+        raise kind(f"{function}: {argument} must be {expected}: {error}{tail}") from None
 
 
 def avals_of(

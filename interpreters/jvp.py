@@ -256,8 +256,8 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
     )
 
 
-def _refused(primitive: Any, wanted: str, returned: Any) -> RuleError:
-    return rule_error(_table, primitive, f"must return {wanted}, got {shorten(returned)}")
+def _refused(primitive: Any, expected: str, returned: Any) -> RuleError:
+    return rule_error(_table, primitive, f"must return {expected}, got {shorten(returned)}")
 
 
 @leakless
@@ -312,7 +312,7 @@ def jvp_jaxpr(
       tangents.
     """
     nonzeros = tuple(nonzeros)
-    wanted = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
+    required = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         avals = closed.in_avals
@@ -327,7 +327,7 @@ def jvp_jaxpr(
             ]
             outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents)
             kept = []
-            for tangent, want in zip(out_tangents, wanted, strict=True):
+            for tangent, want in zip(out_tangents, required, strict=True):
                 nonzero_out.append(want or type(tangent) is not Zero)
                 if nonzero_out[-1]:
                     kept.append(instantiate_zeros(tangent))
@@ -336,4 +336,4 @@ def jvp_jaxpr(
         tangent_avals = [aval.to_tangent_aval() for nz, aval in zip(nonzeros, avals, strict=True) if nz]
         return note_derived(trace_to_jaxpr(run, [*avals, *tangent_avals], closed.jaxpr.debug_info)), nonzero_out
 
-    return cached_by_interface(closed, ("jvp", nonzeros), wanted, make)
+    return cached_by_interface(closed, ("jvp", nonzeros), required, make)

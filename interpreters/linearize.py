@@ -228,7 +228,7 @@ def transpose_jaxpr(
         if len(flags) != len(avals):
             raise ValueError(f"transpose_jaxpr: {name} must have {len(avals)} entries, got {len(flags)}")
     count = sum(linear)
-    wanted = (instantiate,) * count if isinstance(instantiate, bool) else tuple(instantiate)
+    required = (instantiate,) * count if isinstance(instantiate, bool) else tuple(instantiate)
 
     def make() -> tuple[ClosedJaxpr, list[bool]]:
         in_avals, out_avals = closed.in_avals, closed.out_avals
@@ -248,7 +248,7 @@ def transpose_jaxpr(
                 for aval, nz in zip(out_avals, nonzero, strict=True)
             ]
             kept = []
-            for ct, want in zip(tape.transpose(cts), wanted, strict=True):
+            for ct, want in zip(tape.transpose(cts), required, strict=True):
                 flags.append(want or type(ct) is not Zero)
                 if flags[-1]:
                     kept.append(instantiate_zeros(ct))
@@ -256,4 +256,4 @@ def transpose_jaxpr(
 
         return note_derived(trace_to_jaxpr(run, [*rest, *ct_avals], closed.jaxpr.debug_info)), flags
 
-    return cached_by_interface(closed, ("transpose", tuple(linear), tuple(nonzero)), wanted, make)
+    return cached_by_interface(closed, ("transpose", tuple(linear), tuple(nonzero)), required, make)

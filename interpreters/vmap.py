@@ -98,10 +98,10 @@ def vmap(
             return outs
 
         axis = AxisData(axis_name, size, spmd, placement=_placement_of_axis(avals, dims, args, kwargs))
-        outs, found = batch_flat(flat, axis, leaves, dims)
+        outs, dims_out = batch_flat(flat, axis, leaves, dims)
         (out_tree,) = out_trees
-        wanted = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
-        results = [_to_out(x, dim, want, axis, sum_match) for x, dim, want in zip(outs, found, wanted, strict=True)]
+        out_dims = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
+        results = [_to_out(x, dim, want, axis, sum_match) for x, dim, want in zip(outs, dims_out, out_dims, strict=True)]
         return tree.unflatten(out_tree, results)
 
     return mapped

@@ -36,12 +36,12 @@ class DebugInfo(str):
         arg_names: Names | Callable[[], Names] = None,
         result_paths: Names | Callable[[], Names] = None,
     ) -> DebugInfo:
-        made = super().__new__(cls, func_src_info.partition(" at ")[0])
-        made.traced_for = traced_for
-        made.func_src_info = func_src_info
-        made._arg_names = arg_names
-        made._result_paths = result_paths
-        return made
+        self = super().__new__(cls, func_src_info.partition(" at ")[0])
+        self.traced_for = traced_for
+        self.func_src_info = func_src_info
+        self._arg_names = arg_names
+        self._result_paths = result_paths
+        return self
 
     @property
     def arg_names(self) -> Names:

@@ -157,7 +157,7 @@ def _shared(root: Jaxpr) -> dict[Jaxpr, str]:
     for jaxpr, times in occurrences.items():
         if jaxpr is not root and (times > 1 or len(jaxpr.eqns) >= _HOISTED_FROM):
             name = names.get(jaxpr, "jaxpr")
-            shared[jaxpr] = next(each for i in count() if (each := f"{name}{i}" if i else name) not in taken)
+            shared[jaxpr] = next(unused for i in count() if (unused := f"{name}{i}" if i else name) not in taken)
             taken.add(shared[jaxpr])
     return shared
 
@@ -310,7 +310,7 @@ class _Writer:
         elif isinstance(value, frozenset):
             put(f"frozenset({{{', '.join(sorted(map(repr, value)))}}})")
         else:
-            put(re.sub(_ADDRESS, lambda found: " at 0x" + "X" * len(found[1]), str(value)))
+            put(re.sub(_ADDRESS, lambda match: " at 0x" + "X" * len(match[1]), str(value)))
 
     def _held(self, jaxpr: Jaxpr) -> None:
         name = self._shared.get(jaxpr)

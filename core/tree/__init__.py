@@ -335,9 +335,9 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     """
     who = "tree.transpose"
     check_treedef(who, "outer_treedef", outer_treedef)
-    found = prefix_errors(outer_treedef, tree_structure(pytree_to_transpose), name="pytree_to_transpose")
-    if found:
-        raise TypeError(f"{who}: outer_treedef must be a prefix of pytree_to_transpose; {found[0]}")
+    errors = prefix_errors(outer_treedef, tree_structure(pytree_to_transpose), name="pytree_to_transpose")
+    if errors:
+        raise TypeError(f"{who}: outer_treedef must be a prefix of pytree_to_transpose; {errors[0]}")
     inner_trees = outer_treedef.flatten_up_to(pytree_to_transpose)
     if inner_treedef is None:
         if not inner_trees:
@@ -346,9 +346,9 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     check_treedef(who, "inner_treedef", inner_treedef)
     rows = []
     for inner in inner_trees:
-        found = prefix_errors(inner_treedef, inner, name="inner tree")
-        if found:
-            raise TypeError(f"{who}: every inner tree must have the structure inner_treedef; {found[0]}")
+        errors = prefix_errors(inner_treedef, inner, name="inner tree")
+        if errors:
+            raise TypeError(f"{who}: every inner tree must have the structure inner_treedef; {errors[0]}")
         rows.append(inner_treedef.flatten_up_to(inner))
     columns = [[row[i] for row in rows] for i in range(inner_treedef.num_leaves)]
     return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])

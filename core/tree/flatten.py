@@ -50,10 +50,10 @@ def _nothing(_: None) -> int:
 
 
 def _nested(levels: int) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = ()
+    nested: tuple[Any, ...] = ()
     for _ in range(levels):
-        found = (found,)
-    return found
+        nested = (nested,)
+    return nested
 
 
 # Each node is at most one level deeper than the node before it, so one check of the stack is valid for several nodes.

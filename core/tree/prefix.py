@@ -15,9 +15,9 @@ def flatten_up_to(who: str, treedef: PyTreeDef, full: Any, which: str) -> list[A
     try:
         return treedef.flatten_up_to(full)  # type: ignore[no-any-return]
     except ValueError as error:
-        found = prefix_errors(treedef, full, name="tree")
-        reason = found[0] if found else str(error)
-        more = f"\nand {len(found) - 1} more" if len(found) > 1 else ""
+        errors = prefix_errors(treedef, full, name="tree")
+        reason = errors[0] if errors else str(error)
+        more = f"\nand {len(errors) - 1} more" if len(errors) > 1 else ""
         raise ValueError(f"{who}: {which} must have the structure of the first tree; {reason}{more}") from None
 
 

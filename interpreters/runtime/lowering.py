@@ -263,14 +263,14 @@ def _refuse_wide(primitive: Any, params: dict[str, Any]) -> None:
 def rule_of(ctx: LoweringRuleContext) -> tuple[Any, Callable[..., Any]]:
     """`find_lowering`, with a cache for each module, and without loading plugins if there is a rule."""
     primitive, module = ctx.primitive, ctx.module_context
-    found = module.rules.get(primitive)
-    if found is None:
+    rule = module.rules.get(primitive)
+    if rule is None:
         keys = (
             ((primitive, module.platform), primitive) if module.platform == "cpu" else ((primitive, module.platform),)
         )
         known = next((key for key in keys if key in _functions), None)
-        found = module.rules[primitive] = find_lowering(ctx) if known is None else (known, _functions[known])
-    return found
+        rule = module.rules[primitive] = find_lowering(ctx) if known is None else (known, _functions[known])
+    return rule
 
 
 def _wrong(ctx: LoweringRuleContext, key: Any, text: str) -> RuleError:
@@ -425,14 +425,14 @@ def _with_attributes(
     """Add the attributes for XLA of an equation's source to the operations that define its results."""
     outs = lower(ctx, values, params)
     ir = _jaxlib.ir
-    given = {key: ir.StringAttr.get(text) for key, text in attributes_of(ctx.source_info)}
+    names = {key: ir.StringAttr.get(text) for key, text in attributes_of(ctx.source_info)}
     name = "mhlo.frontend_attributes"
-    for value in outs if given else ():
+    for value in outs if names else ():
         operation = value.owner
         if not isinstance(operation, ir.Block):  # an argument of a function has no operation
             attributes = operation.attributes
-            before = {each.name: each.attr for each in attributes[name]} if name in attributes else {}
-            attributes[name] = ir.DictAttr.get({**given, **before})
+            before = {attribute.name: attribute.attr for attribute in attributes[name]} if name in attributes else {}
+            attributes[name] = ir.DictAttr.get({**names, **before})
     return outs
 
 

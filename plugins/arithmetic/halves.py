@@ -11,8 +11,6 @@ from primax.extend.interpreters import mlir
 from primax.extend.provisional.elementwise import like
 from primax.plugins.bitwise import bitwise_and, shift_right_arithmetic, shift_right_logical
 
-__all__ = ["mulhi_lowering"]
-
 Function = Callable[[Any, Any], Any]
 
 

@@ -18,16 +18,6 @@ from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, flat_call, one_by_one, require_callable
 
-__all__ = [
-    "DebugEffect",
-    "OrderedDebugEffect",
-    "RULES",
-    "debug_callback",
-    "debug_callback_p",
-    "debug_log",
-    "debug_print",
-]
-
 debug_callback_p = core.Primitive("debug_callback", multiple_results=True)
 
 

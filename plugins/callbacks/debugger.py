@@ -18,8 +18,6 @@ from primax.extend.provisional.arguments import integer
 from primax.extend.provisional.tracing import is_internal
 from primax.plugins.callbacks.debug import debug_callback
 
-__all__ = ["Debugger", "QuitDebuggerError", "debug_breakpoint"]
-
 _AROUND = 4  # lines before and after the current one
 
 

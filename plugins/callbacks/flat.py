@@ -17,8 +17,6 @@ from primax.extend.provisional.avals import ExtendedArray, has_extended_dtype, l
 from primax.extend.provisional.lowering import host_results
 from primax.extend.provisional.tracing import escaped
 
-__all__ = ["FlatCallback", "OneByOne", "one_by_one", "require_callable", "result_types", "run_eagerly"]
-
 
 @dataclass(frozen=True, slots=True)
 class FlatCallback:

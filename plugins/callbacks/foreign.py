@@ -14,8 +14,6 @@ from primax.plugins.callbacks.flat import mapped_in_front
 from primax.plugins.callbacks.mapping import vmap_at_once
 from primax.plugins.control_flow import scan
 
-__all__ = ["FfiEffect", "RULES"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FfiEffect(core.Effect):

@@ -15,8 +15,6 @@ from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding, results_are_whole
 
-__all__ = ["IOEffect", "OrderedIOEffect", "RULES", "io_callback", "io_callback_p"]
-
 io_callback_p = core.Primitive("io_callback", multiple_results=True)
 
 

@@ -12,8 +12,6 @@ from primax.extend.provisional.ffi import vmap_methods
 from primax.extend.sharding import PartitionSpec, SingleDeviceSharding
 from primax.plugins.callbacks.flat import mapped_in_front
 
-__all__ = ["check_sharding", "check_vmap_method", "results_are_whole", "vmap_at_once"]
-
 
 def check_vmap_method(user: str, method: Any) -> None:
     """Check the name of a method.

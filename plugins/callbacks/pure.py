@@ -13,8 +13,6 @@ from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding, check_vmap_method, results_are_whole, vmap_at_once
 
-__all__ = ["RULES", "pure_callback", "pure_callback_p"]
-
 pure_callback_p = core.Primitive("pure_callback", multiple_results=True)
 
 

@@ -10,8 +10,6 @@ from primax.extend.provisional.arguments import shorten
 from primax.extend.provisional.programs import Signature, changed_option
 from primax.extend.provisional.tracing import Cache, user_line
 
-__all__ = ["explain_miss"]
-
 _log = logging.getLogger("primax")
 
 

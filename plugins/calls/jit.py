@@ -24,8 +24,6 @@ from primax.plugins.calls.primitive import jit_p
 from primax.plugins.calls.spread import JitShardings
 from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, structs_of
 
-__all__ = ["Inline", "clear_caches", "eval_shape", "jit"]
-
 
 def clear_caches() -> None:
     """Clear the caches of traced and compiled programs; the next call of each function traces it again."""

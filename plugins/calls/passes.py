@@ -11,8 +11,6 @@ from primax.extend.provisional.arguments import argument_positions, check_functi
 from primax.extend.provisional.transformations import vjp
 from primax.plugins.calls.jit import jit
 
-__all__ = ["fwd_and_bwd"]
-
 
 def fwd_and_bwd(
     fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True

@@ -28,8 +28,6 @@ from primax.extend.interpreters import partial_eval as pe
 from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
 
-__all__ = ["call_params", "evaluate", "forward", "jit_p", "run_program"]
-
 _HOST_VALUES = (bool, int, float, complex, np.ndarray, np.generic)
 
 jit_p = core.Primitive("jit", multiple_results=True)

@@ -12,8 +12,6 @@ from primax.extend.provisional.sharding import canonical_sharding
 from primax.extend.sharding import PartitionSpec
 from primax.plugins.devices import constrain_all, require_determined
 
-__all__ = ["JitShardings"]
-
 
 class JitShardings:
     """The shardings of arguments and results, as given to `jit`.

@@ -21,8 +21,6 @@ from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.sharding import Format, Layout, aval_sharding, get_mesh
 from primax.extend.sharding import NamedSharding
 
-__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped", "flat_arguments", "structs_of"]
-
 CompilerOptions: TypeAlias = dict[str, Any]  # options of XLA by name
 
 

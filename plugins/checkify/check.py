@@ -14,8 +14,6 @@ from primax.extend.provisional.arguments import avals_of
 from primax.extend.rule_types import Table
 from primax.plugins.checkify.errors import Error, FailedCheckError, JaxRuntimeError
 
-__all__ = ["CheckEffect", "RULES", "check", "check_error", "check_p", "debug_check", "first_of"]
-
 check_p = core.Primitive("check", multiple_results=True)
 
 

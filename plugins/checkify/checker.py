@@ -22,8 +22,6 @@ from primax.plugins.collectives import axis_index
 from primax.plugins.comparison import eq
 from primax.plugins.structural import zeros_of
 
-__all__ = ["Checker", "checkify"]
-
 _NO_ERROR = np.int32(0)
 _makes_nan_rules = core.rule_tables["makes_nan"]
 

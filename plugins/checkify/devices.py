@@ -16,8 +16,6 @@ from primax.plugins.checkify.checker import Checker
 from primax.plugins.resharding import resharded
 from primax.plugins.sharding import shard_map_p
 
-__all__ = ["check_devices"]
-
 p: Any = core.primitives
 
 

@@ -10,25 +10,6 @@ import numpy as np
 from primax.extend import source_info_util
 from primax.extend.core import tree
 
-__all__ = [
-    "DivisionByZeroError",
-    "Error",
-    "FailedCheckError",
-    "JaxException",
-    "JaxRuntimeError",
-    "NaNError",
-    "OOBError",
-    "Site",
-    "all_checks",
-    "automatic_checks",
-    "div_checks",
-    "float_checks",
-    "index_checks",
-    "init_error",
-    "nan_checks",
-    "user_checks",
-]
-
 
 class JaxRuntimeError(ValueError):
     """A check failed."""

@@ -11,8 +11,6 @@ from primax.plugins.collectives.names import names_in_scope
 from primax.plugins.collectives.unreduced import pending_of, preduced_p, reduced_vary_cast_p, vary_unreduced_cast_p
 from primax.plugins.collectives.variance import pvary_p
 
-__all__ = ["pcast", "pvary", "pvary_along"]
-
 
 def pvary(x: Any, axis_name: Any) -> Any:
     """The same values with a type that varies along axes of a mesh; see `pcast`."""

@@ -15,18 +15,6 @@ from primax.extend.sharding import PartitionSpec
 from primax.plugins.collectives.names import Groups
 from primax.plugins.structural import expand_dims, squeeze
 
-__all__ = [
-    "lower_all_gather",
-    "lower_all_to_all",
-    "lower_axis_index",
-    "lower_broadcast",
-    "lower_permutation",
-    "lower_ragged_exchange",
-    "lower_reduce_scatter",
-    "lower_reduction",
-    "mesh_of",
-]
-
 
 def mesh_of(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> Any:
     """The mesh with these axes.

@@ -27,18 +27,6 @@ from primax.plugins.structural import (
     zeros_like,
 )
 
-__all__ = [
-    "all_gather_p",
-    "axis_index_batch",
-    "axis_index_p",
-    "bind_checked",
-    "collective_batch",
-    "gathered",
-    "index_along",
-    "own_part",
-    "rows",
-]
-
 # These two are here because collectives over several axes use them.
 all_gather_p = core.Primitive("all_gather")
 axis_index_p = core.Primitive("axis_index")

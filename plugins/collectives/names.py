@@ -10,16 +10,6 @@ from primax.extend.provisional.arguments import check_hashable, integers
 from primax.extend.provisional.tracing import thread
 from primax.plugins.reductions import ADD
 
-__all__ = [
-    "Groups",
-    "axis_sizes",
-    "canonical_groups",
-    "group_size",
-    "names_in_scope",
-    "names_of",
-    "require_numbers",
-]
-
 Groups = tuple[tuple[int, ...], ...] | None
 
 

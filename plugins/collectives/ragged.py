@@ -37,8 +37,6 @@ from primax.plugins.structural import (
     zeros_like,
 )
 
-__all__ = ["pbroadcast", "pbroadcast_p", "ragged_all_to_all", "ragged_all_to_all_p"]
-
 pbroadcast_p = core.Primitive("pbroadcast")
 ragged_all_to_all_p = core.Primitive("ragged_all_to_all")
 

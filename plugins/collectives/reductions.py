@@ -29,8 +29,6 @@ from primax.plugins.comparison import eq
 from primax.plugins.reductions import reduce_max, reduce_min, reduce_sum
 from primax.plugins.structural import convert_element_type, full_like, select, zeros_like
 
-__all__ = ["pmax", "pmax_p", "pmean", "pmin", "pmin_p", "psum", "psum_p"]
-
 pmax_p = core.Primitive("pmax")
 pmin_p = core.Primitive("pmin")
 psum_p = core.Primitive("psum")

@@ -14,8 +14,6 @@ from primax.plugins.collectives.ragged import pbroadcast_p
 from primax.plugins.collectives.reductions import pmax_p, pmin_p, psum_p
 from primax.plugins.collectives.variance import all_gather_invariant_p, pscatter_p, psum_invariant_p, pvary_p
 
-__all__ = ["SHARDING"]
-
 
 def _unchanged(x: ShapedArray, **params: Any) -> list[Any]:
     return [axes_of_dims(x)]

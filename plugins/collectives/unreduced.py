@@ -27,19 +27,6 @@ from primax.plugins.collectives.variance import axes_by_name, axes_of_params, me
 from primax.plugins.comparison import eq
 from primax.plugins.structural import repeat, select, zeros_like
 
-__all__ = [
-    "RULES",
-    "all_gather_reduced_p",
-    "pending_of",
-    "preduced_p",
-    "recast",
-    "reduced_vary_cast_p",
-    "unreduced_along",
-    "unreduced_psum_p",
-    "unreduced_reduce_scatter_p",
-    "vary_unreduced_cast_p",
-]
-
 Names = frozenset[Any]
 _NONE: Names = frozenset()
 

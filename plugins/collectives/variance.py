@@ -17,20 +17,6 @@ from primax.plugins.collectives.mapped import index_along
 from primax.plugins.indexing import dynamic_slice
 from primax.plugins.structural import squeeze
 
-__all__ = [
-    "all_gather_invariant_p",
-    "axes_by_name",
-    "axes_of_params",
-    "mesh_batch",
-    "own_variance",
-    "pscatter_p",
-    "psum_invariant_p",
-    "pvary_p",
-    "split_names",
-    "varying_along",
-    "varying_by_name",
-]
-
 pvary_p = core.Primitive("pvary")
 psum_invariant_p = core.Primitive("psum_invariant")
 all_gather_invariant_p = core.Primitive("all_gather_invariant")

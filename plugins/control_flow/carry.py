@@ -11,8 +11,6 @@ from primax.extend.provisional.arguments import name_of
 from primax.plugins.control_flow.staging import Staged, converted_outputs, require_same_types, stage_function
 from primax.plugins.control_flow.variance import require_steady_variance
 
-__all__ = ["stage_carrying"]
-
 
 def stage_carrying(
     what: str,

@@ -9,8 +9,6 @@ from primax.extend import core
 from primax.extend.core import get_aval
 from primax.plugins.calls import run_program
 
-__all__ = ["run_compiled"]
-
 
 def run_compiled(
     primitive: core.Primitive, program: core.ClosedJaxpr, args: Sequence[Any], params: dict[str, Any]

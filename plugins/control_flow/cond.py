@@ -29,9 +29,6 @@ from primax.plugins.control_flow.staging import (
 from primax.plugins.control_flow.variance import joined_types, varying_with
 from primax.plugins.structural import convert_element_type
 
-__all__ = ["choose", "cond", "switch"]
-
-
 _no_operand = object()
 
 

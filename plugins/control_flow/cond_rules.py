@@ -33,8 +33,6 @@ from primax.plugins.comparison import eq
 from primax.plugins.control_flow.elements import one_by_one
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n, stop_gradient
 
-__all__ = ["RULES", "cond_p", "shared_slots", "with_slots"]
-
 cond_p = core.Primitive("cond", multiple_results=True)
 
 Programs = tuple[core.ClosedJaxpr, ...]

@@ -11,8 +11,6 @@ from primax.extend.effects import OperandEffect
 from primax.extend.interpreters import batching
 from primax.plugins.control_flow.scan import scan
 
-__all__ = ["one_by_one"]
-
 
 def one_by_one(
     what: str,

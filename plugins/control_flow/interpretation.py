@@ -11,8 +11,6 @@ from primax.plugins.control_flow.cond import switch
 from primax.plugins.control_flow.scan import scan
 from primax.plugins.control_flow.while_loop import while_loop
 
-__all__ = ["interpret_cond", "interpret_scan", "interpret_while"]
-
 
 def interpret_cond(interpreter: Any, eqn: core.JaxprEqn, index: Any, *values: Any) -> Any:
     def branch_of(program: core.ClosedJaxpr) -> Callable[..., Any]:

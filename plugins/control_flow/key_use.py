@@ -6,8 +6,6 @@ from typing import Any
 
 from primax.extend import core
 
-__all__ = ["cond_key_use", "scan_key_use", "while_key_use"]
-
 
 def scan_key_use(uses: list[Any], eqn: core.JaxprEqn, walk: Any) -> list[Any]:
     """Walk two steps: a key that both of them use is used twice."""

@@ -22,8 +22,6 @@ from primax.plugins.control_flow.while_loop import while_loop
 from primax.plugins.reductions import scan_along
 from primax.plugins.structural import concatenate, convert_element_type, reshape, slice_in_dim
 
-__all__ = ["associative_scan", "fori_loop", "map"]
-
 
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any, *, unroll: int | bool | None = None

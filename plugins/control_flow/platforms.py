@@ -15,8 +15,6 @@ from primax.extend.rule_types import Table
 from primax.plugins.control_flow.cond import choose
 from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function
 
-__all__ = ["RULES", "platform_dependent", "platform_index_p"]
-
 # The index of the first tuple of names that contains the platform; None stands for all platforms.
 platform_index_p = core.Primitive("platform_index")
 

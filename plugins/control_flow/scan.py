@@ -16,8 +16,6 @@ from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function
 from primax.plugins.control_flow.variance import hoisted
 
-__all__ = ["scan"]
-
 _MOST_UNROLLED = 2**20  # XLA does not finish with longer programs
 
 

@@ -14,8 +14,6 @@ from primax.extend.interpreters import mlir
 from primax.extend.provisional.arguments import index_dtype
 from primax.extend.provisional.lowering import array_in_module
 
-__all__ = ["lower_scan"]
-
 
 def lower_scan(
     ctx: mlir.LoweringRuleContext,

@@ -31,8 +31,6 @@ from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.scan_lowering import lower_scan
 from primax.plugins.control_flow.scan_split import partial_eval_jaxpr
 
-__all__ = ["RULES", "scan_p"]
-
 scan_p = core.Primitive("scan", multiple_results=True)
 
 Closed = core.ClosedJaxpr

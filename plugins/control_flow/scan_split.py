@@ -10,8 +10,6 @@ from primax.extend.held_programs import SplitEquation, fixpoint, partition, reor
 from primax.extend.interpreters import partial_eval as pe
 from primax.plugins.calls import call_params, jit_p
 
-__all__ = ["partial_eval_jaxpr"]
-
 Closed = core.ClosedJaxpr
 
 

@@ -13,18 +13,6 @@ from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import avals_of, name_of
 from primax.extend.provisional.avals import WEAKNESS_AND_VMA, same_type
 
-__all__ = [
-    "MadeOf",
-    "Staged",
-    "as_result",
-    "converted_outputs",
-    "flatten_operands",
-    "refuse_effects",
-    "require_function",
-    "require_same_types",
-    "stage_function",
-]
-
 
 class Staged(NamedTuple):
     """A function as a program.

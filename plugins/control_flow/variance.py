@@ -10,8 +10,6 @@ from primax.extend.core import ShapedArray, tree
 from primax.extend.provisional.sharding import manual_axes, required_placement_rules, vary, vma_of
 from primax.plugins.control_flow.staging import Staged
 
-__all__ = ["hoisted", "joined_types", "require_steady_variance", "varying_with"]
-
 
 def require_steady_variance(rule: str, names: tuple[str, str], structure: Any, ins: Sequence[Any], outs: Any) -> None:
     """Raise an error for a carry that varies along more axes after a step than before.

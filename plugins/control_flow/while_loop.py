@@ -21,8 +21,6 @@ from primax.plugins.control_flow.staging import as_result, flatten_operands, req
 from primax.plugins.control_flow.variance import hoisted
 from primax.plugins.control_flow.while_rules import while_p
 
-__all__ = ["while_loop"]
-
 
 def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
     """Apply `body_fun` to a value as long as `cond_fun` of it is true.

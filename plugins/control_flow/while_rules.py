@@ -32,8 +32,6 @@ from primax.plugins.control_flow.elements import one_by_one
 from primax.plugins.reductions import reduce_or
 from primax.plugins.structural import broadcast_in_dim, select_n, stop_gradient
 
-__all__ = ["RULES", "while_p"]
-
 while_p = core.Primitive("while", multiple_results=True)
 
 Closed = core.ClosedJaxpr

@@ -7,13 +7,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from primax.extend.provisional.arguments import integers
 
-__all__ = [
-    "ConvDimensionNumbers",
-    "ConvGeneralDilatedDimensionNumbers",
-    "conv_dimension_numbers",
-    "conv_general_permutations",
-]
-
 
 class ConvDimensionNumbers(NamedTuple):
     """The dimensions of the arrays of a convolution.

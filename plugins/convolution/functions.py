@@ -16,14 +16,6 @@ from primax.plugins.convolution.primitive import check_steps, conv_general_dilat
 from primax.plugins.dot import dot_general
 from primax.plugins.structural import broadcast_in_dim_p, reshape_p, rev, transpose
 
-__all__ = [
-    "conv",
-    "conv_general_dilated_local",
-    "conv_general_dilated_patches",
-    "conv_transpose",
-    "conv_with_general_padding",
-]
-
 
 def conv(
     lhs: Any,

@@ -15,9 +15,6 @@ from primax.extend.provisional.lowering import cached_ir_type, padded
 from primax.extend.provisional.precision import precision_attribute
 from primax.plugins.convolution.primitive import Options
 
-__all__ = ["conv_general_dilated_cpu_lowering", "conv_general_dilated_lowering"]
-
-
 _real = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
 
 

@@ -17,14 +17,6 @@ from primax.extend.provisional.precision import canonicalize_precision
 from primax.extend.provisional.sharding import with_out_sharding
 from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
 
-__all__ = [
-    "check_steps",
-    "conv_general_dilated",
-    "conv_general_dilated_abstract_eval",
-    "conv_general_dilated_p",
-    "shape_of",
-]
-
 conv_general_dilated_p = core.Primitive("conv_general_dilated")
 
 

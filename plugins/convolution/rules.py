@@ -12,8 +12,6 @@ from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers
 from primax.plugins.convolution.primitive import Options, conv_general_dilated_abstract_eval, conv_general_dilated_p
 from primax.plugins.structural import convert_element_type_p, reshape_p, rev_p, transpose_p
 
-__all__ = ["conv_general_dilated_batch", "conv_general_dilated_transpose_lhs", "conv_general_dilated_transpose_rhs"]
-
 
 def conv_general_dilated_transpose_lhs(ct: Any, lhs: Any, rhs: Any, **params: Any) -> Array:
     """The cotangent of the image: the result's, dilated by the strides, convolved with the reversed kernel.

@@ -13,8 +13,6 @@ from primax.extend.provisional.padding import explicit_padding, named_padding, t
 from primax.plugins.convolution.dimension_numbers import conv_dimension_numbers
 from primax.plugins.convolution.primitive import check_steps, conv_general_dilated_abstract_eval
 
-__all__ = ["conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose_shape_tuple"]
-
 _FLOAT = np.dtype(np.float32)
 
 

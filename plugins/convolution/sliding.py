@@ -10,8 +10,6 @@ from primax.plugins.convolution.dimension_numbers import conv_dimension_numbers
 from primax.plugins.convolution.primitive import conv_general_dilated_p
 from primax.plugins.structural import reshape, reshape_p
 
-__all__ = ["MODES", "mode_padding", "slide"]
-
 MODES = ("full", "same", "valid")
 
 

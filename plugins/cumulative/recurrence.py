@@ -18,8 +18,6 @@ from primax.plugins.cumulative.sequential import accumulator_dtype, lower_to_loo
 from primax.plugins.reductions import scan_along
 from primax.plugins.structural import convert_element_type_p, pad_p
 
-__all__ = ["RULES", "linear_recurrence", "linear_recurrence_p", "shifted"]
-
 linear_recurrence_p = core.Primitive("linear_recurrence")
 
 

@@ -12,8 +12,6 @@ from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.arguments import index_dtype
 
-__all__ = ["accumulator_dtype", "lower_to_loop"]
-
 _WIDER = {
     np.dtype(np.float32): np.dtype(np.float64),
     np.dtype(np.complex64): np.dtype(np.complex128),

@@ -14,8 +14,6 @@ from primax.plugins.control_flow import map as map_one_by_one
 from primax.plugins.custom_batching.rules import custom_vmap_call_p
 from primax.plugins.custom_derivatives import Forwarding, resolve, typed
 
-__all__ = ["custom_vmap", "sequential_vmap"]
-
 
 class custom_vmap(Forwarding):
     """A function with a custom `vmap` rule.

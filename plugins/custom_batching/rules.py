@@ -33,8 +33,6 @@ from primax.extend.provisional.derivatives import linear_tape
 from primax.extend.rule_types import Table
 from primax.plugins.calls import evaluate
 
-__all__ = ["RULES", "custom_vmap_call_p"]
-
 custom_vmap_call_p = core.Primitive("custom_vmap_call", multiple_results=True)
 
 Rule = Callable[[int, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool]]]

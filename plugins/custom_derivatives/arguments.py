@@ -14,8 +14,6 @@ from primax.extend import core
 from primax.extend.core import tree
 from primax.extend.provisional.arguments import avals_of, one_or_several
 
-__all__ = ["Arguments", "Forwarding", "resolve", "split", "typed", "without_positions"]
-
 
 class _Typed:
     """The dtype of a Python number that is an argument of a function with a rule, as arrays have one."""

@@ -18,22 +18,6 @@ from primax.extend.provisional.avals import array_of
 from primax.extend.provisional.derivatives import LinearTrace
 from primax.extend.provisional.tracing import encloses, thread
 
-__all__ = [
-    "Batch",
-    "as_operands",
-    "call_abstract_eval",
-    "call_close_over",
-    "call_impl",
-    "call_lowering",
-    "call_transpose",
-    "evaluate",
-    "in_place",
-    "interpret_call",
-    "is_handed_on",
-    "refuse_closed_over",
-    "staging_rule",
-]
-
 
 def evaluate(call: Any, args: Sequence[Any]) -> list[Any]:
     """The results of a call under the current trace."""

@@ -17,8 +17,6 @@ from primax.extend.provisional.derivatives import LinearTrace, primals_only
 from primax.extend.provisional.tracing import thread
 from primax.plugins.custom_derivatives.custom_vjp import as_array, custom_vjp
 
-__all__ = ["closed", "closure_convert", "convert", "custom_gradient"]
-
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
     """A function that takes the differentiable values that `fun` closes over as arguments.

@@ -14,8 +14,6 @@ from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, typed, without_positions
 from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
 
-__all__ = ["custom_jvp"]
-
 
 class custom_jvp(Forwarding):
     """A function with a custom JVP rule.

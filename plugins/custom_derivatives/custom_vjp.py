@@ -20,8 +20,6 @@ from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, r
 from primax.plugins.custom_derivatives.vjp_rules import custom_vjp_call_p
 from primax.plugins.structural import convert
 
-__all__ = ["CustomVJPPrimal", "as_array", "custom_vjp"]
-
 _NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
 
 

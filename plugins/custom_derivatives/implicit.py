@@ -17,8 +17,6 @@ from primax.plugins.custom_derivatives.closures import closed, convert
 from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
 from primax.plugins.custom_derivatives.linear import linear_call_by
 
-__all__ = ["custom_linear_solve", "custom_root"]
-
 Function = Callable[..., Any]
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from primax.extend import core, linear_util
 from primax.extend.interpreters import ad
 
-__all__ = ["CustomJvpCall"]
-
 
 class CustomJvpCall(core.Primitive):
     """A primitive that is bound with a function and its rule.

@@ -26,8 +26,6 @@ from primax.plugins.custom_derivatives.calls import (
 )
 from primax.plugins.custom_derivatives.jax_traces import CustomJvpCall
 
-__all__ = ["RULES", "custom_jvp_call_p"]
-
 custom_jvp_call_p = CustomJvpCall("custom_jvp_call", multiple_results=True)
 
 

@@ -17,8 +17,6 @@ from primax.plugins.control_flow import flatten_operands
 from primax.plugins.custom_derivatives.calls import Batch, evaluate
 from primax.plugins.custom_derivatives.vjp_rules import batched_bwd
 
-__all__ = ["RULES", "custom_transpose", "linear_call", "linear_call_by", "linear_call_p"]
-
 linear_call_p = core.Primitive("linear_call", multiple_results=True)
 
 

@@ -31,8 +31,6 @@ from primax.plugins.custom_derivatives.calls import (
 )
 from primax.plugins.reductions import reduce_sum
 
-__all__ = ["RULES", "batched_bwd", "custom_lin_p", "custom_vjp_call_p"]
-
 custom_vjp_call_p = core.Primitive("custom_vjp_call", multiple_results=True)
 custom_lin_p = core.Primitive("custom_lin", multiple_results=True)
 

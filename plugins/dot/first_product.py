@@ -17,8 +17,6 @@ from primax.extend.core import ShapedArray, XlaError
 from primax.extend.provisional import runtime
 from primax.extend.provisional.sharding import sharding_of
 
-__all__ = ["prepare_products"]
-
 _PROGRAM = """
 module @first_product {
   func.func public @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {

@@ -20,8 +20,6 @@ from primax.plugins.calls import jit_p
 from primax.plugins.export.foreign import Foreign, foreign_functions, primitives_of, require
 from primax.plugins.export.stablehlo_artifact import call_artifact, refined, to_artifact
 
-__all__ = ["Artifact", "RULES", "call_exported_p", "exported_tangents_p", "make_artifact"]
-
 call_exported_p = core.Primitive("call_exported", multiple_results=True)
 exported_tangents_p = core.Primitive("exported_tangents", multiple_results=True)
 

@@ -19,8 +19,6 @@ from primax.plugins.export.file import from_bytes, to_bytes
 from primax.plugins.export.stablehlo_artifact import artifact_text
 from primax.plugins.export.structure import structure_from_json, structure_to_json
 
-__all__ = ["DisabledSafetyCheck", "Exported", "default_export_platform", "deserialize", "export"]
-
 _HIGHEST_ORDER = 16  # each order adds arguments and results, growing like Fibonacci's numbers
 
 

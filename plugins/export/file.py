@@ -18,8 +18,6 @@ from primax.plugins.export.artifact import Artifact, Spread
 from primax.plugins.export.foreign import require
 from primax.plugins.export.stablehlo_artifact import artifact_version, newest_version
 
-__all__ = ["from_bytes", "to_bytes"]
-
 _MAGIC = b"\x93primax exported function\n"
 FORMAT = 3  # of programs with symbolic dimensions; 2 is for several devices; others have 1, which earlier versions read
 _CHECKSUM = 32

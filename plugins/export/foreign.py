@@ -11,8 +11,6 @@ from primax.extend.provisional.records import load_plugin, plugin_of
 from primax.extend.records import plugins
 from primax.plugins.export.stablehlo_artifact import artifact_text
 
-__all__ = ["Foreign", "foreign_functions", "primitives_of", "require"]
-
 Foreign = Mapping[str, str]  # from the names of foreign functions to the plugins or modules that register them
 
 _CALL = re.compile(r'custom_call @(?:"([^"]*)"|([\w.$-]+))')

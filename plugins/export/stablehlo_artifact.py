@@ -12,8 +12,6 @@ from primax.extend.interpreters import mlir
 from primax.extend.mlir import deserialize_portable_artifact, refine_polymorphic_shapes, serialize_portable_artifact
 from primax.extend.provisional.lowering import load_lapack, shared_context
 
-__all__ = ["artifact_text", "artifact_version", "call_artifact", "newest_version", "refined", "to_artifact"]
-
 
 def newest_version() -> str:
     """The newest version of StableHLO that this jaxlib reads."""

@@ -9,13 +9,6 @@ from typing import Any, NamedTuple
 from primax.extend.core import tree
 from primax.extend.provisional.arguments import check_function
 
-__all__ = [
-    "register_namedtuple_serialization",
-    "register_pytree_node_serialization",
-    "structure_from_json",
-    "structure_to_json",
-]
-
 
 class _Known(NamedTuple):
     """A class of nodes that files have by name."""

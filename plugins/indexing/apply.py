@@ -26,8 +26,6 @@ from primax.plugins.indexing.primitives import gather_p, scatter_apply_p, scatte
 from primax.plugins.indexing.scatter_rules import clipped, is_unique, scatter_region
 from primax.plugins.indexing.sequence import one_by_one
 
-__all__ = ["RULES", "scatter_apply"]
-
 
 def scatter_apply(
     operand: Any,

@@ -10,20 +10,6 @@ from primax.extend import dtypes
 from primax.extend.core import ShapedArray
 from primax.extend.provisional.arguments import inserted, integers, renumbered
 
-__all__ = [
-    "GatherDimensionNumbers",
-    "GatherScatterMode",
-    "ScatterDimensionNumbers",
-    "as_gather",
-    "as_scatter",
-    "canonical_numbers",
-    "check_numbers",
-    "mapped_numbers",
-    "scatter_axes",
-    "window_axes",
-    "window_sizes",
-]
-
 
 class GatherDimensionNumbers(NamedTuple):
     """The correspondence of the axes of the operand, the indices and the result of a gather.

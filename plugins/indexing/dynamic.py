@@ -34,16 +34,6 @@ from primax.plugins.structural import (
     zeros_of,
 )
 
-__all__ = [
-    "RULES",
-    "dynamic_index_in_dim",
-    "dynamic_slice",
-    "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim",
-    "dynamic_update_slice",
-    "dynamic_update_slice_in_dim",
-]
-
 
 def dynamic_slice(
     operand: Any,

@@ -31,8 +31,6 @@ from primax.plugins.indexing.primitives import gather_p, scatter_add_p
 from primax.plugins.reductions import reduce_and_p
 from primax.plugins.structural import broadcast_in_dim_p, repeat, select, zero_of, zeros_of
 
-__all__ = ["RULES", "gather"]
-
 
 def gather(
     operand: Any,

@@ -18,8 +18,6 @@ from primax.plugins.arithmetic import min as min_
 from primax.plugins.comparison import lt
 from primax.plugins.structural import as_scalar, concatenate_p, convert_element_type_p, reshape_p, select_n_p
 
-__all__ = ["bounds", "cast_indices", "clipped", "from_the_end", "in_words"]
-
 _INT32 = np.dtype(np.int32)
 
 

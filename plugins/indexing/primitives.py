@@ -4,19 +4,6 @@ from __future__ import annotations
 
 from primax.extend import core
 
-__all__ = [
-    "dynamic_slice_p",
-    "dynamic_update_slice_p",
-    "gather_p",
-    "scatter_add_p",
-    "scatter_apply_p",
-    "scatter_max_p",
-    "scatter_min_p",
-    "scatter_mul_p",
-    "scatter_p",
-    "scatter_sub_p",
-]
-
 dynamic_slice_p = core.Primitive("dynamic_slice")
 dynamic_update_slice_p = core.Primitive("dynamic_update_slice")
 gather_p = core.Primitive("gather")

@@ -19,8 +19,6 @@ from primax.plugins.indexing.primitives import (
     scatter_sub_p,
 )
 
-__all__ = ["scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub"]
-
 
 def scatter(
     operand: Any,

@@ -46,8 +46,6 @@ from primax.plugins.structural import (
     zeros_of,
 )
 
-__all__ = ["RULES", "clipped", "is_unique", "read_back", "scatter_region"]
-
 
 def read_back(
     operand: Any, indices: Any, updates_shape: Any, dimension_numbers: Any, mode: Any, **params: Any

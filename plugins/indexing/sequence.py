@@ -11,8 +11,6 @@ from primax.plugins.control_flow import scan
 from primax.plugins.indexing.dimensions import ScatterDimensionNumbers, scatter_axes
 from primax.plugins.structural import reshape_p, transpose_p
 
-__all__ = ["one_by_one"]
-
 
 def one_by_one(
     step: Callable[..., Any], operand: Any, indices: Any, updates: Any, numbers: ScatterDimensionNumbers

@@ -22,8 +22,6 @@ from primax.plugins.indexing.primitives import (
     scatter_sub_p,
 )
 
-__all__ = ["SHARDING"]
-
 
 def _dynamic_slice(x: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[int, ...]) -> list[Any]:
     refuse_divided("positions", starts)

@@ -14,8 +14,6 @@ from primax.plugins.indexing.positions import from_the_end
 from primax.plugins.indexing.primitives import gather_p, scatter_p
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, convert_element_type_p, zeros_of
 
-__all__ = ["along", "index_take", "put_along", "take_along"]
-
 
 def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Array:
     """Elements of an array at positions along some of its axes.

@@ -32,8 +32,6 @@ from primax.plugins.linalg.solve import solve_p
 from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.reductions import reduce_prod_p
 
-__all__ = ["RULES", "det_p", "slogdet_p"]
-
 det_p = InParts("det")
 slogdet_p = InParts("slogdet", multiple_results=True)
 

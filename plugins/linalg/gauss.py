@@ -19,8 +19,6 @@ from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu, unless_f
 from primax.plugins.linalg.matrices import eye, front_batch, matmul, require_matrix, rows_at, tril, triu
 from primax.plugins.linalg.triangular import triangular_solve_p
 
-__all__ = ["RULES", "lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p"]
-
 _INT32 = np.dtype(np.int32)
 
 lu_p = core.Primitive("lu", multiple_results=True)

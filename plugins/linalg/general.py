@@ -33,17 +33,6 @@ from primax.plugins.linalg.matrices import (
 from primax.plugins.linalg.solve import by_lu
 from primax.plugins.reductions import argmax_p
 
-__all__ = [
-    "EigImplementation",
-    "RULES",
-    "eig",
-    "eig_p",
-    "hessenberg",
-    "hessenberg_p",
-    "schur",
-    "schur_p",
-]
-
 eig_p = core.Primitive("eig", multiple_results=True)
 schur_p = core.Primitive("schur", multiple_results=True)
 hessenberg_p = core.Primitive("hessenberg", multiple_results=True)

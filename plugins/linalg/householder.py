@@ -14,18 +14,6 @@ from primax.extend.rule_types import Table
 from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu
 from primax.plugins.linalg.matrices import front_batch, require_matrix
 
-__all__ = [
-    "RULES",
-    "geqp3",
-    "geqp3_p",
-    "geqrf",
-    "geqrf_p",
-    "householder_product",
-    "householder_product_p",
-    "ormqr",
-    "ormqr_p",
-]
-
 geqrf_p = core.Primitive("geqrf", multiple_results=True)
 geqp3_p = core.Primitive("geqp3", multiple_results=True)
 householder_product_p = core.Primitive("householder_product")

@@ -7,8 +7,6 @@ from typing import Any
 from primax.extend import core
 from primax.extend.interpreters import mlir
 
-__all__ = ["InParts"]
-
 
 class InParts(core.Primitive):
     """A primitive that is lowered by `mlir.lower_fun`; a trace written for JAX gets the operations of that function.

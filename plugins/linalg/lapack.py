@@ -14,19 +14,6 @@ from primax.extend.provisional.dimensions import has_symbolic
 from primax.extend.provisional.elementwise import ir_full
 from primax.extend.provisional.sharding_rule import divided_stack
 
-__all__ = [
-    "flag",
-    "ir_by_operations",
-    "ir_empty",
-    "ir_eye",
-    "ir_picked",
-    "ir_tril",
-    "lapack_call",
-    "letter",
-    "on_gpu",
-    "unless_failed",
-]
-
 # The names for orthogonal and symmetric matrices where they are unitary and Hermitian.
 _OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 

@@ -16,38 +16,6 @@ from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.dot import dot_general_p
 from primax.plugins.indexing import put_along, take_along
 
-__all__ = [
-    "adjoint",
-    "along_columns",
-    "along_rows",
-    "as_complex",
-    "columns_at",
-    "columns_merged",
-    "conj",
-    "diagonal",
-    "eye",
-    "from_triangle",
-    "front_batch",
-    "full_like",
-    "half",
-    "half_diagonal",
-    "inexact",
-    "matmul",
-    "mt",
-    "on_diagonals",
-    "only",
-    "picked",
-    "real_dtype",
-    "real_part",
-    "require_matrix",
-    "require_square",
-    "rows_at",
-    "rows_to",
-    "scaled",
-    "tril",
-    "triu",
-]
-
 _INT32 = np.dtype(np.int32)
 _HIGHEST = Precision.HIGHEST, Precision.HIGHEST
 

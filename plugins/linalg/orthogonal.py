@@ -31,8 +31,6 @@ from primax.plugins.linalg.matrices import (
 )
 from primax.plugins.linalg.triangular import triangular_solve_p
 
-__all__ = ["RULES", "qr", "qr_p"]
-
 qr_p = core.Primitive("qr", multiple_results=True)
 
 _NARROW = np.dtype(np.float16), np.dtype(dtypes.bfloat16)

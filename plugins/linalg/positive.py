@@ -25,8 +25,6 @@ from primax.plugins.linalg.matrices import (
 )
 from primax.plugins.linalg.triangular import triangular_solve_p
 
-__all__ = ["RULES", "cholesky", "cholesky_p", "symmetrize"]
-
 cholesky_p = core.Primitive("cholesky")
 
 

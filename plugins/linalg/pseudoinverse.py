@@ -32,8 +32,6 @@ from primax.plugins.linalg.symmetric import eigh_p
 from primax.plugins.reductions import reduce_max_p
 from primax.plugins.sorting import sort_p
 
-__all__ = ["RULES", "hermitian_svd", "pinv_p"]
-
 pinv_p = InParts("pinv")
 
 

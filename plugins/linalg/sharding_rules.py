@@ -19,8 +19,6 @@ from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.linalg.tridiagonal import tridiagonal_solve_p
 from primax.plugins.linalg.updates import cholesky_update_p, symmetric_product_p
 
-__all__ = ["SHARDING"]
-
 
 def _qr(x: ShapedArray, *, pivoting: bool, **params: Any) -> str:
     return "... _ _ -> ... _ _, ... _ _" + (", ... _" if pivoting else "")

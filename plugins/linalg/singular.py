@@ -42,8 +42,6 @@ from primax.plugins.linalg.matrices import (
     scaled,
 )
 
-__all__ = ["RULES", "SvdAlgorithm", "svd", "svd_p"]
-
 svd_p = core.Primitive("svd", multiple_results=True)
 
 

@@ -18,8 +18,6 @@ from primax.plugins.linalg.positive import cholesky_p
 from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.structural import stop_gradient
 
-__all__ = ["RULES", "by_cholesky", "by_lu", "solve_p"]
-
 # The solution x of a x = b by the factors of a; its derivatives are those of a function of a and b.
 solve_p = InParts("solve")
 

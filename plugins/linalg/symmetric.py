@@ -32,8 +32,6 @@ from primax.plugins.linalg.matrices import (
 )
 from primax.plugins.linalg.positive import symmetrize
 
-__all__ = ["EighImplementation", "RULES", "eigh", "eigh_p", "tridiagonal", "tridiagonal_p"]
-
 eigh_p = core.Primitive("eigh", multiple_results=True)
 tridiagonal_p = core.Primitive("tridiagonal", multiple_results=True)
 

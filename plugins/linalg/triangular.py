@@ -14,8 +14,6 @@ from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call
 from primax.plugins.linalg.matrices import columns_merged, conj, matmul, mt, require_matrix, require_square, tril, triu
 from primax.plugins.structural import expand_dims, squeeze_p
 
-__all__ = ["RULES", "triangular_solve", "triangular_solve_p"]
-
 triangular_solve_p = core.Primitive("triangular_solve")
 
 

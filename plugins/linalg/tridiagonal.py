@@ -15,8 +15,6 @@ from primax.plugins import arithmetic, structural
 from primax.plugins.linalg.lapack import ir_by_operations, ir_empty, lapack_call, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import along_columns, columns_merged, front_batch, require_matrix
 
-__all__ = ["RULES", "tridiagonal_solve", "tridiagonal_solve_p"]
-
 tridiagonal_solve_p = core.Primitive("tridiagonal_solve")
 
 

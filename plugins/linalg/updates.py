@@ -29,8 +29,6 @@ from primax.plugins.linalg.matrices import (
 )
 from primax.plugins.linalg.triangular import triangular_solve_p
 
-__all__ = ["RULES", "cholesky_update", "cholesky_update_p", "symmetric_product", "symmetric_product_p"]
-
 cholesky_update_p = core.Primitive("cholesky_update")
 symmetric_product_p = core.Primitive("symmetric_product")
 

@@ -12,8 +12,6 @@ from primax.extend.provisional.random import find_prng_impl
 from primax.extend.random import KeyDType, PRNGImpl
 from primax.plugins.random.keys import random_wrap_p
 
-__all__ = ["as_keys", "check_key", "is_keys", "one_key"]
-
 
 def check_key(key: Any, function: str) -> Array:
     """A single key, raw or not, as an array of keys of rank 0.

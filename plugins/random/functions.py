@@ -23,19 +23,6 @@ from primax.plugins.random.keys import (
 from primax.plugins.resharding import resharded
 from primax.plugins.structural import convert_element_type_p
 
-__all__ = [
-    "PRNGKey",
-    "bits",
-    "clone",
-    "fold_in",
-    "key",
-    "key_data",
-    "key_dtype",
-    "key_impl",
-    "split",
-    "wrap_key_data",
-]
-
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """A key, from which random numbers are computed.

@@ -24,8 +24,6 @@ from primax.plugins.reductions import reduce_or_p
 from primax.plugins.special import digamma, random_gamma_grad
 from primax.plugins.structural import broadcast_in_dim_p, reshape_p, select_n_p
 
-__all__ = ["RULES", "random_gamma_p"]
-
 random_gamma_p = core.Primitive("random_gamma")
 
 

@@ -20,8 +20,6 @@ from primax.extend.provisional.avals import ExtendedArray, has_extended_dtype
 from primax.extend.provisional.random import KeyReuseError
 from primax.extend.provisional.tracing import user_line
 
-__all__ = ["KeyWalk", "watch_keys"]
-
 key_use_rules = core.rule_tables["key_use"]
 
 

@@ -22,19 +22,6 @@ from primax.extend.provisional.sharding import axes_of_dims
 from primax.extend.random import KeyDType, PRNGImpl
 from primax.extend.rule_types import Table
 
-__all__ = [
-    "RULES",
-    "random_bits",
-    "random_bits_p",
-    "random_clone_p",
-    "random_fold_in_p",
-    "random_seed_p",
-    "random_split",
-    "random_split_p",
-    "random_unwrap_p",
-    "random_wrap_p",
-]
-
 random_bits_p = core.Primitive("random_bits")
 random_clone_p = core.Primitive("random_clone")
 random_fold_in_p = core.Primitive("random_fold_in")

@@ -18,9 +18,6 @@ from primax.plugins.random.keys import random_bits, random_split
 from primax.plugins.special import erf_inv
 from primax.plugins.structural import bitcast_convert_type_p, convert_element_type_p
 
-__all__ = ["exponential_numbers", "normal_numbers", "probit", "sampler", "unit"]
-
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

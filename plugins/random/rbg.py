@@ -25,15 +25,6 @@ from primax.plugins.random.threefry import threefry_fold_in, threefry_seed, thre
 from primax.plugins.resharding import resharded
 from primax.plugins.structural import concatenate_p, reshape_p, slice_p, squeeze, squeeze_p
 
-__all__ = [
-    "RULES",
-    "RandomAlgorithm",
-    "rbg_prng_impl",
-    "rng_bit_generator",
-    "rng_bit_generator_p",
-    "unsafe_rbg_prng_impl",
-]
-
 rng_bit_generator_p = core.Primitive("rng_bit_generator", multiple_results=True)
 
 _STATES = {((4,), np.dtype(np.uint32)), ((2,), np.dtype(np.uint64))}

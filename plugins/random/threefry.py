@@ -33,18 +33,6 @@ from primax.plugins.structural import (
     squeeze_p,
 )
 
-__all__ = [
-    "RULES",
-    "iota_2x32",
-    "threefry2x32_p",
-    "threefry_fold_in",
-    "threefry_prng_impl",
-    "threefry_random_bits",
-    "threefry_seed",
-    "threefry_split",
-    "wide_iota_2x32",
-]
-
 threefry2x32_p = core.Primitive("threefry2x32", multiple_results=True)
 
 _UINT32 = np.dtype(np.uint32)

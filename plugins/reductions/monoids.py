@@ -15,8 +15,6 @@ from primax.extend.provisional.elementwise import BOOL_OR_INT, NUMERIC, Accepts
 from primax.plugins.arithmetic import add_p, max_p, min_p, mul_p
 from primax.plugins.bitwise import and_p, or_p, xor_p
 
-__all__ = ["ADD", "AND", "MAX", "MIN", "MUL", "Monoid", "OR", "XOR"]
-
 
 @dataclass(frozen=True, slots=True)
 class Monoid:

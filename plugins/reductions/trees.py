@@ -13,8 +13,6 @@ from primax.plugins.arithmetic import add
 from primax.plugins.bitwise import bitwise_or
 from primax.plugins.structural import concatenate, pad, reshape, rev, slice_in_dim, transpose
 
-__all__ = ["Combine", "fold_along", "scan_along"]
-
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
 

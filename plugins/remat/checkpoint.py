@@ -12,8 +12,6 @@ from primax.extend.provisional.arguments import avals_of, name_of, wraps
 from primax.plugins.remat.policies import Policy
 from primax.plugins.remat.splitting import checkpoint_p
 
-__all__ = ["checkpoint"]
-
 
 def checkpoint(
     fun: Callable[..., Any],

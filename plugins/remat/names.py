@@ -11,8 +11,6 @@ from primax.extend.interpreters.ad import linear_together
 from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
 
-__all__ = ["RULES", "checkpoint_name", "name_p"]
-
 name_p = core.Primitive("name")
 
 

@@ -15,22 +15,6 @@ from primax.extend.provisional.arguments import check_hashable
 from primax.plugins.dot import dot_general_p
 from primax.plugins.remat.names import name_p
 
-__all__ = [
-    "Policy",
-    "Recompute",
-    "Saveable",
-    "checkpoint_dots",
-    "checkpoint_dots_with_no_batch_dims",
-    "dots_saveable",
-    "dots_with_no_batch_dims_saveable",
-    "everything_saveable",
-    "nothing_saveable",
-    "save_any_names_but_these",
-    "save_anything_except_these_names",
-    "save_from_both_policies",
-    "save_only_these_names",
-]
-
 Policy = Callable[..., bool]
 
 Saveable = True

@@ -14,8 +14,6 @@ from primax.plugins.calls import jit_p
 from primax.plugins.remat.names import name_p
 from primax.plugins.remat.splitting import checkpoint_p
 
-__all__ = ["print_saved_residuals", "saved_residuals"]
-
 
 def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
     """The values that reverse mode keeps from the forward pass of a function for the backward pass.

@@ -13,8 +13,6 @@ from primax.plugins.calls import jit_p
 from primax.plugins.control_flow import cond_p, scan_p, shared_slots, with_slots
 from primax.plugins.remat.policies import Policy
 
-__all__ = ["Split", "checkpoint_p", "split"]
-
 checkpoint_p = core.Primitive("checkpoint", multiple_results=True)
 
 

@@ -8,8 +8,6 @@ from primax.extend import core
 from primax.extend.provisional.sampling import samples
 from primax.plugins.arithmetic import integer_pow_p
 
-__all__ = ["SAMPLES"]
-
 
 def _integer_pow_samples() -> list[core.Sample]:
     powers = [{"y": y} for y in (3, -2, 0, 1)]

@@ -15,8 +15,6 @@ from primax.plugins.callbacks.flat import FlatCallback
 from primax.plugins.callbacks.io import io_callback_p
 from primax.plugins.callbacks.pure import pure_callback_p
 
-__all__ = ["SAMPLES"]
-
 _FIXED = "the types of the results are parameters, which do not follow those of the arguments"
 _SKIP = {
     "dtypes": _FIXED,

@@ -9,8 +9,6 @@ import numpy as np
 from primax.extend import core
 from primax.plugins.calls import call_params, jit_p
 
-__all__ = ["SAMPLES"]
-
 
 def _samples() -> list[core.Sample]:
     """Results that are computed, constants or arguments; and a nested call with an unused argument."""

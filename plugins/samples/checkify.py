@@ -8,8 +8,6 @@ from primax.extend import core
 from primax.extend.core import tree
 from primax.plugins.checkify.check import Message, check_p
 
-__all__ = ["SAMPLES"]
-
 
 def _samples() -> list[core.Sample]:
     x = np.float32(1)

@@ -22,8 +22,6 @@ from primax.plugins.collectives import (
     reduce_scatter_p,
 )
 
-__all__ = ["SAMPLES"]
-
 _ONE = {"i": 2}
 _TWO = {"i": 2, "j": 2}
 _GROUPS = ((0, 3), (2, 1))

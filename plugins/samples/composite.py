@@ -7,8 +7,6 @@ import numpy as np
 from primax.extend import core
 from primax.plugins.composite import call_p, closed_call_p, composite_p
 
-__all__ = ["SAMPLES"]
-
 
 def _call_samples() -> list[core.Sample]:
     x = np.array([0.3, -1.2, 2.6], np.float32)

@@ -19,8 +19,6 @@ from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.while_loop import while_loop
 from primax.plugins.control_flow.while_rules import while_p
 
-__all__ = ["SAMPLES"]
-
 
 def _cond_samples() -> list[core.Sample]:
     """Three branches, one of which is constant; two branches, one of which returns its operand."""

@@ -12,8 +12,6 @@ from primax.extend.provisional.precision import Precision
 from primax.extend.provisional.sampling import numbers
 from primax.plugins.convolution import conv_dimension_numbers, conv_general_dilated_p
 
-__all__ = ["SAMPLES"]
-
 _PLAIN = {"feature_group_count": 1, "batch_group_count": 1, "precision": None, "preferred_element_type": None}
 
 

@@ -13,8 +13,6 @@ from primax.extend.provisional.sampling import array_samples, numbers
 from primax.plugins.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
 from primax.plugins.cumulative.recurrence import linear_recurrence_p
 
-__all__ = ["SAMPLES"]
-
 
 def _cumulated(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of NumPy from the start, extended to begin at either end."""

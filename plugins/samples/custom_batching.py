@@ -14,8 +14,6 @@ from primax.plugins.custom_batching.rules import custom_vmap_call_p
 from primax.plugins.structural import broadcast_in_dim
 from primax.plugins.trigonometry import sin
 
-__all__ = ["SAMPLES"]
-
 
 def _vmap_samples() -> list[core.Sample]:
     """Two results, each of which is mapped only if some of the arguments are."""

@@ -18,8 +18,6 @@ from primax.plugins.custom_derivatives.linear import linear_call, linear_call_p
 from primax.plugins.custom_derivatives.vjp_rules import custom_lin_p, custom_vjp_call_p
 from primax.plugins.trigonometry import cos, sin
 
-__all__ = ["SAMPLES"]
-
 _NO_FORWARD = dict.fromkeys(
     ("jvp", "linearity", "active_arguments", "second_derivatives", "vmap_of_jvp", "jvp_of_vmap"),
     "a backward rule says nothing about derivatives in forward mode",

@@ -12,8 +12,6 @@ from primax.extend.provisional.sharding import Layout, sharding_of
 from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec
 from primax.plugins.devices import device_put_p, layout_constraint_p, sharding_constraint_p
 
-__all__ = ["SAMPLES"]
-
 
 def _samples() -> list[core.Sample]:
     def same(x: Any, **params: Any) -> Any:

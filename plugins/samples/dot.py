@@ -11,8 +11,6 @@ from primax.extend.provisional.precision import Precision
 from primax.extend.provisional.sampling import numbers
 from primax.plugins.dot import dot_general_p
 
-__all__ = ["SAMPLES"]
-
 
 def _dot_general_samples() -> list[core.Sample]:
     matrices = numbers((2, 3)), numbers((3, 2), start=5)

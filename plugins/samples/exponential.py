@@ -9,8 +9,6 @@ from primax.extend.provisional.elementwise import INEXACT
 from primax.extend.provisional.sampling import elementwise_samples
 from primax.plugins.exponential import pow_p
 
-__all__ = ["SAMPLES"]
-
 
 def _pow_samples() -> list[core.Sample]:
     x, y, n = np.array([0.3, 1.7, 2.6], np.float32), (1.5, -0.5, 2.2), np.array([3, -2, 1], np.int32)

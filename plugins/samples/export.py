@@ -11,8 +11,6 @@ from primax.extend.provisional.sampling import numbers
 from primax.plugins.arithmetic import mul
 from primax.plugins.export.artifact import Artifact, call_exported_p, exported_tangents_p, make_artifact
 
-__all__ = ["SAMPLES"]
-
 
 def _call_samples() -> list[core.Sample]:
     """With results and arguments, some of which are integers."""

@@ -11,8 +11,6 @@ from primax.extend import core
 from primax.extend.provisional.sampling import numbers
 from primax.plugins.fft import FftType, fft_p
 
-__all__ = ["SAMPLES"]
-
 
 def _samples() -> list[core.Sample]:
     cases: list[tuple[FftType, Any, tuple[int, ...]]] = [

@@ -25,8 +25,6 @@ from primax.plugins.indexing.primitives import (
 )
 from primax.plugins.trigonometry import sin
 
-__all__ = ["SAMPLES"]
-
 _CLIP, _FILL, _PROMISE = (
     GatherScatterMode.CLIP,
     GatherScatterMode.FILL_OR_DROP,

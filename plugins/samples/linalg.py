@@ -35,8 +35,6 @@ from primax.plugins.samples.linalg_invariants import (
     reflected,
 )
 
-__all__ = ["SAMPLES"]
-
 
 def dominant(shape: Sequence[int], dtype: Any = np.float32, start: int = 0) -> Any:
     """Matrices with a diagonal of different large numbers."""

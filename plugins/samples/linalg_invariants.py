@@ -7,19 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "of_eig",
-    "of_eigh",
-    "of_hessenberg",
-    "of_pivoted_reflections",
-    "of_qr",
-    "of_reflections",
-    "of_schur",
-    "of_svd",
-    "of_tridiagonal",
-    "reflected",
-]
-
 Values = Sequence[Any]
 
 

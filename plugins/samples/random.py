@@ -24,8 +24,6 @@ from primax.plugins.random import (
     threefry2x32_p,
 )
 
-__all__ = ["SAMPLES"]
-
 
 def _gamma_samples() -> list[core.Sample]:
     words = np.array([[5, 6], [7, 8]], np.uint32)

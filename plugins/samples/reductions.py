@@ -27,8 +27,6 @@ from primax.plugins.reductions import (
 from primax.plugins.reductions.monoids import AND, MAX, MIN, MUL, OR, XOR, Monoid
 from primax.plugins.structural import select_n_p
 
-__all__ = ["SAMPLES"]
-
 
 def _reduced(monoid: Monoid, ufunc: np.ufunc) -> Maker:
     return array_samples(monoid.accepts, lambda x, *, axes: ufunc.reduce(x, axis=axes), *_AXES, shape=_SHAPE)

@@ -18,8 +18,6 @@ from primax.plugins.remat.policies import dots_saveable, save_only_these_names
 from primax.plugins.remat.splitting import checkpoint_p
 from primax.plugins.trigonometry import cos, sin
 
-__all__ = ["SAMPLES"]
-
 
 def _checkpoint_samples() -> list[core.Sample]:
     """With each kind of policy, a call inside, and several results, one of which is an argument."""

@@ -7,8 +7,6 @@ from primax.extend.provisional.sampling import numbers
 from primax.extend.sharding import AbstractMesh, AxisType
 from primax.plugins.resharding import forget_p, reshard_p
 
-__all__ = ["SAMPLES"]
-
 
 def _samples() -> list[core.Sample]:
     mesh = AbstractMesh((1,), ("x",), AxisType.Explicit)

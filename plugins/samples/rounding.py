@@ -7,8 +7,6 @@ import numpy as np
 from primax.extend import core
 from primax.plugins.rounding import RoundingMethod, reduce_precision_p, round_p
 
-__all__ = ["SAMPLES"]
-
 
 def _round_samples() -> list[core.Sample]:
     halves = np.array([0.5, -2.5, 3.5], np.float32)

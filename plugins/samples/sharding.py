@@ -18,8 +18,6 @@ from primax.plugins.sharding.parts import part_aval
 from primax.plugins.sharding.shard_map import shard_map_p
 from primax.plugins.structural import expand_dims
 
-__all__ = ["SAMPLES"]
-
 
 def _ignored(sharding: Any) -> None:
     """A callback for samples."""

@@ -11,8 +11,6 @@ from primax.extend.provisional.elementwise import ORDERED
 from primax.extend.provisional.sampling import array_samples, numbers, samples
 from primax.plugins.sorting import sort_p, top_k_p
 
-__all__ = ["SAMPLES"]
-
 
 def _sort_samples() -> list[core.Sample]:
     x = numbers((2, 3))

@@ -21,8 +21,6 @@ from primax.plugins.sparse import (
     csr_todense_p,
 )
 
-__all__ = ["SAMPLES"]
-
 _SHAPE = (3, 4)
 _ROW, _COL = np.array([0, 2, 0, -1, 3], np.int32), np.array([1, 3, 1, 2, 0], np.int32)
 _INDICES, _INDPTR = np.array([1, 3, 0, 2, 1], np.int32), np.array([0, 2, 2, 4], np.int32)

@@ -18,8 +18,6 @@ from primax.plugins.special import (
     zeta_p,
 )
 
-__all__ = ["SAMPLES"]
-
 
 def _beta_samples() -> list[core.Sample]:
     """Of rank 0, to save compilation time."""

@@ -29,9 +29,6 @@ from primax.plugins.structural import (
     unstack_p,
 )
 
-__all__ = ["SAMPLES"]
-
-
 _WEAK = {"weak_types": "weak_type is a parameter"}
 
 _BITS = {"dtypes": "the bits of a number are those of its dtype"}

@@ -5,6 +5,4 @@ from __future__ import annotations
 from primax.extend.provisional.sampling import samples
 from primax.plugins.symbolic_shapes import dim_as_value_p
 
-__all__ = ["SAMPLES"]
-
 SAMPLES = {dim_as_value_p: samples([], {"dim": 3})}

@@ -7,8 +7,6 @@ import numpy as np
 from primax.extend import core
 from primax.plugins.tokens import dce_sink_p
 
-__all__ = ["SAMPLES"]
-
 
 def _samples() -> list[core.Sample]:
     x = np.array([0.5, -1.25], np.float32)

@@ -24,8 +24,6 @@ from primax.plugins.windows import (
 )
 from primax.plugins.windows.geometry import places, shape_of_windows
 
-__all__ = ["SAMPLES"]
-
 _PLAIN: dict[str, Any] = {"window_dimensions": (2, 2), "window_strides": (1, 2), "padding": ((0, 1), (1, 0))}
 _DILATED = {**_PLAIN, "base_dilation": (2, 1), "window_dilation": (1, 2)}
 _UNDILATED = {**_PLAIN, "base_dilation": (1, 1), "window_dilation": (1, 1)}

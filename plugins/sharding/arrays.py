@@ -14,12 +14,6 @@ from primax.extend.provisional.arguments import integer
 from primax.extend.provisional.arguments import sequence as read_sequence
 from primax.extend.provisional.sharding import canonical_sharding
 
-__all__ = [
-    "make_array_from_callback",
-    "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays",
-]
-
 
 def _shape(function: str, shape: Any) -> tuple[int, ...]:
     return tuple(integer(function, "each of shape", size) for size in read_sequence(function, "shape", shape))

@@ -28,8 +28,6 @@ from primax.plugins.custom_derivatives import resolve
 from primax.plugins.sharding.notation import SdyShardingRule, parse_rule, rule_attribute
 from primax.plugins.sharding.types.custom_parts import partitioned_call
 
-__all__ = ["RULES", "custom_partitioning", "custom_partitioning_p"]
-
 custom_partitioning_p = core.Primitive("custom_partitioning", multiple_results=True)
 
 

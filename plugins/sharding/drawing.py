@@ -19,8 +19,6 @@ from primax.extend.rule_types import Table
 from primax.extend.sharding import NamedSharding, PartitionSpec
 from primax.plugins.callbacks import DebugEffect
 
-__all__ = ["RULES", "inspect_array_sharding", "inspect_sharding_p", "visualize_array_sharding", "visualize_sharding"]
-
 inspect_sharding_p = core.Primitive("inspect_sharding", multiple_results=True)
 
 

@@ -17,15 +17,6 @@ from primax.plugins.calls import jit
 from primax.plugins.devices import device_put
 from primax.plugins.sharding.arrays import make_array_from_single_device_arrays
 
-__all__ = [
-    "assert_equal",
-    "broadcast_one_to_all",
-    "global_array_to_host_local_array",
-    "host_local_array_to_global_array",
-    "process_allgather",
-    "sync_global_devices",
-]
-
 _AXIS = "processes"
 
 

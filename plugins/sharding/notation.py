@@ -9,8 +9,6 @@ from typing import Any
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.arguments import integer
 
-__all__ = ["ArrayMapping", "BATCHING", "CompoundFactor", "SdyShardingRule", "parse_rule", "rule_attribute"]
-
 BATCHING = "\u2026"
 """Stands for leading dimensions, first in a mapping; with a number after it, for others than those without."""
 

@@ -10,8 +10,6 @@ from primax.extend.core import ShapedArray
 from primax.extend.provisional.sharding import AvalSharding, aval_sharding, current_scope, explicit_part
 from primax.extend.sharding import AbstractMesh, AxisType, Mesh, PartitionSpec
 
-__all__ = ["check_in_spec", "of_cotangents", "part_aval", "residual_spec", "whole_aval", "with_axis"]
-
 
 def _outer(mesh: Mesh) -> AbstractMesh:
     """The axes of a mesh as types have them outside of the per-device program."""

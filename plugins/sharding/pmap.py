@@ -15,8 +15,6 @@ from primax.extend.sharding import Mesh, PartitionSpec
 from primax.plugins.calls import jit
 from primax.plugins.sharding.shard_map import shard_map
 
-__all__ = ["pmap"]
-
 _UNNAMED = "<pmap>"
 _MOST_AXES = 1024
 

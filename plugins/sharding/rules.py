@@ -36,8 +36,6 @@ from primax.plugins.sharding.parts import of_cotangents, residual_spec, whole_av
 from primax.plugins.sharding.shard_map import shard_map_p
 from primax.plugins.structural import broadcast_in_dim_p, squeeze_p
 
-__all__ = ["RULES"]
-
 Closed = core.ClosedJaxpr
 
 

@@ -16,8 +16,6 @@ from primax.extend.provisional.sharding import aval_sharding, check_spec, curren
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 from primax.plugins.sharding.parts import check_in_spec, part_aval
 
-__all__ = ["shard_map", "shard_map_p", "smap"]
-
 shard_map_p = core.Primitive("shard_map", multiple_results=True)
 
 _MISSING = object()

@@ -41,18 +41,6 @@ from primax.plugins.structural import (
     zeros_of,
 )
 
-__all__ = [
-    "cleared",
-    "contracted",
-    "positions",
-    "row_numbers",
-    "row_starts",
-    "rows_of",
-    "scattered",
-    "taken",
-    "within",
-]
-
 _DROP = GatherScatterMode.FILL_OR_DROP
 
 

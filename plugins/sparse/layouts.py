@@ -11,8 +11,6 @@ from primax.extend.core import ShapedArray, get_aval
 from primax.plugins.sparse.elements import row_numbers
 from primax.plugins.structural import concatenate, reshape
 
-__all__ = ["BY_COLUMNS", "BY_COORDINATES", "BY_ROWS", "COOInfo", "Layout", "check_indices"]
-
 
 class COOInfo(NamedTuple):
     """What is known of a matrix that is stored by coordinates.

@@ -25,18 +25,6 @@ from primax.plugins.structural import (
     zero_of,
 )
 
-__all__ = [
-    "RULES",
-    "coo_fromdense_p",
-    "coo_matmat_p",
-    "coo_matvec_p",
-    "coo_todense_p",
-    "csr_fromdense_p",
-    "csr_matmat_p",
-    "csr_matvec_p",
-    "csr_todense_p",
-]
-
 coo_fromdense_p = core.Primitive("coo_fromdense", multiple_results=True)
 coo_matmat_p = core.Primitive("coo_matmat")
 coo_matvec_p = core.Primitive("coo_matvec")

@@ -13,8 +13,6 @@ from primax.plugins.comparison import lt
 from primax.plugins.special.formula import Num, formula, select
 from primax.plugins.structural import broadcast_in_dim, select_n_p
 
-__all__ = ["bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p"]
-
 bessel_i0e_p = core.Primitive("bessel_i0e")
 bessel_i1e_p = core.Primitive("bessel_i1e")
 

@@ -12,8 +12,6 @@ from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import mul, neg, square
 from primax.plugins.exponential import exp
 
-__all__ = ["erf", "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p"]
-
 erf_inv_p = core.Primitive("erf_inv")
 erf_p = core.Primitive("erf")
 erfc_p = core.Primitive("erfc")

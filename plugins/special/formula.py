@@ -18,8 +18,6 @@ from primax.plugins import arithmetic, bitwise, comparison, exponential, reducti
 from primax.plugins.control_flow import while_loop
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, repeat, select_n
 
-__all__ = ["Num", "formula", "iterate", "select"]
-
 
 class Num:
     """An array in a formula."""

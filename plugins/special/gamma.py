@@ -11,8 +11,6 @@ from primax.extend.provisional.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, mul, neg
 
-__all__ = ["digamma", "digamma_p", "lgamma", "lgamma_p", "polygamma", "polygamma_p", "zeta", "zeta_p"]
-
 digamma_p = core.Primitive("digamma")
 lgamma_p = core.Primitive("lgamma")
 polygamma_p = core.Primitive("polygamma")

@@ -22,8 +22,6 @@ from primax.plugins.special.formula import Num, formula, iterate, select
 from primax.plugins.special.gamma import lgamma
 from primax.plugins.special.incomplete_gamma import excess, stirling, times_log
 
-__all__ = ["betainc", "regularized_incomplete_beta_p"]
-
 regularized_incomplete_beta_p = core.Primitive("regularized_incomplete_beta")
 
 _MOST_STEPS = 10_000

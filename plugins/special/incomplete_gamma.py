@@ -24,17 +24,6 @@ from primax.plugins.special.formula import Num, formula, iterate, select
 from primax.plugins.special.gamma import digamma, lgamma
 from primax.plugins.structural import select_n
 
-__all__ = [
-    "igamma",
-    "igamma_grad_a",
-    "igamma_grad_a_p",
-    "igamma_p",
-    "igammac",
-    "igammac_p",
-    "random_gamma_grad",
-    "random_gamma_grad_p",
-]
-
 igamma_grad_a_p = core.Primitive("igamma_grad_a")
 igamma_p = core.Primitive("igamma")
 igammac_p = core.Primitive("igammac")

@@ -18,18 +18,6 @@ from primax.extend.provisional.dimensions import as_array
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.rule_types import Table
 
-__all__ = [
-    "as_scalar",
-    "bitcast_convert_type",
-    "bitcast_convert_type_p",
-    "convert",
-    "convert_element_type",
-    "convert_element_type_p",
-    "dtype_of",
-    "host_scalar",
-    "warn_if_real",
-]
-
 convert_element_type_p = core.Primitive("convert_element_type")
 bitcast_convert_type_p = core.Primitive("bitcast_convert_type")
 

@@ -19,20 +19,6 @@ from primax.plugins.resharding import filled, place_of, placed, resharded
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 
-__all__ = [
-    "broadcasted_iota",
-    "empty",
-    "full",
-    "full_like",
-    "iota",
-    "iota_p",
-    "ones_like",
-    "shape_as_value",
-    "zero_of",
-    "zeros_like",
-    "zeros_of",
-]
-
 iota_p = core.Primitive("iota")
 
 

@@ -13,15 +13,6 @@ from primax.extend.interpreters.ad import linear_together
 from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
 
-__all__ = [
-    "copy",
-    "copy_p",
-    "optimization_barrier",
-    "optimization_barrier_p",
-    "stop_gradient",
-    "stop_gradient_p",
-]
-
 copy_p = core.Primitive("copy")
 optimization_barrier_p = core.Primitive("optimization_barrier", multiple_results=True)
 stop_gradient_p = core.Primitive("stop_gradient")

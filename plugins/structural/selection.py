@@ -15,8 +15,6 @@ from primax.extend.rule_types import Table
 from primax.plugins.structural.creation import zeros_of
 from primax.plugins.structural.shapes import broadcast_in_dim_p
 
-__all__ = ["select", "select_n", "select_n_p"]
-
 select_n_p = core.Primitive("select_n")
 
 

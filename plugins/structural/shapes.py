@@ -27,29 +27,6 @@ from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
 from primax.extend.rule_types import Rules, Table
 
-__all__ = [
-    "broadcast",
-    "broadcast_in_dim",
-    "broadcast_in_dim_p",
-    "broadcast_like",
-    "broadcast_shapes",
-    "broadcast_to_rank",
-    "collapse",
-    "expand_dims",
-    "reduce_sum",
-    "reduce_sum_p",
-    "repeat",
-    "reshape",
-    "reshape_p",
-    "squeeze",
-    "squeeze_p",
-    "tile",
-    "tile_p",
-    "transpose",
-    "transpose_p",
-    "unbroadcast",
-]
-
 broadcast_in_dim_p = core.Primitive("broadcast_in_dim")
 reshape_p = core.Primitive("reshape")
 transpose_p = core.Primitive("transpose")

@@ -23,8 +23,6 @@ from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum_p, r
 from primax.plugins.structural.slicing import concatenate_p, pad_p, rev_p, slice_p, split_p
 from primax.plugins.structural.stacking import stack_p, unstack_p
 
-__all__ = ["SHARDING"]
-
 
 def _letters(count: int) -> list[str]:
     return [f"d{i}" for i in range(count)]

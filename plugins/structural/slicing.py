@@ -30,21 +30,6 @@ from primax.plugins.structural.creation import zero_of, zeros_of
 from primax.plugins.structural.selection import select, select_n_p
 from primax.plugins.structural.shapes import broadcast_in_dim_p, reduce_sum, reshape, squeeze_p, transpose
 
-__all__ = [
-    "concatenate",
-    "concatenate_p",
-    "index_in_dim",
-    "pad",
-    "pad_p",
-    "rev",
-    "rev_p",
-    "slice",
-    "slice_in_dim",
-    "slice_p",
-    "split",
-    "split_p",
-]
-
 slice_p = core.Primitive("slice")
 pad_p = core.Primitive("pad")
 concatenate_p = core.Primitive("concatenate")

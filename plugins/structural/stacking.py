@@ -16,8 +16,6 @@ from primax.extend.provisional.narrow import in_whole_bytes
 from primax.extend.rule_types import Table
 from primax.plugins.structural.shapes import transpose
 
-__all__ = ["RULES", "stack", "stack_p", "unstack", "unstack_p"]
-
 stack_p = core.Primitive("stack")
 unstack_p = core.Primitive("unstack", multiple_results=True)
 

@@ -19,18 +19,6 @@ from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.plugins.symbolic_shapes.dims import Atom, SymbolicDim, solutions
 
-__all__ = [
-    "broadcast_in_dim",
-    "dynamic_slice",
-    "iota",
-    "known_sizes",
-    "pad",
-    "reshape",
-    "size_value",
-    "sizes_value",
-    "slice_op",
-]
-
 _INT64 = np.dtype(np.int64)
 
 

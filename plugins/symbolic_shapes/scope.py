@@ -11,8 +11,6 @@ from primax.extend.provisional.arguments import sequence
 from primax.extend.provisional.dimensions import definition
 from primax.plugins.symbolic_shapes.dims import CALLS, Atom, SymbolicDim, bounds, dim_of, solutions
 
-__all__ = ["SymbolicScope", "symbolic_shape", "values_of"]
-
 _LONGEST = 1000  # letters in the text of a size
 _HIGHEST = 64  # power
 _DEEPEST = 50  # parentheses

@@ -10,8 +10,6 @@ from primax.extend.core import ShapeDtypeStruct, get_aval, tree
 from primax.plugins.symbolic_shapes.dims import SymbolicDim, bounds
 from primax.plugins.symbolic_shapes.scope import SymbolicScope, symbolic_shape
 
-__all__ = ["symbolic_args_specs", "symbolic_dim_bounds"]
-
 
 def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
     """The smallest and the largest value that a size may have, as far as they can be determined.

@@ -11,8 +11,6 @@ from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
 from primax.extend.rule_types import Table
 
-__all__ = ["RULES", "as_value", "dim_as_value_p"]
-
 dim_as_value_p = core.Primitive("dim_as_value")
 
 

@@ -19,22 +19,6 @@ from primax.extend.provisional.arguments import inserted, integers
 from primax.extend.provisional.padding import dilated, explicit_padding, named_padding, result_size
 from primax.plugins.structural import pad_p, slice_p
 
-__all__ = [
-    "DILATED",
-    "PLAIN",
-    "batched",
-    "check_window",
-    "inside",
-    "padded",
-    "placed",
-    "places",
-    "read_window",
-    "reduce_window_shape_tuple",
-    "shape_of_windows",
-    "unpadded",
-    "views",
-]
-
 Params = dict[str, Any]
 _MOST_ELEMENTS = 2**31  # of a window; XLA's loops over more elements do not end
 

@@ -31,15 +31,6 @@ from primax.plugins.windows.geometry import (
 from primax.plugins.windows.region import empty, window_region
 from primax.plugins.windows.selection import select_and_gather_add_p
 
-__all__ = [
-    "RULES",
-    "reduce_window",
-    "reduce_window_max_p",
-    "reduce_window_min_p",
-    "reduce_window_p",
-    "reduce_window_sum_p",
-]
-
 reduce_window_max_p = core.Primitive("reduce_window_max")
 reduce_window_min_p = core.Primitive("reduce_window_min")
 reduce_window_p = core.Primitive("reduce_window", multiple_results=True)

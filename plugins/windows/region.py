@@ -12,8 +12,6 @@ from primax.extend.interpreters import mlir
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.lowering import cached_ir_type, padded
 
-__all__ = ["empty", "window_region"]
-
 
 def empty(ctx: mlir.LoweringRuleContext) -> bool:
     """Whether an operand or a result has no elements, for which XLA has little support."""

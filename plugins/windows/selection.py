@@ -32,8 +32,6 @@ from primax.plugins.windows.geometry import (
 )
 from primax.plugins.windows.region import empty, window_region
 
-__all__ = ["RULES", "select_and_gather_add_p", "select_and_scatter_add_p", "select_and_scatter_p"]
-
 # For each window of operand, the element of tangents at the position of the selected one.
 select_and_gather_add_p = core.Primitive("select_and_gather_add")
 # The transpose: each element of source is added at the position that its window of operand has selected.

@@ -57,11 +57,11 @@ joined = Joined()
 def _make_cpu_client() -> Any:
     count = None if config.num_cpu_devices.value == -1 else config.num_cpu_devices.value
     if joined.runtime is not None:
-        found = joined.runtime.make_cpu_client(count)
+        client = joined.runtime.make_cpu_client(count)
     else:
-        found = _jaxlib.xla_client.make_cpu_client(num_devices=count)
+        client = _jaxlib.xla_client.make_cpu_client(num_devices=count)
     config.num_cpu_devices.frozen = "the host is first used"
-    return found
+    return client
 
 
 platforms: dict[str, Platform] = {"cpu": Platform(_make_cpu_client, 0)}
@@ -124,7 +124,7 @@ def _make_client(plugin: pjrt.Plugin) -> Any:
 
 def _why_not(name: str) -> str:
     """The reason why there is no platform with this name, for the end of a message."""
-    problems = [f"; the plugin {each.source} cannot be used: {each.problem}" for each in plugins() if each.name == name]
+    problems = [f"; the plugin {plugin.source} cannot be used: {plugin.problem}" for plugin in plugins() if plugin.name == name]
     if name in ("gpu", *_FAMILIES["gpu"]) and not problems:
         problems = [f"; {import_module('primax.interpreters.runtime.devices.gpus').missing(name)}"]
     return "".join(problems) or "; `primax devices` shows more"
@@ -147,11 +147,11 @@ _settled: dict[str | None, str] = {}  # the default platform by the option `plat
 def default_platform() -> str:
     """The default platform of computations."""
     listed = config.platforms.value
-    found = _settled.get(listed)
-    if found is None:
-        found = os.environ.get("PRIMAX_PLATFORM") or (listed or "").partition(",")[0].strip() or _first_that_works()
-        _settled[listed] = found
-    return found
+    platform = _settled.get(listed)
+    if platform is None:
+        platform = os.environ.get("PRIMAX_PLATFORM") or (listed or "").partition(",")[0].strip() or _first_that_works()
+        _settled[listed] = platform
+    return platform
 
 
 def default_backend() -> str:
@@ -182,20 +182,20 @@ def client(platform: str | None = None) -> Any:
     if platform is not None and not isinstance(platform, str):
         raise TypeError(f"backend must be the name of a platform such as 'cpu', or None, got {platform!r}")
     name = str.__str__(platform) if platform else default_platform()  # an instance of a subclass may have no hash
-    found = _clients.get(name)
-    if found is None:
+    client = _clients.get(name)
+    if client is None:
         with _lock:
             name = _member(name)
-            found = _clients.get(name)
-            if found is None:
+            client = _clients.get(name)
+            if client is None:
                 if name not in platforms:
                     raise XlaError(
                         f"Unknown backend: there is no platform {name!r}; there are {sorted(platforms)}{_why_not(name)}"
                     )
                 fork_guard.require_own_process()
-                found = _clients[name] = platforms[name].make_client()
+                client = _clients[name] = platforms[name].make_client()
                 fork_guard.note_threads()
-    return found
+    return client
 
 
 def _member(name: str) -> str:
@@ -274,7 +274,7 @@ def default_device() -> Any:
     if named is not None and not isinstance(named, str):
         return named
     name = named or default_platform()
-    found = _first.get(name)
-    if found is None:
-        found = _first[name] = local_devices(backend=name)[0]
-    return found
+    device = _first.get(name)
+    if device is None:
+        device = _first[name] = local_devices(backend=name)[0]
+    return device

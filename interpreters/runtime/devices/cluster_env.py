@@ -33,9 +33,9 @@ def variable(name: str) -> str | None:
 
 def _port(job: str) -> int:
     """The port for the processes of a job: the given one, or one computed from the job."""
-    told = variable("COORDINATOR_PORT")
-    if told is not None:
-        return int(told)
+    port = variable("COORDINATOR_PORT")
+    if port is not None:
+        return int(port)
     return 49152 + sum((place + 1) * ord(letter) for place, letter in enumerate(job)) % 12000
 
 
@@ -110,9 +110,9 @@ class OpenMpi(Cluster):
         count = _number("OMPI_COMM_WORLD_SIZE")
         uri = os.environ.get("OMPI_MCA_orte_hnp_uri", "")  # noqa: SIM112
         job = uri.partition(".")[0] or os.environ.get("PMIX_NAMESPACE", "")
-        told = re.search(r"tcp6?://\[?([0-9a-fA-F.:]+?)\]?[,:]\d*", uri)
-        if told is not None:
-            host: str | None = told[1]
+        match = re.search(r"tcp6?://\[?([0-9a-fA-F.:]+?)\]?[,:]\d*", uri)
+        if match is not None:
+            host: str | None = match[1]
         else:
             host = "127.0.0.1" if _number("OMPI_COMM_WORLD_LOCAL_SIZE") == count else None
         return Place(

@@ -274,7 +274,7 @@ def initialize(
             if np.ndim(local_device_ids) == 0
             else sequence(function, "local_device_ids", local_device_ids)
         )
-        ids = tuple(integer(function, "each of local_device_ids", each) for each in given)
+        ids = tuple(integer(function, "each of local_device_ids", id) for id in given)
     heartbeat, at_end = int(np.ceil(heartbeat_timeout_seconds)), int(np.ceil(shutdown_timeout_seconds))
     begin = int(np.ceil(initialization_timeout))
 

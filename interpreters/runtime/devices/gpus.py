@@ -167,7 +167,7 @@ class Family(NamedTuple):
     def targets(self) -> dict[str, Any]:
         """The kernels by their names in programs."""
         extension = self.extension()
-        found = dict(extension.ffi_handlers())
+        handlers = dict(extension.ffi_handlers())
         for name in _KERNELS:
             try:
                 module = importlib.import_module(f"{self.kernels}.{name}")
@@ -175,14 +175,14 @@ class Family(NamedTuple):
                 continue
             if name == "_hybrid":
                 module.initialize()  # it calls LAPACK
-            found.update(module.registrations())
-        return found
+            handlers.update(module.registrations())
+        return handlers
 
     def options(self) -> dict[str, Any]:
         """The options of the client, from the variables `XLA_PYTHON_CLIENT_*`."""
-        found = dict(_jaxlib.xla_client.generate_pjrt_gpu_plugin_options())
-        found["platform_name"] = self.platform if self.platform == "cuda" else self.platform.upper()
-        return found
+        options = dict(_jaxlib.xla_client.generate_pjrt_gpu_plugin_options())
+        options["platform_name"] = self.platform if self.platform == "cuda" else self.platform.upper()
+        return options
 
 
 _MODULE = r"xla_(cuda|rocm)(\d+)"
@@ -242,10 +242,10 @@ def _asked(driver: Any, name: str, function: Callable[..., int], *args: Any) -> 
     if code:
         text = ctypes.c_char_p()
         driver.cuGetErrorString(code, ctypes.byref(text))
-        told = text.value.decode() if text.value else "unknown error"
+        message = text.value.decode() if text.value else "unknown error"
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         about = "" if visible is None else f", for CUDA_VISIBLE_DEVICES={visible!r}"
-        raise XlaError(f"the NVIDIA driver fails: {name} returns {code}, {told}{about}")
+        raise XlaError(f"the NVIDIA driver fails: {name} returns {code}, {message}{about}")
 
 
 def _too_old(component: Component, versions: Any) -> str:

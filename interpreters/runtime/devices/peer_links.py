@@ -66,10 +66,10 @@ class _Lines:
             return None
         *lines, self._rest = (self._rest + data).split(b"\n")
         try:
-            found = [json.loads(line) for line in lines]
+            messages = [json.loads(line) for line in lines]
         except ValueError:
             return None
-        return found if all(isinstance(each, dict) for each in found) else None
+        return messages if all(isinstance(message, dict) for message in messages) else None
 
     def end(self) -> None:
         """End the connection, which wakes the listening thread."""
@@ -160,14 +160,14 @@ class Links:
         if self.index == 0:
             return
         with self._lock:
-            found: Any = True
-            while found and 0 in self._lines:
-                found = self._lines[0].receive(0)
-                if found is None:
+            messages: Any = True
+            while messages and 0 in self._lines:
+                messages = self._lines[0].receive(0)
+                if messages is None:
                     self._note(0, _ENDED)
                     self._lines.pop(0).close()
-                for each in found or ():
-                    self._note(each["process"], each["news"])
+                for message in messages or ():
+                    self._note(message["process"], message["news"])
 
     def _pass_on(self, selector: selectors.BaseSelector) -> None:
         """Receive the messages of the others in process 0, and forward them to all."""
@@ -175,13 +175,13 @@ class Links:
             while self._lines:
                 for key, _ in selector.select():
                     process = key.data
-                    found = self._lines[process].receive(0)
-                    if found is None:
+                    messages = self._lines[process].receive(0)
+                    if messages is None:
                         selector.unregister(key.fileobj)
                         self._lines.pop(process).close()
                         self._announce(process, _ENDED)
-                    for each in found or ():
-                        self._announce(process, each["news"])
+                    for message in messages or ():
+                        self._announce(process, message["news"])
 
     def _announce(self, process: int, news: str) -> None:
         if self._note(process, news):
@@ -306,17 +306,17 @@ def _join(address: tuple[str, int], index: int, count: int, versions: str, timeo
         lines = _Lines(connection)
         lines.send(primax=(index, count, versions))
         while time.monotonic() < deadline + _GRACE:
-            found = lines.receive(0.5)
-            if found is None:  # the process has ended, or another program uses the port
+            messages = lines.receive(0.5)
+            if messages is None:  # the process has ended, or another program uses the port
                 problem = "it closed the connection"
                 break
-            for each in found:
-                if each.get("go"):
+            for message in messages:
+                if message.get("go"):
                     return Links(index, count, _plain(connection.getsockname()[0]), {0: lines})
-                if "error" in each:
+                if "error" in message:
                     lines.close()
-                    raise RuntimeError(f"distributed.initialize: {each['error']}")
-                missing = each.get("missing", missing)
+                    raise RuntimeError(f"distributed.initialize: {message['error']}")
+                missing = message.get("missing", missing)
         lines.close()
         time.sleep(0.1)
     if missing:

@@ -61,7 +61,7 @@ def found_plugins() -> list[Plugin]:
 
     Unusable plugins come last. Of several plugins for one platform the first is used; the others get a `problem`.
     """
-    plugins = sorted([*_named(), *_offered()], key=lambda each: (bool(each.problem), -each.release))
+    plugins = sorted([*_named(), *_offered()], key=lambda plugin: (bool(plugin.problem), -plugin.release))
     taken: dict[str, Plugin] = {}
     for i, plugin in enumerate(plugins):
         first = taken.setdefault(plugin.name, plugin)

@@ -49,15 +49,15 @@ _one: dict[Any, Site] = {}
 
 def one_device(device: Any) -> Site:
     """The site of one device."""
-    found = _one.get(device)
-    if found is None:
-        found = _one[device] = Site((device,))
-    return found
+    assignment = _one.get(device)
+    if assignment is None:
+        assignment = _one[device] = Site((device,))
+    return assignment
 
 
 def _committed(args: Sequence[Any]) -> list[Any]:
     """The distinct shardings of the committed arguments."""
-    found = []
+    committed = []
     for x in args:
         if type(x) is ExtendedArray:
             x = physical(x)
@@ -67,9 +67,9 @@ def _committed(args: Sequence[Any]) -> list[Any]:
             sharding = x.sharding
         else:
             continue
-        if sharding not in found:
-            found.append(sharding)
-    return found
+        if sharding not in committed:
+            committed.append(sharding)
+    return committed
 
 
 def choose_device(args: Sequence[Any]) -> Any:
@@ -98,22 +98,22 @@ def choose_site(
     shardings = _committed(args)
     if not meshes_exist():
         return one_device(_only_device(shardings))
-    found: list[tuple[Any, str]] = [(s, "arguments") for s in shardings]
-    found += [(s, "in_shardings") for s in ins or () if s is not None]
-    found += [(s, "out_shardings") for s in outs or () if s is not None]
+    sources: list[tuple[Any, str]] = [(s, "arguments") for s in shardings]
+    sources += [(s, "in_shardings") for s in ins or () if s is not None]
+    sources += [(s, "out_shardings") for s in outs or () if s is not None]
     if closed is not None:
-        found += [(NamedSharding(mesh, PartitionSpec()), "the program") for mesh in meshes_of(closed)]
+        sources += [(NamedSharding(mesh, PartitionSpec()), "the program") for mesh in meshes_of(closed)]
         # Constants on one device are copied to the devices of the program.
-        found += [(s, "constants") for s in _committed(closed.consts) if not on_one_device(s)]
-    if not found:
+        sources += [(s, "constants") for s in _committed(closed.consts) if not on_one_device(s)]
+    if not sources:
         mesh = placing_mesh()
         if mesh is not None:
-            found = [(NamedSharding(mesh, PartitionSpec()), "the mesh in scope")]
-    if all(on_one_device(s) for s, _ in found):
-        return one_device(_only_device([s for s, _ in found]))
-    first, whose = next((s, who) for s, who in found if not on_one_device(s))
+            sources = [(NamedSharding(mesh, PartitionSpec()), "the mesh in scope")]
+    if all(on_one_device(s) for s, _ in sources):
+        return one_device(_only_device([s for s, _ in sources]))
+    first, whose = next((s, who) for s, who in sources if not on_one_device(s))
     devices = devices_of(first)
-    for sharding, who in found:
+    for sharding, who in sources:
         if devices_of(sharding) != devices:
             pair = "arguments" if who == whose else f"{whose} and {who}"
             raise ValueError(
@@ -124,8 +124,8 @@ def choose_site(
     site = Site(devices, mesh)
     if closed is None:
         return site
-    given = zip(args, _over_mesh(site, ins or (None,) * len(args)), strict=True)
-    lying = tuple([_input_sharding(site, x, wanted, i) for i, (x, wanted) in enumerate(given)])
+    pairs = zip(args, _over_mesh(site, ins or (None,) * len(args)), strict=True)
+    lying = tuple([_input_sharding(site, x, sharding, i) for i, (x, sharding) in enumerate(pairs)])
     returned = _over_mesh(site, outs or (None,) * len(closed.out_avals))
     if mesh.explicit_axes:
         returned = tuple(
@@ -166,7 +166,7 @@ def _over_mesh(site: Site, shardings: Shardings) -> tuple[Any, ...]:
     return tuple([site.replicated if s is not None and on_one_device(s) else s for s in shardings])
 
 
-def _input_sharding(site: Site, x: Any, wanted: Any, position: int) -> Any:
+def _input_sharding(site: Site, x: Any, required: Any, position: int) -> Any:
     """The sharding of an argument: the required one, or its own, or replicated."""
     x = physical(x)
     if type(x) is Array and x._b._committed:
@@ -174,17 +174,17 @@ def _input_sharding(site: Site, x: Any, wanted: Any, position: int) -> Any:
     elif type(x) is ShapeDtypeStruct and x.sharding is not None:
         has = x.sharding
     else:
-        return wanted or site.replicated
+        return required or site.replicated
     if on_one_device(has):  # the sharding of a mesh of one device
         has = site.replicated
-    if wanted is None or has is wanted:
+    if required is None or has is required:
         return has
-    if not has.is_equivalent_to(wanted, len(x.shape)):
+    if not has.is_equivalent_to(required, len(x.shape)):
         raise ValueError(
-            f"argument {position} of type {get_aval(x).str_short()} must have the sharding {wanted}, as in_shardings "
+            f"argument {position} of type {get_aval(x).str_short()} must have the sharding {required}, as in_shardings "
             f"says, got {has}; move it with device_put"
         )
-    return wanted
+    return required
 
 
 def _shown(sharding: Any) -> str:
@@ -216,7 +216,7 @@ def meshes_of(closed: ClosedJaxpr) -> tuple[Mesh, ...]:
 
 
 def _meshes_of(closed: ClosedJaxpr) -> tuple[Mesh, ...]:
-    found: dict[Mesh, None] = {}
+    meshes: dict[Mesh, None] = {}
     pending = [closed.jaxpr]
     seen = set(pending)
     while pending:
@@ -224,12 +224,12 @@ def _meshes_of(closed: ClosedJaxpr) -> tuple[Mesh, ...]:
         for eqn in jaxpr.eqns:
             for value in eqn.params.values():
                 for mesh in _meshes_in(value):
-                    found[mesh] = None
+                    meshes[mesh] = None
         for held in subjaxprs(jaxpr):
             if held not in seen:
                 seen.add(held)
                 pending.append(held)
-    return tuple(found)
+    return tuple(meshes)
 
 
 def _meshes_in(value: Any) -> list[Mesh]:

@@ -243,7 +243,7 @@ class _Axes(SetOnce):
         return not self.axis_names
 
     def _axes_of(self, kind: AxisType) -> tuple[Any, ...]:
-        return tuple(name for name, its in zip(self.axis_names, self.axis_types, strict=True) if its is kind)
+        return tuple(name for name, axis_type in zip(self.axis_names, self.axis_types, strict=True) if axis_type is kind)
 
     @property
     def auto_axes(self) -> tuple[Any, ...]:

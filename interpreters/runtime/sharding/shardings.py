@@ -126,14 +126,14 @@ class BaseSharding(GSPMDSharding):  # type: ignore[misc]
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> Mapping[Any, Index]:
         """`devices_indices_map` for the devices of this process."""
         shape = tuple(global_shape)
-        found = self._own_parts.get(shape)
-        if found is None:
+        indices = self._own_parts.get(shape)
+        if indices is None:
             own = self.addressable_devices
-            found = {device: part for device, part in self.devices_indices_map(shape).items() if device in own}
+            indices = {device: part for device, part in self.devices_indices_map(shape).items() if device in own}
             if len(self._own_parts) >= _MOST_SHAPES:
                 self._own_parts.clear()
-            self._own_parts[shape] = found
-        return found
+            self._own_parts[shape] = indices
+        return indices
 
     @property
     def _summands(self) -> tuple[Any, ...]:
@@ -174,19 +174,19 @@ class SingleDeviceSharding(BaseSharding):
     def __new__(cls, device: Any, *, memory_kind: Any = None) -> SingleDeviceSharding:
         _check_memory_kind("SingleDeviceSharding", memory_kind)
         try:
-            found = _single.get(device)
+            sharding = _single.get(device)
         except TypeError:
-            found = None
-        if found is None:
+            sharding = None
+        if sharding is None:
             if not isinstance(device, _jaxlib.Device):
                 raise TypeError(f"device must be one of primax.devices(), got {device!r}{of_call()}")
             with _lock:
-                found = _single.get(device)
-                if found is None:
-                    found = super().__new__(cls)
-                    found._begin(device)
-                    _single[device] = found
-        return found
+                sharding = _single.get(device)
+                if sharding is None:
+                    sharding = super().__new__(cls)
+                    sharding._begin(device)
+                    _single[device] = sharding
+        return sharding
 
     def __init__(self, device: Any, *, memory_kind: Any = None) -> None:
         pass
@@ -287,16 +287,16 @@ class NamedSharding(BaseSharding):
         if not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding: spec must be a PartitionSpec such as primax.P('x', None), got {spec!r}")
         _check_memory_kind("NamedSharding", memory_kind)
-        found = _named.get((mesh, spec))
-        if found is None:
+        sharding = _named.get((mesh, spec))
+        if sharding is None:
             check_spec("NamedSharding", mesh, spec)
             with _lock:
-                found = _named.get((mesh, spec))
-                if found is None:
-                    found = super().__new__(cls if isinstance(mesh, Mesh) else AbstractSharding)
-                    found._begin(mesh, spec)
-                    _named[mesh, spec] = found
-        return found
+                sharding = _named.get((mesh, spec))
+                if sharding is None:
+                    sharding = super().__new__(cls if isinstance(mesh, Mesh) else AbstractSharding)
+                    sharding._begin(mesh, spec)
+                    _named[mesh, spec] = sharding
+        return sharding
 
     def __init__(self, mesh: Any, spec: Any, *, memory_kind: Any = None) -> None:
         pass
@@ -307,10 +307,10 @@ class NamedSharding(BaseSharding):
         self._set_devices(tuple(mesh.devices.flat))
 
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
-        found = self._hlo.get(ndim)
-        if found is None:
-            found = self._hlo[ndim] = to_hlo(self.mesh, self.spec, ndim)
-        return found
+        hlo = self._hlo.get(ndim)
+        if hlo is None:
+            hlo = self._hlo[ndim] = to_hlo(self.mesh, self.spec, ndim)
+        return hlo
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -341,11 +341,11 @@ class NamedSharding(BaseSharding):
             )
         )
         sizes = self.mesh.shape
-        found = np.zeros((self.mesh.size, ndim), np.int64)
+        places = np.zeros((self.mesh.size, ndim), np.int64)
         for i in range(ndim):
             for name in self.spec.along(i):
-                found[:, i] = found[:, i] * sizes[name] + coordinates[name]
-        return found
+                places[:, i] = places[:, i] * sizes[name] + coordinates[name]
+        return places
 
     def _first_along(self, names: Sequence[Any]) -> frozenset[Any]:
         """The devices with the first index along each of these axes."""
@@ -505,19 +505,19 @@ def to_hlo(mesh: Mesh, spec: PartitionSpec, ndim: int) -> Any:
     tiles = [mesh.size_along(spec.along(i)) for i in range(ndim)]
     order = [names.index(name) for name in (*used, *summed, *rest)]
     further = [(mesh.size_along(summed), kind.UNREDUCED), (mesh.size_along(rest), kind.REPLICATED)]
-    further = [(count, each) for count, each in further if count > 1]
+    further = [(count, axes) for count, axes in further if count > 1]
     sizes = [*tiles, *(count for count, _ in further)]
-    return hlo_sharding.iota_tile(sizes, list(mesh.axis_sizes), order, [each for _, each in further])
+    return hlo_sharding.iota_tile(sizes, list(mesh.axis_sizes), order, [axes for _, axes in further])
 
 
-def named_from_hlo(given: Any, mesh: Mesh | AbstractMesh, ndim: int) -> NamedSharding | None:
+def named_from_hlo(hlo: Any, mesh: Mesh | AbstractMesh, ndim: int) -> NamedSharding | None:
     """The sharding over a mesh that equals a sharding of XLA; None if there is none."""
-    if given.is_replicated() or mesh.size == 1:
+    if hlo.is_replicated() or mesh.size == 1:
         return NamedSharding(mesh, PartitionSpec())
-    if not given.is_tiled():
+    if not hlo.is_tiled():
         return None
-    dimensions = list(given.tile_assignment_dimensions())
-    order = np.array(given.tile_assignment_devices()).reshape(dimensions)
+    dimensions = list(hlo.tile_assignment_dimensions())
+    order = np.array(hlo.tile_assignment_devices()).reshape(dimensions)
     place = np.zeros((mesh.size, len(dimensions)), np.int64)
     for index in np.ndindex(*dimensions):
         place[order[index]] = index

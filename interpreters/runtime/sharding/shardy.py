@@ -46,15 +46,15 @@ def mesh_symbol(module: Any, mesh: Any) -> str:
     abstract: AbstractMesh = mesh.abstract_mesh
     key = abstract.shape_tuple
     symbols = spmd_of(module).symbols
-    found: str | None = symbols.get(key)
-    if found is None:
+    symbol: str | None = symbols.get(key)
+    if symbol is None:
         sdy = _jaxlib.sdy
         axes = [sdy.MeshAxisAttr.get(str(name), size) for name, size in key]
         name = f"mesh_{len(symbols)}" if symbols else "mesh"
         with module.top:
             sdy.MeshOp(name, sdy.MeshAttr.get(axes))
-        found = symbols[key] = name
-    return found
+        symbol = symbols[key] = name
+    return symbol
 
 
 def sharding_attribute(
@@ -84,29 +84,29 @@ def sharding_attribute(
 
 def sharding_attributes(module: Any, shardings: Sequence[Any], ranks: Sequence[int]) -> list[dict[str, Any]]:
     """For each value the attributes of an argument or a result; empty if the sharding is None."""
-    found: list[dict[str, Any]] = []
+    attributes: list[dict[str, Any]] = []
     for sharding, ndim in zip(shardings, ranks, strict=True):
         if sharding is None:
-            found.append({})
+            attributes.append({})
         elif isinstance(sharding, Explicit):
             mesh, spec = sharding
             whole = [name for name in mesh.explicit_axes if name not in spec.axes]
-            found.append({"sdy.sharding": sharding_attribute(module, mesh, spec, ndim, open_axes=True, whole=whole)})
+            attributes.append({"sdy.sharding": sharding_attribute(module, mesh, spec, ndim, open_axes=True, whole=whole)})
         else:
-            found.append({"sdy.sharding": sharding_attribute(module, sharding.mesh, sharding.spec, ndim)})
-    return found
+            attributes.append({"sdy.sharding": sharding_attribute(module, sharding.mesh, sharding.spec, ndim)})
+    return attributes
 
 
 def on_first_device(module: Any, count: int) -> Any:
     """The attribute of an operation with `count` results that runs only on the first device, on whole values."""
     sdy = _jaxlib.sdy
     symbols = spmd_of(module).symbols
-    found = symbols.get("first device")
-    if found is None:
+    symbol = symbols.get("first device")
+    if symbol is None:
         with module.top:
             sdy.MeshOp("first_device", sdy.MeshAttr.get([], device_ids=[0]))
-        found = symbols["first device"] = "first_device"
-    return sdy.TensorShardingPerValueAttr.get([sdy.TensorShardingAttr.get(found, [])] * count)
+        symbol = symbols["first device"] = "first_device"
+    return sdy.TensorShardingPerValueAttr.get([sdy.TensorShardingAttr.get(symbol, [])] * count)
 
 
 def constrain_to_types(ctx: Any, outs: list[Any]) -> list[Any]:
@@ -118,19 +118,19 @@ def constrain_to_types(ctx: Any, outs: list[Any]) -> list[Any]:
     shardings = [placed.sharding for placed in placements if placed is not None and placed.sharding is not None]
     if not shardings or getattr(sharding_rules.functions.get(ctx.primitive), "left_to_xla", False):
         return outs
-    found = []
+    constrained = []
     mesh = shardings[0].mesh
     free = not mesh.are_all_axes_explicit
     for x, result in zip(outs, ctx.avals_out, strict=True):
         aval = array_in_module(result)
         if not isinstance(aval, ShapedArray):
-            found.append(x)
+            constrained.append(x)
             continue
         recorded = None if aval.placement is None else aval.placement.sharding
         along, spec = (mesh, PartitionSpec()) if recorded is None else (recorded.mesh, recorded.spec)
         attribute = sharding_attribute(module, along, spec, len(aval.shape), open_axes=free)
-        found.append(_jaxlib.sdy.sharding_constraint(x, attribute))
-    return found
+        constrained.append(_jaxlib.sdy.sharding_constraint(x, attribute))
+    return constrained
 
 
 def inspect_sharding(module: Any, x: Any, handler: Callable[[Any], None]) -> None:

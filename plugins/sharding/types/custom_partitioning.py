@@ -32,8 +32,6 @@ from primax.extend.provisional.sharding import manual_scope, named_from_hlo, req
 from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_sharding_rule, as_sharding_rule, shardy_rule
 from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec
 
-__all__ = ["call_of", "lower_by_sharding_rule", "module_of_part"]
-
 _TARGET = "primax_parts"
 _parts: WeakValueDictionary[str, Any] = WeakValueDictionary()
 

@@ -12,8 +12,6 @@ from primax.extend.provisional.sharding import manual_scope, named_from_hlo
 from primax.extend.sharding import Mesh, NamedSharding
 from primax.plugins.sharding.types.custom_partitioning import call_of, module_of_part
 
-__all__ = ["partitioned_call"]
-
 
 class _CustomPart:
     """An operation that a user's function divides.

@@ -14,8 +14,6 @@ from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_shardi
 from primax.extend.sharding import AbstractMesh, PartitionSpec
 from primax.plugins.sharding.types.unreduced import unreduced_axes_of_sum, unreduced_results
 
-__all__ = ["propagate_shardings"]
-
 _NONE: frozenset[Any] = frozenset()
 _rules = rule_tables["sharding"]
 

@@ -16,8 +16,6 @@ from primax.extend.provisional.derivatives import linearity_of
 from primax.extend.provisional.sharding_rule import Factors
 from primax.extend.sharding import PartitionSpec
 
-__all__ = ["unreduced_axes_of_sum", "unreduced_results"]
-
 Names = frozenset[Any]
 _NONE: Names = frozenset()
 

@@ -22,8 +22,6 @@ from primax.extend.provisional.sharding import AvalSharding, aval_sharding
 from primax.extend.sharding import PartitionSpec
 from primax.plugins.resharding import reshard_p
 
-__all__ = ["convert_unreduced", "enter_module", "holds_unreduced", "leave_module", "lower_on_local_terms"]
-
 Axes = tuple[tuple[Any, ...], ...]  # for each dimension the mesh axes that divide it
 
 

@@ -17,8 +17,6 @@ from primax.plugins.collectives import pvary_along
 from primax.plugins.resharding import with_aval_sharding
 from primax.plugins.sharding.types.propagation import propagate_shardings
 
-__all__ = ["insert_pvary", "match_placement", "result_placements", "vary"]
-
 _NONE: frozenset[Any] = frozenset()
 _vma_rules = rule_tables["variance"].functions
 _sharding_rules = rule_tables["sharding"].functions
