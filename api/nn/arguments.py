@@ -12,8 +12,6 @@ from primax.numpy.creation import asarray
 from primax.numpy.promotion import aval_of, convert, promote
 from primax.numpy.ufuncs import to_inexact
 
-__all__ = ["inexact", "inexact_number", "number", "weakly_inexact"]
-
 
 def number(function: str, x: Any) -> Array:
     """Convert to an array of numbers; booleans become weakly typed integers, as if a Python number were added."""

@@ -34,8 +34,6 @@ from primax.plugins.indexing.dimensions import as_scatter
 from primax.plugins.resharding import forgotten, resharded
 from primax.plugins.structural import as_scalar, convert_element_type_p, reshape_p
 
-__all__ = ["At", "Reference"]
-
 _READY = (Array, Tracer, np.ndarray, int, float)
 _CLIP, _PROMISE = GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS
 _OF_BOOLEANS = {scatter_add_p: scatter_max_p, scatter_mul_p: scatter_min_p}

@@ -15,8 +15,6 @@ from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.dimensions import sliced
 from primax.numpy.promotion import joint_shape
 
-__all__ = ["ADVANCED", "Index", "NEW", "expanded", "read_entries", "resolve"]
-
 
 class _Token:
     """An entry in the order of the result's axes that is not an axis of the array."""

@@ -17,8 +17,6 @@ from primax.numpy.programs import one_program
 from primax.numpy.selection import choose
 from primax.plugins import arithmetic, bitwise, comparison, rounding
 
-__all__ = ["RULES", "of_complex"]
-
 Rule = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
 
 

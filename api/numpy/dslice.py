@@ -17,8 +17,6 @@ from primax.plugins.indexing.dimensions import as_scatter
 from primax.plugins.indexing.positions import from_the_end
 from primax.plugins.structural import convert_element_type, reshape
 
-__all__ = ["Slice", "cut", "ds", "dslice", "first_part", "is_sliced", "read_part", "write_part"]
-
 _MISSING: Any = object()
 
 

@@ -34,8 +34,6 @@ from primax.numpy.creation import read_dtype
 from primax.numpy.promotion import foreign, scalar_in
 from primax.plugins import arithmetic, bitwise, comparison, structural
 
-__all__ = ["OPERATORS"]
-
 Operator = Callable[[Any, Any], Any]
 
 _MEANT_OTHERWISE = (ufuncs.equal, ufuncs.not_equal, ufuncs.multiply)

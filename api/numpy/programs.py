@@ -15,8 +15,6 @@ from primax.extend.provisional.sharding import unreduced_params
 from primax.extend.provisional.tracing import thread
 from primax.plugins.calls import jit
 
-__all__ = ["one_program"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ARRAYS = frozenset({Array, np.ndarray})

@@ -19,25 +19,6 @@ from primax.extend.provisional.avals import array_of, has_extended_dtype
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, warn_if_real
 
-__all__ = [
-    "aval_of",
-    "boolean",
-    "broadcast",
-    "broadcast_to_shape",
-    "cast",
-    "convert",
-    "foreign",
-    "host_values",
-    "joint_shape",
-    "known_integers",
-    "number_aval",
-    "operands",
-    "promote",
-    "refuse_options",
-    "scalar_in",
-    "strong",
-]
-
 _PYTHON_SCALARS = (int, float, bool, complex)
 _NUMBERS = (int, float)
 _BOOL = np.dtype(np.bool_)

@@ -15,8 +15,6 @@ from primax.numpy.promotion import aval_of, cast
 from primax.numpy.shaping import ravel
 from primax.plugins.structural import reshape, split
 
-__all__ = ["ravel_pytree"]
-
 
 class Unravel:
     """The function from a vector to a pytree; it equals others for the same structure, shapes and dtypes."""

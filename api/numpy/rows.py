@@ -15,8 +15,6 @@ from primax.plugins.indexing import GatherDimensionNumbers, GatherScatterMode, S
 from primax.plugins.indexing.primitives import gather_p, scatter_add_p, scatter_p
 from primax.plugins.structural import as_scalar, broadcast_in_dim_p, iota_p, select_n_p
 
-__all__ = ["add_rows", "below", "concrete", "count_true", "put_rows", "take_rows", "true_places"]
-
 _INT32 = np.dtype(np.int32)
 
 

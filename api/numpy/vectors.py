@@ -17,8 +17,6 @@ from primax.plugins.indexing.dimensions import GatherDimensionNumbers
 from primax.plugins.indexing.positions import from_the_end
 from primax.plugins.structural import as_scalar, broadcast_in_dim_p, concatenate_p, convert_element_type_p, iota_p
 
-__all__ = ["Windows", "common_dtype", "windows_of"]
-
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 

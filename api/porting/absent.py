@@ -13,8 +13,6 @@ from typing import Any
 
 from primax.porting.table import table
 
-__all__ = ["AbsentModuleError", "AbsentNameError", "REPORT", "Use", "merged_report", "placeholder", "record", "uses"]
-
 REPORT = "PRIMAX_AS_JAX_REPORT"  # the environment variable with the file to which uses are appended
 _OWN = (os.path.dirname(os.path.abspath(__file__)), "<frozen importlib")
 

@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-__all__ = ["Edits"]
-
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 

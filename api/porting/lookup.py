@@ -11,8 +11,6 @@ from typing import Any
 from primax.extend.core import Array
 from primax.porting.table import table
 
-__all__ = ["candidates", "find", "is_module", "ported_path", "resolve", "stands_in"]
-
 
 def find(path: str) -> ModuleType | Array:
     """The object at a dotted path.

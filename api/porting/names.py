@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["Scope", "Use", "bindings", "is_jax", "uses_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Use:

@@ -10,8 +10,6 @@ from typing import Any
 
 from primax.porting.rewrite import Remark, Rewritten, rewrite
 
-__all__ = ["rewrite_notebook"]
-
 _CELL = "# primax: cell "
 _LINE = "pass  # primax: line "
 _PYTHON_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")

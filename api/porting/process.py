@@ -16,8 +16,6 @@ from primax.extend.source_info_util import current
 from primax.porting.modules import JaxFinder, JaxModule, stand_in
 from primax.porting.spellings import attach
 
-__all__ = ["install"]
-
 
 def install() -> None:
     """Make `import jax` import primax from now on. A second call has no effect.

@@ -15,8 +15,6 @@ from primax.porting.lookup import find, is_module, ported_path, stands_in
 from primax.porting.names import Use, is_jax, uses_of
 from primax.porting.table import table
 
-__all__ = ["Remark", "Rewritten", "rewrite"]
-
 _MODULE = re.compile(r"from\s+(?P<module>[\w.]+)\s")
 _CODE = re.compile(
     r"^\s*(?:>>>|\.\.\.)?\s*(?:(?:from|import)\s+jax\b|(?<=>>>\s).*\bjax\.\w|.*>>>.*\bjax\.\w)", re.MULTILINE

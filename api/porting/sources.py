@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Source", "SourceError", "python_files", "read", "write"]
-
 _SKIPPED = ("__pycache__", "node_modules", "site-packages")
 
 

@@ -11,8 +11,6 @@ from primax.core.avals import AbstractValue
 from primax.core.trace import Trace
 from primax.extend.core import Primitive
 
-__all__ = ["attach"]
-
 # Further parameters of JAX's primitives, for which None is allowed, because packages pass them between rules.
 _NEUTRAL = {"accuracy", "out_dtype", "out_sharding", "sharding"}
 _bind = Primitive.bind

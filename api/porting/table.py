@@ -10,8 +10,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["Module", "Table", "table"]
-
 
 @dataclass(frozen=True, slots=True)
 class Module:

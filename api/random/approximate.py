@@ -22,8 +22,6 @@ from primax.plugins.random.numbers import exponential_numbers, normal_numbers, s
 from primax.plugins.rounding import ceil_p
 from primax.plugins.special import erf_p, erfc_p
 
-__all__ = ["check_method", "gamma_numbers", "poisson_numbers"]
-
 # The cube root of a gamma variable is nearly normal (E. B. Wilson and M. M. Hilferty, "The distribution of chi-square",
 # 1931). Its series in the normal variable has these coefficients, each a polynomial in 1 / (2 a), lowest first.
 _CUBE_ROOT = (

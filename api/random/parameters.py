@@ -14,16 +14,6 @@ from primax.numpy.promotion import aval_of
 from primax.plugins.random.arguments import check_key
 from primax.plugins.structural import broadcast_shapes
 
-__all__ = [
-    "broadcast_to",
-    "common_shape",
-    "drawn",
-    "float_dtype",
-    "inexact_dtype",
-    "integer_dtype",
-    "parameter_shape",
-]
-
 
 def drawn(function: str, key: Any, shape: Any, dtype: Any) -> tuple[Any, tuple[int, ...], Any]:
     """The validated key, shape and dtype of a real distribution without parameters."""

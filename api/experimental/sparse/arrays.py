@@ -26,8 +26,6 @@ from primax.extend.core import Array
 from primax.extend.provisional.arguments import among, integer, numpy_dtype, sequence
 from primax.numpy.reductions import wide_integer
 
-__all__ = ["BCOO", "bcoo_fromdense"]
-
 
 @tree_util.register_pytree_node_class
 class BCOO(Coordinates):

@@ -29,18 +29,6 @@ from primax.extend.core import Array
 from primax.extend.provisional.arguments import numpy_dtype, sequence
 from primax.plugins.sparse import row_numbers, row_starts, taken, within
 
-__all__ = [
-    "BCSR",
-    "bcsr_broadcast_in_dim",
-    "bcsr_concatenate",
-    "bcsr_dot_general",
-    "bcsr_extract",
-    "bcsr_fromdense",
-    "bcsr_sum_duplicates",
-    "bcsr_todense",
-    "compressed",
-]
-
 
 @tree_util.register_pytree_node_class
 class BCSR(JAXSparse):

@@ -12,26 +12,6 @@ from primax.extend.core import Array
 from primax.extend.provisional.arguments import integer, sequence
 from primax.interpreters.vmap import vmap
 
-__all__ = [
-    "Coordinates",
-    "JAXSparse",
-    "SparseEfficiencyError",
-    "SparseEfficiencyWarning",
-    "as_array",
-    "axes_of",
-    "check_index_dtype",
-    "check_none",
-    "check_sparse",
-    "is_single",
-    "known_shape",
-    "operand",
-    "over_batch",
-    "refused",
-    "shape_of",
-    "with_full_batch",
-    "with_joint_batch",
-]
-
 _T = TypeVar("_T", bound="Coordinates")
 
 

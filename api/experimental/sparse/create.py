@@ -20,8 +20,6 @@ from primax.extend.core import Array
 from primax.extend.provisional.arguments import among, check_function, integer, numpy_dtype, real_number
 from primax.plugins.sparse import rows_of
 
-__all__ = ["empty", "eye", "random_bcoo", "todense"]
-
 _MATRICES: dict[str, type[COO | CSR | CSC]] = {"coo": COO, "csr": CSR, "csc": CSC}
 
 

@@ -14,8 +14,6 @@ from primax.extend.provisional.arguments import check_function, one_or_several, 
 from primax.interpreters import grad as dense
 from primax.interpreters import jacobians
 
-__all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
-
 
 def _is_sparse(x: Any) -> bool:
     return isinstance(x, JAXSparse)

@@ -13,8 +13,6 @@ from primax.extend.core import get_aval
 from primax.extend.provisional.arguments import integer, numpy_dtype, sequence
 from primax.plugins.sparse import Layout
 
-__all__ = ["Matrix", "check_matrix", "diagonal", "no_elements"]
-
 _T = TypeVar("_T", bound="Matrix")
 
 

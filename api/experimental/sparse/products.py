@@ -28,15 +28,6 @@ from primax.interpreters.vmap import vmap
 from primax.lax import dot_general
 from primax.plugins.sparse import cleared, contracted, taken, within
 
-__all__ = [
-    "added",
-    "bcoo_dot_general",
-    "bcoo_dot_general_sampled",
-    "bcoo_multiply_dense",
-    "bcoo_multiply_sparse",
-    "matmul",
-]
-
 _T = TypeVar("_T", bound=Coordinates)
 
 

@@ -22,15 +22,6 @@ from primax.experimental.sparse.coordinates import (
 from primax.extend.provisional.arguments import integer, sequence
 from primax.plugins.sparse import cleared, rows_of, within
 
-__all__ = [
-    "bcoo_broadcast_in_dim",
-    "bcoo_concatenate",
-    "bcoo_reduce_sum",
-    "bcoo_reshape",
-    "bcoo_squeeze",
-    "bcoo_transpose",
-]
-
 _T = TypeVar("_T", bound=Coordinates)
 
 

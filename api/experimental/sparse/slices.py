@@ -23,8 +23,6 @@ from primax.extend import dtypes
 from primax.extend.provisional.arguments import sequence
 from primax.plugins.sparse import cleared, within
 
-__all__ = ["bcoo_dynamic_slice", "bcoo_rev", "bcoo_slice", "indexed"]
-
 _T = TypeVar("_T", bound=Coordinates)
 
 

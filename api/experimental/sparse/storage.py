@@ -25,19 +25,6 @@ from primax.extend.core import Array, Tracer
 from primax.extend.provisional.arguments import integer, numpy_dtype
 from primax.plugins.sparse import cleared, positions, rows_of, scattered, taken, within
 
-__all__ = [
-    "bcoo_extract",
-    "bcoo_sort_indices",
-    "bcoo_sum_duplicates",
-    "bcoo_todense",
-    "bcoo_update_layout",
-    "capped",
-    "parts_of_dense",
-    "stored_count",
-    "with_unique_indices",
-    "without_duplicates",
-]
-
 _T = TypeVar("_T", bound=Coordinates)
 
 

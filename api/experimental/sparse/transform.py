@@ -27,8 +27,6 @@ from primax.extend.core import JaxprEqn
 from primax.extend.core import primitives as prim
 from primax.extend.provisional.arguments import check_function, wraps
 
-__all__ = ["sparsify"]
-
 
 class _Sparsify(Interpreter):
     """Computes with BCOO arrays where operands are sparse, and with dense arrays elsewhere."""

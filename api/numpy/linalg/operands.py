@@ -9,8 +9,6 @@ from primax.numpy.promotion import broadcast_to_shape, promote
 from primax.numpy.ufuncs import to_inexact
 from primax.plugins.structural import broadcast_shapes
 
-__all__ = ["inexact", "matrices", "require_square", "square", "stacked"]
-
 
 def inexact(function: str, *arrays: Any) -> list[Any]:
     """Convert operands to one floating or complex dtype."""

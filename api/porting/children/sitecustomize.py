@@ -13,8 +13,6 @@ import sys
 from importlib.abc import MetaPathFinder
 from typing import Any
 
-__all__ = ["install"]
-
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 

@@ -20,8 +20,6 @@ from primax.porting import children
 from primax.porting.absent import REPORT, merged_report
 from primax.porting.process import install
 
-__all__ = ["configure", "run"]
-
 _USAGE = "primax as-jax [--report FILE] (script.py | -m MODULE | -c CODE) [ARGUMENT ...]"
 
 

@@ -19,8 +19,6 @@ from primax.porting import sources
 from primax.porting.notebooks import rewrite_notebook
 from primax.porting.rewrite import Remark, Rewritten, rewrite
 
-__all__ = ["configure", "run"]
-
 
 @dataclass(slots=True)
 class _File:

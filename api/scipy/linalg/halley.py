@@ -18,8 +18,6 @@ from primax.plugins.control_flow import while_loop
 from primax.plugins.linalg.matrices import adjoint, real_dtype, require_matrix
 from primax.plugins.linalg.orthogonal import qr_p
 
-__all__ = ["qdwh"]
-
 
 def qdwh(
     x: Any,

@@ -9,8 +9,6 @@ import numpy as np
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import among
 
-__all__ = ["named_window"]
-
 # The weights of 1, cos t, cos 2t, ... for t from -pi to pi.
 _COSINES = {
     "boxcar": (1.0,),

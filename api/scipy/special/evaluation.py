@@ -14,8 +14,6 @@ from primax.extend.core import Array, get_aval, tree
 from primax.numpy.promotion import broadcast, cast, strong
 from primax.scipy.special.operands import real
 
-__all__ = ["chebyshev", "compiled", "evaluated", "polynomial"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -17,8 +17,6 @@ from primax.numpy.programs import one_program
 from primax.numpy.promotion import broadcast, promote
 from primax.numpy.ufuncs import to_inexact
 
-__all__ = ["bound", "epsilon", "inexact", "real", "tangent_of"]
-
 
 def inexact(function: str, *args: Any) -> list[Array]:
     """Convert operands to one floating or complex dtype, and to one shape or rank 0.

@@ -6,20 +6,6 @@ Mathematical Functions, chapters 6 and 7); terms below 2e-17 of the largest are 
 
 from __future__ import annotations
 
-__all__ = [
-    "DAWSN",
-    "DAWSN_TAIL",
-    "ERFCX",
-    "EXP1_TAIL",
-    "EXPI_12",
-    "EXPI_24",
-    "EXPI_6",
-    "FRESNEL_F",
-    "FRESNEL_G",
-    "SICI_F",
-    "SICI_G",
-]
-
 # x exp(x) E1(x) for x >= 1, of (x - 5) / (x + 3).
 EXP1_TAIL = (
     0.8263723026492102,

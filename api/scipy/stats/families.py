@@ -24,8 +24,6 @@ from primax.numpy.selection import where
 from primax.numpy.ufuncs import exp, expm1, log, log1p
 from primax.scipy.special.operands import real
 
-__all__ = ["Continuous", "Discrete", "but_decayed"]
-
 Function = Callable[..., Any]
 Method = TypeVar("Method", bound=Function)
 
