@@ -26,8 +26,6 @@ from primax.extend.rule_types import Table
 from primax.plugins.calls import evaluate
 from primax.plugins.remat.splitting import Split, checkpoint_p, split
 
-__all__ = ["RULES", "checkpoint_p"]
-
 
 def _impl(*args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> list[Any]:
     return evaluate(jaxpr, args)
