@@ -16,6 +16,8 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, sequence
 from primax.numpy.promotion import promote
 
+__all__ = ["BlockScaleConfig", "get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
+
 
 @dataclass(frozen=True, eq=False)
 class BlockScaleConfig:

@@ -25,6 +25,8 @@ from primax.plugins.calls import jit
 from primax.plugins.sorting import sort_p
 from primax.plugins.structural import concatenate_p, pad_p, slice_p
 
+__all__ = ["poly", "polydiv", "polyfit", "roots"]
+
 
 @one_program("", named="poly")
 def poly(seq_of_zeros: Any) -> Array:
