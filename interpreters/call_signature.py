@@ -300,7 +300,7 @@ def aval_of(
       function: the name of the calling function, for messages.
       argument: the name of the argument, for messages.
       x: the value.
-      wanted: the requirement on it, for messages.
+      expected: the requirement on it, for messages.
       hint: advice for the case that `x` is not an array.
       type_of: returns the type of a value.
 

@@ -138,7 +138,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
 
 def _require_scalar(what: str, name: str, x: Any) -> ShapedArray:
-    aval = aval_of(what, name, x, wanted="a number of rank 0")
+    aval = aval_of(what, name, x, expected="a number of rank 0")
     if not isinstance(aval, ShapedArray) or aval.shape:
         raise TypeError(f"{what}: {name} must be of rank 0, got {aval.str_short()}")
     return aval

@@ -77,7 +77,7 @@ def fori_loop(
 
 def _bound(name: str, x: Any) -> ShapedArray:
     """The type of a bound."""
-    aval = aval_of("fori_loop", name, x, wanted="a number of rank 0")
+    aval = aval_of("fori_loop", name, x, expected="a number of rank 0")
     dtype: Any = getattr(aval, "dtype", None)
     if not isinstance(aval, ShapedArray) or aval.shape or not isinstance(dtype, np.dtype) or dtypes.is_complex(dtype):
         raise TypeError(f"fori_loop: {name} must be a real number of rank 0, got {aval.str_short()}")
