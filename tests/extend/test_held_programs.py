@@ -3,53 +3,17 @@
 from __future__ import annotations
 
 import doctest
-from itertools import compress
 from typing import Any
 
 import numpy as np
-import pytest
-from hypothesis import given as for_all
-from hypothesis import strategies as st
 
 import primax as px
 import primax.numpy as pnp
-from primax.core import list_utils
 from primax.extend import core, held_programs
 from primax.extend.interpreters import ad
 from primax.extend.interpreters import partial_eval as pe
 
 X = np.float32([0.3, -1.2])
-
-
-@for_all(st.lists(st.tuples(st.integers(), st.booleans())))
-def test_merge_undoes_partition(pairs: list[tuple[int, bool]]) -> None:
-    xs, flags = [x for x, _ in pairs], [flag for _, flag in pairs]
-    those_false, those_true = held_programs.partition(xs, flags)
-    assert those_true == list(compress(xs, flags))
-    assert held_programs.merge(flags, those_false, those_true) == xs
-
-
-def test_partition_refuses_flags_that_are_too_few() -> None:
-    with pytest.raises(ValueError, match="shorter"):
-        held_programs.partition([1, 2], [True])
-
-
-@for_all(st.lists(st.integers(), max_size=9), st.lists(st.integers(0, 4), max_size=3))
-def test_sections_lose_nothing(xs: list[int], counts: list[int]) -> None:
-    found = held_programs.sections(xs, *counts)
-    assert len(found) == len(counts) + 1
-    assert [x for part in found for x in part] == xs
-
-
-@for_all(st.lists(st.booleans(), min_size=1, max_size=6), st.permutations(range(6)))
-def test_a_fixed_point_holds_what_it_began_with_and_does_not_widen(flags: list[bool], order: list[int]) -> None:
-    def step(flags: list[bool]) -> tuple[int, list[bool]]:
-        return sum(flags), [flags[order[i] % len(flags)] for i in range(len(flags))]
-
-    result, found = held_programs.fixpoint(step, flags)
-    assert result == sum(found)
-    assert all(b or not a for a, b in zip(flags, found, strict=True))
-    assert all(b or not a for a, b in zip(step(found)[1], found, strict=True))
 
 
 def test_cotangents_are_zeros_where_none_was_computed() -> None:
@@ -98,8 +62,7 @@ def test_a_half_that_is_nothing_is_none() -> None:
     assert all_known.rest([], eqn.params, core.no_effects) is None
 
 
-@pytest.mark.parametrize("module", [list_utils, held_programs])
-def test_the_examples_are_true(module: Any) -> None:
-    tested = doctest.testmod(module)
+def test_the_examples_are_true() -> None:
+    tested = doctest.testmod(held_programs)
     assert tested.attempted
     assert not tested.failed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import threading
 from xml.etree import ElementTree
 
 import numpy as np
@@ -85,51 +84,6 @@ def test_a_scalar_outlives_the_donation_of_what_was_made_from_it(mesh):
             assert float(give(made)) == 4
             assert made.is_deleted()
             assert float(value) == 3
-
-
-def test_meshes_are_one_object_for_equal_devices_names_and_types(mesh):
-    assert px.make_mesh((4, 2), ("x", "y")) is mesh
-    assert px.make_mesh((4, 2), ("y", "x")) is not mesh
-    assert px.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Auto)) is not mesh
-    assert dict(mesh.shape) == {"x": 4, "y": 2}
-    assert (mesh.size, mesh.empty, mesh.axis_names, mesh.axis_sizes) == (8, False, ("x", "y"), (4, 2))
-    assert mesh.device_ids.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
-    assert repr(mesh) == "Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))"
-    assert mesh.abstract_mesh == AbstractMesh((4, 2), ("x", "y"))
-    assert hash(mesh.abstract_mesh) == hash(AbstractMesh((4, 2), ("x", "y")))
-    assert pickle.loads(pickle.dumps(mesh)) is mesh
-    assert pickle.loads(pickle.dumps(mesh.abstract_mesh)) == mesh.abstract_mesh
-
-
-def test_specifications_compare_by_what_they_divide():
-    assert P("x") == P(("x",))
-    assert hash(P("x")) == hash(P(("x",)))
-    assert P(()) == P(None)
-    assert P("x", None) != P("x")
-    assert repr(P("x", None, ("x", "y"))) == "P('x', None, ('x', 'y'))"
-    assert list(P("x", None)) == ["x", None]
-    assert P("x") + P("y") == P("x", "y")
-    assert P("x", "y")[1] == "y"
-    assert pickle.loads(pickle.dumps(P("x", unreduced={"y"}))) == P("x", unreduced={"y"})
-
-
-@pytest.mark.parametrize("axes", SPECS, ids=str)
-def test_arrays_lie_as_in_jax(jax, mesh, axes):
-    theirs = jax.sharding.NamedSharding(
-        jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y")), jax.sharding.PartitionSpec(*axes)
-    )
-    ours = NamedSharding(mesh, P(*axes))
-    x = px.device_put(H, ours)
-    assert x.sharding is ours
-    assert x.committed
-    np.testing.assert_array_equal(x, H)
-    parts = jax.device_put(H, theirs).addressable_shards
-    assert [(s.index, s.replica_id) for s in x.addressable_shards] == [(s.index, s.replica_id) for s in parts]
-    for one, other in zip(x.addressable_shards, parts, strict=True):
-        np.testing.assert_array_equal(one.data, other.data)
-        assert one.data.device == one.device
-    assert x.is_fully_replicated is theirs.is_fully_replicated
-    assert ours.shard_shape(H.shape) == theirs.shard_shape(H.shape)
 
 
 @pytest.mark.parametrize("source", SPECS, ids=str)
@@ -308,26 +262,6 @@ def test_what_is_donated_is_no_other_argument_and_shares_nothing(mesh):
     whole = px.device_put(one, NamedSharding(mesh, P()))
     px.jit(lambda a: a + 1, donate_argnums=0)(whole)
     np.testing.assert_array_equal(one, H)
-
-
-def test_threads_enter_one_mesh_each_for_itself(mesh):
-    wrong = []
-
-    def enter():
-        for _ in range(100):
-            with mesh:
-                with mesh:
-                    wrong.append(px.get_mesh() is not mesh)
-                wrong.append(px.get_mesh() is not mesh)
-            wrong.append(not px.get_mesh().empty)
-
-    threads = [threading.Thread(target=enter) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(wrong) == 4 * 300
-    assert not any(wrong)
 
 
 def test_a_device_and_a_mesh_of_it_go_together():
@@ -665,40 +599,11 @@ def test_formats_are_taken_for_their_shardings(mesh: Mesh) -> None:
     assert sharding._addressable_device_assignment == tuple(mesh.devices.flat)
 
 
-def test_formats_and_layouts_hold_what_they_say() -> None:
-    layout = px.experimental.layout
-    assert layout.Layout([np.int32(1), 0], [[2, 4]]) == layout.Layout((1, 0), ((2, 4),))
-    for call, message in (
-        (lambda: layout.Format(2), "Format: layout must be a Layout, Layout.AUTO or None, got 2"),
-        (lambda: layout.Format(None, 2), "Format: sharding must be a Sharding or None, got 2"),
-        (lambda: layout.Layout(2), "Layout: major_to_minor must be a sequence, got 2"),
-        (lambda: layout.Layout((0.5,)), "Layout: major_to_minor must be an integer, got 0.5"),
-        (lambda: layout.Layout((0,), (2,)), "Layout: tiling must be a sequence, got 2"),
-    ):
-        with pytest.raises(TypeError, match=f"^{message}$"):
-            call()
-
-
 def test_the_sharding_of_a_type_without_a_mesh_asks_for_nothing() -> None:
     whole = px.typeof(pnp.asarray(H)).sharding
     out = px.random.bernoulli(px.random.key(0), 0.5, (8, 4), out_sharding=whole)
     assert (out == px.random.bernoulli(px.random.key(0), 0.5, (8, 4))).all()
     assert px.numpy.einsum("ij,kj->ik", H, H, out_sharding=px.typeof(pnp.zeros((8, 8))).sharding).shape == (8, 8)
-
-
-def test_shardings_along_meshes_without_devices_stand_for_the_mesh_in_scope(mesh):
-    sharding = NamedSharding(mesh.abstract_mesh, P("x"))
-    assert sharding is NamedSharding(mesh.abstract_mesh, P("x"))
-    assert sharding.num_devices == 8
-    assert sharding.shard_shape((8, 4)) == (2, 4)
-    with pytest.raises(ValueError, match=r"NamedSharding\.device_set: mesh must have devices"):
-        _ = sharding.device_set
-    with pytest.raises(ValueError, match="device_put: a sharding over a mesh without devices needs a mesh"):
-        px.device_put(H, sharding)
-    with px.set_mesh(mesh):
-        assert px.device_put(H, sharding).sharding is NamedSharding(mesh, P("x"))
-        moved = px.jit(lambda x: px.lax.with_sharding_constraint(x + 1, sharding))(H)
-        assert moved.sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 2)
 
 
 def test_types_tell_whether_arrays_are_whole(mesh):
@@ -738,28 +643,6 @@ def test_parts_of_arrays_are_on_one_device_and_of_the_dtype_that_is_given(mesh):
         px.jit(lambda x: make((8, 4), sharding, [x, x]))(parts[0])
     with pytest.raises(TypeError, match="arrays must be arrays on one device each"):
         make((8, 4), sharding, [H[:4], H[4:]])
-
-
-def test_meshes_and_shardings_do_not_change(mesh):
-    fixed = [
-        (mesh, "devices"),
-        (mesh, "axis_names"),
-        (mesh.abstract_mesh, "axis_sizes"),
-        (P("x"), "partitions"),
-        (NamedSharding(mesh, P("x")), "spec"),
-        (px.ShapeDtypeStruct((2,), "float32"), "shape"),
-    ]
-    for x, name in fixed:
-        with pytest.raises(AttributeError, match=f"{name} cannot be assigned; make another"):
-            setattr(x, name, None)
-        assert copy.deepcopy(x) == x
-
-
-def test_a_mesh_without_axes_is_empty():
-    mesh = Mesh(np.empty((), object), ())
-    assert (mesh.empty, mesh.size, mesh.abstract_mesh.empty, mesh.axis_names) == (True, 0, True, ())
-    with pytest.raises(TypeError, match=r"devices must be an array of primax\.devices"):
-        Mesh(None, "x")
 
 
 def test_constraints_without_devices_are_over_the_mesh_of_the_arguments(mesh):
@@ -847,12 +730,3 @@ def test_compiled_programs_tell_the_shardings_of_results(mesh):
     compiled = px.jit(lambda x: (x * 2, x.sum())).lower(put(mesh, "x", "y")).compile()
     assert [info.sharding for info in compiled.out_info] == list(compiled.output_shardings)
     assert px.jit(pnp.sin).lower(H).compile().out_info.sharding is None
-
-
-def test_a_mesh_is_a_decorator(mesh):
-    @mesh
-    def f(x):
-        return px.lax.with_sharding_constraint(x, P("x"))
-
-    assert f(H).sharding is NamedSharding(mesh, P("x"))
-    assert px.sharding.get_mesh().empty
