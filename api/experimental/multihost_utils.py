@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from primax.multihost import (
-    assert_equal,
-    broadcast_one_to_all,
-    global_array_to_host_local_array,
-    host_local_array_to_global_array,
-    process_allgather,
-    sync_global_devices,
-)
+from primax import multihost as _multihost
+from primax.multihost import *
 
-__all__ = [
-    "assert_equal",
-    "broadcast_one_to_all",
-    "global_array_to_host_local_array",
-    "host_local_array_to_global_array",
-    "process_allgather",
-    "sync_global_devices",
-]
+__all__: list[str] = []
 __dir__ = __all__.copy
+__all__ += _multihost.__all__

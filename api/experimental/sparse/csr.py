@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -38,8 +38,29 @@ __all__ = [
 ]
 
 
+class _Compressed(Matrix):
+    """A sparse matrix by rows or by columns; `indptr` says where the elements of each begin."""
+
+    __slots__ = ("indices", "indptr")
+
+    _axis: int  # 0 by rows, 1 by columns
+    indices: Any
+    indptr: Any
+
+    @classmethod
+    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> Self:
+        sizes, data, indices = no_elements(f"{cls.__name__}._empty", shape, dtype, index_dtype)
+        return cls((data, indices, pnp.zeros(sizes[cls._axis] + 1, indices.dtype)), shape=sizes)
+
+    @classmethod
+    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> Self:
+        sizes, data, *places = diagonal(f"{cls.__name__}._eye", N, M, k, dtype, index_dtype)
+        starts = row_starts(places[cls._axis], sizes[cls._axis])
+        return cls((data, places[1 - cls._axis], starts), shape=sizes)
+
+
 @tree_util.register_pytree_node_class
-class CSR(Matrix):
+class CSR(_Compressed):
     """A sparse matrix: elements by rows, and their columns. A pytree.
 
     Args:
@@ -61,26 +82,15 @@ class CSR(Matrix):
     [20.0, 3.0]
     """
 
-    __slots__ = ("indices", "indptr")
+    __slots__ = ()
 
     _layout = BY_ROWS
-    indices: Any
-    indptr: Any
+    _axis = 0
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
         """Convert a dense matrix; see `csr_fromdense`."""
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
-
-    @classmethod
-    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> CSR:
-        sizes, data, indices = no_elements("CSR._empty", shape, dtype, index_dtype)
-        return cls((data, indices, pnp.zeros(sizes[0] + 1, indices.dtype)), shape=sizes)
-
-    @classmethod
-    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> CSR:
-        sizes, data, rows, columns = diagonal("CSR._eye", N, M, k, dtype, index_dtype)
-        return cls((data, columns, row_starts(rows, sizes[0])), shape=sizes)
 
     def todense(self) -> Array:
         """The dense matrix; see `csr_todense`."""
@@ -94,7 +104,7 @@ class CSR(Matrix):
 
 
 @tree_util.register_pytree_node_class
-class CSC(Matrix):
+class CSC(_Compressed):
     """A sparse matrix: elements by columns, and their rows. A pytree.
 
     Args:
@@ -116,11 +126,10 @@ class CSC(Matrix):
     [20.0, 3.0]
     """
 
-    __slots__ = ("indices", "indptr")
+    __slots__ = ()
 
     _layout = BY_COLUMNS
-    indices: Any
-    indptr: Any
+    _axis = 1
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
@@ -129,16 +138,6 @@ class CSC(Matrix):
         if dense.ndim != 2:
             raise ValueError(f"CSC.fromdense: mat must have two dimensions, got {dense.ndim} of shape {dense.shape}")
         return csr_fromdense(dense.T, nse=nse, index_dtype=index_dtype)._transposed()
-
-    @classmethod
-    def _empty(cls, shape: Sequence[int], *, dtype: Any = None, index_dtype: Any = "int32") -> CSC:
-        sizes, data, indices = no_elements("CSC._empty", shape, dtype, index_dtype)
-        return cls((data, indices, pnp.zeros(sizes[1] + 1, indices.dtype)), shape=sizes)
-
-    @classmethod
-    def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> CSC:
-        sizes, data, rows, columns = diagonal("CSC._eye", N, M, k, dtype, index_dtype)
-        return cls((data, rows, row_starts(columns, sizes[1])), shape=sizes)
 
     def todense(self) -> Array:
         """The dense matrix; see `csr_todense`."""

@@ -9,37 +9,25 @@ import numpy as np
 __all__ = ["TypedComplex", "TypedFloat", "TypedInt", "TypedNdArray"]
 
 
-class TypedInt(int):
+class _Typed:
+    dtype: Any
+
+    def __new__(cls, value: Any, dtype: Any) -> Self:
+        self = super().__new__(cls, value)  # type: ignore[call-arg]
+        self.dtype = np.dtype(dtype)
+        return self
+
+
+class TypedInt(_Typed, int):
     """An integer with a dtype."""
 
-    dtype: Any
 
-    def __new__(cls, value: Any, dtype: Any) -> Self:
-        self = super().__new__(cls, value)
-        self.dtype = np.dtype(dtype)
-        return self
-
-
-class TypedFloat(float):
+class TypedFloat(_Typed, float):
     """A real number with a dtype."""
 
-    dtype: Any
 
-    def __new__(cls, value: Any, dtype: Any) -> Self:
-        self = super().__new__(cls, value)
-        self.dtype = np.dtype(dtype)
-        return self
-
-
-class TypedComplex(complex):
+class TypedComplex(_Typed, complex):
     """A complex number with a dtype."""
-
-    dtype: Any
-
-    def __new__(cls, value: Any, dtype: Any) -> Self:
-        self = super().__new__(cls, value)
-        self.dtype = np.dtype(dtype)
-        return self
 
 
 class TypedNdArray(np.ndarray):
