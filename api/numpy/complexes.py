@@ -36,7 +36,7 @@ def _where(condition: Any, value: float, x: Any) -> Array:
     return choose(condition, like(x, value), x)
 
 
-def _is(x: Any, value: float) -> Array:
+def _equals(x: Any, value: float) -> Array:
     return comparison.eq_p.bind(x, like(x, value))
 
 
@@ -45,18 +45,18 @@ def _is_nan(x: Any) -> Array:
 
 
 def _is_infinite(x: Any) -> Array:
-    return _is(arithmetic.abs_p.bind(x), math.inf)
+    return _equals(arithmetic.abs_p.bind(x), math.inf)
 
 
-def _is_wild(x: Any) -> Array:
+def _is_not_finite(x: Any) -> Array:
     return bitwise.not_p.bind(rounding.is_finite_p.bind(x))
 
 
-def _both(x: Any, y: Any) -> Array:
+def _and(x: Any, y: Any) -> Array:
     return bitwise.and_p.bind(x, y)
 
 
-def _either(x: Any, y: Any) -> Array:
+def _or(x: Any, y: Any) -> Array:
     return bitwise.or_p.bind(x, y)
 
 
@@ -64,60 +64,60 @@ def _growing(least: float) -> Rule:
     """exp, and exp - 1: the modulus is known even where the angle is not."""
 
     def rule(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
-        wild = _is_wild(b)
-        vanishes = _both(wild, _is(a, -math.inf))
-        re = _where(vanishes, least, _where(_both(wild, _is(a, math.inf)), math.inf, re))
+        wild = _is_not_finite(b)
+        vanishes = _and(wild, _equals(a, -math.inf))
+        re = _where(vanishes, least, _where(_and(wild, _equals(a, math.inf)), math.inf, re))
         return re, _where(vanishes, 0.0, im)
 
     return rule
 
 
 def _logarithm(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
-    return _where(_either(_is_infinite(a), _is_infinite(b)), math.inf, re), im
+    return _where(_or(_is_infinite(a), _is_infinite(b)), math.inf, re), im
 
 
 def _square_root(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
     unknown = _is_nan(b)
-    re = _where(_both(unknown, _is(a, math.inf)), math.inf, re)
-    im = _where(_both(unknown, _is(a, -math.inf)), math.inf, im)
+    re = _where(_and(unknown, _equals(a, math.inf)), math.inf, re)
+    im = _where(_and(unknown, _equals(a, -math.inf)), math.inf, im)
     infinite = _is_infinite(b)
     return _where(infinite, math.inf, re), choose(infinite, b, im)
 
 
 def _cosh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
-    wild = _is_wild(b)
-    re = _where(_both(wild, _is_infinite(a)), math.inf, re)
-    return re, _where(_both(wild, _is(a, 0.0)), 0.0, im)
+    wild = _is_not_finite(b)
+    re = _where(_and(wild, _is_infinite(a)), math.inf, re)
+    return re, _where(_and(wild, _equals(a, 0.0)), 0.0, im)
 
 
 def _sinh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
-    return choose(_both(_is_wild(b), _either(_is(a, 0.0), _is_infinite(a))), a, re), im
+    return choose(_and(_is_not_finite(b), _or(_equals(a, 0.0), _is_infinite(a))), a, re), im
 
 
 def _tanh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
-    re = choose(_both(_is_wild(b), _is(a, 0.0)), a, re)
-    return re, choose(_both(_is_nan(a), _is(b, 0.0)), b, im)
+    re = choose(_and(_is_not_finite(b), _equals(a, 0.0)), a, re)
+    return re, choose(_and(_is_nan(a), _equals(b, 0.0)), b, im)
 
 
 def _arccos(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
-    return _where(_both(_is(a, 0.0), _is_nan(b)), math.pi / 2, re), im
+    return _where(_and(_equals(a, 0.0), _is_nan(b)), math.pi / 2, re), im
 
 
 def _arccosh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
-    return re, _where(_both(_is(a, 0.0), _is_nan(b)), math.pi / 2, im)
+    return re, _where(_and(_equals(a, 0.0), _is_nan(b)), math.pi / 2, im)
 
 
 def _arcsinh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
-    return re, choose(_both(_is_nan(a), _is(b, 0.0)), b, im)
+    return re, choose(_and(_is_nan(a), _equals(b, 0.0)), b, im)
 
 
 def _arctanh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
     unknown = _is_nan(b)
-    vanishing = _either(_is(a, 0.0), _is_infinite(a))
+    vanishing = _or(_equals(a, 0.0), _is_infinite(a))
     zero = arithmetic.mul_p.bind(arithmetic.sign_p.bind(a), like(a, 0.0))
-    re = choose(_both(unknown, vanishing), choose(_is(a, 0.0), a, zero), re)
-    nowhere = _either(unknown, _both(_is_nan(a), rounding.is_finite_p.bind(b)))
-    re = _where(_both(nowhere, bitwise.not_p.bind(vanishing)), math.nan, re)
+    re = choose(_and(unknown, vanishing), choose(_equals(a, 0.0), a, zero), re)
+    nowhere = _or(unknown, _and(_is_nan(a), rounding.is_finite_p.bind(b)))
+    re = _where(_and(nowhere, bitwise.not_p.bind(vanishing)), math.nan, re)
     return re, _where(nowhere, math.nan, im)
 
 

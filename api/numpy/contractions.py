@@ -364,7 +364,7 @@ def _path(inputs: list[Labels], output: Labels, sizes: dict[str, int], optimize:
     if isinstance(optimize, list | tuple):
         steps = [integers(step, "einsum", "optimize") for step in optimize if not isinstance(step, str)]
         rooms = range(len(inputs), 1, -1)
-        if len(steps) != len(rooms) or not all(map(_names_two, steps, rooms)):
+        if len(steps) != len(rooms) or not all(map(_is_pair, steps, rooms)):
             raise ValueError(f"einsum: optimize must be {len(inputs) - 1} pairs of positions, got {optimize!r}")
         return [(min(step), max(step)) for step in steps]
     few = 0 if optimize in (False, "greedy") else _MOST_FOR_OPTIMAL if optimize == "optimal" else _MOST
@@ -431,7 +431,7 @@ def _cheapest(inputs: list[Labels], output: Labels, sizes: dict[str, int]) -> li
     return path
 
 
-def _names_two(step: tuple[int, ...], count: int) -> bool:
+def _is_pair(step: tuple[int, ...], count: int) -> bool:
     return len(step) == 2 and step[0] != step[1] and min(step) >= 0 and max(step) < count
 
 

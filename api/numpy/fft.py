@@ -159,13 +159,13 @@ def _along(kind: FftType, x: Any, axes: Sequence[int], lengths: tuple[int, ...])
 
 
 @one_program("function kind n axis norm")
-def _one(function: str, kind: FftType, a: Any, n: Any, axis: Any, norm: Any) -> Array:
+def _transform_axis(function: str, kind: FftType, a: Any, n: Any, axis: Any, norm: Any) -> Array:
     axis = canonical_axis(axis, len(aval_of(function, a, "a").shape), function)
     return _transform(function, kind, a, (axis,), None if n is None else (read_size(function, "n", n),), norm)
 
 
 @one_program("function kind s axes norm")
-def _many(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Array:
+def _transform_axes(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Array:
     rank = len(aval_of(function, a, "a").shape)
     lengths = None if s is None else tuple([read_size(function, "s", n) for n in integers(s, function, "s")])
     if axes is None:
@@ -184,11 +184,11 @@ def _many(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) ->
     return _transform(function, kind, a, axes, lengths, norm)
 
 
-def _two(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Array:
+def _transform_two_axes(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Array:
     axes = sequence(function, "axes", axes)
     if len(axes) != 2:
         raise ValueError(f"{function}: axes must be two axes, got {tuple(axes)}")
-    return _many(function, kind, a, s, axes, norm)
+    return _transform_axes(function, kind, a, s, axes, norm)
 
 
 Function = Callable[..., Any]
@@ -218,7 +218,7 @@ def _lengths(kind: FftType, one: str) -> str:
 
 def _along_one(name: str, kind: FftType, sentence: str) -> Function:
     def function(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-        return _one(name, kind, a, n, axis, norm)
+        return _transform_axis(name, kind, a, n, axis, norm)
 
     arguments = f"      n: the length {_lengths(kind, 'along the axis')}.\n      axis: the axis.\n"
     return _document(function, name, sentence, kind, arguments, "the axis is out of range")
@@ -226,7 +226,7 @@ def _along_one(name: str, kind: FftType, sentence: str) -> Function:
 
 def _along_two(name: str, kind: FftType, sentence: str) -> Function:
     def function(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
-        return _two(name, kind, a, s, axes, norm)
+        return _transform_two_axes(name, kind, a, s, axes, norm)
 
     arguments = f"      s: the lengths {_lengths(kind, 'along the axes')}.\n      axes: the two axes.\n"
     return _document(function, name, sentence, kind, arguments, "an axis is out of range, or they are not two")
@@ -234,7 +234,7 @@ def _along_two(name: str, kind: FftType, sentence: str) -> Function:
 
 def _along_many(name: str, kind: FftType, sentence: str) -> Function:
     def function(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
-        return _many(name, kind, a, s, axes, norm)
+        return _transform_axes(name, kind, a, s, axes, norm)
 
     arguments = (
         f"      s: the lengths {_lengths(kind, 'along the axes')}.\n"
@@ -270,7 +270,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
       ValueError: `axis` is out of range, `n` is below 1, or `norm` is unknown.
     """
     _check_norm("hfft", norm)
-    return _one("hfft", IRFFT, conjugate(a), n, axis, _OPPOSITES[norm])
+    return _transform_axis("hfft", IRFFT, conjugate(a), n, axis, _OPPOSITES[norm])
 
 
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
@@ -287,7 +287,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
       ValueError: `axis` is out of range, `n` is below 1, or `norm` is unknown.
     """
     _check_norm("ihfft", norm)
-    return conj_p.bind(_one("ihfft", RFFT, a, n, axis, _OPPOSITES[norm]))
+    return conj_p.bind(_transform_axis("ihfft", RFFT, a, n, axis, _OPPOSITES[norm]))
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:

@@ -54,7 +54,7 @@ def getitem(x: Any, index: Any) -> Array:
     """
     if is_sliced(index):
         x, index = cut(x, index)
-    if _is_at_hand(x):
+    if _is_readable(x):
         element = _of_host(x, index)
         if element is not None:
             return element
@@ -66,7 +66,7 @@ def readable(x: Any) -> bool:
     return type(x) is Array and not thread.trace.tracing and x.platform() == "cpu" and not x._b._committed
 
 
-def _is_at_hand(x: Any) -> bool:
+def _is_readable(x: Any) -> bool:
     """`readable`, also for arrays of extended dtypes, unless uses of random keys are checked."""
     if type(x) is ExtendedArray:
         return x.size > 0 and readable(x.base) and not config.debug_key_reuse.value
@@ -162,7 +162,7 @@ def read(
     for axis, entry in enumerate(index.axes):
         if type(entry) is not tuple:
             _require_elements(index.shape[axis], axis, aval.shape)
-    outside = mode is _PROMISE and _has_int_outside(index, wrap)
+    outside = mode is _PROMISE and _has_int_out_of_range(index, wrap)
     if index.advanced is None and (mode is not _FILL or _is_inside(index, wrap)):
         at_once = index.simple and (int not in map(type, index.axes) or (not outside and _staged()))
         out = _sliced(x, index, wrap) if at_once else _dynamic_part(x, index, wrap)
@@ -202,10 +202,10 @@ def _staged() -> bool:
 
 def is_checkable(index: Index, wrap: bool) -> bool:
     """Whether an int is out of range in a program, whose transformations may check for that."""
-    return _has_int_outside(index, wrap) and _staged()
+    return _has_int_out_of_range(index, wrap) and _staged()
 
 
-def _has_int_outside(index: Index, wrap: bool) -> bool:
+def _has_int_out_of_range(index: Index, wrap: bool) -> bool:
     """Whether an int is out of range, but not so far that index vectors cannot hold it."""
     return any(
         type(entry) is int and not (-size if wrap else 0) <= entry < size and -(2**30) < entry < 2**30
@@ -329,7 +329,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     if not shape:
         raise ValueError("unstack: x must have an axis, got an array of rank 0")
     axis = canonical_axis(axis, len(shape), "unstack")
-    if _is_at_hand(x) and not _deserves_program(x, axis):
+    if _is_readable(x) and not _deserves_program(x, axis):
         host = np.moveaxis(_on_host(x), axis, 0)
         if type(x) is Array:
             return tuple(arrays_of(host, x.weak_type))

@@ -169,7 +169,7 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Array:
             except (OverflowError, ValueError):  # a float that is no integer's value; XLA takes the nearest
                 return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
     on_host = not weak and isinstance(x, np.ndarray | np.generic)
-    if on_host and isinstance(dtype, np.dtype) and _as_numpy_does(aval.dtype, dtype):
+    if on_host and isinstance(dtype, np.dtype) and _converts_as_numpy(aval.dtype, dtype):
         if aval.dtype == dtypes.float0:
             raise TypeError(f"arithmetic is not defined for values of dtype float0{of_call()}")
         return np.asarray(x).astype(aval.dtype).astype(dtype)  # type: ignore[return-value]
@@ -178,7 +178,7 @@ def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Array:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
 
 
-def _as_numpy_does(before: Any, after: Any) -> bool:
+def _converts_as_numpy(before: Any, after: Any) -> bool:
     """Whether NumPy converts numbers as XLA does; its results differ for floats that an integer dtype cannot hold."""
     if dtypes.is_complex(before):
         return dtypes.is_complex(after)

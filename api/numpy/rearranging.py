@@ -116,7 +116,7 @@ def repeat(
         raise ValueError(f"repeat: repeats must not be negative, got {min(counts)}")
     total = counts[0] * size if len(counts) == 1 else sum(counts)
     if len(counts) == 1 and total_repeat_length in (None, total):
-        return _each(a, shape, axis, counts[0])
+        return _repeat_elements(a, shape, axis, counts[0])
     places = np.repeat(np.arange(size), counts)
     if total_repeat_length is not None:
         missing = max(total_repeat_length - total, 0)
@@ -134,7 +134,7 @@ def _traced_places(repeats: Any, size: int, total: int) -> Array:
     return cumsum(ends)
 
 
-def _each(a: Any, shape: tuple[int, ...], axis: int, count: int) -> Array:
+def _repeat_elements(a: Any, shape: tuple[int, ...], axis: int, count: int) -> Array:
     if count == 1:
         return asarray(a)
     sizes = (*shape[: axis + 1], count, *shape[axis + 1 :])

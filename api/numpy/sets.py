@@ -291,7 +291,7 @@ class _Together(NamedTuple):
     ends: Any
 
 
-def _together(function: str, ar1: Any, ar2: Any) -> _Together:
+def _sorted_together(function: str, ar1: Any, ar2: Any) -> _Together:
     x, y = _vectors(function, ar1, ar2)
     values = concatenate_p.bind(x, y, dimension=0)
     order = np.concatenate([np.arange(x.shape[0]), np.arange(y.shape[0])]).astype(_INT32)
@@ -359,7 +359,7 @@ def intersect1d(
 
 @partial(jit, static_argnums=(3, 4))
 def _sized_intersection(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> list[Any]:
-    x = _together("intersect1d", ar1, ar2)
+    x = _sorted_together("intersect1d", ar1, ar2)
     count = x.values.shape[0]
     lengths = [aval_of("intersect1d", ar).size for ar in (ar1, ar2)]
     mask, firsts, seconds = x.second, x.places, x.places
@@ -408,7 +408,7 @@ def setdiff1d(
 
 @partial(jit, static_argnums=(3, 4))
 def _sized_difference(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> Array:
-    x = _together("setdiff1d", ar1, ar2)
+    x = _sorted_together("setdiff1d", ar1, ar2)
     mask = bitwise.and_p.bind(x.ends, bitwise.not_p.bind(x.second))
     fill_value = 0 if fill_value is None else fill_value
     if assume_unique:
@@ -445,7 +445,7 @@ def setxor1d(
 
 @partial(jit, static_argnums=(3, 4))
 def _sized_exclusion(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, size: int) -> Array:
-    x = _together("setxor1d", ar1, ar2)
+    x = _sorted_together("setxor1d", ar1, ar2)
     count = x.values.shape[0]
     if not count:
         return _chosen(x.ends, size, fill_value, x.values)[0][0]

@@ -315,11 +315,11 @@ def _by_comparing(a: Any, v: Any, side: str) -> Array:
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     a = broadcast_to_shape(reshaped(a, (1, size)), (count, size))
     v = broadcast_to_shape(reshaped(v, (count, 1)), (count, size))
-    before = _stands_before(a, v, side)
+    before = _precedes(a, v, side)
     return reduce_sum_p.bind(convert(before, get_aval(before), index_dtype(size)), axes=(1,))
 
 
-def _stands_before(x: Any, v: Any, side: str) -> Array:
+def _precedes(x: Any, v: Any, side: str) -> Array:
     """Whether elements of the sorted array precede the position of v; NaN comes last."""
     before = (comparison.lt_p if side == "left" else comparison.le_p).bind(x, v)
     if not dtypes.is_floating(get_aval(x).dtype):
@@ -339,7 +339,7 @@ def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Array:
     def halve(_: Any, bounds: Any) -> tuple[Any, Any]:
         low, high = bounds
         middle = shift_right_logical_p.bind(low + high, broadcast_to_shape(dtype.type(1), (count,)))
-        before = _stands_before(take_rows(a, middle), v, side)
+        before = _precedes(take_rows(a, middle), v, side)
         some = comparison.lt_p.bind(low, high)
         return (
             choose(bitwise.and_p.bind(some, before), middle + dtype.type(1), low),
@@ -431,12 +431,12 @@ def isin(
     if not among(method, ("auto", "compare_all", "binary_search", "sort")):
         raise ValueError(f"isin: method must be auto, compare_all, binary_search or sort, got {method!r}")
     aval_of("isin", element, "element"), aval_of("isin", test_elements, "test_elements")
-    contained = _found(element, test_elements, method)
+    contained = _is_in(element, test_elements, method)
     return bitwise.not_p.bind(contained) if invert else contained
 
 
 @one_program(static=2)
-def _found(element: Any, test_elements: Any, method: str) -> Array:
+def _is_in(element: Any, test_elements: Any, method: str) -> Array:
     x, others = promote("isin", element, test_elements)
     shape, size = get_aval(x).shape, get_aval(others).size
     others = reshaped(others, (size,))

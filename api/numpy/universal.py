@@ -209,7 +209,7 @@ class ufunc(partial):  # type: ignore[type-arg]
             )
         rows, axes = self._rows("reduce", a, axis)
         dtype = self._result_dtype(rows, dtype)
-        if initial is None and self._begins_nowhere(dtype):
+        if initial is None and self._lacks_identity(dtype):
             return cast(self.reduce(cast(a, FLOAT32), axis, keepdims=keepdims, where=where), dtype)
         if dtypes.is_inexact(dtype) and not dtypes.is_inexact(get_aval(rows).dtype):
             rows = cast(rows, dtype)
@@ -374,7 +374,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         axis = canonical_axis(axis, len(shape), f"{self.__name__}.{method}")
         return moveaxis(a, axis, 0), (axis,)
 
-    def _begins_nowhere(self, dtype: Any) -> bool:
+    def _lacks_identity(self, dtype: Any) -> bool:
         """Whether the identity is an infinity that the floating dtype lacks."""
         infinite = isinstance(self.identity, float) and np.isinf(self.identity)
         return bool(infinite) and dtypes.is_floating(dtype) and not dtypes.supports_inf(dtype)

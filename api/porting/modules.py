@@ -32,7 +32,7 @@ def _version_names(module: str) -> dict[str, Any]:
     return {}
 
 
-def _is_there(name: str) -> bool:
+def _exists(name: str) -> bool:
     try:
         resolve(name)
     except LookupError:
@@ -55,7 +55,7 @@ class JaxModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
-            return [member for member in table().names_of(self.__name__) if _is_there(f"{self.__name__}.{member}")]
+            return [member for member in table().names_of(self.__name__) if _exists(f"{self.__name__}.{member}")]
         path = f"{self.__name__}.{name}"
         if name.startswith("__") and name.endswith("__") and not table().has_stand_in(path):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")

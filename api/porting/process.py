@@ -35,12 +35,12 @@ def install() -> None:
         sys.meta_path.insert(0, JaxFinder())
         SeemingPjitFunction.enabled = True
         attach()
-        _give_parts()
+        _add_source_parts()
         _name_arrays()
         _name_namespace()
 
 
-def _give_parts() -> None:
+def _add_source_parts() -> None:
     """Give sources of equations the parts that JAX's sources have: `traceback` and `name_stack`.
 
     A source outside of scopes is a traceback object of jaxlib; its class gets both attributes.

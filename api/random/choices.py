@@ -49,13 +49,13 @@ def _permuted(key: Any, count: int, dtype: Any) -> Array:
     return _shuffled(key, iota_p.bind(dtype=dtype, shape=(count,), dimension=0), (count,), 0)
 
 
-def _at(x: Any, positions: Any, axis: int) -> Array:
+def _elements(x: Any, positions: Any, axis: int) -> Array:
     return x[(*[slice(None)] * axis, positions)]
 
 
 @sampler
 def _permutation(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Array:
-    return _at(x, _permuted(key, shape[axis], np.dtype(np.int32)), axis)
+    return _elements(x, _permuted(key, shape[axis], np.dtype(np.int32)), axis)
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
@@ -170,7 +170,7 @@ def choice(
 
 @sampler
 def _taken(a: Any, positions: Any, shape: tuple[int, ...], axis: int) -> Array:
-    return _at(a, positions, axis)
+    return _elements(a, positions, axis)
 
 
 def _chosen(key: Any, shape: tuple[int, ...], dtype: Any, count: int, replace: bool, p: Any, mode: str) -> Array:

@@ -75,11 +75,11 @@ def bcoo_todense(mat: Coordinates) -> Array:
     Raises:
       TypeError: `mat` is not a BCOO array.
     """
-    out: Array = _of_each("bcoo_todense", mat, lambda data, rows: scattered(mat.sparse_shape, rows, data))
+    out: Array = _map_over_batch("bcoo_todense", mat, lambda data, rows: scattered(mat.sparse_shape, rows, data))
     return out
 
 
-def _of_each(function: str, mat: Any, of_one: Callable[[Any, Any], Any]) -> Any:
+def _map_over_batch(function: str, mat: Any, of_one: Callable[[Any, Any], Any]) -> Any:
     """Map a function of the data and indices of one element of the batch over the batch."""
     check_sparse(function, "mat", mat)
     return over_batch(of_one, mat.n_batch)(*with_full_batch(mat))
@@ -118,14 +118,14 @@ def _order(indices: Any) -> Any:
     return pnp.lexsort(keys) if keys else pnp.arange(len(indices))
 
 
-def _differ_from_before(rows: Any) -> Any:
+def _differ_from_previous(rows: Any) -> Any:
     return pnp.concatenate([pnp.ones(min(len(rows), 1), bool), pnp.any(rows[1:] != rows[:-1], axis=1)])
 
 
 def _first_of_each(indices: Any, sizes: tuple[int, ...]) -> Any:
     rows, _ = within(indices, sizes)
     order = _order(rows)
-    return pnp.zeros(len(rows), bool).at[order].set(_differ_from_before(rows[order]))
+    return pnp.zeros(len(rows), bool).at[order].set(_differ_from_previous(rows[order]))
 
 
 def bcoo_sort_indices(mat: _T) -> _T:
@@ -176,7 +176,7 @@ def without_duplicates(function: str, mat: _T, nse: Any, remove_zeros: Any) -> _
         indices = pnp.where(valid[:, None], indices, np.array(sizes, indices.dtype))
         order = _order(indices) if sizes else pnp.argsort(~valid)
         rows, valid = indices[order], valid[order]
-        first = _differ_from_before(rows) & valid
+        first = _differ_from_previous(rows) & valid
         return cleared(data[order], valid), rows, pnp.where(valid, pnp.cumsum(first) - 1, len(rows)), pnp.sum(first)
 
     data, rows, places, counts = over_batch(sort, mat.n_batch)(*with_joint_batch(mat))

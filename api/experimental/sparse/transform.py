@@ -157,7 +157,7 @@ def _moving_slice(self: _Sparsify, eqn: JaxprEqn, mat: Any, *starts: Any) -> Any
     return bcoo_dynamic_slice(mat, starts, **eqn.params)
 
 
-def _by(function: Callable[..., Any]) -> Callable[..., Any]:
+def _rule_calling(function: Callable[..., Any]) -> Callable[..., Any]:
     """A rule that calls a function with the sparse array and the parameters of the primitive."""
     return lambda self, eqn, mat: function(mat, **eqn.params)
 
@@ -170,7 +170,7 @@ for _primitive, _function in (
     (prim.squeeze_p, bcoo_squeeze),
     (prim.transpose_p, bcoo_transpose),
 ):
-    _Sparsify.rule(_primitive)(_by(_function))
+    _Sparsify.rule(_primitive)(_rule_calling(_function))
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:

@@ -109,7 +109,7 @@ def _run(kind: str, words: list[str]) -> int:
         else:
             runpy.run_path(name, run_name="__main__")
     except Exception as error:
-        error.__traceback__ = _without_own(error.__traceback__)
+        error.__traceback__ = _without_frames_of_primax(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0
@@ -120,7 +120,7 @@ def _main_module() -> ModuleType:
     return module
 
 
-def _without_own(traceback: TracebackType | None) -> TracebackType | None:
+def _without_frames_of_primax(traceback: TracebackType | None) -> TracebackType | None:
     """A traceback without the frames of primax above the program's first frame."""
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith((__file__, "<frozen runpy")):
         traceback = traceback.tb_next

@@ -65,14 +65,14 @@ def _convert_by(kind: type, handler: Callable[[Any], Any]) -> None:
     kind.__jax_array__ = lambda self: handler(self)  # type: ignore[attr-defined]
 
 
-def _tell_type_by(kind: type, handler: Callable[[Any], Any]) -> None:
+def _set_type_handler(kind: type, handler: Callable[[Any], Any]) -> None:
     """Let the handler return the types of values, unless values are converted to arrays, which have types."""
     if not hasattr(kind, "__jax_array__"):
         register_aval(kind, handler)
 
 
 canonicalize_dtype_handlers = _Table(lambda kind: _canonical, _convert_by)
-pytype_aval_mappings = _Table(lambda kind: aval_handlers[kind], _tell_type_by)
+pytype_aval_mappings = _Table(lambda kind: aval_handlers[kind], _set_type_handler)
 
 
 def is_vmappable(x: Any) -> bool:

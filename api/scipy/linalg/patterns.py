@@ -152,10 +152,10 @@ def companion(a: Any) -> Array:
     if n < 2:
         raise ValueError(f"companion: a must hold two coefficients or more, got shape {get_aval(a).shape}")
     first = -a[..., 1:] / a[..., :1]
-    return _under(first, np.eye(n - 2, n - 1, dtype=get_aval(a).dtype))
+    return _below_first_rows(first, np.eye(n - 2, n - 1, dtype=get_aval(a).dtype))
 
 
-def _under(first: Any, rest: Any) -> Array:
+def _below_first_rows(first: Any, rest: Any) -> Array:
     """Matrices with given first rows and common other rows."""
     row = first[..., None, :]
     below = broadcast_to_shape(rest, (*get_aval(first).shape[:-1], *rest.shape))

@@ -110,7 +110,7 @@ def _as_rotvec(quat: Any) -> Array:
     return pnp.where(small, near, 2 * pnp.arctan2(safe, w) / safe) * vector
 
 
-def _about(axis: int, angle: Any) -> Array:
+def _rotation_about(axis: int, angle: Any) -> Array:
     parts = [pnp.zeros_like(angle)] * 3
     parts[axis] = pnp.sin(angle / 2)
     return pnp.stack([*parts, pnp.cos(angle / 2)], axis=-1)
@@ -232,9 +232,9 @@ class Rotation(NamedTuple):
             angles = _read("Rotation.from_euler", "angles", angles, (len(axes),))
         if degrees:
             angles = angles * (pi / 180)
-        quat = _about(_AXES[axes[0]], angles[..., 0])
+        quat = _rotation_about(_AXES[axes[0]], angles[..., 0])
         for i, axis in enumerate(axes[1:], 1):
-            after = _about(_AXES[axis], angles[..., i])
+            after = _rotation_about(_AXES[axis], angles[..., i])
             quat = _product(quat, after) if intrinsic else _product(after, quat)
         return cls(quat)
 
