@@ -341,14 +341,14 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
 def cached_by_interface(
     program: Jaxpr | ClosedJaxpr, key: tuple[Any, ...], interface: tuple[Any, ...], make: Callable[[], tuple[Any, Any]]
 ) -> tuple[Any, Any]:
-    """A derived program with at least the wanted outputs, cached on the program by the outputs that it has.
+    """A derived program with at least the required outputs, cached on the program by the outputs that it has.
 
     A rule that asks what outputs there are, and then for a program with these, gets the first program again.
 
     Args:
       program: the program that the result is derived from.
       key: identifies the result among those derived from the program, apart from its outputs.
-      wanted: for each optional output (or input) whether the result must have it; or where, such as a batch axis.
+      interface: for each optional output (or input) whether the result must have it; or where, such as a batch axis.
       make: returns the derived program, and for each of these whether, or where, the result has it.
     """
 

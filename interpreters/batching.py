@@ -271,13 +271,13 @@ def moveaxis(x: Any, source: int, destination: int) -> Any:
     return x if source == destination else protocol_of(get_aval(x)).moveaxis(x, source, destination)
 
 
-def to_dim(x: Any, size: int, dim: int | None, to: int | None) -> Any:
+def to_dim(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
     """A value batched at `dim` (or not at all), with the batch axis moved to `wanted`."""
-    if to is None or dim == to:
+    if wanted is None or dim == wanted:
         return x
     if dim is None:
-        return broadcast(x, size, to)
-    return moveaxis(x, dim, to)
+        return broadcast(x, size, wanted)
+    return moveaxis(x, dim, wanted)
 
 
 def placed_along(axis: AxisData, x: Any, dim: int | None) -> Any:
@@ -297,11 +297,11 @@ def stacked_type(axis: AxisData, aval: Any, dim: int | None) -> Any:
     return out.update(placement=axis.placement.along(out.placement, len(out.shape), dim))
 
 
-def stacked(axis: AxisData, x: Any, dim: int | None, to: int | None) -> Any:
+def stacked(axis: AxisData, x: Any, dim: int | None, wanted: int | None) -> Any:
     """A value batched at `dim` (or not at all), as one batched at `wanted`, placed like the arguments."""
-    if to is None:
+    if wanted is None:
         return x
-    return placed_along(axis, to_dim(x, axis.size, dim, to), to)
+    return placed_along(axis, to_dim(x, axis.size, dim, wanted), wanted)
 
 
 def bdim_at_front(x: Any, dim: int | None, size: int) -> Any:

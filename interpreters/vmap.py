@@ -101,7 +101,7 @@ def vmap(
         outs, dims_out = batch_flat(flat, axis, leaves, dims)
         (out_tree,) = out_trees
         out_dims = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
-        results = [_to_out(x, dim, want, axis, sum_match) for x, dim, want in zip(outs, dims_out, out_dims, strict=True)]
+        results = [_to_out(x, d, want, axis, sum_match) for x, d, want in zip(outs, dims_out, out_dims, strict=True)]
         return tree.unflatten(out_tree, results)
 
     return mapped

@@ -444,9 +444,9 @@ def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) ->
 
     It takes and returns a token for each of the jaxpr's ordered effects, before its other arguments.
     """
-    found = module.functions.get(closed)
-    if found is not None:
-        return found
+    function = module.functions.get(closed)
+    if function is not None:
+        return function
     ir = _jaxlib.ir
     ordered = ordered_effects(closed.effects)
     token_types = [_jaxlib.hlo_ext.TokenType.get()] * len(ordered)

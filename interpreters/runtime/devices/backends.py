@@ -124,7 +124,7 @@ def _make_client(plugin: pjrt.Plugin) -> Any:
 
 def _why_not(name: str) -> str:
     """The reason why there is no platform with this name, for the end of a message."""
-    problems = [f"; the plugin {plugin.source} cannot be used: {plugin.problem}" for plugin in plugins() if plugin.name == name]
+    problems = [f"; the plugin {p.source} cannot be used: {p.problem}" for p in plugins() if p.name == name]
     if name in ("gpu", *_FAMILIES["gpu"]) and not problems:
         problems = [f"; {import_module('primax.interpreters.runtime.devices.gpus').missing(name)}"]
     return "".join(problems) or "; `primax devices` shows more"

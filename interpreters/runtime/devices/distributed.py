@@ -269,12 +269,12 @@ def initialize(
     where = None if bind is None else split_address(function, "coordinator_bind_address", bind)
     ids = None
     if local_device_ids is not None:
-        given = (
+        values = (
             [local_device_ids]
             if np.ndim(local_device_ids) == 0
             else sequence(function, "local_device_ids", local_device_ids)
         )
-        ids = tuple(integer(function, "each of local_device_ids", id) for id in given)
+        ids = tuple(integer(function, "each of local_device_ids", id) for id in values)
     heartbeat, at_end = int(np.ceil(heartbeat_timeout_seconds)), int(np.ceil(shutdown_timeout_seconds))
     begin = int(np.ceil(initialization_timeout))
 

@@ -243,7 +243,7 @@ class _Axes(SetOnce):
         return not self.axis_names
 
     def _axes_of(self, kind: AxisType) -> tuple[Any, ...]:
-        return tuple(name for name, axis_type in zip(self.axis_names, self.axis_types, strict=True) if axis_type is kind)
+        return tuple(name for name, own in zip(self.axis_names, self.axis_types, strict=True) if own is kind)
 
     @property
     def auto_axes(self) -> tuple[Any, ...]:
@@ -372,9 +372,9 @@ class Mesh(_Axes):
         mesh = super().__new__(cls)
         mesh._set_axes(grid.shape, axis_names, axis_types, AxisType.Auto)
         key = (tuple(grid.reshape(-1)), mesh.axis_names, mesh.axis_sizes, mesh.axis_types)
-        found = _meshes.get(key)
-        if found is not None:
-            return found
+        known = _meshes.get(key)
+        if known is not None:
+            return known
         if len(set(key[0])) < len(key[0]):
             raise ValueError(f"Mesh: devices must differ, got {list(key[0])}")
         grid.flags.writeable = False

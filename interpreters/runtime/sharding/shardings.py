@@ -505,19 +505,19 @@ def to_hlo(mesh: Mesh, spec: PartitionSpec, ndim: int) -> Any:
     tiles = [mesh.size_along(spec.along(i)) for i in range(ndim)]
     order = [names.index(name) for name in (*used, *summed, *rest)]
     further = [(mesh.size_along(summed), kind.UNREDUCED), (mesh.size_along(rest), kind.REPLICATED)]
-    further = [(count, axes) for count, axes in further if count > 1]
+    further = [(count, subgroup) for count, subgroup in further if count > 1]
     sizes = [*tiles, *(count for count, _ in further)]
-    return hlo_sharding.iota_tile(sizes, list(mesh.axis_sizes), order, [axes for _, axes in further])
+    return hlo_sharding.iota_tile(sizes, list(mesh.axis_sizes), order, [subgroup for _, subgroup in further])
 
 
-def named_from_hlo(hlo: Any, mesh: Mesh | AbstractMesh, ndim: int) -> NamedSharding | None:
+def named_from_hlo(given: Any, mesh: Mesh | AbstractMesh, ndim: int) -> NamedSharding | None:
     """The sharding over a mesh that equals a sharding of XLA; None if there is none."""
-    if hlo.is_replicated() or mesh.size == 1:
+    if given.is_replicated() or mesh.size == 1:
         return NamedSharding(mesh, PartitionSpec())
-    if not hlo.is_tiled():
+    if not given.is_tiled():
         return None
-    dimensions = list(hlo.tile_assignment_dimensions())
-    order = np.array(hlo.tile_assignment_devices()).reshape(dimensions)
+    dimensions = list(given.tile_assignment_dimensions())
+    order = np.array(given.tile_assignment_devices()).reshape(dimensions)
     place = np.zeros((mesh.size, len(dimensions)), np.int64)
     for index in np.ndindex(*dimensions):
         place[order[index]] = index

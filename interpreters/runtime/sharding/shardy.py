@@ -91,7 +91,8 @@ def sharding_attributes(module: Any, shardings: Sequence[Any], ranks: Sequence[i
         elif isinstance(sharding, Explicit):
             mesh, spec = sharding
             whole = [name for name in mesh.explicit_axes if name not in spec.axes]
-            attributes.append({"sdy.sharding": sharding_attribute(module, mesh, spec, ndim, open_axes=True, whole=whole)})
+            attribute = sharding_attribute(module, mesh, spec, ndim, open_axes=True, whole=whole)
+            attributes.append({"sdy.sharding": attribute})
         else:
             attributes.append({"sdy.sharding": sharding_attribute(module, sharding.mesh, sharding.spec, ndim)})
     return attributes
