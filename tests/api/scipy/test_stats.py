@@ -36,7 +36,7 @@ DISCRETE: dict[str, tuple[Any, ...]] = {
 
 def methods(distribution: Any, wanted: tuple[str, ...], needs: dict[str, str]) -> list[str]:
     """The methods that have a formula."""
-    have = vars(distribution)["_given"]
+    have = vars(distribution)["_formulas"]
     return [name for name in wanted if needs.get(name, name) in have]
 
 
