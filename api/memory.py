@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.core.memory_space import Space
+from primax.core.placement import Space
 
 __all__ = ["Space"]
 __dir__ = __all__.copy

@@ -6,7 +6,7 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from primax.core.diagnostics import of_call, shorten
 from primax.core.dimensions import is_dimension
 from primax.core.frozen import SetOnce
 from primax.core.lazy_tables import LazyEntries
-from primax.core.memory_space import Space
-from primax.core.placement import Placement, required
+from primax.core.pickling import pickled
+from primax.core.placement import Placement, Space, required
 
 _NO_AXES: frozenset[str] = frozenset()
 _DEVICE = Space.Device
@@ -51,20 +51,6 @@ class AbstractValue:
 
     def __repr__(self) -> str:
         return self.str_short()
-
-
-class ManualAxisType(NamedTuple):
-    """The placement of an array's type along mapped axes, as in JAX.
-
-    Attributes:
-      varying: the axes along which devices may have different values.
-      unreduced: the axes along which each device has a summand.
-      reduced: the axes along which all devices have the same value; each has a summand of the cotangent.
-    """
-
-    varying: frozenset[Any]
-    unreduced: frozenset[Any]
-    reduced: frozenset[Any]
 
 
 class ShapedArray(AbstractValue):
@@ -135,9 +121,9 @@ class ShapedArray(AbstractValue):
         return _DEVICE
 
     @property
-    def manual_axis_type(self) -> ManualAxisType:
-        """The placement along the axes of a per-device program."""
-        return ManualAxisType(*(self.placement or Placement()).manual_axes())
+    def manual_axis_type(self) -> Any:
+        """The axes along which values vary, are unreduced and are reduced."""
+        return required().manual_axis_type(self.placement)
 
     def update(self, **changes: Any) -> ShapedArray:
         """A copy with some of `shape`, `dtype`, `weak_type`, `placement`, `vma` and `sharding` replaced.
@@ -201,8 +187,13 @@ class ShapedArray(AbstractValue):
     def __str__(self) -> str:
         return f"{'~' if self.weak_type else ''}{self.str_short(False)}"
 
+    @classmethod
+    def _restored(cls, placement: Placement | None, *fields: Any) -> ShapedArray:
+        return cls(*fields, placement=placement)
+
     def __reduce__(self) -> Any:
-        return _rebuild, (self.shape, self.dtype, self.weak_type, self.placement)
+        fields = self.placement, self.shape, self.dtype, self.weak_type
+        return pickled("primax.extend.core:ShapedArray._restored", *fields)
 
 
 _FIELDS = frozenset({"shape", "dtype", "weak_type", "placement", "vma", "sharding", "memory_space"})
@@ -268,10 +259,6 @@ def _differ_in_vma(one: ShapedArray, other: ShapedArray, ignoring: Collection[st
 WEAKNESS = frozenset({"weak_type"})
 WEAKNESS_AND_VMA = frozenset({"weak_type", "vma"})
 ALL_BUT_SHAPE_AND_DTYPE = frozenset({"weak_type", "placement"})
-
-
-def _rebuild(shape: Any, dtype: Any, weak_type: bool, placement: Placement | None = None) -> ShapedArray:
-    return ShapedArray(shape, dtype, weak_type, placement=placement)
 
 
 def _dimension(size: Any, shape: tuple[Any, ...]) -> int:

@@ -6,10 +6,19 @@ rules. The plugin `sharding` supplies both when a program first needs them.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from primax.core import rules as rule_tables
+
+
+class Space(enum.Enum):
+    """A memory space. All arrays are in device memory, which on CPUs is host memory."""
+
+    Device = enum.auto()
+    Host = enum.auto()
+    Any = enum.auto()
 
 
 class Placement:
@@ -29,10 +38,6 @@ class Placement:
     def stack_axes(self) -> tuple[Any, ...]:
         """The axes along which a module stacks the summands of a value."""
         return ()
-
-    def manual_axes(self) -> tuple[frozenset[Any], frozenset[Any], frozenset[Any]]:
-        """The axes along which values vary, are unreduced, and are reduced."""
-        return frozenset(), frozenset(), frozenset()
 
     def element(self, dim: int) -> Placement | None:
         """The placement of an element along a dimension."""
@@ -88,6 +93,9 @@ class PlacementRules(Protocol):
     def whole(self, rank: int) -> Any:
         """The sharding of a type without placement."""
 
+    def manual_axis_type(self, placement: Placement | None) -> Any:
+        """The axes along which values vary, are unreduced and are reduced."""
+
     def like(self, x: Any, aval: Any) -> Any:
         """A value, converted to the placement of a type."""
 
@@ -109,12 +117,6 @@ class PlacementRules(Protocol):
 rules: Any = None  # the `PlacementRules`; None until a program needs them
 
 
-def install(placement_rules: Any) -> None:
-    """Set the rules."""
-    global rules
-    rules = placement_rules
-
-
 def required() -> Any:
     """The rules; the plugin that has them is loaded.
 
@@ -134,9 +136,7 @@ def placed_like(x: Any, aval: Any) -> Any:
 def cotangent_aval(aval: Any) -> Any:
     """The type of cotangents for values of a type."""
     placement = getattr(aval, "placement", None)
-    if placement is None:
-        return aval
-    dual = placement.cotangent()
+    dual = None if placement is None else placement.cotangent()
     return aval if dual is placement else aval.update(placement=dual)
 
 

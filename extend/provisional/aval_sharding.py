@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from primax.core.avals import get_aval
+from primax.core.pickling import pickled
 from primax.core.placement import Placement
 from primax.interpreters.runtime.sharding.mesh import AbstractMesh, AxisType, PartitionSpec, current_scope
 from primax.interpreters.runtime.sharding.shardings import NamedSharding
@@ -19,6 +20,7 @@ __all__ = [
     "axes_of_dims",
     "changed",
     "explicit_part",
+    "manual_axis_type",
     "size_text",
     "vma_of",
     "whole",
@@ -113,7 +115,8 @@ class AvalSharding:
         return f"AvalSharding({self.spec!r})"
 
     def __reduce__(self) -> Any:
-        return AvalSharding, (self.mesh, self.axes, self.unreduced, self.reduced)
+        name = f"{__name__}:AvalSharding"
+        return pickled(name, self.mesh, self.axes, self.unreduced, self.reduced)
 
 
 class TypePlacement(Placement):
@@ -148,10 +151,6 @@ class TypePlacement(Placement):
         if explicit is None or not explicit.unreduced:
             return ()
         return tuple([name for name in explicit.mesh.explicit_axes if name in explicit.unreduced])
-
-    def manual_axes(self) -> tuple[Names, Names, Names]:
-        explicit = self.explicit
-        return self.vma, *((_NONE, _NONE) if explicit is None else (explicit.unreduced, explicit.reduced))
 
     def element(self, dim: int) -> TypePlacement | None:
         return self.with_explicit(None if self.explicit is None else self.explicit.without(dim))
@@ -210,7 +209,7 @@ class TypePlacement(Placement):
         return f"TypePlacement({self.explicit!r}, vma={sorted(self.vma, key=str)})"
 
     def __reduce__(self) -> Any:
-        return TypePlacement, (self.explicit, self.vma)
+        return pickled(f"{__name__}:TypePlacement", self.explicit, self.vma)
 
 
 def placement_of(explicit: AvalSharding | None, vma: Names) -> TypePlacement | None:
@@ -280,6 +279,30 @@ def changed(placement: Placement | None, shape: Sequence[int], changes: dict[str
             )
         sharding = sharding.with_axes(parts) if of_type else explicit_part(sharding.mesh, parts, len(shape))
     return placement_of(sharding, changes.get("vma", vma))
+
+
+class ManualAxisType(NamedTuple):
+    """The placement of a type along mapped axes, as in JAX.
+
+    Attributes:
+      varying: the axes along which devices may have different values.
+      unreduced: the axes along which each device has a summand.
+      reduced: the axes along which all devices have the same value; each has a summand of the cotangent.
+    """
+
+    varying: Names
+    unreduced: Names
+    reduced: Names
+
+
+def manual_axis_type(placement: Placement | None) -> ManualAxisType:
+    """The placement of a type along mapped axes."""
+    if not isinstance(placement, TypePlacement):
+        return ManualAxisType(_NONE, _NONE, _NONE)
+    explicit = placement.explicit
+    return ManualAxisType(
+        placement.vma, *((_NONE, _NONE) if explicit is None else (explicit.unreduced, explicit.reduced))
+    )
 
 
 def whole(rank: int) -> NamedSharding:

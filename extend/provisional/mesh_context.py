@@ -13,7 +13,7 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
-from primax.core.memory_space import Space
+from primax.core.placement import Space
 from primax.core.trace_state import thread
 from primax.interpreters.runtime.devices.backends import devices as all_devices
 from primax.interpreters.runtime.sharding.layout import Format, Layout

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from primax.core import placement
 from primax.core.avals import get_aval
-from primax.core.memory_space import Space
-from primax.core.placement import install as install_placement_rules
-from primax.core.placement import placed_like
+from primax.core.placement import Space, placed_like
 from primax.core.placement import required as required_placement_rules
 from primax.core.trace_state import block_fast_path, thread, thread_blockers, unblock_fast_path
 from primax.extend.provisional.aval_sharding import (
@@ -118,6 +117,11 @@ def with_out_sharding(function: str, bind: Callable[..., Result], args: Sequence
     if out_sharding is None:
         return bind(*args)
     return required_placement_rules().with_out_sharding(function, bind, args, out_sharding)  # type: ignore[no-any-return]
+
+
+def install_placement_rules(rules: Any) -> None:
+    """Give the kernel its rules of placements."""
+    placement.rules = rules
 
 
 def vary(x: Any, axes: frozenset[Any]) -> Any:

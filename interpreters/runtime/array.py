@@ -18,6 +18,7 @@ from primax.core.avals import ShapedArray, register_aval
 from primax.core.errors import DeletedArrayError, XlaError
 from primax.core.host_values import maker
 from primax.core.operand import Operand
+from primax.core.pickling import pickled
 from primax.core.trace import Tracer
 from primax.interpreters.runtime import fork_guard
 from primax.interpreters.runtime.dlpack import capsule_address, capsule_view
@@ -379,7 +380,13 @@ class Array(Operand, metaclass=_ArrayType):
         return self.__copy__()
 
     def __reduce__(self) -> Any:
-        return rebuild, (self._host().copy(), self.weak_type)
+        return pickled("primax:Array._restored", self._host().copy(), self.weak_type)
+
+    @staticmethod
+    def _restored(value: np.ndarray[Any, Any], weak_type: bool) -> Array:
+        """An array that was pickled; if it has 64-bit types and these are off, it gets the 32-bit ones."""
+        array: Array = maker.put(value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False), weak_type)
+        return array
 
 
 class Shard:
@@ -548,12 +555,6 @@ class _Constructor:
 
 
 constructor = _Constructor()
-
-
-def rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> Array:
-    """The inverse of pickling. Arrays that were pickled with 64-bit types get the 32-bit ones where those are off."""
-    array: Array = maker.put(value.astype(dtypes.canonicalize_dtype(value.dtype), copy=False), weak_type)
-    return array
 
 
 def _buffer_aval(b: Any) -> ShapedArray:

@@ -9,6 +9,7 @@ from primax.core.avals import ShapedArray, register_aval
 from primax.core.diagnostics import of_call
 from primax.core.dtypes import ExtendedDType
 from primax.core.operand import Operand
+from primax.core.pickling import pickled
 from primax.interpreters.runtime.array import array_classes
 
 
@@ -168,7 +169,7 @@ class ExtendedArray(Operand):
         return self.__copy__()
 
     def __reduce__(self) -> Any:
-        return ExtendedArray, (self.base, self.dtype)
+        return pickled("primax.extend.provisional.avals:ExtendedArray", self.base, self.dtype)
 
 
 def physical(x: Any) -> Any:

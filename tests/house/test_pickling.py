@@ -7,6 +7,7 @@ import importlib
 import operator
 import pickle
 import pkgutil
+import re
 import subprocess
 import sys
 import types
@@ -202,3 +203,21 @@ def test_methods_of_arrays_are_called_by_what_is_pickled() -> None:
     assert float(pickle.loads(pickle.dumps(x.sum))()) == 3.0
     assert pickle.loads(pickle.dumps(partial(operator.mul, x)))(2.0).tolist() == [0.0, 2.0, 4.0]
     assert x.sum.__qualname__ == "Operand.sum"
+
+
+def test_a_pickle_of_another_version_is_refused_by_name() -> None:
+    make, (version, *fields) = px.P("x").__reduce__()
+    assert make(version, *fields) == px.P("x")
+    with pytest.raises(ValueError, match=r"PartitionSpec\S* has version 99, and this primax reads version 1"):
+        make(99, *fields)
+
+
+def test_pickles_hold_public_names_alone() -> None:
+    mesh = px.make_mesh((1,), ("x",), px.sharding.AxisType.Explicit)
+    sharding = px.NamedSharding(mesh, px.P("x", px.P.UNCONSTRAINED))
+    one = px.sharding.SingleDeviceSharding(px.devices()[0])
+    for value in (mesh, mesh.abstract_mesh, sharding, one, px.typeof(px.numpy.ones(2))):
+        text = pickle.dumps(value)
+        assert pickle.loads(text) is value or pickle.loads(text) == value
+        named = set(re.findall(rb"primax\.[\w.]+", text))
+        assert named <= {b"primax.core.pickling", b"primax.sharding", b"primax.extend.core"}, named

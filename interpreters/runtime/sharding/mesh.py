@@ -18,6 +18,7 @@ from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
 from primax.core.frozen import SetOnce
 from primax.core.option import ANY, Option
+from primax.core.pickling import pickled
 
 
 class AxisType(enum.Enum):
@@ -34,6 +35,9 @@ class AxisType(enum.Enum):
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return pickled("primax.sharding:AxisType", self.value)
+
 
 class _Unconstrained:
     """The marker for an axis whose sharding XLA chooses."""
@@ -41,8 +45,8 @@ class _Unconstrained:
     def __repr__(self) -> str:
         return "UNCONSTRAINED"
 
-    def __reduce__(self) -> str:
-        return "_UNCONSTRAINED"
+    def __reduce__(self) -> Any:
+        return pickled("primax.sharding:PartitionSpec._unconstrained")
 
 
 _UNCONSTRAINED = _Unconstrained()
@@ -154,11 +158,15 @@ class PartitionSpec(SetOnce):
         return f"P({', '.join(parts)}{',' if len(self.partitions) == 1 and len(parts) == 1 else ''})"
 
     def __reduce__(self) -> Any:
-        return _rebuild_spec, (self.partitions, self.unreduced, self.reduced)
+        return pickled("primax.sharding:PartitionSpec._restored", self.partitions, self.unreduced, self.reduced)
 
+    @classmethod
+    def _restored(cls, partitions: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
+        return cls(*partitions, unreduced=unreduced, reduced=reduced)
 
-def _rebuild_spec(partitions: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+    @staticmethod
+    def _unconstrained() -> Any:
+        return _UNCONSTRAINED
 
 
 def _names_in(part: Any) -> tuple[Any, ...]:
@@ -332,7 +340,7 @@ class AbstractMesh(_Axes):
         return f"AbstractMesh({self._described()})"
 
     def __reduce__(self) -> Any:
-        return AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types)
+        return pickled("primax.sharding:AbstractMesh", self.axis_sizes, self.axis_names, self.axis_types)
 
 
 _meshes: WeakValueDictionary[Any, Mesh] = WeakValueDictionary()
@@ -459,7 +467,18 @@ class Mesh(_Axes):
 
     def __reduce__(self) -> Any:
         first = self.devices.flat[0]
-        return _mesh_of_ids, (_jaxlib.platform_of(first.client), self.device_ids, self.axis_names, self.axis_types)
+        platform = _jaxlib.platform_of(first.client)
+        return pickled("primax.sharding:Mesh._of_ids", platform, self.device_ids, self.axis_names, self.axis_types)
+
+    @staticmethod
+    def _of_ids(platform: str, ids: np.ndarray[Any, Any], names: Any, types: Any) -> Mesh:
+        by_id = {device.id: device for device in platforms.devices(platform)}
+        missing = [int(number) for number in ids.flat if number not in by_id]
+        if missing:
+            raise ValueError(f"Mesh: the device ids {missing} do not exist; there are {sorted(by_id)}")
+        grid = np.empty(ids.shape, object)
+        grid.flat[:] = [by_id[number] for number in ids.flat]
+        return Mesh(grid, names, types)
 
 
 @cache
@@ -527,16 +546,6 @@ class _Platforms:
 
 
 platforms = _Platforms()
-
-
-def _mesh_of_ids(platform: str, ids: np.ndarray[Any, Any], names: Any, types: Any) -> Mesh:
-    by_id = {device.id: device for device in platforms.devices(platform)}
-    missing = [int(number) for number in ids.flat if number not in by_id]
-    if missing:
-        raise ValueError(f"Mesh: the device ids {missing} do not exist; there are {sorted(by_id)}")
-    grid = np.empty(ids.shape, object)
-    grid.flat[:] = [by_id[number] for number in ids.flat]
-    return Mesh(grid, names, types)
 
 
 def _grid(devices: Any) -> np.ndarray[Any, Any]:

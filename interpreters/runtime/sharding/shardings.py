@@ -18,6 +18,7 @@ from primax.core._jaxlib import DeviceList, GSPMDSharding, Sharding
 from primax.core.avals import ShapedArray
 from primax.core.diagnostics import of_call
 from primax.core.frozen import refuse_assignment
+from primax.core.pickling import pickled
 from primax.interpreters.runtime.devices.backends import devices, platform_of
 from primax.interpreters.runtime.sharding.mesh import AbstractMesh, Mesh, PartitionSpec, current_scope
 
@@ -215,7 +216,14 @@ class SingleDeviceSharding(BaseSharding):
 
     def __reduce__(self) -> Any:
         (device,) = self.device_set
-        return _sharding_of_id, (platform_of(device), device.id)
+        return pickled("primax.sharding:SingleDeviceSharding._of_id", platform_of(device), device.id)
+
+    @staticmethod
+    def _of_id(platform: str, number: int) -> SingleDeviceSharding:
+        by_id = {device.id: device for device in devices(platform)}
+        if number not in by_id:
+            raise ValueError(f"SingleDeviceSharding: the device id {number} does not exist; there are {sorted(by_id)}")
+        return sharding_of(by_id[number])
 
 
 _lock = threading.RLock()
@@ -228,10 +236,6 @@ def sharding_of(device: Any) -> SingleDeviceSharding:
         return _single.get(device) or SingleDeviceSharding(device)
     except TypeError:  # the value is no device; `SingleDeviceSharding` raises the error
         return SingleDeviceSharding(device)
-
-
-def _sharding_of_id(platform: str, number: int) -> Any:
-    return sharding_of(next(device for device in devices(platform) if device.id == number))
 
 
 def on_one_device(sharding: Any) -> bool:
@@ -387,7 +391,7 @@ class NamedSharding(BaseSharding):
         return f"NamedSharding(mesh={self.mesh!r}, spec={self.spec!r})"
 
     def __reduce__(self) -> Any:
-        return NamedSharding, (self.mesh, self.spec)
+        return pickled("primax.sharding:NamedSharding", self.mesh, self.spec)
 
 
 class AbstractSharding(NamedSharding):

@@ -13,6 +13,7 @@ from primax.extend.provisional.aval_sharding import (
     aval_sharding,
     axes_of_dims,
     changed,
+    manual_axis_type,
     vma_of,
     whole,
 )
@@ -38,6 +39,7 @@ class _Rules:
     convert_unreduced = staticmethod(convert_unreduced)
     enter_module = staticmethod(enter_module)
     leave_module = staticmethod(leave_module)
+    manual_axis_type = staticmethod(manual_axis_type)
     like = staticmethod(match_placement)
     operands = staticmethod(insert_pvary)
     recast = staticmethod(recast)

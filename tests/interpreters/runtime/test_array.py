@@ -264,8 +264,8 @@ def test_a_process_that_has_used_nothing_yet_reads_pickles() -> None:
 
 
 def pickle_source(value: np.ndarray[Any, Any], weak: bool) -> Any:
-    rebuild, (_, _) = put(value).__reduce__()
-    return rebuild(value, weak)
+    restore, (version, name, _, _) = put(value).__reduce__()
+    return restore(version, name, value, weak)
 
 
 REPR = {
