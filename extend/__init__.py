@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from primax.core.lazy_names import lazy_names
 from primax.extend.host.hookspec import API_VERSION, hookimpl
+from primax.extend.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from primax.extend import derive, random

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TypeAlias
 
-from primax.core.lazy_names import lazy_names
 from primax.extend.dtypes import dtype
+from primax.extend.lazy_names import lazy_names
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance
 from primax.extend.provisional.precision import DotAlgorithm, PrecisionLike
 from primax.lax.polynomials import *

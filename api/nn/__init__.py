@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from primax.core.lazy_names import lazy_names
+from primax.extend.lazy_names import lazy_names
 from primax.nn import activations, attention, exponentials, initializers, layers, pooling
 from primax.nn.activations import *
 from primax.nn.attention import *

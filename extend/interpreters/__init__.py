@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.core.lazy_names import lazy_names
+from primax.extend.lazy_names import lazy_names
 
 __all__ = ["ad", "batching", "mlir", "partial_eval", "xla"]
 

@@ -14,7 +14,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     folder = tmp_path / "lazily"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        "from primax.core.lazy_names import lazy_names\n"
+        "from primax.extend.lazy_names import lazy_names\n"
         "at_once = 1\n"
         '__getattr__, __dir__ = lazy_names(__name__, ["at_once", "later"], ["part"], {"later": "lazily.part"})\n'
     )

@@ -8,6 +8,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+__all__ = ["lazy_names"]
+
 
 def lazy_names(
     module: str,
