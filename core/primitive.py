@@ -176,7 +176,7 @@ class Primitive(Generic[Result]):
         """The types of the outputs, and the effects. Cached.
 
         Args:
-          given: a tuple of the types of the operands and a dictionary of the parameters; the types of the outputs are
+          args: a tuple of the types of the operands and a dictionary of the parameters; the types of the outputs are
             then always a list. Or, as in JAX, the types of the operands one by one.
           named: the parameters, for operands one by one.
         """

@@ -294,7 +294,7 @@ def resolved(where: str, rule: Any, primitive: Any, kind: str, rules: Mapping[st
       rule: a rule or a derivation.
       primitive: the primitive of the rule.
       kind: the kind of the rule.
-      given: rules and derivations that are given along with it, by kind.
+      rules: rules and derivations that are given along with it, by kind.
 
     Raises:
       TypeError: the rule cannot be derived.

@@ -66,13 +66,13 @@ def host_value(x: Array) -> np.ndarray[Any, Any]:
 
 def backends() -> dict[str, Any]:
     """The XLA clients of all usable platforms, by name; missing clients are created."""
-    found: dict[str, Any] = {}
+    clients: dict[str, Any] = {}
     for name in _platforms.platforms:
         try:
-            found[name] = get_backend(name)
+            clients[name] = get_backend(name)
         except Exception as error:  # a client may fail in any way where its hardware is absent
             _platforms.warn_of(name, error)
-    return found
+    return clients
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:

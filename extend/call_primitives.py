@@ -58,16 +58,16 @@ def register_call_primitive_rules(
     """
     if not prim.multiple_results:
         raise TypeError(f"register_call_primitive_rules: prim must have multiple_results, got {prim}")
-    given: dict[str, Any] = {
+    rules: dict[str, Any] = {
         "impl": _impl,
         "effectful_abstract_eval": held_types("call_jaxpr"),
         **dict.fromkeys(("batch", "lowering", "interpret"), derive.from_impl),
     }
     if transpose_rule is None:
-        given |= {"jvp": derive.from_impl, "transpose": derive.from_impl}
+        rules |= {"jvp": derive.from_impl, "transpose": derive.from_impl}
     else:
-        given["transpose"] = transpose_rule
-    for kind, rule in given.items():
+        rules["transpose"] = transpose_rule
+    for kind, rule in rules.items():
         rule_tables[kind].register(prim, rule)
 
 

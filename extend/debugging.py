@@ -44,10 +44,10 @@ def refuse(name: str, outs: Sequence[Any], args: Sequence[Any]) -> None:
     Raises:
       FloatingPointError: a result has a nan or inf; the message names the line.
     """
-    found = found_in(outs)
-    if found:
+    problem = found_in(outs)
+    if problem:
         already = "; an argument has such values too" if found_in(args) else ""
-        raise FloatingPointError(f"{name}: {found}, at {user_line()}{already}")
+        raise FloatingPointError(f"{name}: {problem}, at {user_line()}{already}")
 
 
 def is_operation(name: str, closed: ClosedJaxpr) -> bool:
@@ -83,8 +83,8 @@ def watch_program(name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> Callab
     """
 
     def check(outs: Sequence[Any]) -> None:
-        found, label = found_in(outs), name.removeprefix("jit_")
-        if not found:
+        problem, label = found_in(outs), name.removeprefix("jit_")
+        if not problem:
             return
         try:
             with disable_jit(True):
@@ -93,8 +93,8 @@ def watch_program(name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> Callab
             raise
         except Exception as error:
             raise FloatingPointError(
-                f"{label}: {found}; the program cannot be run step by step to find the operation"
+                f"{label}: {problem}; the program cannot be run step by step to find the operation"
             ) from error
-        raise FloatingPointError(f"{label}: {found}; run one by one, none of its operations gave such a result")
+        raise FloatingPointError(f"{label}: {problem}; run one by one, none of its operations gave such a result")
 
     return (lambda outs: refuse(name, outs, args)) if is_operation(name, closed) else check

@@ -30,7 +30,7 @@ Rule = Callable[..., Any]
 
 def with_declared(
     where: str,
-    given: Mapping[str, Any],
+    authored: Mapping[str, Any],
     *,
     linear: Sequence[int] = (),
     nondiff: Sequence[int] = (),
@@ -42,13 +42,13 @@ def with_declared(
 
     Args:
       where: the called function, for messages.
-      given: the author's rules.
+      authored: the author's rules.
       linear, nondiff, vjp, elementwise, out_like: as for `define_primitive`.
 
     Raises:
       TypeError: a declaration is wrong, or contradicts a rule or another declaration.
     """
-    rules = {kind: rule for kind, rule in given.items() if rule is not None}
+    rules = {kind: rule for kind, rule in authored.items() if rule is not None}
     linear, nondiff = (
         _positions(where, name, value, rules) for name, value in (("linear", linear), ("nondiff", nondiff))
     )
@@ -65,21 +65,21 @@ def with_declared(
         _declare_linear(where, rules, linear)
     if nondiff and "jvp" in rules:
         rules["jvp"] = _Wrapped(rules["jvp"], lambda rule, primitive: _without_nondiff(rule, primitive, nondiff))
-    return {**dict.fromkeys(given), **rules}
+    return {**dict.fromkeys(authored), **rules}
 
 
-def with_effects(where: str, given: Mapping[str, Any], effects: Any, mutates: Any) -> dict[str, Any]:
+def with_effects(where: str, declared: Mapping[str, Any], effects: Any, mutates: Any) -> dict[str, Any]:
     """Rules by kind, with a type rule that also returns the effects.
 
     Args:
       where: the called function, for messages.
-      given: the rules, including those derived from other declarations.
+      declared: the rules, including those derived from other declarations.
       effects, mutates: as for `define_primitive`.
 
     Raises:
       TypeError: a declaration is wrong, or there is no type rule, or the type rule returns effects already.
     """
-    rules = {kind: rule for kind, rule in given.items() if rule is not None}
+    rules = {kind: rule for kind, rule in declared.items() if rule is not None}
     mutates = _positions(where, "mutates", mutates, rules)
     if isinstance(effects, str) or not isinstance(effects, Sequence | frozenset | set):
         raise TypeError(f"{where}: effects must be a sequence of instances of Effect, got {effects!r}")
@@ -89,9 +89,9 @@ def with_effects(where: str, given: Mapping[str, Any], effects: Any, mutates: An
             raise TypeError(f"{where}: effects must be instances of Effect, got {effect!r}{hint}")
         if isinstance(effect, OperandEffect):
             _positions(where, "effects", (effect.operand,), rules)
-    told = frozenset((*effects, *map(Mutates, mutates)))
-    if not told:
-        return dict(given)
+    all_effects = frozenset((*effects, *map(Mutates, mutates)))
+    if not all_effects:
+        return dict(declared)
     name = "effects" if effects else "mutates"
     if "effectful_abstract_eval" in rules:
         raise TypeError(
@@ -103,8 +103,8 @@ def with_effects(where: str, given: Mapping[str, Any], effects: Any, mutates: An
         raise TypeError(f"{where}: interpret must not be derive.from_impl if {name} is given, since the impl lacks it")
     if rules.get("jvp") is derive.from_impl:
         rules["jvp"] = _Wrapped(derive.from_impl, _with_primal_bound)
-    rules["effectful_abstract_eval"] = _WithEffects(rules.pop("abstract_eval"), told)
-    return {**dict.fromkeys(given), **rules}
+    rules["effectful_abstract_eval"] = _WithEffects(rules.pop("abstract_eval"), all_effects)
+    return {**dict.fromkeys(declared), **rules}
 
 
 def _with_primal_bound(jvp: Rule, primitive: Any) -> Rule:
@@ -173,7 +173,7 @@ def _signature(rule: Any) -> list[inspect.Parameter] | None:
 def _parameter_names(rules: Mapping[str, Any]) -> set[str]:
     """The parameters of a primitive that its rules name, whether keyword-only or not."""
     signatures = {kind: _signature(rule) or [] for kind, rule in rules.items()}
-    names = {p.name for each in signatures.values() for p in each if p.kind is p.KEYWORD_ONLY}
+    names = {p.name for parameters in signatures.values() for p in parameters if p.kind is p.KEYWORD_ONLY}
     operands_and_parameters = {p.name for kind in ("impl", "abstract_eval") for p in signatures.get(kind, ())}
     for kind, (count, _) in _TAKES.items():
         names |= {p.name for p in signatures.get(kind, ())[count:]} & operands_and_parameters
@@ -237,8 +237,8 @@ def _check_counts(
 ) -> None:
     """Check that transpose and lowering rules take one argument more than the impl: a cotangent, or a context."""
     for kind, first in (("transpose", "the cotangent"), ("lowering", "a context")):
-        given = rules.get(kind)
-        for rule in given.values() if isinstance(given, Mapping) else (given,):
+        entry = rules.get(kind)
+        for rule in entry.values() if isinstance(entry, Mapping) else (entry,):
             counts = _positional(rule, names)
             if counts is None or operands is None:
                 continue
@@ -257,8 +257,8 @@ def _check_parameters(where: str, rules: Mapping[str, Any]) -> None:
     """Check that all rules accept a parameter that one of them needs: all are called with the parameters of a bind."""
     named = [(kind, rules[kind]) for kind in _OF_PARAMETERS if kind in rules]
     lowering = rules.get("lowering")
-    named += [("lowering", each) for each in (lowering.values() if isinstance(lowering, Mapping) else (lowering,))]
-    keywords = {(kind, i): found for i, (kind, rule) in enumerate(named) if (found := _keywords(rule)) is not None}
+    named += [("lowering", rule) for rule in (lowering.values() if isinstance(lowering, Mapping) else (lowering,))]
+    keywords = {(kind, i): own for i, (kind, rule) in enumerate(named) if (own := _keywords(rule)) is not None}
     for (needing, _), (needed, _) in keywords.items():
         for (kind, _), (_, taken) in keywords.items():
             missing = sorted(needed - taken) if taken is not None else []
@@ -384,10 +384,10 @@ def _transpose_of_jvp(primitive: Any, jvp: Rule) -> DerivedRule:
         unknown = [i for i, x in enumerate(args) if type(x) is UndefinedPrimal]
 
         def tangents_of(*ts: Any) -> list[Any]:
-            given = iter(ts)
+            remaining = iter(ts)
             primals = [instantiate_zeros(Zero(x.aval)) if type(x) is UndefinedPrimal else x for x in args]
             tangents = [
-                next(given) if type(x) is UndefinedPrimal else Zero(get_aval(x).to_tangent_aval()) for x in args
+                next(remaining) if type(x) is UndefinedPrimal else Zero(get_aval(x).to_tangent_aval()) for x in args
             ]
             _, out = jvp(primals, tangents, **params)
             return list(out) if primitive.multiple_results else [out]
@@ -398,8 +398,8 @@ def _transpose_of_jvp(primitive: Any, jvp: Rule) -> DerivedRule:
                 f"the transpose rule of {primitive} cannot be derived from its jvp rule, which binds {primitive} on a "
                 "tangent; give a transpose rule, or transpose=derive.from_impl"
             )
-        found = dict(zip(unknown, tape.transpose(list(ct) if primitive.multiple_results else [ct]), strict=True))
-        return [found.get(i) for i in range(len(args))]
+        cts = dict(zip(unknown, tape.transpose(list(ct) if primitive.multiple_results else [ct]), strict=True))
+        return [cts.get(i) for i in range(len(args))]
 
     rule.__name__ = f"transpose({primitive})"
     return DerivedRule(rule, "jvp")
@@ -412,13 +412,13 @@ def _kept(transpose: Rule, primitive: Any, linear: tuple[int, ...]) -> Rule:
         for i, x in enumerate(args):
             if type(x) is UndefinedPrimal and i not in linear:
                 raise TypeError(f"{primitive}: it is declared linear in {list(linear)}, not in argument {i}")
-        found = transpose(ct, *args, **params)
-        if isinstance(found, list | tuple) and len(found) == len(args):
-            for i, (x, c) in enumerate(zip(args, found, strict=True)):
+        cts = transpose(ct, *args, **params)
+        if isinstance(cts, list | tuple) and len(cts) == len(args):
+            for i, (x, c) in enumerate(zip(args, cts, strict=True)):
                 if type(x) is UndefinedPrimal and c is None:
                     text = f"returned None for its argument {i}, in which it is declared linear"
                     raise rule_error(transpose_rules, primitive, f"{text}; where that is zero, return ad.Zero(x.aval)")
-        return found
+        return cts
 
     return rule
 
@@ -493,9 +493,9 @@ def _reverse_only(primitive: Any, fwd: Rule, bwd: Rule) -> Rule:
             for i, (ct, aval) in enumerate(zip(pulled, tangent_avals, strict=True)):
                 if ct is None or aval.dtype == float0:
                     continue
-                found = ct.aval if type(ct) is Zero else _type_or_none(ct)
-                if found is None or (found.shape, found.dtype) != (aval.shape, aval.dtype):
-                    what = f"of type {found.str_short()}" if found is not None else shorten(ct)
+                returned = ct.aval if type(ct) is Zero else _type_or_none(ct)
+                if returned is None or (returned.shape, returned.dtype) != (aval.shape, aval.dtype):
+                    what = f"of type {returned.str_short()}" if returned is not None else shorten(ct)
                     text = f"bwd returned a cotangent {what} for argument {i}, of type {aval.str_short()}"
                     raise _wrong_vjp(primitive, bwd, text)
             return [Zero(a) if ct is None else ct for a, ct in zip(tangent_avals, pulled, strict=True)]
@@ -503,7 +503,7 @@ def _reverse_only(primitive: Any, fwd: Rule, bwd: Rule) -> Rule:
         tangent_avals = [get_aval(x).to_tangent_aval() for x in primals]
         nonzero = tuple([type(t) is not Zero for t in tangents])
         host.activate_plugin("custom_derivatives")
-        found = iter(
+        remaining = iter(
             host.primitives["custom_lin"].bind(
                 *leaves,
                 *(t for t in tangents if type(t) is not Zero),
@@ -515,7 +515,7 @@ def _reverse_only(primitive: Any, fwd: Rule, bwd: Rule) -> Rule:
             )
         )
         moved = [
-            Zero.from_primal_value(x) if aval.to_tangent_aval().dtype == float0 else next(found)
+            Zero.from_primal_value(x) if aval.to_tangent_aval().dtype == float0 else next(remaining)
             for x, aval in zip(outs, out_avals, strict=True)
         ]
         return (outs, moved) if several else (outs[0], moved[0])

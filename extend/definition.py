@@ -56,17 +56,17 @@ class Definitions:
         """
         if not isinstance(registry, Registry):
             raise TypeError(f"Definitions.enter: registry must be what primax_register is given, got {registry!r}")
-        for primitive, given, unsupported, samples in self._all:
-            _hand_over(registry, primitive, given, unsupported, samples)
+        for primitive, rules, unsupported, samples in self._all:
+            _hand_over(registry, primitive, rules, unsupported, samples)
 
     def _add(
         self,
         primitive: Primitive,
-        given: dict[str, Any],
+        rules: dict[str, Any],
         unsupported: Mapping[str, str],
         samples: tuple[SampleSource, ...],
     ) -> None:
-        self._all.append((primitive, given, unsupported, samples))
+        self._all.append((primitive, rules, unsupported, samples))
         not_entered.add(primitive)
 
 
@@ -176,7 +176,7 @@ def define_primitive(
     before = _of_scripts.get((who.module, name)) if registry is None and who.top else None
     primitive = before or Primitive(name, multiple_results=multiple_results)
     primitive.module = who.module
-    given: dict[str, Any] = {
+    rules: dict[str, Any] = {
         "impl": impl,
         "abstract_eval": abstract_eval,
         "jvp": jvp,
@@ -187,10 +187,10 @@ def define_primitive(
         **further,
     }
     declared = with_declared(
-        where, given, linear=linear, nondiff=nondiff, vjp=vjp, elementwise=elementwise, out_like=out_like
+        where, rules, linear=linear, nondiff=nondiff, vjp=vjp, elementwise=elementwise, out_like=out_like
     )
-    given = with_effects(where, declared, effects, mutates)
-    found = rules_to_enter(where, primitive, given, unsupported)
+    rules = with_effects(where, declared, effects, mutates)
+    entries = rules_to_enter(where, primitive, rules, unsupported)
     check_signatures(where, declared)
     if before is not None:
         _clear(before)
@@ -203,9 +203,9 @@ def define_primitive(
             _of_scripts[who.module, name] = primitive
         if before is None:
             _tell_of_namesake(name, who.level)
-        _enter(primitive, found, unsupported, samples)
+        _enter(primitive, entries, unsupported, samples)
     else:
-        handed = _by_kind(found)
+        handed = _by_kind(entries)
         if isinstance(registry, Definitions):
             registry._add(primitive, handed, unsupported, samples)
         else:
@@ -241,10 +241,10 @@ def _tell_of_namesake(name: str, level: int) -> None:
         )
 
 
-def _by_kind(found: Mapping[tuple[str, Any], Rule]) -> dict[str, Any]:
+def _by_kind(entries: Mapping[tuple[str, Any], Rule]) -> dict[str, Any]:
     """Rules in the form of `registry.define`: lowerings for platforms are in one mapping."""
     rules: dict[str, Any] = {}
-    for (kind, key), rule in found.items():
+    for (kind, key), rule in entries.items():
         if kind == "lowering":
             rules.setdefault(kind, {})[key[1] if isinstance(key, tuple) else None] = rule
         else:
@@ -255,21 +255,21 @@ def _by_kind(found: Mapping[tuple[str, Any], Rule]) -> dict[str, Any]:
 def _hand_over(
     registry: Registry,
     primitive: Primitive,
-    given: Mapping[str, Any],
+    rules: Mapping[str, Any],
     unsupported: Mapping[str, str],
     samples: tuple[SampleSource, ...],
 ) -> None:
-    registry.define(primitive, unsupported=unsupported, samples=samples, **given)
+    registry.define(primitive, unsupported=unsupported, samples=samples, **rules)
 
 
 def _enter(
     primitive: Primitive,
-    found: Mapping[tuple[str, Any], Rule],
+    entries: Mapping[tuple[str, Any], Rule],
     unsupported: Mapping[str, str],
     samples: tuple[SampleSource, ...],
 ) -> None:
     """Enter a new primitive without a plugin; this cannot fail."""
-    for (kind, key), rule in found.items():
+    for (kind, key), rule in entries.items():
         rule_tables[kind].register(key, rule)
     for kind, reason in unsupported.items():
         rule_tables[kind].unsupported[primitive] = reason

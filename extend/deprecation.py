@@ -85,8 +85,8 @@ def deprecated(name: str, replacement: str, *, since: str, removed_in: str) -> D
         raise ValueError(
             f"deprecated({name!r}): removed_in must be a later minor release than since, {since!r}, got {removed_in!r}"
         )
-    found = deprecations[name] = Deprecation(name, replacement, since, removed_in)
-    return found
+    deprecation = deprecations[name] = Deprecation(name, replacement, since, removed_in)
+    return deprecation
 
 
 def renamed(module: str, *those: Deprecation) -> Callable[[str], Any]:
@@ -100,14 +100,14 @@ def renamed(module: str, *those: Deprecation) -> Callable[[str], Any]:
     >>> old = deprecated("mine.sum_of", "primax.numpy.sum", since="1.1", removed_in="1.2")
     >>> __getattr__ = renamed("mine", old)
     """
-    by_name = {each.name.removeprefix(f"{module}."): each for each in those}
+    by_name = {deprecation.name.removeprefix(f"{module}."): deprecation for deprecation in those}
 
     def find(name: str) -> Any:
-        found = by_name.get(name)
-        if found is None:
+        deprecation = by_name.get(name)
+        if deprecation is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        found.warn()
-        return found.resolve()
+        deprecation.warn()
+        return deprecation.resolve()
 
     return find
 
@@ -122,16 +122,16 @@ def _resolve(dotted: str) -> Any:
     parts = path.split(".")
     for end in range(len(parts), 0, -1):
         try:
-            found: Any = importlib.import_module(".".join(parts[:end]))
+            value: Any = importlib.import_module(".".join(parts[:end]))
         except ModuleNotFoundError:
             continue
         break
     else:
         raise LookupError(f"there is no module in {dotted!r}")
     for part in parts[end:]:
-        if not hasattr(found, part):
-            raise LookupError(f"{found!r} has no {part!r}, which {dotted!r} names")
-        found = getattr(found, part)
-    if argument and argument.removesuffix("=") not in inspect.signature(found).parameters:
+        if not hasattr(value, part):
+            raise LookupError(f"{value!r} has no {part!r}, which {dotted!r} names")
+        value = getattr(value, part)
+    if argument and argument.removesuffix("=") not in inspect.signature(value).parameters:
         raise LookupError(f"{path} has no argument {argument!r}, which {dotted!r} names")
-    return found
+    return value

@@ -211,9 +211,9 @@ python_scalar_dtypes: Mapping[type, np.dtype[Any]] = _ScalarDtypes()
 def _of_numpy(dtype: Any) -> np.dtype[Any]:
     """Return a dtype with arithmetic as a NumPy dtype."""
     if not isinstance(dtype, ExtendedDType):
-        found: np.dtype[Any] = np.dtype(dtype)
-        if found.type is not np.void:
-            return found
+        known: np.dtype[Any] = np.dtype(dtype)
+        if known.type is not np.void:
+            return known
     raise TypeError(f"arithmetic is not defined for values of dtype {short_dtype_name(dtype)}{of_call()}")
 
 
@@ -338,9 +338,9 @@ def _dtype_and_weakness(x: Any) -> tuple[Any, bool]:
 def _dtype_of_object(x: Any) -> Any:
     if isinstance(x, ExtendedDType):
         return x
-    found = getattr(x, "dtype", None)  # also for classes: scalar types have a dtype
-    if isinstance(found, (np.dtype, ExtendedDType)):
-        return found
+    dtype = getattr(x, "dtype", None)  # also for classes: scalar types have a dtype
+    if isinstance(dtype, (np.dtype, ExtendedDType)):
+        return dtype
     try:
         if isinstance(x, str) or (isinstance(x, type) and issubclass(x, np.generic)):
             return np.dtype(x)
@@ -351,13 +351,13 @@ def _dtype_of_object(x: Any) -> Any:
     raise TypeError(f"dtype: x must be an array, a number, or a dtype, got {x!r} of type {type(x).__name__}")
 
 
-def _checked(found: Any, x: Any) -> Any:
-    canonical = (CANONICAL_64 if enable_x64.value else CANONICAL_32).get(found)
+def _checked(dtype: Any, x: Any) -> Any:
+    canonical = (CANONICAL_64 if enable_x64.value else CANONICAL_32).get(dtype)
     if canonical is not None:
         return canonical
-    if isinstance(found, ExtendedDType):
-        return found
-    raise TypeError(f"dtype: x must have a bool, number or extended dtype, got {found} for {x!r}")
+    if isinstance(dtype, ExtendedDType):
+        return dtype
+    raise TypeError(f"dtype: x must have a bool, number or extended dtype, got {dtype} for {x!r}")
 
 
 def _weak_node(dtype: Any) -> Node:
@@ -418,8 +418,8 @@ def result_type(*args: Any, return_weak_type: bool = False) -> Any:
         signature = tuple([_dtype_and_weakness(default_float_dtype() if x is None else x) for x in args])
     else:
         raise ValueError("result_type: args must have one operand or more, got none")
-    found = _promote(numpy_dtype_promotion.value, enable_x64.value, signature)
-    return found if return_weak_type else found[0]
+    promoted = _promote(numpy_dtype_promotion.value, enable_x64.value, signature)
+    return promoted if return_weak_type else promoted[0]
 
 
 def promote_types(a: Any, b: Any) -> Any:

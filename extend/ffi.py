@@ -153,7 +153,7 @@ def ffi_call(
         avals = [get_aval(x) for x in args]
         ins = _reversed_layouts("input_layouts", input_layouts, avals)
         outs = _reversed_layouts("output_layouts", layouts, results)
-        found = ffi_call_p.bind(
+        outputs = ffi_call_p.bind(
             *args,
             target_name=target_name,
             result_avals=results,
@@ -166,7 +166,7 @@ def ffi_call(
             legacy_backend_config=legacy_backend_config,
             attributes=tuple((k, freeze(v, f"ffi_call: attribute {k}")) for k, v in sorted(attributes.items())),
         )
-        return found[0] if single else type(result_shape_dtypes)(found)
+        return outputs[0] if single else type(result_shape_dtypes)(outputs)
 
     return call
 
@@ -185,24 +185,24 @@ def _result_aval(result: Any) -> ShapedArray:
 
 def _reversed_layouts(name: str, layouts: Sequence[Layout] | None, avals: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
     """The axes of each value in XLA's order, the fastest first."""
-    given = [None] * len(avals) if layouts is None else list(layouts)
-    if len(given) != len(avals):
+    per_value = [None] * len(avals) if layouts is None else list(layouts)
+    if len(per_value) != len(avals):
         raise ValueError(
-            f"ffi_call: {name} must have one entry for each value, got {len(given)} for {len(avals)} values"
+            f"ffi_call: {name} must have one entry for each value, got {len(per_value)} for {len(avals)} values"
         )
-    found = []
-    for layout, aval in zip(given, avals, strict=True):
+    reversed_layouts = []
+    for layout, aval in zip(per_value, avals, strict=True):
         axes = tuple(range(len(aval.shape))) if layout is None else tuple(layout)
         if sorted(axes) != list(range(len(aval.shape))):
             raise ValueError(f"ffi_call: {name} must name each axis once, got {layout} for {aval.str_short()}")
-        found.append(axes[::-1])
-    return tuple(found)
+        reversed_layouts.append(axes[::-1])
+    return tuple(reversed_layouts)
 
 
 def _aliases(
     aliases: Mapping[int, int], ins: Sequence[Any], outs: Sequence[Any], in_layouts: Any, out_layouts: Any
 ) -> tuple[tuple[int, int], ...]:
-    found = []
+    pairs = []
     for i, o in sorted(aliases.items()):
         pair = "ffi_call: input_output_aliases must pair"
         if not (0 <= i < len(ins) and 0 <= o < len(outs)):
@@ -211,5 +211,5 @@ def _aliases(
             raise ValueError(f"{pair} values of one type, got {ins[i].str_short()} and {outs[o].str_short()}")
         if in_layouts[i] != out_layouts[o]:
             raise ValueError(f"{pair} values of one layout, got {in_layouts[i][::-1]} and {out_layouts[o][::-1]}")
-        found.append((i, o))
-    return tuple(found)
+        pairs.append((i, o))
+    return tuple(pairs)

@@ -65,13 +65,13 @@ def all_lifted(programs: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list
     """`lifted` for several programs, each of which takes the tracers of all."""
     pairs = list(map(lifted, programs))
     values = [x for _, own in pairs for x in own]
-    found, start = [], 0
+    lifted_programs, start = [], 0
     for program, own in pairs:
         unused: list[Any] = [Var(get_aval(x)) for x in values]
         unused[start : start + len(own)] = program.invars[: len(own)]
         start += len(own)
-        found.append(reordered(program, [*unused, *program.invars[len(own) :]]))
-    return found, values
+        lifted_programs.append(reordered(program, [*unused, *program.invars[len(own) :]]))
+    return lifted_programs, values
 
 
 def closes_over(parameter: str) -> Callable[..., tuple[list[Any], dict[str, Any]]]:
@@ -111,8 +111,8 @@ def tangents_of(primals: Iterable[Any], nonzero: Iterable[bool], found: Iterable
     >>> tangents_of(np.float32([1, 2]), [False, True], [0.5])
     [Zero(f32[]), 0.5]
     """
-    given = iter(found)
-    return [next(given) if nz else Zero.from_primal_value(x) for x, nz in zip(primals, nonzero, strict=True)]
+    tangents = iter(found)
+    return [next(tangents) if nz else Zero.from_primal_value(x) for x, nz in zip(primals, nonzero, strict=True)]
 
 
 def cotangents(args: Iterable[Any], nonzero: Iterable[bool], found: Iterable[Any]) -> list[Any]:

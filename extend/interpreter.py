@@ -261,14 +261,12 @@ class Interpreter:
     def _handler(self, eqn: JaxprEqn) -> Rule:
         primitive = eqn.primitive
         for cls in type(self).__mro__:
-            rule = getattr(cls, "rules", {}).get(primitive)
+            rule: Rule | None = getattr(cls, "rules", {}).get(primitive)
             if rule is not None:
-                return rule  # type: ignore[no-any-return]
-        found: Rule | None = getattr(type(self), f"handle_{primitive.name}", None) or interpret_rules.get_or_load(
-            primitive
-        )
-        if found is not None:
-            return found
+                return rule
+        rule = getattr(type(self), f"handle_{primitive.name}", None) or interpret_rules.get_or_load(primitive)
+        if rule is not None:
+            return rule
         return type(self).default_higher_order if any(jaxprs_in_params(eqn.params)) else type(self).default
 
     def _missing(self, eqn: JaxprEqn) -> str:

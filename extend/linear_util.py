@@ -200,15 +200,15 @@ def merge_linear_aux(first: Callable[[], Any], second: Callable[[], Any]) -> tup
     Raises:
       StoreException: neither has been called, or both have.
     """
-    found = []
+    values = []
     for is_first, get in ((True, first), (False, second)):
         try:
-            found.append((is_first, get()))
+            values.append((is_first, get()))
         except StoreException:
             continue
-    if len(found) != 1:
-        raise StoreException(f"exactly one of the two functions must have been called, got {len(found)}")
-    return found[0]
+    if len(values) != 1:
+        raise StoreException(f"exactly one of the two functions must have been called, got {len(values)}")
+    return values[0]
 
 
 def cache(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -224,14 +224,14 @@ def cache(call: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(call)
     def remembering(fun: WrappedFun, *args: Any) -> Any:
-        found = kept.get(fun.f)
-        if found is None:
-            found = kept[fun.f] = Cache(256)
+        cache = kept.get(fun.f)
+        if cache is None:
+            cache = kept[fun.f] = Cache(256)
         key = (fun.transforms, fun.params, args, thread.config)
-        held = found.find(key)
+        held = cache.find(key)
         if held is None:
             held = (call(fun, *args),)
-            found.put(key, held)
+            cache.put(key, held)
         return held[0]
 
     remembering.clear_cache = kept.clear  # type: ignore[attr-defined]

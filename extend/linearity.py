@@ -48,5 +48,5 @@ def linear_alone(rule: Rule, *positions: int) -> Rule:
 
 def linearity_of(primitive: Any, params: Mapping[str, Any]) -> Linearity | None:
     """The operands in which a primitive is linear, by its JVP rule; None if the rule has no mark."""
-    found = getattr(rules.jvp_rules.functions.get(primitive), "linearity", None)
-    return found(**params) if isinstance(found, FunctionType) else found
+    linearity = getattr(rules.jvp_rules.functions.get(primitive), "linearity", None)
+    return linearity(**params) if isinstance(linearity, FunctionType) else linearity

@@ -220,8 +220,8 @@ def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGIm
                 f"{function}: impl must be a generator of an active plugin, one of {known}, "
                 f"got {impl!r}{nearest(impl, _named)}{why}"
             )
-        found: PRNGImpl = _named[impl]
-        return found
+        prng: PRNGImpl = _named[impl]
+        return prng
     if isinstance(impl, KeyDType):
         return impl.impl
     if isinstance(impl, PRNGImpl):

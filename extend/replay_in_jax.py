@@ -178,8 +178,8 @@ class Replay:
 
         def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             program, _ = jvp_jaxpr(self._alone(eqn), inputs, outputs)
-            found = self(program, [*primals, *(t for t, has in zip(tangents, inputs, strict=True) if has)])
-            outs, rest = found[: len(outputs)], iter(found[len(outputs) :])
+            results = self(program, [*primals, *(t for t, has in zip(tangents, inputs, strict=True) if has)])
+            outs, rest = results[: len(outputs)], iter(results[len(outputs) :])
             return outs, [
                 next(rest) if has else np.zeros(out.shape, self.jax.dtypes.float0)
                 for out, has in zip(outs, outputs, strict=True)
@@ -202,23 +202,23 @@ class Replay:
             return [*outs, *leaves]
 
         def forward(*args: Any) -> tuple[list[Any], Any]:
-            found = self(trace_to_jaxpr(both, [v.aval for v in eqn.invars], params["name"]), args)
-            return found[: len(outputs)], found[len(outputs) :]
+            results = self(trace_to_jaxpr(both, [v.aval for v in eqn.invars], params["name"]), args)
+            return results[: len(outputs)], results[len(outputs) :]
 
         def backward(residuals: list[Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
             def pull(*args: Any) -> list[Any]:
                 pullback = tree.unflatten(structures[-1], args[: len(residuals)])
-                given = iter(args[len(residuals) :])
+                cts = iter(args[len(residuals) :])
                 zeros = [np.zeros(v.aval.shape, dtypes.float0) for v in eqn.outvars]
-                found = pullback([next(given) if has else z for z, has in zip(zeros, outputs, strict=True)])
-                return [ct for ct, has in zip(found, inputs, strict=True) if has]
+                pulled = pullback([next(cts) if has else z for z, has in zip(zeros, outputs, strict=True)])
+                return [ct for ct, has in zip(pulled, inputs, strict=True) if has]
 
             avals = [self.aval(x) for x in residuals] + [
                 v.aval for v, has in zip(eqn.outvars, outputs, strict=True) if has
             ]
-            given = [ct for ct, has in zip(cotangents, outputs, strict=True) if has]
-            found = iter(self(trace_to_jaxpr(pull, avals, params["name"]), [*residuals, *given]))
-            return tuple(next(found) if has else None for has in inputs)
+            nonzero = [ct for ct, has in zip(cotangents, outputs, strict=True) if has]
+            pulled = iter(self(trace_to_jaxpr(pull, avals, params["name"]), [*residuals, *nonzero]))
+            return tuple(next(pulled) if has else None for has in inputs)
 
         call.defvjp(forward, backward)
         return call(*values)  # type: ignore[no-any-return]

@@ -29,9 +29,9 @@ def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
     """XLA's `OpSharding` from its serialized form."""
     if not isinstance(sharding, bytes):
         raise TypeError(f"get_op_sharding_from_serialized_proto: sharding must be bytes, got {sharding!r}")
-    found = _jaxlib.xla_client.OpSharding()
-    found.ParseFromString(sharding)
-    return found
+    proto = _jaxlib.xla_client.OpSharding()
+    proto.ParseFromString(sharding)
+    return proto
 
 
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:

@@ -100,12 +100,12 @@ class Bridge:
 
     def primitive(self, primitive: Primitive) -> Any:
         """The primitive of jax that represents one of primax."""
-        found = vars(primitive).get("_in_jax")
-        if found is None:
+        stand_in = vars(primitive).get("_in_jax")
+        if stand_in is None:
             load_plugins()
-            found = _InJax(self, primitive).stands_for
-            vars(primitive)["_in_jax"] = found
-        return found
+            stand_in = _InJax(self, primitive).stands_for
+            vars(primitive)["_in_jax"] = stand_in
+        return stand_in
 
     def function(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """A function of jax arrays that computes a function of primax."""
@@ -245,9 +245,9 @@ class _InJax:
         with bridge.options():
             closed = bridge.program(self.given, list(map(bridge.aval, primals)), params)
             program, has_tangent = jvp_jaxpr(closed, nonzero)
-            given = [t for t, nz in zip(tangents, nonzero, strict=True) if nz]
-            found = bridge.replay(program, [*primals, *given])
-        outs, rest = found[: len(has_tangent)], iter(found[len(has_tangent) :])
+            nonzeros = [t for t, nz in zip(tangents, nonzero, strict=True) if nz]
+            results = bridge.replay(program, [*primals, *nonzeros])
+        outs, rest = results[: len(has_tangent)], iter(results[len(has_tangent) :])
         out_tangents = [
             next(rest) if has else zero(jax.typeof(out).to_tangent_aval())
             for has, out in zip(has_tangent, outs, strict=True)
@@ -284,9 +284,9 @@ class _InJax:
             ]
             program, has = transpose_jaxpr(bridge.program(self.given, avals, params), linear, nonzero)
             known = [x for x, is_linear in zip(args, linear, strict=True) if not is_linear]
-            found = iter(bridge.replay(program, [*known, *(ct for ct, nz in zip(cts, nonzero, strict=True) if nz)]))
-        given = iter([next(found) if there else None for there in has])
-        return [next(given) if is_linear else None for is_linear in linear]
+            computed = iter(bridge.replay(program, [*known, *(ct for ct, nz in zip(cts, nonzero, strict=True) if nz)]))
+        linear_cts = iter([next(computed) if there else None for there in has])
+        return [next(linear_cts) if is_linear else None for is_linear in linear]
 
     def lowering(self, ctx: Any, *values: Any, **params: Any) -> list[Any]:
         """The StableHLO that primax's rule builds, in the module that jax builds."""

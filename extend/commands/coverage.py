@@ -77,14 +77,14 @@ class Coverage:
 
 def all_primitives() -> dict[str, Primitive]:
     """The primitives of all active plugins, and unregistered ones that have rules, by name."""
-    found = {primitive.full_name or name: primitive for name, primitive in host.primitives.items()}
+    by_name = {primitive.full_name or name: primitive for name, primitive in host.primitives.items()}
     listed = set(host.primitives.values())
     for table in rule_tables.values():
         for key in table:
             primitive = key[0] if isinstance(key, tuple) else key
             if primitive not in listed:
-                found.setdefault(primitive.name, primitive)
-    return dict(sorted(found.items()))
+                by_name.setdefault(primitive.name, primitive)
+    return dict(sorted(by_name.items()))
 
 
 def primitive_of(name: str, known: Mapping[str, Primitive]) -> Primitive:
@@ -95,11 +95,11 @@ def primitive_of(name: str, known: Mapping[str, Primitive]) -> Primitive:
     """
     if name not in known:
         try:
-            found = find_primitive(host.primitives, name)
+            primitive = find_primitive(host.primitives, name)
         except PluginError as error:
             raise UsageError(str(error)) from None
-        if found is not None:
-            return found
+        if primitive is not None:
+            return primitive
     return look_up("primitive", name, known)
 
 

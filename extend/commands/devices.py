@@ -33,20 +33,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.platform:
         names = [name for name in names if arguments.platform in backends.names_of(name)] or [arguments.platform]
     first = {plugin.name: plugin for plugin in reversed(plugins)}
-    found = [_platform(name, first.get(name), arguments.found) for name in names]
+    descriptions = [_platform(name, first.get(name), arguments.found) for name in names]
     if not arguments.platform:
-        found += [_description(each.name, each, each.problem) for each in plugins if each is not first.get(each.name)]
-        found += [_description(each.name, each, each.problem) for each in first.values() if each.name not in names]
+        descriptions += [_description(p.name, p, p.problem) for p in plugins if p is not first.get(p.name)]
+        descriptions += [_description(p.name, p, p.problem) for p in first.values() if p.name not in names]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the output of this command says the same
         default = backends.default_platform()
     hint = "" if any(name in ("cuda", "rocm") for name in names) else gpus.hint()
     if arguments.json:
-        show_json({"default": default, "platforms": found, "hint": hint})
+        show_json({"default": default, "platforms": descriptions, "hint": hint})
     else:
         last = f"The default platform is {default}."
-        print("\n\n".join([*map(_text, found), last, *_lines(hint)]))
-    return 1 if arguments.platform and any(each["problem"] for each in found) else 0
+        print("\n\n".join([*map(_text, descriptions), last, *_lines(hint)]))
+    return 1 if arguments.platform and any(description["problem"] for description in descriptions) else 0
 
 
 def _lines(hint: str) -> list[str]:
@@ -85,21 +85,21 @@ def _size(memory: int | None) -> str:
     return "-" if memory is None else f"{memory / 2**30:.1f} GiB"
 
 
-def _text(found: dict[str, Any]) -> str:
+def _text(description: dict[str, Any]) -> str:
     width = terminal_width()
-    devices = found["devices"]
+    devices = description["devices"]
     state = f"{len(devices)} device{'' if len(devices) == 1 else 's'}"
-    if found["problem"]:
+    if description["problem"]:
         state = "cannot be used"
     elif not devices:
         state = "installed"
     pairs = [
-        ("why", found["problem"]),
-        ("from", found["source"]),
-        ("library", found["library"]),
-        ("version", found["version"]),
+        ("why", description["problem"]),
+        ("from", description["source"]),
+        ("library", description["library"]),
+        ("version", description["version"]),
     ]
-    parts = [f"{found['platform']}: {state}", facts(pairs, width)]
+    parts = [f"{description['platform']}: {state}", facts(pairs, width)]
     if devices:
         headers = ["id", "kind", "process", "memory"]
         rows = [

@@ -62,13 +62,13 @@ def main(
     Raises:
       SystemExit: the command line asks for help or the version (code 0), or is wrong (code 2).
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    wanted = given[0] if given else ""
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    command = argv[0] if argv else ""
     commands = {name: (purpose, f"{__package__}.{name}") for name, purpose in _COMMANDS.items()} | dict(further)
-    parser = _parser(wanted, version, commands)
-    if wanted and not wanted.startswith("-") and wanted not in commands:
-        parser.error(f"there is no command {wanted!r}{nearest(wanted, commands)}")
-    parsed = parser.parse_args(given)
+    parser = _parser(command, version, commands)
+    if command and not command.startswith("-") and command not in commands:
+        parser.error(f"there is no command {command!r}{nearest(command, commands)}")
+    parsed = parser.parse_args(argv)
     if parsed.command is None:
         parser.print_help(sys.stderr)
         return 2
@@ -101,8 +101,8 @@ def _any_text() -> Iterator[None]:
         stream.reconfigure(errors=before)
 
 
-def _parser(wanted: str, version: str, known: Mapping[str, tuple[str, str]]) -> argparse.ArgumentParser:
-    """The command line, with the arguments of the wanted command."""
+def _parser(chosen: str, version: str, known: Mapping[str, tuple[str, str]]) -> argparse.ArgumentParser:
+    """The command line, with the arguments of the chosen command."""
     parser = argparse.ArgumentParser(
         prog="primax",
         description="Show plugins and their rules, check them, draw programs, start a package, and port programs from "
@@ -115,7 +115,7 @@ def _parser(wanted: str, version: str, known: Mapping[str, tuple[str, str]]) -> 
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, (purpose, path) in known.items():
         command = commands.add_parser(name, help=purpose, formatter_class=_Help)
-        if name == wanted:
+        if name == chosen:
             module = import_module(path)
             command.description = module.__doc__
             module.configure(command)

@@ -39,17 +39,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Draw a program; exit code 1 if the function cannot be traced."""
     function = _function(arguments.function)
-    given = [_struct(each) for each in arguments.types]
+    structs = [_struct(text) for text in arguments.types]
     warn_of_inactive(load_plugins())
     drawing: Any = import_module("primax.extend.drawing")
     make_jaxpr = import_module("primax.interpreters.make_jaxpr").make_jaxpr
     try:
-        make_jaxpr(function)(*given)
+        make_jaxpr(function)(*structs)
     except Exception as error:
         tell(f"draw: {arguments.function} raised {type(error).__name__}: {error}")
         return 1
     try:
-        picture = drawing.visualize(function, *given, depth=arguments.depth, limit=arguments.limit)
+        picture = drawing.visualize(function, *structs, depth=arguments.depth, limit=arguments.limit)
         if arguments.out is not None:
             picture.save(arguments.out)
     except (OSError, RuntimeError, ValueError) as error:
@@ -77,16 +77,16 @@ def _function(path: str) -> Callable[..., Any]:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found: Any = import_module(module_name)
+        value: Any = import_module(module_name)
     except ModuleNotFoundError as error:
         raise UsageError(f"module {module_name!r} cannot be imported: {error}") from error
     for part in name.split("."):
-        if not hasattr(found, part):
-            raise UsageError(f"{module_name!r} has no {name!r}{nearest(part, dir(found))}")
-        found = getattr(found, part)
-    if not callable(found):
-        raise UsageError(f"{path!r} must be a function, got {type(found).__name__}")
-    function: Callable[..., Any] = found
+        if not hasattr(value, part):
+            raise UsageError(f"{module_name!r} has no {name!r}{nearest(part, dir(value))}")
+        value = getattr(value, part)
+    if not callable(value):
+        raise UsageError(f"{path!r} must be a function, got {type(value).__name__}")
+    function: Callable[..., Any] = value
     return function
 
 
@@ -99,7 +99,7 @@ def _struct(text: str) -> ShapeDtypeStruct:
     match = _TYPE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"a type is written as in 'f32[3,4]', 'int32[5]' or 'float32', got {text!r}")
-    name = re.sub(r"^(bf|[fiuc])(?=\d)", lambda found: _KINDS[found[1]], match["dtype"])
+    name = re.sub(r"^(bf|[fiuc])(?=\d)", lambda prefix: _KINDS[prefix[1]], match["dtype"])
     try:
         dtype = check_user_dtype(name, "dtype", "draw")
     except (TypeError, ValueError) as error:

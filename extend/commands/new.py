@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         "function": kind.function,
         "what": kind.what,
         "rules": ", ".join(f'"{rule}"' for rule in kind.rules.split()),
-        "requires": ", ".join(f'"{each}"' for each in ("setuptools>=77", kind.requires) if each),
+        "requires": ", ".join(f'"{requirement}"' for requirement in ("setuptools>=77", kind.requires) if requirement),
         "distribution": distribution,
         "plugin": distribution,
         "module": module,

@@ -33,12 +33,12 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = {name: primitive_of(name, known) for name in sorted(set(arguments.primitives))} or known
     if arguments.plugin is not None:
         look_up("plugin", arguments.plugin, {record.name: record for record in records})
-        chosen = {name: each for name, each in chosen.items() if each.plugin == arguments.plugin}
-    matrix = {each: {kind: coverage(each, kind) for kind in kinds_of_rules()} for each in chosen.values()}
+        chosen = {name: primitive for name, primitive in chosen.items() if primitive.plugin == arguments.plugin}
+    matrix = {p: {kind: coverage(p, kind) for kind in kinds_of_rules()} for p in chosen.values()}
     if arguments.missing:
-        matrix = {each: row for each, row in matrix.items() if any(cell.status == "missing" for cell in row.values())}
+        matrix = {p: row for p, row in matrix.items() if any(cell.status == "missing" for cell in row.values())}
     if arguments.json:
-        show_json({each.name: _data(each, row) for each, row in matrix.items()})
+        show_json({primitive.name: _data(primitive, row) for primitive, row in matrix.items()})
     else:
         print(_text(matrix, detailed=bool(arguments.primitives)))
     return 1 if arguments.missing and matrix else 0
@@ -58,8 +58,8 @@ def _text(matrix: dict[Primitive, dict[str, Coverage]], *, detailed: bool) -> st
         if kind in KINDS or any(row[kind].status != "not needed" for row in matrix.values())
     ]
     rows = [
-        [each.name, each.plugin or each.module, *(_MARKS[row[kind].status] for kind in kinds)]
-        for each, row in matrix.items()
+        [primitive.name, primitive.plugin or primitive.module, *(_MARKS[row[kind].status] for kind in kinds)]
+        for primitive, row in matrix.items()
     ]
     notes = [_details(row) if detailed else "" for row in matrix.values()]
     missing = sum(cell.status == "missing" for row in matrix.values() for cell in row.values())
@@ -75,11 +75,11 @@ def _text(matrix: dict[Primitive, dict[str, Coverage]], *, detailed: bool) -> st
 
 def _details(row: dict[str, Coverage]) -> str:
     """The notes on one primitive: derived and replaced rules, and reasons for unsupported ones."""
-    told = []
+    notes = []
     for kind, cell in row.items():
         if cell.status == "unsupported":
-            told.append(f"{kind}: {cell.reason}")
+            notes.append(f"{kind}: {cell.reason}")
         for name, source in cell.sources.items():
             if source.replaced is not None or source.origin != "given" or name != kind:
-                told.append(f"{name}: {source.origin} by {source.plugin}")
-    return "; ".join(told)
+                notes.append(f"{name}: {source.origin} by {source.plugin}")
+    return "; ".join(notes)

@@ -14,9 +14,9 @@ _GAP = "  "
 
 def columns() -> int:
     """The width of the terminal in columns; `shutil` would take 8 ms to import."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdigit() and int(given):
-        return int(given)
+    width = os.environ.get("COLUMNS", "")
+    if width.isdigit() and int(width):
+        return int(width)
     try:
         return os.get_terminal_size().columns or 80
     except (OSError, ValueError):

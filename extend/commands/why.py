@@ -29,18 +29,18 @@ def run(arguments: argparse.Namespace) -> int:
     warn_of_inactive(records)
     primitive = primitive_of(arguments.primitive, all_primitives())
     table = look_up("kind of rule", arguments.rule, rule_tables)
-    found = coverage(primitive, table.kind)
-    absent = found.status in ("missing", "unsupported")
+    cell = coverage(primitive, table.kind)
+    absent = cell.status in ("missing", "unsupported")
     explanation = explain_missing(table, primitive, bound=False) if absent else ""
-    if found.status == "not needed":
+    if cell.status == "not needed":
         explanation = f"{primitive} has no {table.kind} rule and needs none: {_without(table.kind)}."
     by_name = {record.name: record for record in reversed(records)}
     if arguments.json:
-        show_json(_data(primitive, table.kind, found, explanation, by_name))
+        show_json(_data(primitive, table.kind, cell, explanation, by_name))
     elif explanation:
         print(explanation)
     else:
-        print("\n\n".join(_portrait(primitive, *each, by_name) for each in found.sources.items()))
+        print("\n\n".join(_portrait(primitive, *source, by_name) for source in cell.sources.items()))
         for record, entry in _outranked(primitive, table.kind, records):
             winner = f"{entry.provenance.plugin!r} has priority, since {_ground(primitive, entry.provenance)}"
             print(f"\nThe {entry.kind} rule of plugin {record.name!r} has no effect: plugin {winner}.")
@@ -105,9 +105,9 @@ def _primitive(primitive: Primitive, source: Provenance) -> str:
 
 
 def _data(
-    primitive: Primitive, kind: str, found: Coverage, explanation: str, records: dict[str, PluginRecord]
+    primitive: Primitive, kind: str, cell: Coverage, explanation: str, records: dict[str, PluginRecord]
 ) -> dict[str, Any]:
-    data = {"primitive": str(primitive), "plugin": primitive.plugin, "kind": kind, **found.as_dict()}
+    data = {"primitive": str(primitive), "plugin": primitive.plugin, "kind": kind, **cell.as_dict()}
     for name, source in data.get("sources", {}).items():
         record = records.get(source["plugin"])
         source["distribution"] = record.distribution if record else ""

@@ -50,11 +50,11 @@ class _View(ModuleType):
         if name.endswith("_p"):
             short = name.removesuffix("_p")
             try:
-                found = host.primitive(_ALIASES.get(short, short))
+                primitive = host.primitive(_ALIASES.get(short, short))
             except PluginError as error:
                 raise AttributeError(f"{error}, as in primitives['plugin::{short}']") from None
-            if found is not None:
-                return found
+            if primitive is not None:
+                return primitive
             hint = nearest(name, [f"{known}_p" for known in host.primitives])
             raise AttributeError(f"no active plugin has a primitive {name.removesuffix('_p')!r}{hint}")
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
@@ -65,12 +65,12 @@ class _View(ModuleType):
 
     def __getitem__(self, name: str) -> Primitive:
         try:
-            found = host.primitive(name)
+            primitive = host.primitive(name)
         except PluginError as error:
             raise KeyError(str(error)) from None
-        if found is None:
+        if primitive is None:
             raise KeyError(f"no active plugin has a primitive {name!r}{nearest(name, host.primitives)}")
-        return found
+        return primitive
 
     def __iter__(self) -> Iterator[str]:
         host.activate()

@@ -225,9 +225,9 @@ def _transpose_from(primitive: Any, impl: Rule) -> Rule:
 
         with program.explained("transpose", "be written in primax operations and linear"):
             tape = linear_tape(run, [args[i].aval for i in linear])
-            found = tape.transpose(ct if primitive.multiple_results else [ct])
+            cotangents = tape.transpose(ct if primitive.multiple_results else [ct])
         cts: list[Any] = [None] * len(args)
-        for i, x in zip(linear, found, strict=True):
+        for i, x in zip(linear, cotangents, strict=True):
             cts[i] = x
         return cts
 

@@ -124,13 +124,13 @@ _lock = threading.RLock()
 def _form_of(impl: ImplProgram, by_axis: bool) -> BatchedPrimitive:
     """The batched form of a primitive, made at its first use."""
     attribute = f"_batched_{by_axis}"
-    found: BatchedPrimitive | None = vars(impl.primitive).get(attribute)
-    if found is None or found.element_impl.impl is not impl.impl:
+    form: BatchedPrimitive | None = vars(impl.primitive).get(attribute)
+    if form is None or form.element_impl.impl is not impl.impl:
         with _lock:
-            found = BatchedPrimitive(impl, by_axis)
-            _enter_rules(found)
-            vars(impl.primitive)[attribute] = found
-    return found
+            form = BatchedPrimitive(impl, by_axis)
+            _enter_rules(form)
+            vars(impl.primitive)[attribute] = form
+    return form
 
 
 def _form_by_rule(primitive: Primitive, by_axis: bool) -> BatchedPrimitive:
@@ -186,7 +186,7 @@ def _enter_rules(form: BatchedPrimitive) -> None:
     """Define the rules of a batched form. When applied, they call those of the primitive, with the same errors."""
     of = form.form_of
     kind = "axis_batch" if form.by_axis else "batch"
-    made = {
+    rules_by_kind = {
         "impl": _impl(form),
         "jvp": _jvp(form),
         "transpose": _transpose(form),
@@ -199,7 +199,7 @@ def _enter_rules(form: BatchedPrimitive) -> None:
     provenance = rules.rule_tables[kind].provenance.get(of)
     if provenance is None:
         provenance = rules.Provenance(of.module, "<derived>", 0, "derived from impl")
-    for one, rule in made.items():
+    for one, rule in rules_by_kind.items():
         rules.rule_tables[one].lend(form, rule, provenance)
 
 
@@ -218,9 +218,9 @@ def _jvp(form: BatchedPrimitive) -> Rule:
         nonzero: list[bool] = []
 
         def one(*xs: Any) -> list[Any]:
-            given = iter(xs[count:])
+            remaining = iter(xs[count:])
             ts = [
-                next(given) if is_active else Zero.from_primal_value(p)
+                next(remaining) if is_active else Zero.from_primal_value(p)
                 for p, is_active in zip(xs[:count], active, strict=True)
             ]
             outs, out_tangents = jvp_flat(_bind_list(inner, own), xs[:count], ts)
@@ -231,8 +231,8 @@ def _jvp(form: BatchedPrimitive) -> Rule:
         dims = [*level.dims, *(d for d, is_active in zip(level.dims, active, strict=True) if is_active)]
         results = _in_front(level, *batch_flat(one, level.axis, values, dims))
         outs = results[: len(nonzero)]
-        found = iter(results[len(nonzero) :])
-        ts = [next(found) if nz else Zero.from_primal_value(x) for x, nz in zip(outs, nonzero, strict=True)]
+        remaining = iter(results[len(nonzero) :])
+        ts = [next(remaining) if nz else Zero.from_primal_value(x) for x, nz in zip(outs, nonzero, strict=True)]
         return form.element_impl.returned(outs), form.element_impl.returned(ts)
 
     return rule
@@ -250,16 +250,16 @@ def _transpose(form: BatchedPrimitive) -> Rule:
         nonzero: list[int] = []
 
         def one(*xs: Any) -> list[Any]:
-            given = iter(xs[len(known) :])
-            each = [Zero(c.aval.mapped(level.size, 0)) if type(c) is Zero else next(given) for c in cts]
+            live_cts = iter(xs[len(known) :])
+            own_cts = [Zero(c.aval.mapped(level.size, 0)) if type(c) is Zero else next(live_cts) for c in cts]
 
             def linear_part(*ts: Any) -> list[Any]:
                 unknowns, others = iter(ts), iter(xs)
                 return _bind_list(inner, own)(*(next(unknowns if is_linear else others) for is_linear in linear))
 
-            found = linear_tape(linear_part, avals).transpose(each)
-            nonzero[:] = [i for i, c in zip(places, found, strict=True) if type(c) is not Zero]
-            return [c for c in found if type(c) is not Zero]
+            pulled = linear_tape(linear_part, avals).transpose(own_cts)
+            nonzero[:] = [i for i, c in zip(places, pulled, strict=True) if type(c) is not Zero]
+            return [c for c in pulled if type(c) is not Zero]
 
         values, dims = zip(*known, *live, strict=True) if known or live else ((), ())
         results, out_dims = batch_flat(one, level.axis, values, dims)
@@ -304,14 +304,14 @@ def _lowering(form: BatchedPrimitive) -> Rule:
         _, own = find_lowering(ctx.replace(primitive=form.form_of))
         if getattr(own, "func", None) is form.element_impl.impl:
             return lower_fun(form.program(params))(ctx, *args)
-        level, inner, each = form.peel(params)
+        level, inner, inner_params = form.peel(params)
         loop = loop_of(inner)
 
         def one_by_one(*xs: Any) -> list[Any]:
             if all(d is None for d in level.dims):
-                outs = _bind_list(inner, each)(*xs)
+                outs = _bind_list(inner, inner_params)(*xs)
                 return [broadcast(x, level.size, 0) for x in outs]
-            outs, dims = loop(xs, level.dims, **each)
+            outs, dims = loop(xs, level.dims, **inner_params)
             return _in_front(level, outs, dims) if form.multiple_results else _in_front(level, [outs], [dims])
 
         one_by_one.__name__ = form.name
@@ -343,11 +343,11 @@ def _named_axes(form: BatchedPrimitive) -> Rule:
     def rule(**params: Any) -> frozenset[Any]:
         own = {name: value for name, value in params.items() if name != "vmapped"}
         table = rules.named_axes_rules.functions
-        found = (
+        effects = (
             frozenset(table[form.form_of](**own))
             if form.form_of in table
             else frozenset().union(*map(named_axes, jaxprs_in_params(own)))
         )
-        return found - {level.name for level in params["vmapped"]}
+        return effects - {level.name for level in params["vmapped"]}
 
     return rule

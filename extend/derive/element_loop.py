@@ -38,11 +38,11 @@ def loop_of(primitive: Any) -> Rule:
             out = primitive.bind(*values, **params)
             return [out] if single else list(out)
 
-        each = tuple(a if dim is None else a.mapped(size, dim) for a, dim in zip(avals, dims, strict=True))
+        elements = tuple(a if dim is None else a.mapped(size, dim) for a, dim in zip(avals, dims, strict=True))
         loop = protocol_of(avals[mapped[0]]).loop
         if size == 0:
-            outs = [protocol_of(a).zeros(a.unmapped(0, 0)) for a in primitive.result_types(each, params)[0]]
-        elif size > _FEW and loop is not None and _fits_in_a_program(primitive, each, params):
+            outs = [protocol_of(a).zeros(a.unmapped(0, 0)) for a in primitive.result_types(elements, params)[0]]
+        elif size > _FEW and loop is not None and _fits_in_a_program(primitive, elements, params):
             outs = loop(one, [moveaxis(args[i], dims[i], 0) for i in mapped])
         else:
             rows = [one(*(protocol_of(avals[i]).index(args[i], k, dims[i]) for i in mapped)) for k in range(size)]

@@ -60,9 +60,9 @@ def _longest_ways(edges: Sequence[Edge]) -> dict[str, str]:
     length: dict[str, int] = {}
     before: dict[str, str] = {}
     for edge in edges:
-        found = length.get(edge.source, 0) + 1
-        if found > length.get(edge.target, 0):
-            length[edge.target] = found
+        steps = length.get(edge.source, 0) + 1
+        if steps > length.get(edge.target, 0):
+            length[edge.target] = steps
             before[edge.target] = edge.source
     return before
 

@@ -232,8 +232,8 @@ class _Builder:
 
 def _flows_through(eqn: JaxprEqn, inner: Jaxpr) -> bool:
     """Whether the types of a program are those of the equation that holds it."""
-    given, taken = [v.aval for v in eqn.invars], [v.aval for v in inner.invars]
-    return len(eqn.outvars) == len(inner.outvars) and [a.str_short() for a in given] == [a.str_short() for a in taken]
+    passed, taken = [v.aval for v in eqn.invars], [v.aval for v in inner.invars]
+    return len(eqn.outvars) == len(inner.outvars) and [a.str_short() for a in passed] == [a.str_short() for a in taken]
 
 
 def _own_name(eqn: JaxprEqn) -> str:

@@ -13,8 +13,8 @@ FORMATS = ("svg", "png", "pdf")
 def installed() -> str | None:
     """The path of the program; None if it is not installed."""
     shutil: Any = import_module("shutil")  # like subprocess below, needed only for images
-    found: str | None = shutil.which("dot")
-    return found
+    path: str | None = shutil.which("dot")
+    return path
 
 
 def render(text: str, form: str) -> bytes:

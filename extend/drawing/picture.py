@@ -67,8 +67,8 @@ class Picture:
         elif form in FORMATS:
             path.write_bytes(render(self.dot, form))
         else:
-            wanted = ", ".join(f".{each}" for each in ("dot", "gv", *FORMATS))
-            raise ValueError(f"save: path must end in one of {wanted}, got {str(path)!r}")
+            suffixes = ", ".join(f".{name}" for name in ("dot", "gv", *FORMATS))
+            raise ValueError(f"save: path must end in one of {suffixes}, got {str(path)!r}")
         return path
 
 
@@ -110,7 +110,7 @@ def visualize(fun: Any, *args: Any, depth: int | None = None, limit: int = 250, 
         program = fun
     elif callable(fun):
         program = make_jaxpr(fun)(*args)
-        names = [found or "" for found in debug_info("visualize", fun, args, {}).arg_names or ()]
+        names = [name or "" for name in debug_info("visualize", fun, args, {}).arg_names or ()]
         name = name or name_of(fun)
     else:
         raise TypeError(f"visualize: fun must be a function or a jaxpr, got {type(fun).__name__}")

@@ -93,14 +93,14 @@ def installed_plugins(version: str | None = None) -> tuple[list[Found], list[Fou
     """
     own, others = [], []
     for read in distributions(version):
-        found = _offers(read)
-        if found and _is_primax(found[0].distribution):
-            own += found if version is not None else []
+        offers = _offers(read)
+        if offers and _is_primax(offers[0].distribution):
+            own += offers if version is not None else []
         else:
-            others += found
+            others += offers
 
-    def order(each: Found) -> tuple[str, ...]:
-        return each.name, each.distribution, each.version, each.entry_point
+    def order(plugin: Found) -> tuple[str, ...]:
+        return plugin.name, plugin.distribution, plugin.version, plugin.entry_point
 
     return sorted(own, key=order), sorted(others, key=order)
 
@@ -125,7 +125,7 @@ def _offers(read: Read) -> list[Found]:
     distribution, version = identity(read)
     names = sorted({name for name, _ in points})
     stray = sorted(ranges.keys() - set(names))
-    found = []
+    offers = []
     for name, value in points:
         problem = ""
         if stray and name not in ranges:
@@ -134,5 +134,5 @@ def _offers(read: Read) -> list[Found]:
                 f"but offers {', '.join(map(repr, names))}"
             )
         target = value.partition("[")[0].strip()
-        found.append(Found(name, distribution, version, target, ranges.get(name), problem))
-    return found
+        offers.append(Found(name, distribution, version, target, ranges.get(name), problem))
+    return offers

@@ -169,18 +169,18 @@ class PluginHost:
                 raise PluginError(f"unregister: no plugin {name!r} is active: it {state}")
             if record.source == "built-in" and record.essential:
                 raise PluginError(f"unregister: plugin {name!r} cannot be withdrawn: other plugins depend on it")
-            for primitive in [each for each in self.primitives.values() if each.plugin == name]:
+            for primitive in [primitive for primitive in self.primitives.values() if primitive.plugin == name]:
                 self._withdrawn[primitive] = name
             start = self._active.index(record)
-            later = [(each, each.plugin) for each in self._active[start + 1 :]]
-            for each in reversed(self._active[start:]):
-                self._withdraw(each)
+            later = [(active, active.plugin) for active in self._active[start + 1 :]]
+            for active in reversed(self._active[start:]):
+                self._withdraw(active)
             if record.source == "explicit":
                 self.catalog.explicit.remove(record)
             else:
                 record.state, record.reason = "blocked", f"plugin {record.describe()} was unregistered"
-            for each, plugin in later:
-                self._register(each, plugin)
+            for active, plugin in later:
+                self._register(active, plugin)
         self._report()
 
     def activate(self) -> bool:
@@ -207,8 +207,8 @@ class PluginHost:
         if self._is_complete:
             return False
         if self._activation.is_loading("installed", "explicit"):  # the plugin may need further families
-            waiting = [each for each in self.catalog.builtins if each.state == "discovered"]
-            needed = [each for each in waiting if everything or not each.waits]
+            waiting = [record for record in self.catalog.builtins if record.state == "discovered"]
+            needed = [record for record in waiting if everything or not record.waits]
             self._load_each(needed)
             return bool(needed)
         if everything:
@@ -236,12 +236,12 @@ class PluginHost:
     def load_family(self, primitive: Any) -> None:
         loading = self._activation.loading
         if primitive.plugin is None and not (loading is not None and loading.match(primitive.module)):
-            self._load_each([each for each in self.catalog.builtins if each.match(primitive.module)])
+            self._load_each([record for record in self.catalog.builtins if record.match(primitive.module)])
 
     def load_family_with(self, name: str) -> None:
         if not self._activation.is_loading("built-in"):
             families = self.catalog.builtins
-            self._load_each([each for each in families if name in (each.manifest or {}).get("primitives", ())])
+            self._load_each([record for record in families if name in (record.manifest or {}).get("primitives", ())])
 
     def activate_plugin(self, name: str) -> bool:
         """Activate a plugin, and with it all built-in ones, or for another plugin all that need not wait.
@@ -289,8 +289,8 @@ class PluginHost:
         elif home is not None and home.state != "active":
             lines.append(f"Its plugin {home.name!r} is not active: {home.reason or 'it has not been loaded yet'}.")
         else:
-            idle = [each for each in self.catalog.installed if each.state not in ("active", "discovered")]
-            lines += [f"This plugin is not active and may supply it: {each.reason}." for each in idle]
+            idle = [record for record in self.catalog.installed if record.state not in ("active", "discovered")]
+            lines += [f"This plugin is not active and may supply it: {record.reason}." for record in idle]
         return lines
 
     def _advance(self, steps: Any) -> bool:
@@ -328,7 +328,7 @@ class PluginHost:
         return all(record.state != "discovered" for record in records)
 
     def _load_families(self) -> bool:
-        return self._load_each([each for each in self.catalog.builtins if not each.waits])
+        return self._load_each([record for record in self.catalog.builtins if not record.waits])
 
     def _load_all(self) -> bool:
         return self._load_each(self.catalog.builtins) and all(map(self._load, self.catalog.installed))
@@ -341,7 +341,7 @@ class PluginHost:
                 return False
             self.lazy.watch(self.primitives, self.complete)
             if changes == self.changes:
-                self._waiting_for = [each.home for each in self.catalog.installed if each.state == "discovered"]
+                self._waiting_for = [record.home for record in self.catalog.installed if record.state == "discovered"]
                 self._examined = changes
                 return True
 
@@ -371,7 +371,7 @@ class PluginHost:
             if getattr(getattr(module, "__spec__", None), "_initializing", False):
                 return False
             attributes = record.entry_point.partition(":")[2].split(".")
-            plugin = reduce(getattr, (each.strip() for each in attributes if each.strip()), module)
+            plugin = reduce(getattr, (attribute.strip() for attribute in attributes if attribute.strip()), module)
             if record.source != "built-in":
                 self._load_families()  # loads families that the plugin has imported
         except (Exception, SystemExit) as error:
@@ -467,15 +467,15 @@ class PluginHost:
           before: the primitives that waited to be entered before it registered.
         """
         package = record.module.partition(".")[0]
-        alone = not any(each is not record and each.module.partition(".")[0] == package for each in self.catalog.all())
+        alone = not any(r is not record and r.module.partition(".")[0] == package for r in self.catalog.all())
         home = package if alone and record.source == "installed" else record.module
         forgotten = [
-            each
-            for each in list(not_entered)
-            if f"{each.module}.".startswith(f"{home}.") or (each not in before and self.catalog.home(each) is None)
+            p
+            for p in list(not_entered)
+            if f"{p.module}.".startswith(f"{home}.") or (p not in before and self.catalog.home(p) is None)
         ]
         if forgotten:
-            names = ", ".join(sorted(each.name for each in forgotten))
+            names = ", ".join(sorted(primitive.name for primitive in forgotten))
             self._remarks.append(
                 f"plugin {record.describe()} is active, but has not entered {names}; did you forget "
                 "definitions.enter(registry) in its primax_register?"

@@ -39,8 +39,8 @@ def read(module: str, plugin: str = "") -> dict[str, Any] | None:
     folders = [folder]
     for part in module.split(".")[1:]:
         folders.append(folders[-1] / part)
-    found = next((found for each in reversed(folders) if (found := _contents(each / FILE)) is not None), None)
-    return found.get("plugins", {}).get(plugin) if found is not None and "plugins" in found else found
+    contents = next((data for folder in reversed(folders) if (data := _contents(folder / FILE)) is not None), None)
+    return contents.get("plugins", {}).get(plugin) if contents is not None and "plugins" in contents else contents
 
 
 def _contents(path: Path) -> dict[str, Any] | None:
@@ -56,25 +56,25 @@ def _contents(path: Path) -> dict[str, Any] | None:
 def _parsed(path: Path, changed: int) -> dict[str, Any]:
     """The contents of a file at the time of its last change."""
     try:
-        found = importlib.import_module("json").loads(path.read_text(encoding="utf-8"))
+        contents = importlib.import_module("json").loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
-    several = found.get("plugins") if isinstance(found, dict) else None
-    described = several.values() if isinstance(several, dict) else [found]
+    several = contents.get("plugins") if isinstance(contents, dict) else None
+    described = several.values() if isinstance(several, dict) else [contents]
     if not all(map(_is_description, described)):
         raise ValueError(
             f"{path} must have primitives, each with a list of kinds of rules, and lists extends and others; "
             "essential, deferred and proven must be true or false"
         )
-    return found  # type: ignore[no-any-return]
+    return contents  # type: ignore[no-any-return]
 
 
-def _is_description(found: Any) -> bool:
-    primitives = found.get("primitives") if isinstance(found, dict) else None
+def _is_description(description: Any) -> bool:
+    primitives = description.get("primitives") if isinstance(description, dict) else None
     if not isinstance(primitives, dict) or not all(isinstance(kinds, list) for kinds in primitives.values()):
         return False
-    return all(isinstance(found.get(name), list) for name in _LISTS) and all(
-        isinstance(found.get(name, False), bool) for name in _FLAGS
+    return all(isinstance(description.get(name), list) for name in _LISTS) and all(
+        isinstance(description.get(name, False), bool) for name in _FLAGS
     )
 
 
@@ -90,22 +90,22 @@ def manifest_triggers(metadata: dict[str, Any], package: str) -> list[tuple[str,
       `"generator in mylib.solvers"` and a name there. None if the plugin cannot wait, because the use of one of its
       entries could not be noticed.
     """
-    found = []
+    triggers = []
     for entry in metadata["extends"]:
         name, _, kind = entry.rpartition(" ")
         if kind != "samples":
-            found.append((name, f"{kind} rule"))
+            triggers.append((name, f"{kind} rule"))
     for entry in metadata["others"]:
         what, _, name = entry.partition(" ")
         name, _, home = name.partition(" in ")
         if home:
-            found.append((name, f"{what} in {home}"))
+            triggers.append((name, f"{what} in {home}"))
         elif what in ("operator", *_OF_CLASSES):
             if what not in _OF_CLASSES or name.partition(".")[0] != package:
-                found.append((name, what))
+                triggers.append((name, what))
         elif what != "function":  # `primax.contrib` loads these by the name of the plugin
             return None
-    return found
+    return triggers
 
 
 _OF_CLASSES = ("aval", "effect", "protocol")  # programs that use a class of the package have imported the package
@@ -139,12 +139,12 @@ def _written(entry: Any) -> str:
     return f"{entry.what} {entry.name}{f' in {entry.home}' if entry.home else ''}"
 
 
-def flags(found: dict[str, Any]) -> dict[str, bool]:
+def flags(description: dict[str, Any]) -> dict[str, bool]:
     """The flags in the file for the loading of its plugin, which its entries do not determine."""
-    return {flag: found[flag] for flag in _FLAGS if flag in found}
+    return {flag: description[flag] for flag in _FLAGS if flag in description}
 
 
-def unsaid(found: dict[str, Any], entries: Iterable[Any]) -> list[str]:
+def unsaid(description: dict[str, Any], entries: Iterable[Any]) -> list[str]:
     """The entries of a plugin that others may use and that its file omits."""
     want = describe(entries)
-    return [entry for name in _LISTS for entry in want[name] if entry not in found[name]]
+    return [entry for name in _LISTS for entry in want[name] if entry not in description[name]]

@@ -54,7 +54,7 @@ class PluginCatalog:
         with self._lock:
             if not self._is_read:
                 self._list_own(own)
-                self.installed = [_record("installed", found) for found in others]
+                self.installed = [_record("installed", plugin) for plugin in others]
                 self._is_read = True
                 trusted_modules.proven.update(
                     record.module
@@ -125,7 +125,7 @@ class PluginCatalog:
                 f"primax {self.own_version} finds no plugins, because the metadata of its distribution is not on "
                 "sys.path; install primax, with pip install -e . in a checkout"
             )
-        self.builtins += [_record("built-in", found) for found in own]
+        self.builtins += [_record("built-in", plugin) for plugin in own]
         trusted_modules.built_in.update(record.module for record in self.builtins)
 
     def _apply_lists(self) -> None:
@@ -160,6 +160,6 @@ def _block(record: PluginRecord, why: str) -> None:
     record.reason = f"plugin {record.describe()} is blocked: {why}"
 
 
-def _record(source: str, found: Found) -> PluginRecord:
-    where = found.distribution, found.version, found.entry_point, found.api or ""
-    return PluginRecord(found.name, source, *where, unreadable=found.error)
+def _record(source: str, plugin: Found) -> PluginRecord:
+    where = plugin.distribution, plugin.version, plugin.entry_point, plugin.api or ""
+    return PluginRecord(plugin.name, source, *where, unreadable=plugin.error)

@@ -475,10 +475,10 @@ class Registry:
         if key not in held:
             return True
         holding = self._owners.get((what, key))
-        name, given = _name_of(key), str(holding.current) if holding is not None else "given by primax itself"
+        name, source = _name_of(key), str(holding.current) if holding is not None else "given by primax itself"
         if not override:
             raise RefusedError(
-                f"plugin {self.plugin!r} may not replace the {what} {name!r}, {given}, unless it passes override=True"
+                f"plugin {self.plugin!r} may not replace the {what} {name!r}, {source}, unless it passes override=True"
             )
         if holding is None and not (isinstance(key, type) and key.__module__.startswith(_OF_THE_KERNEL)):
             return True
@@ -486,7 +486,7 @@ class Registry:
             holding = Holding("primax", Provenance("primax", "", 0))
         refusal = rules.loader.refusal(holding.owner, holding.current)
         if refusal:
-            raise RefusedError(f"plugin {self.plugin!r} may not replace the {what} {name!r}, {given}, {refusal}")
+            raise RefusedError(f"plugin {self.plugin!r} may not replace the {what} {name!r}, {source}, {refusal}")
         if self._is_outranked(holding.current):
             self._log(what, name, "", holding.current, outranked=True)
             return False
@@ -530,11 +530,11 @@ def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive 
     plugin, _, short = name.rpartition("::")
     if plugin:
         return next((p for p in primitives.values() if p.plugin == plugin and p.name == short), None)
-    found = primitives.get(name)
-    if found is not None and found.full_name:
+    primitive = primitives.get(name)
+    if primitive is not None and primitive.full_name:
         names = sorted(p.full_name for p in primitives.values() if p.name == name)
         raise PluginError(f"primitive {name!r} may be {' or '.join(names)}: say which")
-    return found
+    return primitive
 
 
 # The first parts of modules with classes whose types the kernel knows. With as-jax, arrays have classes named as jax's.
@@ -554,37 +554,37 @@ def _on(key: Any) -> str:
 
 
 def rules_to_enter(
-    where: str, primitive: Primitive, given: Mapping[str, Any], unsupported: Mapping[str, str]
+    where: str, primitive: Primitive, given_rules: Mapping[str, Any], unsupported: Mapping[str, str]
 ) -> dict[tuple[str, Any], Callable[..., Any]]:
     """Rules by kind and table key, checked, and derived where a derivation was given.
 
     Args:
       where: the called function, for messages.
       primitive: the primitive of the rules.
-      given: rules and derivations by kind; lowerings may be mappings from platforms.
+      given_rules: rules and derivations by kind; lowerings may be mappings from platforms.
       unsupported: reasons by kind.
 
     Raises:
       TypeError: a kind is unknown, or given and unsupported; a rule is not a function; a reason is not a text.
     """
-    _require_known(f"{where}: rule kinds", (*given, *unsupported), rule_tables)
-    found = {}
-    for (kind, key), rule in _flatten(where, primitive, given):
-        resolved = rules.resolved(where, rule, primitive, kind, given)
+    _require_known(f"{where}: rule kinds", (*given_rules, *unsupported), rule_tables)
+    entries = {}
+    for (kind, key), rule in _flatten(where, primitive, given_rules):
+        resolved = rules.resolved(where, rule, primitive, kind, given_rules)
         if not callable(resolved):
             raise TypeError(
                 f"{where}: the {kind} rule{_on(key)} must be a function {rule_tables[kind].signature}, got {rule!r}"
             )
         if kind in unsupported:
             raise TypeError(f"{where}: {kind} is given and declared unsupported")
-        found[kind, key] = resolved
-    implied = implied_rule({kind: rule for (kind, _), rule in found.items()})
+        entries[kind, key] = resolved
+    implied = implied_rule({kind: rule for (kind, _), rule in entries.items()})
     if implied is not None and "sharding" not in unsupported:
-        found.setdefault(("sharding", primitive), implied)
+        entries.setdefault(("sharding", primitive), implied)
     for kind, reason in unsupported.items():
         if not (isinstance(reason, str) and reason):
             raise TypeError(f"{where}: the reason why {kind} is unsupported must be text, got {reason!r}")
-    return found
+    return entries
 
 
 _PLACE = r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*"
@@ -604,9 +604,9 @@ def require_samples(where: str, samples: Iterable[Any]) -> None:
             raise TypeError(f"{where}: samples must be Samples or functions that return some, got {sample!r}")
 
 
-def _flatten(where: str, primitive: Primitive, given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, Any], Any]]:
+def _flatten(where: str, primitive: Primitive, given_rules: Mapping[str, Any]) -> Iterator[tuple[tuple[str, Any], Any]]:
     """Rules by kind and table key, with a separate key for each platform."""
-    for kind, rule in given.items():
+    for kind, rule in given_rules.items():
         if rule is None:
             continue
         if kind == "lowering" and isinstance(rule, Mapping):

@@ -60,10 +60,10 @@ class Sample:
         _require("params must be a mapping from names to values", self.params, named)
         _require("name must be a string", self.name, isinstance(self.name, str))
         _require("rtol must be a number or None", self.rtol, isinstance(self.rtol, float | int | None))
-        said = isinstance(self.skip, Mapping) and all(
+        valid = isinstance(self.skip, Mapping) and all(
             isinstance(part, str) and part for entry in self.skip.items() for part in entry
         )
-        _require("skip must be a mapping from names of checks to reasons", self.skip, said)
+        _require("skip must be a mapping from names of checks to reasons", self.skip, valid)
         positions = isinstance(self.constant, Sequence | range) and all(
             i in range(len(self.args)) for i in self.constant
         )
@@ -89,11 +89,11 @@ def samples_of(primitive: Any) -> list[Sample]:
       ImportError: there is no such module.
       TypeError: a source of samples returns something else.
     """
-    found: list[Sample] = []
+    samples: list[Sample] = []
     for source in sample_sources.get(primitive, ()):
         for part in _named(primitive, source) if isinstance(source, str) else (source,):
-            found += (part,) if isinstance(part, Sample) else _made(primitive, part)
-    return found
+            samples += (part,) if isinstance(part, Sample) else _made(primitive, part)
+    return samples
 
 
 def _named(primitive: Any, source: str) -> Iterable[Any]:
@@ -112,10 +112,10 @@ def _named(primitive: Any, source: str) -> Iterable[Any]:
 def _made(primitive: Any, source: Any) -> Iterable[Sample]:
     """The samples that a function makes."""
     name = getattr(source, "__name__", repr(source))
-    made = source() if callable(source) else None
-    if not isinstance(made, Iterable):
-        raise TypeError(f"samples of {primitive}: {name} must return Samples, got {shorten(made)}")
-    for sample in made:
+    samples = source() if callable(source) else None
+    if not isinstance(samples, Iterable):
+        raise TypeError(f"samples of {primitive}: {name} must return Samples, got {shorten(samples)}")
+    for sample in samples:
         if not isinstance(sample, Sample):
             raise TypeError(f"samples of {primitive}: {name} must make Samples, got {shorten(sample)}")
         yield sample

@@ -86,11 +86,11 @@ def backward_pass(
     linear = [x.aval for x in primals_in if is_undefined_primal(x)]
 
     def run(*tangents: Any) -> list[Any]:
-        given = iter(tangents)
-        return eval_jaxpr(jaxpr, consts, *(next(given) if is_undefined_primal(x) else x for x in primals_in))
+        remaining = iter(tangents)
+        return eval_jaxpr(jaxpr, consts, *(next(remaining) if is_undefined_primal(x) else x for x in primals_in))
 
-    found = iter(linear_tape(run, linear).transpose(cts_in))
-    return [next(found) if is_undefined_primal(x) else Zero(get_aval(x).to_tangent_aval()) for x in primals_in]
+    cotangents = iter(linear_tape(run, linear).transpose(cts_in))
+    return [next(cotangents) if is_undefined_primal(x) else Zero(get_aval(x).to_tangent_aval()) for x in primals_in]
 
 
 def get_primitive_transpose(primitive: Any) -> Rule:
@@ -232,14 +232,14 @@ def bilinear_transpose(primitive: Any, lhs: Rule, rhs: Rule) -> Rule:
     return _named(transpose, primitive, (lhs, rhs))
 
 
-def _named(rule: Rule, primitive: Any, given: tuple[Any, ...]) -> Rule:
+def _named(rule: Rule, primitive: Any, parts: tuple[Any, ...]) -> Rule:
     """A factory's rule, with a name for tracebacks and the location of its first part."""
     rule.__name__ = f"{rule.__name__}({primitive})"
     binds_only.add(rule)
-    for part in given:
+    for part in parts:
         if part is not None and not callable(part):
             raise TypeError(f"{rule.__name__}: each rule must be a function or None, got {part!r}")
-    first = next((part for part in given if part is not None), None)
+    first = next((part for part in parts if part is not None), None)
     if first is not None:
         rule.func = first  # type: ignore[attr-defined]
     return rule

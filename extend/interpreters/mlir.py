@@ -98,13 +98,13 @@ _FUNCTIONS = {
 def __getattr__(name: str) -> Any:
     """`ir`, the dialects `hlo`, `chlo`, `func` and `sdy`, and calls of other code, loaded when first used."""
     if name in _DIALECTS:
-        found = getattr(_jaxlib, name)
+        value = getattr(_jaxlib, name)
     elif name in _FUNCTIONS:
-        found = getattr(import_module(_FUNCTIONS[name]), name)
+        value = getattr(import_module(_FUNCTIONS[name]), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def aval_to_ir_type(*context_and_aval: Any) -> Any:

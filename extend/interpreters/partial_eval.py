@@ -103,11 +103,11 @@ def trace_to_jaxpr_nounits(
     args = [pval.get_known() if pval.is_known() else trace.new_arg(pval.get_aval()) for pval in pvals]
     with set_current_trace(trace):
         outs = list(getattr(fun, "call_wrapped", fun)(*args))
-    wanted = [instantiate] * len(outs) if isinstance(instantiate, bool) else instantiate
-    found: list[PartialVal] = []
-    for out, want in zip(outs, wanted, strict=True):
+    flags = [instantiate] * len(outs) if isinstance(instantiate, bool) else instantiate
+    out_pvals: list[PartialVal] = []
+    for out, want in zip(outs, flags, strict=True):
         unknown = want or (isinstance(out, StagingTracer) and out._trace is trace)
-        found.append(PartialVal.unknown(get_aval(out)) if unknown else PartialVal.known(out))
-    closed = trace.close([out for out, pval in zip(outs, found, strict=True) if not pval.is_known()])
+        out_pvals.append(PartialVal.unknown(get_aval(out)) if unknown else PartialVal.known(out))
+    closed = trace.close([out for out, pval in zip(outs, out_pvals, strict=True) if not pval.is_known()])
     trace.end()
-    return closed.jaxpr, found, closed.consts
+    return closed.jaxpr, out_pvals, closed.consts

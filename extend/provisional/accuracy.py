@@ -43,9 +43,9 @@ class Tolerance:
     ulps: int = 0
 
     def __post_init__(self) -> None:
-        given = tuple(real_number("Tolerance", name, getattr(self, name)) for name in ("atol", "rtol", "ulps"))
-        if not all(0 <= x < math.inf for x in given) or not any(given):
-            raise ValueError(f"Tolerance: atol, rtol and ulps must not be negative, nor all 0, got {given}")
+        bounds = tuple(real_number("Tolerance", name, getattr(self, name)) for name in ("atol", "rtol", "ulps"))
+        if not all(0 <= x < math.inf for x in bounds) or not any(bounds):
+            raise ValueError(f"Tolerance: atol, rtol and ulps must not be negative, nor all 0, got {bounds}")
 
 
 def require_accuracy(function: str, accuracy: Any) -> Any:

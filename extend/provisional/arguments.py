@@ -86,15 +86,15 @@ def integers(values: Iterable[Any], function: str, argument: str) -> tuple[int, 
       TypeError: `values` is not a sequence of integers.
     """
     try:
-        found = tuple(values)
-        for value in found:
+        sizes = tuple(values)
+        for value in sizes:
             if type(value) is not int:
-                return tuple(map(as_size, found))
+                return tuple(map(as_size, sizes))
     except core.ConcretizationTypeError:
         raise
     except TypeError:
         raise TypeError(f"{function}: {argument} must be a sequence of integers, got {values!r}") from None
-    return found
+    return sizes
 
 
 def read_size(function: str, argument: str, value: Any, most: int = 2**59 - 1) -> int:
@@ -104,12 +104,12 @@ def read_size(function: str, argument: str, value: Any, most: int = 2**59 - 1) -
       TypeError: `value` is not an integer.
       ValueError: it is negative, or above `most`.
     """
-    found = integer(function, argument, value)
-    if found < 0:
-        raise ValueError(f"{function}: {argument} must not be negative, got {found}")
-    if type(found) is int and found > most:
-        raise ValueError(f"{function}: {argument} must be at most {most}, got {found}")
-    return found
+    size = integer(function, argument, value)
+    if size < 0:
+        raise ValueError(f"{function}: {argument} must not be negative, got {size}")
+    if type(size) is int and size > most:
+        raise ValueError(f"{function}: {argument} must be at most {most}, got {size}")
+    return size
 
 
 def listed(values: Any) -> tuple[Any, ...]:
@@ -134,11 +134,11 @@ def canonical_shape(shape: Iterable[Any], function: str, argument: str = "shape"
     Raises:
       TypeError: `shape` is not a sequence of integers, or one of them is negative.
     """
-    found = integers(shape, function, argument)
-    for size in found:
+    sizes = integers(shape, function, argument)
+    for size in sizes:
         if size < 0:
-            raise TypeError(f"{function}: {argument} must consist of non-negative integers, got {found}")
-    return found
+            raise TypeError(f"{function}: {argument} must consist of non-negative integers, got {sizes}")
+    return sizes
 
 
 def canonical_axis(axis: Any, rank: int, function: str, argument: str = "axis") -> int:
@@ -149,16 +149,16 @@ def canonical_axis(axis: Any, rank: int, function: str, argument: str = "axis") 
       AxisError: `axis` is out of range; NumPy's class, which is a ValueError and an IndexError.
     """
     try:
-        found = index(axis)
+        place = index(axis)
     except core.ConcretizationTypeError:
         raise
     except TypeError:
         raise TypeError(f"{function}: {argument} must be an integer, got {axis!r}") from None
-    if not -rank <= found < rank:
+    if not -rank <= place < rank:
         if not rank:
-            raise AxisError(f"{function}: an array of rank 0 has no axes, got {argument} {found}")
-        raise AxisError(f"{function}: {argument} must be in [{-rank}, {rank}), got {found} for an array of rank {rank}")
-    return found + rank if found < 0 else found
+            raise AxisError(f"{function}: an array of rank 0 has no axes, got {argument} {place}")
+        raise AxisError(f"{function}: {argument} must be in [{-rank}, {rank}), got {place} for an array of rank {rank}")
+    return place + rank if place < 0 else place
 
 
 def canonical_axes(axes: Sequence[Any], rank: int, function: str, argument: str = "axes") -> tuple[int, ...]:
@@ -168,10 +168,10 @@ def canonical_axes(axes: Sequence[Any], rank: int, function: str, argument: str 
       TypeError: `axes` is not a sequence of integers.
       ValueError: an axis is out of range or repeated.
     """
-    found = tuple([canonical_axis(axis, rank, function, argument) for axis in integers(axes, function, argument)])
-    if len(set(found)) != len(found):
+    positions = tuple([canonical_axis(axis, rank, function, argument) for axis in integers(axes, function, argument)])
+    if len(set(positions)) != len(positions):
         raise ValueError(f"{function}: {argument} must be distinct, got {tuple(axes)} for an array of rank {rank}")
-    return found
+    return positions
 
 
 def renumbered(axes: Iterable[int], place: int) -> tuple[int, ...]:

@@ -164,7 +164,7 @@ class TypePlacement(Placement):
         assert axis is not None  # only axes with a sharding have a placement
         (names,) = axis.axes
         axes = ((),) * rank if explicit is None else explicit.axes
-        if axes[dim] == names or any(name in names for i, each in enumerate(axes) if i != dim for name in each):
+        if axes[dim] == names or any(name in names for i, entry in enumerate(axes) if i != dim for name in entry):
             return placement  # the axis divides another dimension
         if explicit is not None and not (explicit.unreduced | explicit.reduced).isdisjoint(names):
             return placement

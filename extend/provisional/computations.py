@@ -80,11 +80,11 @@ def stage(function: str, computation: Any, operands: Sequence[Any], inits: Seque
     program = programs.stage(computation, in_tree, [*scalars, *scalars], f"the computation of {function}", function)
     if program.out_tree.num_leaves != tree.num_leaves:
         raise TypeError(f"{function}: computation must return a value for each operand, {tree}, got {program.out_tree}")
-    for aval, wanted in zip(program.closed.out_avals, scalars, strict=True):
-        if aval.shape or aval.dtype != wanted.dtype:
+    for aval, scalar in zip(program.closed.out_avals, scalars, strict=True):
+        if aval.shape or aval.dtype != scalar.dtype:
             raise TypeError(
                 f"{function}: computation must return scalars of the types it is given, got {aval.str_short()} "
-                f"for {wanted.str_short()}"
+                f"for {scalar.str_short()}"
             )
     require_pure(function, program.closed)
     if program.tracers:

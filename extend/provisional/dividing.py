@@ -112,11 +112,11 @@ def dropped_axes(name: str, mark: str = "") -> Callable[..., Any]:
 
 def broadcast_axes(x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]) -> list[Axes]:
     """The sharding rule of operations that repeat an array along new dimensions, which are whole."""
-    found: list[tuple[Any, ...]] = [()] * len(shape)
+    result: list[tuple[Any, ...]] = [()] * len(shape)
     for size, names, dim in zip(x.shape, axes_of_dims(x), broadcast_dimensions, strict=True):
         if size == shape[dim]:
-            found[dim] = names
-    return [tuple(found)]
+            result[dim] = names
+    return [tuple(result)]
 
 
 def cut_axes(x: ShapedArray, shape: Sequence[int], sizes: Any = None) -> Axes:
@@ -148,7 +148,7 @@ def reshaped_axes(x: ShapedArray, new: tuple[int, ...]) -> Axes:
     axes = axes_of_dims(x)
     explicit = aval_sharding(x)
     sizes = {} if explicit is None else explicit.mesh.shape
-    found: list[tuple[Any, ...]] = []
+    result: list[tuple[Any, ...]] = []
     for old_dims, new_dims in _groups(x.shape, new):
         names = _merged([axes[i] for i in old_dims], [x.shape[i] for i in old_dims])
         if len(old_dims) > 1 and len(new_dims) > 1 and names:
@@ -159,8 +159,8 @@ def reshaped_axes(x: ShapedArray, new: tuple[int, ...]) -> Axes:
                 f"the sharding of {x.str_short()} with the shape {new} is not determined; give out_sharding=, such "
                 "as out_sharding=primax.P(), or replicate the operand with primax.reshard"
             )
-        found += split
-    return tuple(found)
+        result += split
+    return tuple(result)
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], list[int]]]:
@@ -196,26 +196,26 @@ def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], lis
 
 def _merged(axes: Sequence[tuple[Any, ...]], lengths: Sequence[int]) -> tuple[Any, ...] | None:
     """The axes that divide merged dimensions; None if a dimension is divided after one that is not."""
-    found: list[Any] = []
+    merged: list[Any] = []
     ended = False
     for names, length in zip(axes, lengths, strict=True):
         if names and ended:
             return None
-        found += names
+        merged += names
         ended = ended or (length > 1 and not names)
-    return tuple(found)
+    return tuple(merged)
 
 
 def _split(names: Sequence[Any], lengths: Sequence[int], sizes: Any) -> list[tuple[Any, ...]] | None:
     """For each part of a split dimension its axes: the first part takes as many as it can; None if some are left."""
     left = list(names)
-    found: list[tuple[Any, ...]] = []
+    parts: list[tuple[Any, ...]] = []
     for length in lengths:
         taken: list[Any] = []
         while left and length % sizes[left[0]] == 0:
             length //= sizes[left[0]]
             taken.append(left.pop(0))
-        found.append(tuple(taken))
+        parts.append(tuple(taken))
         if length > 1 and left:
             return None
-    return None if left else found
+    return None if left else parts

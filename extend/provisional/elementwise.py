@@ -51,11 +51,11 @@ class Accepts:
         self._cache: dict[Any, bool] = {}
 
     def __contains__(self, dtype: Any) -> bool:
-        found = self._cache.get(dtype)
-        if found is None:
-            found = self._test(dtype) if isinstance(dtype, np.dtype) else self._extended
-            self._cache[dtype] = found
-        return found
+        member = self._cache.get(dtype)
+        if member is None:
+            member = self._test(dtype) if isinstance(dtype, np.dtype) else self._extended
+            self._cache[dtype] = member
+        return member
 
 
 ANY = Accepts("a boolean or a number", lambda d: d != dtypes.float0)
@@ -172,16 +172,16 @@ def row(
     else:
         terms = [jvp] if callable(jvp) else list(jvp)
         derivative = (ad.standard_jvp2 if uses_result else ad.standard_jvp)(primitive, *terms)
-    found: dict[str, Any] = {
+    derived: dict[str, Any] = {
         "abstract_eval": elementwise_abstract_eval(primitive.name, kinds, out, same_dtype, same_shape),
         "jvp": derivative,
         "batch": batching.vectorized(primitive) if len(kinds) == 1 else batching.broadcasting(primitive),
         "lowering": mlir.nary(lowering) if isinstance(lowering, str) else lowering,
     }
     for kind in rules.get("unsupported", ()):
-        del found[kind]
-    made = {**found, "samples": [samples or _usual_samples(kinds, at, same_shape)], **rules}
-    return primitive, cast(Row, made)
+        del derived[kind]
+    entries = {**derived, "samples": [samples or _usual_samples(kinds, at, same_shape)], **rules}
+    return primitive, cast(Row, entries)
 
 
 def _usual_samples(*described: Any) -> Callable[[], list[core.Sample]]:

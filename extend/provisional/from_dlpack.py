@@ -44,20 +44,20 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise TypeError(f"from_dlpack: x must have __dlpack__ and __dlpack_device__, got {type(x).__name__}")
     if type(x) is Array:
-        made = constructor.copy(x) if copy else x
+        array = constructor.copy(x) if copy else x
     else:
         try:
             kind, number = x.__dlpack_device__()
         except (TypeError, ValueError) as error:
             raise TypeError(f"from_dlpack: x.__dlpack_device__() must give a pair of integers: {error}") from None
         with naming("from_dlpack"):
-            made = _from_host(x, copy) if int(kind) == _DLPACK_HOST else _from_accelerator(x, int(kind), number)
+            array = _from_host(x, copy) if int(kind) == _DLPACK_HOST else _from_accelerator(x, int(kind), number)
     sharding = canonical_sharding("from_dlpack", "device", device)
-    if sharding is None or sharding is made.sharding:
-        return made
+    if sharding is None or sharding is array.sharding:
+        return array
     if copy is False:
         raise ValueError(f"from_dlpack: copy is False, but the array must be copied to {device}")
-    return Array(move(made._b, sharding, True))
+    return Array(move(array._b, sharding, True))
 
 
 def _host_view(x: Any) -> Any:
@@ -132,7 +132,7 @@ def from_cuda_array_interface(x: Any) -> Array | np.ndarray[Any, Any]:
             f"{shorten(interface)} ({type(error).__name__}: {error})"
         ) from None
     of_cuda = client("cuda")
-    family = next(each.gpus for each in plugins() if each.name == "cuda" and each.gpus is not None)
+    family = next(plugin.gpus for plugin in plugins() if plugin.name == "cuda" and plugin.gpus is not None)
     number = family.extension().get_device_ordinal(address)
     device = next(d for d in of_cuda.local_devices() if d.local_hardware_id == number)
     return _of_buffer(_jaxlib.cuda_array_interface_to_buffer(interface, of_cuda, device.id), aval, device)

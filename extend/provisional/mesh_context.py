@@ -66,15 +66,15 @@ def make_mesh(axis_shapes: Any, axis_names: Any, axis_types: Any = None, *, devi
     )
     if any(size < 1 for size in sizes):
         raise ValueError(f"make_mesh: axis_shapes must be positive, got {sizes}")
-    found = all_devices() if devices is None else sequence("make_mesh", "devices", devices)
+    available = all_devices() if devices is None else sequence("make_mesh", "devices", devices)
     count = prod(sizes)
-    if count > len(found):
+    if count > len(available):
         raise ValueError(
-            f"make_mesh: a mesh of shape {sizes} needs {count} devices, and there are {len(found)}; "
+            f"make_mesh: a mesh of shape {sizes} needs {count} devices, and there are {len(available)}; "
             f"PRIMAX_NUM_CPU_DEVICES={count}, set before the first use, makes {count} CPU devices"
         )
     grid = np.empty(count, object)
-    grid[:] = found[:count]
+    grid[:] = available[:count]
     return Mesh(grid.reshape(sizes), axis_names, axis_types)
 
 

@@ -42,8 +42,8 @@ def in_whole_bytes(lowering: Callable[..., Any], bits: int = 2) -> Callable[...,
         raise ValueError(f"in_whole_bytes: bits must be 2 or 4, got {bits!r}")
     wide = _WIDE[bits]
 
-    def convert(ctx: mlir.LoweringRuleContext, x: Any, aval: Any, found: Any) -> Any:
-        if aval is found:
+    def convert(ctx: mlir.LoweringRuleContext, x: Any, aval: Any, source: Any) -> Any:
+        if aval is source:
             return x
         return mlir.hlo.convert(cached_ir_type(ctx.module_context.shared, aval), x)
 

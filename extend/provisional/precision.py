@@ -234,20 +234,20 @@ def canonicalize_precision(precision: Any, function: str = "dot_general") -> Any
     )
 
 
-def _preset_of(wanted: DotAlgorithm, function: str) -> DotAlgorithmPreset:
+def _preset_of(required: DotAlgorithm, function: str) -> DotAlgorithmPreset:
     """The preset with the components of an algorithm.
 
     Raises:
       ValueError: there is no such preset.
     """
-    types = [np.dtype(x) for x in wanted[:3]]
-    if types[0] == types[1] and wanted[3:5] == (1, 1):
+    types = [np.dtype(x) for x in required[:3]]
+    if types[0] == types[1] and required[3:5] == (1, 1):
         for preset, algorithm in ALGORITHMS.items():
             operand = algorithm.operands and _COMPUTED.get(algorithm.compute or "")
-            found = operand, algorithm.accumulate, algorithm.products, algorithm.imprecise
-            if found == (types[0], types[2], wanted[5], wanted[6]):
+            own = operand, algorithm.accumulate, algorithm.products, algorithm.imprecise
+            if own == (types[0], types[2], required[5], required[6]):
                 return preset
-    raise ValueError(f"{function}: precision must be the algorithm of a DotAlgorithmPreset, got {wanted!r}")
+    raise ValueError(f"{function}: precision must be the algorithm of a DotAlgorithmPreset, got {required!r}")
 
 
 def precision_attribute(precision: Any) -> Any:

@@ -50,7 +50,7 @@ def samples(
 
     def make() -> list[core.Sample]:
         args = [numbers(shape, dtype, 3 * i) for i, shape in enumerate(shapes)]
-        return [core.Sample(args, each, **options) for each in params]
+        return [core.Sample(args, values, **options) for values in params]
 
     return make
 
@@ -96,18 +96,18 @@ def elementwise_samples(
 
     def make() -> list[core.Sample]:
         positions = range(len(accepts))
-        found = [
+        arguments = [
             [numbers((3,), dtype, 3 * i) for i in positions]
             for dtype in (np.float32, np.int32, np.bool_)
             if all(np.dtype(dtype) in accept for accept in accepts)
         ] or [[numbers((3,), np.complex64, 3 * i) for i in positions]]
         if at is not None:
-            found[0] = [np.array(x, y.dtype) for x, y in zip(at, found[0], strict=True)]
-        named = {args[0].dtype.name: args for args in found}
+            arguments[0] = [np.array(x, y.dtype) for x, y in zip(at, arguments[0], strict=True)]
+        named = {args[0].dtype.name: args for args in arguments}
         for i in positions if len(accepts) > 1 else ():
-            named[f"argument {i} of rank 0"] = [x[0] if j == i else x for j, x in enumerate(found[0])]
+            named[f"argument {i} of rank 0"] = [x[0] if j == i else x for j, x in enumerate(arguments[0])]
         if len(accepts) > 1 and not same_shape:
-            named["axes of length 1"] = [x[None, :2] if i % 2 else x[:, None] for i, x in enumerate(found[0])]
+            named["axes of length 1"] = [x[None, :2] if i % 2 else x[:, None] for i, x in enumerate(arguments[0])]
         return [core.Sample(args, name=name, **options) for name, args in named.items()]
 
     return make

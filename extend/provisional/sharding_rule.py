@@ -154,10 +154,10 @@ class DimensionRule:
                 names.append(name)
                 sizes.append(size)
                 marks.append(mark)
-            found = numbers[key]
-            if sizes[found] != size:
-                raise ValueError(f"gives the dimension {name!r} the sizes {sizes[found]} and {size}")
-            return found
+            number = numbers[key]
+            if sizes[number] != size:
+                raise ValueError(f"gives the dimension {name!r} the sizes {sizes[number]} and {size}")
+            return number
 
         def dims(term: tuple[str, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
             return tuple(
@@ -173,12 +173,12 @@ class DimensionRule:
 
     def _batch_lengths(self, pairs: Sequence[tuple[tuple[str, ...], tuple[int, ...]]]) -> dict[str, int]:
         """The lengths of the dimensions that `...` stands for."""
-        found: dict[str, int] = {}
+        lengths: dict[str, int] = {}
         for term, shape in pairs:
             for name, size in zip(_expanded(term, len(shape)), shape, strict=True):
                 if name.startswith(_BATCH):
-                    found[name] = max(found.get(name, 1), size) if size else 0
-        return found
+                    lengths[name] = max(lengths.get(name, 1), size) if size else 0
+        return lengths
 
 
 def _expanded(term: tuple[str, ...], rank: int) -> tuple[str, ...]:
@@ -330,5 +330,5 @@ def divided_stack(
     batch = " ".join(f"b{i}" for i in range(count))
     texts = [", ".join(batch + " _" * (len(shape) - count) for shape in shapes) for shapes in (operands, results)]
     factors = dimension_rule(" -> ".join(texts)).factors(target, operands, results)
-    told = ir.DictAttr.get({"num_batch_dims": ir.StringAttr.get(str(count))})
-    return {"mhlo.frontend_attributes": told, "sdy.sharding_rule": shardy_rule(factors)}
+    attributes = ir.DictAttr.get({"num_batch_dims": ir.StringAttr.get(str(count))})
+    return {"mhlo.frontend_attributes": attributes, "sdy.sharding_rule": shardy_rule(factors)}

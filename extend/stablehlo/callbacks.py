@@ -73,12 +73,12 @@ def emit_python_callback(
     extended = any(map(has_extended_dtype, operand_avals))
 
     def call(*args: Any) -> Any:
-        given = args[1:] if ordered else args[: len(operand_avals)]
+        operands = args[1:] if ordered else args[: len(operand_avals)]
         with config.enable_x64(x64):
             if extended:
-                given = tuple(map(_element_array, given, operand_avals))
-            found = callback(*given)
-            results = host_results(found, result_avals, label)
+                operands = tuple(map(_element_array, operands, operand_avals))
+            returned = callback(*operands)
+            results = host_results(returned, result_avals, label)
         return (None, *results) if ordered else results
 
     def nothing() -> Any:

@@ -172,14 +172,14 @@ def custom_call(
 
 def _layouts_attribute(layouts: Sequence[Layout] | None, types: Sequence[Any]) -> Any:
     ir = _jaxlib.ir
-    found = [None] * len(types) if layouts is None else list(layouts)
-    if len(found) != len(types):
-        raise ValueError(f"custom_call: layouts must be one for each value, got {len(found)} for {len(types)}")
+    orders = [None] * len(types) if layouts is None else list(layouts)
+    if len(orders) != len(types):
+        raise ValueError(f"custom_call: layouts must be one for each value, got {len(orders)} for {len(types)}")
     index = ir.IndexType.get()
     return ir.ArrayAttr.get(
         [
             ir.DenseIntElementsAttr.get(np.asarray(_axes(layout, kind), np.int64), type=index)
-            for layout, kind in zip(found, types, strict=True)
+            for layout, kind in zip(orders, types, strict=True)
         ]
     )
 
@@ -273,11 +273,11 @@ def ffi_lowering(
 @cache
 def load_lapack() -> frozenset[str]:
     """Load LAPACK from scipy, and register jaxlib's functions that call it; returns their names."""
-    found = _jaxlib.lapack.registrations()["cpu"]
-    for name, handler, api_version in found:
+    registrations = _jaxlib.lapack.registrations()["cpu"]
+    for name, handler, api_version in registrations:
         _jaxlib.xla_client.register_custom_call_target(name, handler, platform="cpu", api_version=api_version)
     _jaxlib.lapack.prepare_lapack_call("getrf_ffi", np.dtype(np.float32))
-    return frozenset(name for name, *_ in found)
+    return frozenset(name for name, *_ in registrations)
 
 
 def lapack_target(routine: str, dtype: Any) -> str:

@@ -86,20 +86,20 @@ def _mapped(
 ) -> Callable[..., Sequence[Any]]:
     """A function mapped over the first axis of the elements, from a function without that axis."""
     dims = list(map(_axis_of_elements, in_avals))
-    wanted = list(map(_axis_of_elements, out_avals))
+    axes = list(map(_axis_of_elements, out_avals))
 
     def over(*xs: Any) -> list[Any]:
-        outs, found = batch_flat(fun, axis, xs, dims)
-        return [_with_axis(x, axis.size, dim, to) for x, dim, to in zip(outs, found, wanted, strict=True)]
+        outs, dims_out = batch_flat(fun, axis, xs, dims)
+        return [_with_axis(x, axis.size, dim, to) for x, dim, to in zip(outs, dims_out, axes, strict=True)]
 
     return over
 
 
-def _with_axis(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
-    """A value with the axis of elements at `wanted`, repeated if it has none; its first element if `wanted` is None."""
-    if wanted is None and dim is not None:
+def _with_axis(x: Any, size: int, dim: int | None, to: int | None) -> Any:
+    """A value with the axis of elements at `to`, repeated if it has none; its first element if `to` is None."""
+    if to is None and dim is not None:
         return protocol_of(get_aval(x)).index(x, 0, dim)
-    return to_dim(x, size, dim, wanted)
+    return to_dim(x, size, dim, to)
 
 
 def _axis_of_elements(aval: Any) -> int | None:

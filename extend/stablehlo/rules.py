@@ -69,8 +69,8 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
                     ctx, args[i], ShapedArray(aval.shape, a.dtype), broadcast_dimensions=range(len(a.shape))
                 )
         result = cached_ir_type(ctx.module_context.shared, aval)
-        made = {name: make() for name, make in attributes.items()} if attributes else None
-        return _jaxlib.ir.Operation.create(op_name, [result], operands, made).results
+        mlir_attributes = {name: make() for name, make in attributes.items()} if attributes else None
+        return _jaxlib.ir.Operation.create(op_name, [result], operands, mlir_attributes).results
 
     rule.__name__ = f"lower_to({op_name})"
     return rule

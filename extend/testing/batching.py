@@ -32,11 +32,11 @@ def _mappable(case: Case) -> list[int]:
     Raises:
       NotRun: there are none, or there is no batch rule.
     """
-    found = [i for i, aval in enumerate(case.native.avals) if isinstance(aval, ShapedArray)]
-    if not found:
+    positions = [i for i, aval in enumerate(case.native.avals) if isinstance(aval, ShapedArray)]
+    if not positions:
         raise NotRun("no argument is an array")
     case.require("batch", "axis_batch")
-    return found
+    return positions
 
 
 def choices(
@@ -51,14 +51,14 @@ def choices(
     """
     n = len(ranks)
     sizes = range(1, n + 1) if n <= 3 else (1, 2, n)
-    found: list[Where] = []
+    wheres: list[Where] = []
     for chosen in subsets or (c for size in sizes for c in itertools.combinations(ranks, size)):
         counts = [read_size("choices", "ranks", ranks[i]) + 1 for i in chosen]
         axes = [tuple(k * (j + 1) % count for j, count in enumerate(counts)) for k in range(most)]  # not all in step
         axes += itertools.islice(itertools.product(*[range(count)[::-1] for count in counts]), most)
         kept = list(dict.fromkeys(axes))[: most - (len(chosen) > 1)]  # there are many choices of several arguments
-        found += [tuple(zip(chosen, each, strict=True)) for each in kept]
-    return found
+        wheres += [tuple(zip(chosen, dims, strict=True)) for dims in kept]
+    return wheres
 
 
 class Mapped:
@@ -150,7 +150,7 @@ class _Batches:
         """For each element the arguments, and the results of the primitive."""
         chosen = tuple(i for i, _ in where)
         if chosen not in self.loops:
-            rows = [[each[i] if i in chosen else x for i, x in enumerate(self.setting.args)] for each in self.elements]
+            rows = [[xs[i] if i in chosen else x for i, x in enumerate(self.setting.args)] for xs in self.elements]
             self.loops[chosen] = [(row, self.setting.base(*row)) for row in rows]
         return self.loops[chosen]
 

@@ -99,14 +99,14 @@ class Setting:
         count = len(args)
 
         def pushed(*xs: Any) -> list[Any]:
-            given: list[Any] = [Zero(get_aval(x).to_tangent_aval()) for x in xs[:count]]
+            directions: list[Any] = [Zero(get_aval(x).to_tangent_aval()) for x in xs[:count]]
             for i, t in zip(active, xs[count:], strict=True):
-                given[i] = t
-            outs, found = jvp_flat(self.case.bind_element, xs[:count], given)
-            return [*outs, *(found[i] for i in self.smooth)]
+                directions[i] = t
+            outs, out_tangents = jvp_flat(self.case.bind_element, xs[:count], directions)
+            return [*outs, *(out_tangents[i] for i in self.smooth)]
 
-        found = self.case.mapped(pushed)(*args, *tangents)
-        return found[: len(self.out_avals)], found[len(self.out_avals) :]
+        results = self.case.mapped(pushed)(*args, *tangents)
+        return results[: len(self.out_avals)], results[len(self.out_avals) :]
 
     def pull(self, args: Sequence[Any], cotangents: Sequence[Any], active: Sequence[int]) -> list[Any]:
         """Cotangents of the active arguments from those of the inexact results, under the current trace."""
@@ -114,10 +114,10 @@ class Setting:
 
         def pulled(*xs: Any) -> list[Any]:
             _, tape = linearize_flat(self.case.bind_element, xs[:count], [i in active for i in range(count)])
-            given: list[Any] = [Zero(self.case.element(aval).to_tangent_aval()) for aval in self.out_avals]
+            cotangents: list[Any] = [Zero(self.case.element(aval).to_tangent_aval()) for aval in self.out_avals]
             for i, ct in zip(self.smooth, xs[count:], strict=True):
-                given[i] = ct
-            return tape.transpose(given)
+                cotangents[i] = ct
+            return tape.transpose(cotangents)
 
         return self.case.mapped(pulled)(*args, *cotangents)  # type: ignore[no-any-return]
 
@@ -128,8 +128,8 @@ class Setting:
 
     def run_forward(self, *values: Any) -> list[Any]:
         """Results and tangents from arguments and tangents of the active ones, under the current trace."""
-        outs, found = self.push(values[: len(self.args)], values[len(self.args) :], self.active)
-        return [*outs, *found]
+        outs, out_tangents = self.push(values[: len(self.args)], values[len(self.args) :], self.active)
+        return [*outs, *out_tangents]
 
     def forward_tangents(self, args: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         """The tangents of the results."""

@@ -80,8 +80,8 @@ class Compositions:
         n = len(args)
 
         def pushed(*xs: Any) -> list[Any]:
-            outs, found = self.setting.push(xs[:n], xs[n:], self.setting.active)
-            return [*(outs if self.undetermined else []), *(instantiate_zeros(t) for t in found)]
+            outs, out_tangents = self.setting.push(xs[:n], xs[n:], self.setting.active)
+            return [*(outs if self.undetermined else []), *(instantiate_zeros(t) for t in out_tangents)]
 
         outs, self.dims["vmap_of_jvp"] = batched(
             pushed, _SIZE, [*args, *tangents], [*self.arg_dims, *[0] * len(tangents)]
@@ -98,19 +98,19 @@ class Compositions:
             self.dims["jvp_of_vmap"] = [*of_outs, *(dims[i] for i in setting.smooth)]
             return outs
 
-        given: list[Any] = [Zero(get_aval(x).to_tangent_aval()) for x in args]
+        directions: list[Any] = [Zero(get_aval(x).to_tangent_aval()) for x in args]
         for i, t in zip(setting.active, tangents, strict=True):
-            given[i] = t
-        outs, found = jvp_flat(mapped, args, given)
-        return [*(outs if self.undetermined else []), *(found[i] for i in setting.smooth)]
+            directions[i] = t
+        outs, out_tangents = jvp_flat(mapped, args, directions)
+        return [*(outs if self.undetermined else []), *(out_tangents[i] for i in setting.smooth)]
 
     def vmap_of_grad(self, *values: Any) -> list[Any]:
         args, _, cotangents, *_ = self.split(values)
         n = len(args)
 
         def pulled(*xs: Any) -> list[Any]:
-            found = self.setting.pull(xs[:n], xs[n:], self.setting.active)
-            return [instantiate_zeros(ct) for ct in found]
+            pulled_cts = self.setting.pull(xs[:n], xs[n:], self.setting.active)
+            return [instantiate_zeros(ct) for ct in pulled_cts]
 
         dims = [*self.arg_dims, *[0] * len(cotangents)]
         outs, self.dims["vmap_of_grad"] = batched(pulled, _SIZE, [*args, *cotangents], dims)
@@ -125,10 +125,10 @@ class Compositions:
             return [to_dim(x, _SIZE, dim, 0) for x, dim in zip(outs, dims, strict=True)]
 
         _, tape = linearize_flat(mapped, args, [i in setting.active for i in range(len(args))])
-        given: list[Any] = [Zero(aval.unmapped(_SIZE, 0).to_tangent_aval()) for aval in setting.out_avals]
+        all_cotangents: list[Any] = [Zero(aval.unmapped(_SIZE, 0).to_tangent_aval()) for aval in setting.out_avals]
         for i, ct in zip(setting.smooth, cotangents, strict=True):
-            given[i] = ct
-        return tape.transpose(given)
+            all_cotangents[i] = ct
+        return tape.transpose(all_cotangents)
 
     def grad_of_jit(self, *values: Any) -> list[Any]:
         *_, args, cotangents = self.split(values)
@@ -143,10 +143,10 @@ class Compositions:
             )
 
         _, tape = linearize_flat(called, args, [i in setting.active for i in range(len(args))])
-        given: list[Any] = [Zero(aval.to_tangent_aval()) for aval in setting.out_avals]
+        all_cotangents: list[Any] = [Zero(aval.to_tangent_aval()) for aval in setting.out_avals]
         for i, ct in zip(setting.smooth, cotangents, strict=True):
-            given[i] = ct
-        return tape.transpose(given)
+            all_cotangents[i] = ct
+        return tape.transpose(all_cotangents)
 
 
 def _column(rows: Any, j: int) -> Any:
@@ -159,19 +159,19 @@ def _result(case: Case, name: str) -> tuple[Compositions, list[Any]]:
     Raises:
       Failed: the program could not be made or run.
     """
-    found = case.memo.get("compositions")
-    if found is None:
-        found = case.memo["compositions"] = Compositions(case)
+    compositions = case.memo.get("compositions")
+    if compositions is None:
+        compositions = case.memo["compositions"] = Compositions(case)
     try:
-        outs = found.parts[name]
+        outs = compositions.parts[name]
     except Exception as error:
         raise Failed(
             f"{type(error).__name__}: {error}", "batch" if "vmap" in name else "jvp", "jvp", "transpose"
         ) from error
-    dims = found.dims.get(name)
+    dims = compositions.dims.get(name)
     if dims is None:
-        return found, outs
-    return found, [
+        return compositions, outs
+    return compositions, [
         np.broadcast_to(x, (_SIZE, *x.shape)) if dim is None else np.moveaxis(x, dim, 0)
         for x, dim in zip(outs, dims, strict=True)
     ]
@@ -193,16 +193,16 @@ def _require_batch(case: Case, *, reverse: bool = False) -> None:
     case.require("batch", "axis_batch")
 
 
-def _compare_tangents(case: Case, found: Compositions, gots: list[Any], *kinds: str) -> None:
+def _compare_tangents(case: Case, compositions: Compositions, gots: list[Any], *kinds: str) -> None:
     """The tangents equal those of a loop, or change the sample's invariants at the same rate."""
-    setting = found.setting
+    setting = compositions.setting
     count = len(setting.out_avals)
-    rows = [setting.forward(*x, *t) for x, t in zip(found.elements, found.tangents, strict=True)]
-    if not found.undetermined:
+    rows = [setting.forward(*x, *t) for x, t in zip(compositions.elements, compositions.tangents, strict=True)]
+    if not compositions.undetermined:
         wants = [_column([row[count:] for row in rows], j) for j in range(len(setting.smooth))]
         _compare(case, gots, wants, "tangent", *kinds)
         return
-    for k, (args, directions, want) in enumerate(zip(found.elements, found.tangents, rows, strict=True)):
+    for k, (args, directions, want) in enumerate(zip(compositions.elements, compositions.tangents, rows, strict=True)):
         got_rates, want_rates = (
             change_of_invariants(setting, values[:count], values[count:], args, directions, setting.active)
             for values in ([got[k] for got in gots], want)
@@ -220,29 +220,29 @@ def _require_pairing(case: Case, pulled: Any, cotangents: Any, tangents: Any, di
 def check_vmap_of_jvp(case: Case) -> None:
     """Tangents by vmap of jvp are those of each element."""
     _require_batch(case)
-    found, outs = _result(case, "vmap_of_jvp")
-    _compare_tangents(case, found, outs, "jvp", "batch")
+    compositions, outs = _result(case, "vmap_of_jvp")
+    _compare_tangents(case, compositions, outs, "jvp", "batch")
 
 
 def check_jvp_of_vmap(case: Case) -> None:
     """Tangents by jvp of vmap are those of each element."""
     _require_batch(case)
-    found, outs = _result(case, "jvp_of_vmap")
-    _compare_tangents(case, found, outs, "batch", "jvp")
+    compositions, outs = _result(case, "jvp_of_vmap")
+    _compare_tangents(case, compositions, outs, "batch", "jvp")
 
 
 def check_vmap_of_grad(case: Case) -> None:
     """Cotangents by vmap of grad are those of each element."""
     _require_batch(case, reverse=True)
-    found, outs = _result(case, "vmap_of_grad")
-    setting = found.setting
-    if found.undetermined:
+    compositions, outs = _result(case, "vmap_of_grad")
+    setting = compositions.setting
+    if compositions.undetermined:
         tangents = _result(case, "vmap_of_jvp")[1][len(setting.out_avals) :]
-        for k, (cotangents, directions) in enumerate(zip(found.cotangents, found.tangents, strict=True)):
+        for k, (cotangents, directions) in enumerate(zip(compositions.cotangents, compositions.tangents, strict=True)):
             pulled, pushed = ([x[k] for x in values] for values in (outs, tangents))
             _require_pairing(case, pulled, cotangents, pushed, directions, "jvp", "transpose", "batch")
         return
-    rows = [setting.backward(*x, *ct) for x, ct in zip(found.elements, found.cotangents, strict=True)]
+    rows = [setting.backward(*x, *ct) for x, ct in zip(compositions.elements, compositions.cotangents, strict=True)]
     wants = [_column(rows, j) for j in range(len(setting.active))]
     _compare(case, outs, wants, "cotangent", "jvp", "transpose", "batch")
 
@@ -252,11 +252,12 @@ def check_grad_of_vmap(case: Case) -> None:
     _require_batch(case, reverse=True)
     if case.sample.axes:
         raise NotRun("it has named axes: each element has its own cotangent, but a collective may assume a common one")
-    found, outs = _result(case, "grad_of_vmap")
-    if found.undetermined:
+    compositions, outs = _result(case, "grad_of_vmap")
+    if compositions.undetermined:
         raise NotRun("the arguments do not determine the results")
-    rows = [found.setting.backward(*x, *ct) for x, ct in zip(found.elements, found.cotangents, strict=True)]
-    wants = [_column(rows, j) for j in range(len(found.setting.active))]
+    setting: Setting = compositions.setting
+    rows = [setting.backward(*x, *ct) for x, ct in zip(compositions.elements, compositions.cotangents, strict=True)]
+    wants = [_column(rows, j) for j in range(len(setting.active))]
     _compare(case, outs, wants, "cotangent", "batch", "jvp", "transpose")
 
 
@@ -266,9 +267,9 @@ def check_grad_of_jit(case: Case) -> None:
     require_lowering(case)
     if "jit" not in host.primitives:
         raise NotRun("no active plugin has a primitive called jit")
-    found, outs = _result(case, "grad_of_jit")
-    setting: Setting = found.setting
-    if found.undetermined:
+    compositions, outs = _result(case, "grad_of_jit")
+    setting: Setting = compositions.setting
+    if compositions.undetermined:
         tangents = setting.forward_tangents(setting.args, setting.tangents)
         _require_pairing(case, outs, setting.cotangents, tangents, setting.tangents, "jvp", "transpose")
         return

@@ -95,7 +95,7 @@ def dot_products(
 
 
 def _compare_with_differences(
-    setting: Setting, outs: Values, tangents: Values, directions: Values, active: Sequence[int], said: str
+    setting: Setting, outs: Values, tangents: Values, directions: Values, active: Sequence[int], remark: str
 ) -> None:
     """Compare tangents with central differences of the primitive; `outs` are the results computed with the tangents."""
     chosen = _step([*(setting.args[i] for i in active), *(outs[i] for i in setting.smooth)])
@@ -118,7 +118,7 @@ def _compare_with_differences(
         off = difference(tangent, slope.astype(np.asarray(tangent).dtype), rtol, noise)
         if off:
             raise Failed(
-                f"the tangent of {what}{said}, {where(setting)}, differs from central differences: {off}", "jvp"
+                f"the tangent of {what}{remark}, {where(setting)}, differs from central differences: {off}", "jvp"
             )
 
 
@@ -129,13 +129,13 @@ def check_jvp(case: Case) -> None:
 
 
 def _check_tangents(setting: Setting) -> None:
-    found = setting.forward(*setting.args, *setting.tangents)
+    results = setting.forward(*setting.args, *setting.tangents)
     count = len(setting.out_avals)
     wants = setting.base(*setting.args)
     message = "the primal {what} of the jvp rule differs from that of the primitive"
-    require_same(setting.case, found[:count], wants, setting.args, partial(_primal_slack, setting), message, "jvp")
-    said = " with all inexact arguments active" if len(setting.active) > 1 else ""
-    _compare_with_differences(setting, found[:count], found[count:], setting.tangents, setting.active, said)
+    require_same(setting.case, results[:count], wants, setting.args, partial(_primal_slack, setting), message, "jvp")
+    remark = " with all inexact arguments active" if len(setting.active) > 1 else ""
+    _compare_with_differences(setting, results[:count], results[count:], setting.tangents, setting.active, remark)
 
 
 def _primal_slack(setting: Setting, dtype: Any) -> float:
@@ -186,8 +186,8 @@ def check_active_arguments(case: Case) -> None:
 
     def pushed(subset: tuple[int, ...]) -> Any:
         def run(*values: Any) -> list[Any]:
-            given = dict(zip(setting.active, values[count:], strict=True))
-            outs, tangents = setting.push(values[:count], [given[i] for i in subset], subset)
+            by_position = dict(zip(setting.active, values[count:], strict=True))
+            outs, tangents = setting.push(values[:count], [by_position[i] for i in subset], subset)
             return [*outs, *tangents]
 
         return run
@@ -195,13 +195,13 @@ def check_active_arguments(case: Case) -> None:
     args = [*setting.args, *setting.tangents]
     parts = Parts({subset: pushed(subset) for subset in subsets}, args, compiled=case.compiles, x64=setting.x64)
     for subset in subsets:
-        said = f" with argument{'s' if len(subset) > 1 else ''} {', '.join(map(str, subset))} alone active"
+        remark = f" with argument{'s' if len(subset) > 1 else ''} {', '.join(map(str, subset))} alone active"
         try:
-            found = parts[subset]
+            results = parts[subset]
         except Exception as error:
-            raise Failed(f"the jvp rule fails{said}: {type(error).__name__}: {error}", "jvp") from error
-        outs, tangents = found[: len(setting.out_avals)], found[len(setting.out_avals) :]
-        _compare_with_differences(setting, outs, tangents, [directions[i] for i in subset], subset, said)
+            raise Failed(f"the jvp rule fails{remark}: {type(error).__name__}: {error}", "jvp") from error
+        outs, tangents = results[: len(setting.out_avals)], results[len(setting.out_avals) :]
+        _compare_with_differences(setting, outs, tangents, [directions[i] for i in subset], subset, remark)
 
 
 def check_symbolic_zeros(case: Case) -> None:
@@ -212,17 +212,17 @@ def check_symbolic_zeros(case: Case) -> None:
         kept: list[int] = []
 
         def run(*values: Any, subset: tuple[int, ...] = subset, kept: list[int] = kept) -> list[Any]:
-            args, given = values[: len(setting.args)], values[len(setting.args) :]
+            args, directions = values[: len(setting.args)], values[len(setting.args) :]
             tangents: list[Any] = [Zero(aval.to_tangent_aval()) for aval in setting.avals]
-            for i, t in zip(subset, given, strict=True):
+            for i, t in zip(subset, directions, strict=True):
                 tangents[i] = t
-            _, found = jvp_flat(setting.bind, args, tangents)
-            kept[:] = [i for i, t in enumerate(found) if type(t) is not Zero]
-            return [found[i] for i in kept]
+            _, out_tangents = jvp_flat(setting.bind, args, tangents)
+            kept[:] = [i for i, t in enumerate(out_tangents) if type(t) is not Zero]
+            return [out_tangents[i] for i in kept]
 
         with config.enable_x64(setting.x64):
-            given = [setting.avals[i].to_tangent_aval() for i in subset]
-            jaxpr = trace_to_jaxpr(run, [*setting.avals, *given]).jaxpr
+            tangent_avals = [setting.avals[i].to_tangent_aval() for i in subset]
+            jaxpr = trace_to_jaxpr(run, [*setting.avals, *tangent_avals]).jaxpr
         for n, i in enumerate(kept):
             if i not in setting.smooth:
                 continue
@@ -238,15 +238,15 @@ def check_symbolic_zeros(case: Case) -> None:
 def _kinds_of_transpose(setting: Setting) -> tuple[str, ...]:
     """The kinds of rules that reverse mode uses: also the transpose rule if the JVP rule binds the primitive."""
     with config.enable_x64(setting.x64):
-        found: list[Any] = []
+        primitives: list[Any] = []
 
         def run(*values: Any) -> list[Any]:
             _, tape = linearize_flat(setting.bind, values, [i in setting.active for i in range(len(values))])
-            found.extend(eqn.primitive for eqn in tape.eqns)
+            primitives.extend(eqn.primitive for eqn in tape.eqns)
             return []
 
         trace_to_jaxpr(run, setting.avals)
-    return ("transpose", "jvp") if setting.case.primitive in found else ("jvp",)
+    return ("transpose", "jvp") if setting.case.primitive in primitives else ("jvp",)
 
 
 def check_transpose(case: Case) -> None:
@@ -306,7 +306,7 @@ def _require_types(setting: Setting, pulled: Values) -> None:
 
 
 def _require_dot_product(
-    setting: Setting, pulled: Values, cotangents: Values, directions: Values, kept: Values, said: str
+    setting: Setting, pulled: Values, cotangents: Values, directions: Values, kept: Values, remark: str
 ) -> None:
     """Check cotangents against the tangents along `directions`; `kept` are those of the arguments with cotangents."""
     tangents, off = _tangents(setting, directions)
@@ -314,7 +314,7 @@ def _require_dot_product(
     slack = max(off, *map(_slack, pulled))
     if not abs(forward - backward) <= slack * size:
         raise Failed(
-            f"{where(setting)}{said}: the transpose does not match the derivative: <J'ct, t> must equal <ct, J t> "
+            f"{where(setting)}{remark}: the transpose does not match the derivative: <J'ct, t> must equal <ct, J t> "
             f"(without complex conjugation): expected {forward:.8g}, got {backward:.8g}",
             *_kinds_of_transpose(setting),
         )
@@ -334,11 +334,11 @@ def _check_parts_of_transpose(setting: Setting) -> None:
     def pulled(active: Sequence[int], results: Sequence[int]) -> Any:
         def run(*values: Any) -> list[Any]:
             _, tape = linearize_flat(setting.bind, values[:n], [i in active for i in range(n)])
-            given: list[Any] = [Zero(aval.to_tangent_aval()) for aval in setting.out_avals]
+            cotangents: list[Any] = [Zero(aval.to_tangent_aval()) for aval in setting.out_avals]
             for i, ct in zip(setting.smooth, values[n:], strict=True):
                 if i in results:
-                    given[i] = ct
-            return tape.transpose(given)
+                    cotangents[i] = ct
+            return tape.transpose(cotangents)
 
         return run
 
@@ -346,14 +346,14 @@ def _check_parts_of_transpose(setting: Setting) -> None:
     args = [*setting.args, *setting.cotangents]
     parts = Parts(functions, args, compiled=setting.case.compiles, x64=setting.x64)
     for k, (active, results) in enumerate(choices):
-        said = (
+        remark = (
             f", active argument {active[0]} alone" if len(active) == 1 else f", cotangent of result {results[0]} alone"
         )
         try:
-            found = parts[k]
+            pulled_cts = parts[k]
         except Exception as error:
             kinds = _kinds_of_transpose(setting)
-            raise Failed(f"reverse mode fails{said}: {type(error).__name__}: {error}", *kinds) from error
+            raise Failed(f"reverse mode fails{remark}: {type(error).__name__}: {error}", *kinds) from error
         directions = [
             t if i in active else np.zeros_like(t) for i, t in zip(setting.active, setting.tangents, strict=True)
         ]
@@ -361,7 +361,7 @@ def _check_parts_of_transpose(setting: Setting) -> None:
             ct if i in results else np.zeros_like(ct) for i, ct in zip(setting.smooth, setting.cotangents, strict=True)
         ]
         kept = [t for i, t in zip(setting.active, setting.tangents, strict=True) if i in active]
-        _require_dot_product(setting, found, cts, directions, kept, said)
+        _require_dot_product(setting, pulled_cts, cts, directions, kept, remark)
 
 
 def _compare_with_differences_of_tangents(setting: Setting, seconds: Values, again: Values) -> None:
@@ -374,14 +374,14 @@ def _compare_with_differences_of_tangents(setting: Setting, seconds: Values, aga
     step = max(step, 1e-4) if undetermined else step  # rounding is divided by another step too
     count, active = len(setting.out_avals), setting.active
     moved = [setting.moved(again, h) for h in (step, -step)]
-    found = [setting.forward(*args, *setting.tangents) for args in moved]
-    firsts = [values[count:] for values in found]
+    both_sides = [setting.forward(*args, *setting.tangents) for args in moved]
+    firsts = [values[count:] for values in both_sides]
     which = [f"result {i}" for i in setting.smooth]
     noises = [_noise(first, step) for first in firsts[0]]
     if undetermined:
         firsts = [
             change_of_invariants(setting, values[:count], values[count:], args, setting.tangents, active)
-            for values, args in zip(found, moved, strict=True)
+            for values, args in zip(both_sides, moved, strict=True)
         ]
         which = [f"invariant {i}" for i in range(len(firsts[0]))]
         seconds = second_change_of_invariants(setting, seconds, setting.tangents, again)
@@ -411,10 +411,10 @@ def check_second_derivatives(case: Case) -> None:
 
     def forward(*values: Any) -> list[Any]:
         args, tangents, more = split(values)
-        given: list[Any] = [Zero(aval.to_tangent_aval()) for aval in setting.avals]
+        directions: list[Any] = [Zero(aval.to_tangent_aval()) for aval in setting.avals]
         for i, t in zip(setting.active, more[:m], strict=True):
-            given[i] = t
-        return jvp_flat(derivative(tangents), args, given)[1]
+            directions[i] = t
+        return jvp_flat(derivative(tangents), args, directions)[1]
 
     def reverse(*values: Any) -> list[Any]:
         args, tangents, more = split(values)

@@ -127,10 +127,10 @@ def _compiled(setting: Setting) -> list[Any]:
     return Program(setting.bind, setting.args, x64=setting.x64)(*setting.args)  # raises the compiler's error
 
 
-def _compare(setting: Setting, wants: Values, gots: Values, wanted: str, who: str) -> None:
+def _compare(setting: Setting, wants: Values, gots: Values, expected: str, who: str) -> None:
     """Two ways of computing the results agree."""
     case = setting.case
-    message = f"{{what}} of {who} differs from that of {wanted}"
+    message = f"{{what}} of {who} differs from that of {expected}"
     require_same(case, gots, wants, setting.args, partial(tolerance, case), message, "lowering", "impl")
 
 
@@ -167,19 +167,19 @@ def _require_same(results: list[list[Any]], who: str, kind: str) -> None:
 def check_parameters(case: Case) -> None:
     """Samples that differ only in parameters have different results; otherwise a rule ignores a parameter."""
     mine = case.native
-    others = [each for each in case.siblings if each is not case.sample and _same_args(each, case.sample)]
+    others = [sibling for sibling in case.siblings if sibling is not case.sample and _same_args(sibling, case.sample)]
     if not others:
         raise NotRun("no other sample differs from this one only in parameters")
-    place = [each is case.sample for each in case.siblings].index(True)
-    later = [each for each in others if any(each is sibling for sibling in case.siblings[place:])]
+    place = [sibling is case.sample for sibling in case.siblings].index(True)
+    later = [other for other in others if any(other is sibling for sibling in case.siblings[place:])]
     if not later:  # the checks of earlier samples compare them with this one
         return
     outs = mine.base(*mine.args)
     for other in later:
         twin = Case(case.primitive, other, "", case.siblings).native
         changed = [name for name, value in other.params.items() if case.sample.params.get(name) != value]
-        found = twin.base(*twin.args)
-        if changed and all(not difference(a, b, 0.0) for a, b in zip(outs, found, strict=False)):
+        results = twin.base(*twin.args)
+        if changed and all(not difference(a, b, 0.0) for a, b in zip(outs, results, strict=False)):
             values = ", ".join(f"{name}={case.sample.params.get(name)!r} or {other.params[name]!r}" for name in changed)
             raise Failed(
                 f"expected results that depend on the parameters, got the same for {values}", "lowering", "impl"
@@ -196,11 +196,11 @@ def check_inputs_unchanged(case: Case) -> None:
     """Rules do not change the arrays and lists that are their arguments."""
     native = case.native
     if case.has("impl"):
-        given = [np.array(x) if is_array_type(a) else x for x, a in zip(native.args, native.avals, strict=True)]
+        args = [np.array(x) if is_array_type(a) else x for x, a in zip(native.args, native.avals, strict=True)]
         with config.enable_x64(native.x64), set_current_trace(eval_trace):
-            rule_tables["impl"][case.primitive](*given, **case.sample.params)
+            rule_tables["impl"][case.primitive](*args, **case.sample.params)
         _, effects = case.abstract_eval(native.avals)
-        for i, (after, before) in enumerate(zip(given, native.args, strict=True)):
+        for i, (after, before) in enumerate(zip(args, native.args, strict=True)):
             may = Mutates(i) in effects
             off = difference(after, before, 0.0) if isinstance(after, np.ndarray) and not may else ""
             if off:
@@ -229,7 +229,7 @@ def _require_lists_unchanged(case: Case, kind: str, make: Any) -> None:
 
     def run(*xs: Any) -> list[Any]:
         lists = make(case, *xs)
-        before = [list(each) for each in lists]
+        before = [list(values) for values in lists]
         rule_tables[kind][case.primitive](*lists, **case.sample.params)
         for n, (now, then) in enumerate(zip(lists, before, strict=True)):
             if len(now) != len(then) or any(a is not b for a, b in zip(now, then, strict=True)):

@@ -39,12 +39,12 @@ def invariants(case: Case, results: Values, args: Values) -> list[Any]:
     assert case.sample.invariants is not None
     try:
         with np.errstate(all="ignore"):
-            found = case.sample.invariants(_widened(results), _widened(args))
+            values = case.sample.invariants(_widened(results), _widened(args))
     except Exception as error:
         raise Failed(f"the sample's invariants cannot be computed: {type(error).__name__}: {error}") from error
-    if not isinstance(found, list | tuple):
-        raise Failed(f"the sample's invariants must be a list of arrays, got {type(found).__name__}")
-    return [double(x) if is_inexact(x) else np.asarray(x, np.float64) for x in found]
+    if not isinstance(values, list | tuple):
+        raise Failed(f"the sample's invariants must be a list of arrays, got {type(values).__name__}")
+    return [double(x) if is_inexact(x) else np.asarray(x, np.float64) for x in values]
 
 
 def _widened(values: Values) -> list[Any]:
@@ -143,8 +143,8 @@ def second_change_of_invariants(setting: Setting, seconds: Values, directions: V
       directions, again: for each active argument, the directions.
     """
     count = len(setting.out_avals)
-    found = setting.forward(*setting.args, *directions)
-    results, one = found[:count], found[count:]
+    derivatives = setting.forward(*setting.args, *directions)
+    results, one = derivatives[:count], derivatives[count:]
     two = setting.forward_tangents(setting.args, again)
 
     def at(s: float, t: float) -> list[Any]:

@@ -34,12 +34,12 @@ def check_own_dtype(case: Case) -> None:
     ways = [] if case.reverse_only else ["forward"]
     if narrow.smooth and not case.has_unsupported_transpose:
         ways.append("backward")
-    found = _derivatives(narrow, ways)
+    derivatives = _derivatives(narrow, ways)
     for way in ways:
         what, positions = (
             ("tangent of result", narrow.smooth) if way == "forward" else ("cotangent of argument", narrow.active)
         )
-        _compare(case, what, positions, found[way], _in_double(narrow, wide, way))
+        _compare(case, what, positions, derivatives[way], _in_double(narrow, wide, way))
 
 
 def _narrow(case: Case) -> Setting | None:
@@ -70,8 +70,8 @@ def _in_double(narrow: Setting, wide: Setting, way: str) -> list[Any]:
     along = "tangents" if way == "forward" else "cotangents"
     exact = [double(x) if is_array_type(a) else x for x, a in zip(narrow.args, narrow.avals, strict=True)]
     pairs = zip(getattr(narrow, along), getattr(wide, along), strict=True)
-    found: list[Any] = getattr(wide, way)(*exact, *(t.astype(like.dtype) for t, like in pairs))
-    return found[len(narrow.out_avals) :] if way == "forward" else found
+    results: list[Any] = getattr(wide, way)(*exact, *(t.astype(like.dtype) for t, like in pairs))
+    return results[len(narrow.out_avals) :] if way == "forward" else results
 
 
 def _compare(case: Case, what: str, positions: Sequence[int], gots: list[Any], wants: list[Any]) -> None:
@@ -132,11 +132,11 @@ def _pulled(setting: Setting, i: int) -> Any:
 
     def run(*values: Any) -> list[Any]:
         def pulled(*xs: Any) -> list[Any]:
-            given: list[Any] = [Zero(case.element(aval).to_tangent_aval()) for aval in setting.out_avals]
+            cotangents: list[Any] = [Zero(case.element(aval).to_tangent_aval()) for aval in setting.out_avals]
             for k, ct in zip(setting.smooth, xs[count:], strict=True):
-                given[k] = ct
+                cotangents[k] = ct
             tape = linear_tape(lambda x: case.bind_element(*_with(xs[:count], i, x)), [case.element(setting.avals[i])])
-            return [instantiate_zeros(ct) for ct in tape.transpose(given)]
+            return [instantiate_zeros(ct) for ct in tape.transpose(cotangents)]
 
         return case.mapped(pulled)(*values)  # type: ignore[no-any-return]
 

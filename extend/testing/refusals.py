@@ -73,12 +73,12 @@ def _require_same(name: str, want: Exception, way: str, kind: str, call: Callabl
     Raises:
       Failed: it does not.
     """
-    told = f"for {name}: abstract_eval refuses it by {type(want).__name__}: {want}"
+    refusal = f"for {name}: abstract_eval refuses it by {type(want).__name__}: {want}"
     try:
         call()
     except Exception as error:
         if type(error) is type(want) and (str(error) == str(want) or not strict):
             return
         got = f"{type(error).__name__}: {error}"
-        raise Failed(f"{told}\nbut {way} refuses it by {got}", kind, "abstract_eval") from error
-    raise Failed(f"{told}\nbut {way} accepts it", kind, "abstract_eval")
+        raise Failed(f"{refusal}\nbut {way} refuses it by {got}", kind, "abstract_eval") from error
+    raise Failed(f"{refusal}\nbut {way} accepts it", kind, "abstract_eval")

@@ -26,13 +26,13 @@ def check_registration(case: Case) -> None:
     A type rule and a lowering are always needed, a JVP rule if an argument is inexact, and a batch rule if there are
     arguments. A transpose rule is needed only if the derivatives use it.
     """
-    wanted = [("abstract_eval", "effectful_abstract_eval"), ("lowering",)]
+    required = [("abstract_eval", "effectful_abstract_eval"), ("lowering",)]
     if case.sample.args:
-        wanted.append(("batch", "axis_batch"))
+        required.append(("batch", "axis_batch"))
     if case.native.active:
-        wanted.append(("jvp",))
+        required.append(("jvp",))
     missing = []
-    for kinds in wanted:
+    for kinds in required:
         there = case.has_lowering if kinds == ("lowering",) else case.has(*kinds)
         declared = any(case.primitive in rule_tables[kind].unsupported for kind in kinds)
         if not there and not declared:
@@ -154,19 +154,19 @@ def _operation_with_side_effects(case: Case) -> str:
     native = case.native
     closed = trace_to_jaxpr(native.bind, native.avals)
     module = lower(closed, Target("conformance", choose_site(closed, native.args))).module
-    found = ""
+    culprit = ""
 
     def visit(operation: Any) -> Any:
-        nonlocal found
+        nonlocal culprit
         marked = "has_side_effect" in operation.attributes and str(operation.attributes["has_side_effect"]) == "true"
         if marked or operation.name in _IMPURE:
-            found = operation.name
+            culprit = operation.name
             return _jaxlib.ir.WalkResult.INTERRUPT
         return _jaxlib.ir.WalkResult.ADVANCE
 
     with module.shared:
         module.module.operation.walk(visit, _jaxlib.ir.WalkOrder.PRE_ORDER)
-    return found
+    return culprit
 
 
 _IMPURE = frozenset(("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv"))

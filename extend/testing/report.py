@@ -100,15 +100,15 @@ class Report:
     @property
     def causes(self) -> list[tuple[Outcome, list[Outcome]]]:
         """The failures to look at first, each with its consequences: later failures of the same rules."""
-        found: list[tuple[Outcome, list[Outcome]]] = []
+        causes: list[tuple[Outcome, list[Outcome]]] = []
         for outcome in self.failed:
-            for cause, followers in found:
+            for cause, followers in causes:
                 if _follows(outcome, cause):
                     followers.append(outcome)
                     break
             else:
-                found.append((outcome, []))
-        return found
+                causes.append((outcome, []))
+        return causes
 
     def explained(self) -> str:
         """The full text of each cause, and one line with its consequences."""
@@ -116,7 +116,7 @@ class Report:
         for cause, followers in self.causes:
             lines.append(str(cause))
             if followers:
-                lines.append(f"    probable consequences: {', '.join(each.label for each in followers)}")
+                lines.append(f"    probable consequences: {', '.join(follower.label for follower in followers)}")
         return "\n".join(lines)
 
     def _of(self, status: str) -> list[Outcome]:
@@ -125,7 +125,7 @@ class Report:
     def __str__(self) -> str:
         """The full text of each cause, one line for each check that did not run, and the counts."""
         lines = [self.explained()] if self.failed else []
-        for (check, message), count in Counter((each.check, each.message) for each in self.not_run).items():
+        for (check, message), count in Counter((outcome.check, outcome.message) for outcome in self.not_run).items():
             times = f" ({count} samples)" if count > 1 else ""
             lines.append(f"not run  {check}{times}: {message}")
         lines.append(f"{len(self.passed)} passed, {len(self.failed)} failed, {len(self.not_run)} not run")

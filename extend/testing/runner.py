@@ -212,13 +212,13 @@ class Check:
     def _blamed(self, kinds: tuple[str, ...], error: BaseException | None) -> tuple[str, ...]:
         """The kinds of rules to look at: those of the check, or the kind that an exception names."""
         text = "" if error is None else "\n".join([str(error), *getattr(error, "__notes__", ())])
-        found = re.search(rf"(?:the|no) (\w+) rule (?:of|for primitive) '?{re.escape(self.primitive.name)}\b", text)
-        kind = found[1] if found and found[1] in rule_tables else _raising_rule(self.primitive, error)
+        match = re.search(rf"(?:the|no) (\w+) rule (?:of|for primitive) '?{re.escape(self.primitive.name)}\b", text)
+        kind = match[1] if match and match[1] in rule_tables else _raising_rule(self.primitive, error)
         if kind is None:
             return kinds
-        if found and kind not in kinds:
+        if match and kind not in kinds:
             return (*kinds, kind)
-        return (kind, *(each for each in kinds if each != kind))
+        return (kind, *(other for other in kinds if other != kind))
 
     def _describe(self, text: str, kinds: Iterable[str], error: BaseException | None) -> str:
         """The failure, the primitive, and the lines of the rules to look at."""
@@ -317,7 +317,7 @@ def _flat(target: Any) -> list[Primitive | str]:
         return [target]
     if not isinstance(target, Iterable) or isinstance(target, dict | np.ndarray):
         raise TypeError(f"targets must be names of plugins, primitives, or lists of them, got {target!r}")
-    return [leaf for each in target for leaf in _flat(each)]
+    return [leaf for item in target for leaf in _flat(item)]
 
 
 def _targets(target: Primitive | str) -> list[Primitive | str]:
@@ -347,20 +347,20 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
       TypeError: a target is neither.
       ValueError: a name in `only` is not a check.
     """
-    wanted = _wanted(only)
+    chosen = _wanted(only)
     leaves = _flat(targets)
     for name in leaves:
         if isinstance(name, str):
             host.activate()
             host.activate_plugin(name)
-            if "metadata" in wanted:
+            if "metadata" in chosen:
                 yield _check_of_metadata(name)
     for target in [target for leaf in leaves for target in _targets(leaf)]:
         if isinstance(target, str):
             yield Check(None, "samples", None, _NOTHING.format(target), target)
             continue
         for check in _checks(target):
-            if check.name in wanted:
+            if check.name in chosen:
                 yield check
 
 
@@ -368,15 +368,16 @@ def _check_of_metadata(name: str) -> Check:
     record = host.record(name)
     want = metadata.describe(record.entries)
     try:
-        found = metadata.read(record.module, name)
+        description = metadata.read(record.module, name)
     except ValueError as error:
         return Check(None, "metadata", None, f"{name}: {error}", name)
-    if found is None:
+    if description is None:
         hint = f"there is no {metadata.FILE} in its package, so every program imports the plugin; the file would be: "
         return Check(None, "metadata", None, "", name, hint + json.dumps(want))
-    want = {**metadata.flags(found), **want}
-    if found != want:
-        return Check(None, "metadata", None, f"{name}: {metadata.FILE} must be {json.dumps(want)}, got {found}", name)
+    want = {**metadata.flags(description), **want}
+    if description != want:
+        problem = f"{name}: {metadata.FILE} must be {json.dumps(want)}, got {description}"
+        return Check(None, "metadata", None, problem, name)
     return Check(None, "metadata", None, "", name)
 
 
@@ -456,7 +457,7 @@ def conformance(*targets: Any, only: Iterable[str] | None = None) -> Callable[..
       targets: names of plugins, primitives, or lists of them.
       only: names of checks; by default all.
     """
-    wanted = None if only is None else tuple(only)
+    chosen = None if only is None else tuple(only)
 
     def test(primax_check: Check) -> None:
         __tracebackhide__ = True
@@ -465,5 +466,5 @@ def conformance(*targets: Any, only: Iterable[str] | None = None) -> Callable[..
             raise unittest.SkipTest(outcome.message)
         Report([outcome]).require()
 
-    test.primax_checks = lambda: iter_checks(*targets, only=wanted)  # type: ignore[attr-defined]
+    test.primax_checks = lambda: iter_checks(*targets, only=chosen)  # type: ignore[attr-defined]
     return test

@@ -42,8 +42,8 @@ def check_dce(case: Case) -> None:
     native = case.native
     count = len(native.out_avals)
 
-    def part(wanted: Sequence[int]) -> Any:
-        trimmed, used = dce_jaxpr(closed.jaxpr, [j in wanted for j in range(count)])
+    def part(positions: Sequence[int]) -> Any:
+        trimmed, used = dce_jaxpr(closed.jaxpr, [j in positions for j in range(count)])
         check_jaxpr(trimmed)
         return lambda *xs: eval_jaxpr(trimmed, closed.consts, *[x for x, u in zip(xs, used, strict=True) if u])
 
@@ -91,7 +91,7 @@ def _in_two_parts(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> Any:
         residuals = [known[i] for i in split.residuals]
         rest = [x for x, u in zip(xs, unknown_in, strict=True) if u]
         unknown_out = iter(eval_jaxpr(split.unknown.jaxpr, split.unknown.consts, *residuals, *rest))
-        found = iter(known_out)
-        return [next(unknown_out) if u else next(found) for u in split.unknown_out]
+        known_values = iter(known_out)
+        return [next(unknown_out) if u else next(known_values) for u in split.unknown_out]
 
     return run

@@ -107,33 +107,33 @@ def _check_variants(case: Case, variants: Sequence[tuple[str, list[Any]]], x64: 
         flat += setting.args
         parts[name] = lambda *xs, own=own: case.bind(*xs[own])
     results = Parts(parts, flat, compiled=case.compiles, x64=x64)
-    found = {}
+    of_variants = {}
     for name, setting in accepted.items():
         try:
-            found[name] = results[name]
+            of_variants[name] = results[name]
         except Exception as error:
             raise Failed(
                 f"for {name}: abstract_eval accepts it, but it fails to run: {type(error).__name__}: {error}",
                 "lowering",
                 *_RULES,
             ) from error
-        require_types(found[name], setting.out_avals, f"the program for {name}", "lowering")
+        require_types(of_variants[name], setting.out_avals, f"the program for {name}", "lowering")
         if case.has("impl"):
             outs = eager(setting)
             require_types(outs, setting.out_avals, f"the impl rule for {name}", "impl")
             message = f"{{what}} for {name}: the lowering is not as the impl rule"
             close = partial(tolerance, case)
-            require_same(case, found[name], outs, setting.args, close, message, "lowering", "impl")
-    return found
+            require_same(case, of_variants[name], outs, setting.args, close, message, "lowering", "impl")
+    return of_variants
 
 
 def _array_args(case: Case) -> list[int]:
-    found = [i for i, a in enumerate(case.native.avals) if is_array_type(a)]
-    if not found:
+    positions = [i for i, a in enumerate(case.native.avals) if is_array_type(a)]
+    if not positions:
         raise NotRun("it has no arrays as arguments")
     if case.programs:
         raise NotRun("it holds a program, whose types are fixed")
-    return found
+    return positions
 
 
 _FLOATS = (dtypes.bfloat16, np.float16, np.float32, np.float64)
@@ -146,10 +146,10 @@ def check_dtypes(case: Case) -> None:
     native = case.native
     rounded = [_rounded(x) if is_array_type(a) else x for x, a in zip(native.args, native.avals, strict=True)]
     variants = list(_dtype_variants(rounded))
-    found = _check_variants(case, variants, x64=True)
+    of_variants = _check_variants(case, variants, x64=True)
     for want_name in ("float64", "complex128"):
-        want = found.get(want_name)
-        for name, got in found.items():
+        want = of_variants.get(want_name)
+        for name, got in of_variants.items():
             kin = name in (("complex64",) if want_name == "complex128" else ("bfloat16", "float16", "float32"))
             if want is not None and kin:
                 _compare_dtypes(case, name, got, want, dict(variants)[name])
