@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-import primax as px
 from primax.core import source_info
 from primax.core.source_info import (
     Frame,
@@ -23,7 +22,7 @@ from primax.core.trace_state import thread
 
 pytestmark = [pytest.mark.any_word_size, pytest.mark.any_jaxlib]
 
-INSIDE = px.core.__file__ if hasattr(px, "core") else source_info.__file__
+INSIDE = source_info.__file__
 PROCESS = Frame(INSIDE, 1, "JVPTrace.process")
 BIND = Frame(INSIDE, 2, "Primitive.bind")
 
@@ -42,8 +41,8 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Frame:
     return Frame("/site/kepler/rules.py", 7, "rule")
 
 
-USER = Frame("/home/program.py", 3, "main")
-OUTER = Frame("/home/program.py", 9, "<module>")
+USER = Frame("/mine/program.py", 3, "main")
+OUTER = Frame("/mine/program.py", 9, "<module>")
 
 
 def test_lines_of_primax_and_of_plugins_are_left_out_unless_there_are_no_others(plugin: Frame) -> None:
@@ -51,7 +50,7 @@ def test_lines_of_primax_and_of_plugins_are_left_out_unless_there_are_no_others(
     assert user_frames(traceback(BIND, plugin)) == [plugin]
     assert user_frames(traceback(BIND)) == []
     assert user_frames(None) == []
-    assert summarize(traceback(BIND, USER)) == "/home/program.py:3 (main)"
+    assert summarize(traceback(BIND, USER)) == "/mine/program.py:3 (main)"
     assert summarize(traceback(BIND)) == "an unknown line"
 
 
@@ -66,10 +65,10 @@ def test_a_line_in_a_rule_is_shown_with_the_line_for_which_the_rule_is_applied(p
 
 def test_what_is_registered_for_exclusion_is_internal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_info, "_excluded", set())
-    assert not source_info.is_internal("/opt/library/transforms.py")
-    source_info.register_exclusion("/opt/library/")
-    assert source_info.is_internal("/opt/library/transforms.py")
-    assert not source_info.is_internal("/opt/library.py")
+    assert not source_info.is_internal("/mine/library/transforms.py")
+    source_info.register_exclusion("/mine/library/")
+    assert source_info.is_internal("/mine/library/transforms.py")
+    assert not source_info.is_internal("/mine/library.py")
     assert source_info.is_internal("<frozen runpy>")
     with pytest.raises(TypeError, match=r"^register_exclusion: path must be a str, got 3$"):
         source_info.register_exclusion(3)  # type: ignore[arg-type]
@@ -102,13 +101,16 @@ def test_a_transposed_operation_is_named_as_such(scope: str, name: str) -> None:
     assert transposed("a line") == "a line"
 
 
-def test_the_function_that_the_user_calls_is_known_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_function_that_the_user_calls_is_known_by_its_name() -> None:
     names: dict[str, Any] = {"called": source_info.called}
-    exec(
-        compile(
-            "def _reshape_(x): return called()\nclass Made:\n    def __init__(self): self.by = called()", INSIDE, "exec"
-        ),
-        names,
-    )
+    program = """
+def _reshape_(x):
+    return called()
+
+class Made:
+    def __init__(self):
+        self.by = called()
+"""
+    exec(compile(program, INSIDE, "exec"), names)
     assert names["_reshape_"](3) == "reshape"
     assert names["Made"]().by == "Made"

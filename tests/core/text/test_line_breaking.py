@@ -53,18 +53,7 @@ def test_a_filling_break_breaks_beyond_the_last_column_alone() -> None:
 
 
 def test_notes_stand_in_one_column_and_further_ones_have_lines_of_their_own() -> None:
-    tokens: list[Token] = [
-        OPEN,
-        "long line",
-        Note("first"),
-        BREAK,
-        "b",
-        Note("second"),
-        Note("third"),
-        BREAK,
-        "c",
-        CLOSE,
-    ]
+    tokens: list[Token] = ["long line", Note("first"), BREAK, "b", Note("second"), Note("third"), BREAK, "c"]
     assert lay_out(tokens, 3).split("\n") == ["long line # first", "b         # second", "          # third", "c"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 import threading
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import primax as px
+from primax.interpreters.runtime.sharding.mesh import current_scope, placing_mesh
 from primax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
 
 pytestmark = pytest.mark.any_word_size
@@ -98,3 +100,66 @@ def test_a_mesh_is_a_decorator(mesh):
 
     assert f(H).sharding is NamedSharding(mesh, P("x"))
     assert px.sharding.get_mesh().empty
+
+
+def test_a_specification_says_which_axes_divide_an_axis():
+    spec = P("x", None, ("y", "z"), P.UNCONSTRAINED)
+    assert [spec.along(i) for i in range(5)] == [("x",), (), ("y", "z"), (), ()]
+    assert (spec.axes, len(spec), spec.index(["x"]), spec.count(None)) == (("x", "y", "z"), 4, 0, 1)
+    assert spec.update(partitions=("y",), reduced={"x"}) == P("y", reduced={"x"})
+    assert operator.add(("y",), P("x", unreduced={"z"})) == P("y", "x", unreduced={"z"})
+    assert repr(P("x")) == "P('x',)"
+    assert repr(P(unreduced={"y", "x"}, reduced={"z"})) == "P(unreduced={'x', 'y'}, reduced={'z'})"
+    assert pickle.loads(pickle.dumps(P.UNCONSTRAINED)) is P.UNCONSTRAINED
+    with pytest.raises(
+        ValueError, match=r"^PartitionSpec: an axis of the mesh must be in one of partitions and reduced"
+    ):
+        P("x", reduced={"x"})
+    with pytest.raises(TypeError, match=r"^PartitionSpec: unreduced must be a set of names of mesh axes, got 'x'$"):
+        P(unreduced="x")
+    with pytest.raises(TypeError, match=r"^PartitionSpec\.update: no field named \['axes'\]$"):
+        P().update(axes=())
+
+
+def test_the_axes_of_a_mesh_are_of_three_types():
+    kinds = (AxisType.Auto, AxisType.Explicit, AxisType.Manual)
+    mesh = AbstractMesh((2, 3, 4), ("a", "e", "m"), kinds)
+    assert (mesh.auto_axes, mesh.explicit_axes, mesh.manual_axes) == (("a",), ("e",), ("m",))
+    assert (mesh.size, mesh.size_along(("a", "m")), mesh.size_along(())) == (24, 8, 1)
+    assert repr(mesh) == "AbstractMesh('a': 2, 'e': 3, 'm': 4, axis_types=(Auto, Explicit, Manual))"
+    auto = mesh.update_axis_types({"e": AxisType.Auto, "m": AxisType.Auto})
+    assert (auto.are_all_axes_auto, mesh.are_all_axes_auto) == (True, False)
+    assert auto == AbstractMesh((2, 3, 4), ("a", "e", "m"))
+    assert auto.update(axis_types=AxisType.Manual).are_all_axes_manual
+
+
+@pytest.mark.parametrize(
+    "sizes, names, message",
+    [
+        ((2, 3), ("x",), r"AbstractMesh: there must be one name per axis, got 2 axes and names \('x',\)"),
+        ((2, 3), ("x", "x"), r"AbstractMesh: axis_names must differ, got \('x', 'x'\)"),
+        ((0,), ("x",), r"AbstractMesh: axes must have at least one device, got sizes \(0,\)"),
+    ],
+)
+def test_axes_that_do_not_fit_are_refused(sizes, names, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        AbstractMesh(sizes, names)
+
+
+def test_the_mesh_in_scope_is_that_of_the_innermost_block(mesh):
+    other = px.make_mesh((8,), ("i",))
+    assert (current_scope(), placing_mesh()) == (None, None)
+    with mesh:
+        assert (current_scope().mesh, placing_mesh()) == (mesh, None)
+        with px.set_mesh(other):
+            assert placing_mesh() is other
+            with mesh:
+                assert (current_scope().mesh, placing_mesh()) == (mesh, other)
+        assert current_scope().mesh is mesh
+    assert current_scope() is None
+
+
+def test_a_pickled_mesh_needs_its_devices(mesh):
+    rebuild, (platform, ids, names, types) = mesh.__reduce__()
+    with pytest.raises(ValueError, match=r"^Mesh: the device ids \[107\] do not exist; there are \[0, 1, 2"):
+        rebuild(platform, np.where(ids == 7, 107, ids), names, types)
