@@ -27,7 +27,7 @@ def test_a_derived_rule_is_called_like_its_function() -> None:
 def test_the_table_has_the_function_and_says_what_it_was_derived_from() -> None:
     table: RuleTable = rule_tables["jvp"]
     primitive = Primitive("made")
-    table.register(primitive, DerivedRule(rule, "the stars", ("kepler.py", 7)))
+    table.register(primitive, DerivedRule(rule, "the stars"))
     provenance = table.provenance[primitive]
     assert table[primitive] is rule
     assert provenance.origin == "derived from the stars"

@@ -142,7 +142,7 @@ def test_shardings_and_values_are_converted_by_the_rules() -> None:
 def test_the_plugin_of_the_rules_is_imported_when_they_are_required(monkeypatch: pytest.MonkeyPatch) -> None:
     class Loader(rules.NoPlugins):
         def import_builtin(self, name: str) -> None:
-            placement.install(f"the rules of {name}")
+            placement.rules = f"the rules of {name}"
 
     monkeypatch.setattr(placement, "rules", None)
     monkeypatch.setattr(rules, "loader", Loader())

@@ -86,7 +86,7 @@ def test_every_source_file_opens_with_a_docstring() -> None:
 
 
 # Files without behavior of their own: names, classes of errors, markers, and specifications.
-UNTESTED = {"_jaxlib", "contributions", "errors", "experimental", "hookspec", "memory_space"}
+UNTESTED = {"_jaxlib", "contributions", "errors", "experimental", "hookspec"}
 
 
 @pytest.mark.parametrize("room", ["core", "interpreters", "extend/derive", "extend/host"])
