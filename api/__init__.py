@@ -14,7 +14,7 @@ from primax.core.avals import ShapeDtypeStruct, typeof
 from primax.core.config import check_tracer_leaks as checking_leaks
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.lazy_names import lazy_names
 from primax.extend.options import (
     check_rules,

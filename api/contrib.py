@@ -6,7 +6,7 @@ from typing import Any
 
 from primax.core.errors import PluginError
 from primax.extend.host.contributions import contributions
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 
 __all__: list[str] = []
 

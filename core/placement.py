@@ -1,7 +1,7 @@
 """Placement: how devices hold the values of a type.
 
 The kernel knows only the interface: a slot of `ShapedArray`, which is None for values on one device, and one object of
-rules. The plugin `sharding` supplies both when a program first needs them.
+rules, which the plugin `sharding` supplies when a program first needs them. The class is `TypePlacement` of extend.
 """
 
 from __future__ import annotations
@@ -81,10 +81,12 @@ class PlacementRules(Protocol):
     def converts_operands(self) -> bool:
         """Whether operands are converted before a primitive is applied, in the current scope."""
 
-    def operands(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+    def match_operands(self, primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
         """The operands of a primitive, converted to have a common placement."""
 
-    def results(self, primitive: Any, avals: Sequence[Any], outs: list[Any], params: dict[str, Any]) -> list[Any]:
+    def result_placements(
+        self, primitive: Any, avals: Sequence[Any], outs: list[Any], params: dict[str, Any]
+    ) -> list[Any]:
         """The types of the results of a primitive, with placements."""
 
     def changed(self, placement: Placement | None, shape: Any, changes: Mapping[str, Any]) -> Placement | None:

@@ -123,7 +123,7 @@ class Primitive(Generic[Result]):
         if using:
             args, params = with_operands(self, args, params)
         if trace.converts_operands:
-            args = placement.rules.operands(self, args, params)
+            args = placement.rules.match_operands(self, args, params)
         return trace.process(self, args, params)  # type: ignore[no-any-return]
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -248,7 +248,7 @@ class Primitive(Generic[Result]):
         self.used = True
         for aval in avals:
             if getattr(aval, "placement", None) is not None:
-                return placement.rules.results(self, avals, outs, params), effects
+                return placement.rules.result_placements(self, avals, outs, params), effects
         return outs, effects
 
 

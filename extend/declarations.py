@@ -16,7 +16,7 @@ from primax.core.effects import Effect, Mutates, OperandEffect
 from primax.core.errors import MissingRuleError, RuleError
 from primax.core.rules import location, transpose_rules
 from primax.extend import derive
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.interpreters.ad import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
 from primax.extend.interpreters.batching import broadcasting
 from primax.extend.linearity import linear_alone

@@ -16,7 +16,7 @@ from primax.core.rules import load_plugins, rule_tables
 from primax.extend.core import Primitive
 from primax.extend.declarations import check_signatures, with_declared, with_effects
 from primax.extend.host.contributions import sample_sources
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.host.registry import Registry, not_entered, require_samples, rules_to_enter
 from primax.extend.host.samples import SampleSource
 from primax.extend.rule_types import BatchRule, ImplRule, JVPRule, LoweringRule, TransposeRule, TypeRule

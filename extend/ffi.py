@@ -10,7 +10,7 @@ from typing import Any
 from primax.core import _jaxlib, dtypes
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.caller import author
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.provisional.ffi import ffi_call_p, ffi_targets, vmap_methods
 from primax.extend.stablehlo.custom_calls import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
 

@@ -18,7 +18,7 @@ from primax.core.errors import PluginError
 from primax.core.lazy_tables import Table
 from primax.core.primitive import Primitive
 from primax.extend.core import primitives
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.host.registry import Registry
 from primax.extend.options import default_prng_impl
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from primax.core.lazy_tables import Table
-from primax.extend.host.host import PluginRecord, host
+from primax.extend.host.plugin_host import PluginRecord, host
 
 __all__ = ["Table", "plugins"]
 

@@ -13,7 +13,7 @@ from primax.core.primitive import Primitive
 from primax.core.recursion import deeper
 from primax.core.rules import interpret_rules
 from primax.core.trace import Tracer
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.provisional.computations import Interpreted
 from primax.interpreters.grad import vjp
 from primax.interpreters.jvp import jvp_jaxpr

@@ -10,7 +10,7 @@ from typing import Any
 
 from primax.extend.commands.common import add_json, load_plugins, look_up, show_json
 from primax.extend.commands.table import render, terminal_width
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 
 __all__ = ["configure", "run"]
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from primax.core.arguments import nearest
 from primax.core.errors import PluginError, PluginWarning
-from primax.extend.host.host import PluginRecord, host
+from primax.extend.host.plugin_host import PluginRecord, host
 from primax.extend.options import strict_plugins
 
 __all__ = ["UsageError", "add_json", "load_plugins", "look_up", "show_json", "tell", "warn_of_inactive"]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from primax.extend.commands.common import UsageError, add_json, look_up, show_json
 from primax.extend.host.hookspec import API_VERSION
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 
 __all__ = ["configure", "run"]
 

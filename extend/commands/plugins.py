@@ -12,8 +12,8 @@ from typing import Any
 from primax.core.rules import rule_tables
 from primax.extend.commands.common import add_json, load_plugins, look_up, show_json
 from primax.extend.commands.table import facts, render, terminal_width
-from primax.extend.host.host import PluginRecord, host
 from primax.extend.host.metadata import FILE
+from primax.extend.host.plugin_host import PluginRecord, host
 
 __all__ = ["configure", "run"]
 

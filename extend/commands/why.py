@@ -11,7 +11,7 @@ from primax.core.rules import Provenance, explain_missing, rule_tables, written
 from primax.extend.commands.common import add_json, load_plugins, look_up, show_json, warn_of_inactive
 from primax.extend.commands.coverage import NOT_NEEDED, Coverage, all_primitives, coverage, primitive_of
 from primax.extend.commands.table import facts, terminal_width
-from primax.extend.host.host import PluginRecord, host
+from primax.extend.host.plugin_host import PluginRecord, host
 
 __all__ = ["configure", "run"]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from primax.core.arguments import nearest
 from primax.core.errors import PluginError
 from primax.core.primitive import Primitive
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.host.registry import find_primitive
 
 __all__: list[str] = []

@@ -10,7 +10,7 @@ from primax.core.dimensions import has_dynamic as has_symbolic
 from primax.core.dimensions import is_dynamic as is_symbolic
 from primax.core.errors import PluginError
 from primax.core.lazy_tables import Table
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 
 if TYPE_CHECKING:
     # Names that the plugin symbolic_shapes defines; see __getattr__.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.host.host import PluginRecord, host
+from primax.extend.host.plugin_host import PluginRecord, host
 
 __all__ = ["allow_overrides", "load_plugin", "plugin_of", "register", "unregister"]
 

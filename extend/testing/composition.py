@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.core.avals import get_aval
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.testing.case import Case, Setting, batched, is_array_type
 from primax.extend.testing.derivatives import dot_products, require_derivatives
 from primax.extend.testing.evaluation import require_lowering

@@ -19,7 +19,7 @@ from primax.core.arguments import nearest
 from primax.core.primitive import Primitive
 from primax.core.rules import load_plugins, rule_tables
 from primax.extend.host import metadata
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.host.samples import Sample, samples_of
 from primax.extend.testing.batching import check_batch, check_batch_sizes
 from primax.extend.testing.case import Case

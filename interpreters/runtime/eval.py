@@ -15,7 +15,7 @@ from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import Trace, Tracer, enter, install_eval_trace, set_current_trace, thread
 from primax.core.tree import result_registry
 from primax.core.tree.flatten import too_deep
-from primax.interpreters.evaluation import ImplTrace, known_results
+from primax.interpreters.impl_trace import ImplTrace, known_results
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.dispatch import fast_function
 from primax.interpreters.runtime.donation import explain_buffer_error

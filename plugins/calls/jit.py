@@ -21,7 +21,7 @@ from primax.extend.provisional.programs import Signature
 from primax.extend.provisional.sharding import canonical_sharding, devices_of
 from primax.extend.provisional.tracing import Cache, thread
 from primax.plugins.calls.primitive import jit_p
-from primax.plugins.calls.spread import JitShardings
+from primax.plugins.calls.shardings import JitShardings
 from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, structs_of
 
 

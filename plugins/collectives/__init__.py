@@ -11,7 +11,7 @@ from primax.plugins.collectives import position as _position
 from primax.plugins.collectives import ragged as _ragged
 from primax.plugins.collectives import reductions as _reductions
 from primax.plugins.collectives import unreduced as _unreduced
-from primax.plugins.collectives import variance as _variance
+from primax.plugins.collectives import vma as _variance
 from primax.plugins.collectives.casts import pcast, pvary, pvary_along
 from primax.plugins.collectives.exchange import (
     all_gather,
@@ -38,7 +38,7 @@ from primax.plugins.collectives.unreduced import (
     unreduced_reduce_scatter_p,
     vary_unreduced_cast_p,
 )
-from primax.plugins.collectives.variance import all_gather_invariant_p, pscatter_p, psum_invariant_p, pvary_p
+from primax.plugins.collectives.vma import all_gather_invariant_p, pscatter_p, psum_invariant_p, pvary_p
 
 __all__ = [
     "all_gather",

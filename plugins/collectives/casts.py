@@ -9,7 +9,7 @@ from primax.extend.core import ShardingTypeError, get_aval, tree
 from primax.extend.provisional.sharding import manual_axes, vma_of
 from primax.plugins.collectives.names import names_in_scope
 from primax.plugins.collectives.unreduced import pending_of, preduced_p, reduced_vary_cast_p, vary_unreduced_cast_p
-from primax.plugins.collectives.variance import pvary_p
+from primax.plugins.collectives.vma import pvary_p
 
 
 def pvary(x: Any, axis_name: Any) -> Any:

@@ -20,7 +20,7 @@ from primax.plugins.collectives.lowerings import (
 from primax.plugins.collectives.mapped import all_gather_p, bind_checked, collective_batch, rows
 from primax.plugins.collectives.names import canonical_groups, group_size, names_in_scope, require_numbers
 from primax.plugins.collectives.unreduced import all_gather_reduced_p, unreduced_along, unreduced_reduce_scatter_p
-from primax.plugins.collectives.variance import all_gather_invariant_p, split_names, varying_by_name
+from primax.plugins.collectives.vma import all_gather_invariant_p, split_names, varying_by_name
 from primax.plugins.reductions import reduce_sum
 from primax.plugins.structural import reshape, transpose
 

@@ -13,7 +13,7 @@ from primax.extend.rule_types import Table
 from primax.plugins.collectives.lowerings import lower_axis_index
 from primax.plugins.collectives.mapped import axis_index_batch, axis_index_p, index_along
 from primax.plugins.collectives.names import axis_sizes, names_in_scope
-from primax.plugins.collectives.variance import split_names
+from primax.plugins.collectives.vma import split_names
 
 __all__ = ["axis_index", "axis_index_p", "axis_size"]
 

@@ -20,7 +20,7 @@ from primax.plugins.collectives.lowerings import lower_broadcast, lower_ragged_e
 from primax.plugins.collectives.mapped import collective_batch, gathered, index_along, own_part, rows
 from primax.plugins.collectives.names import Groups, canonical_groups, group_size, names_in_scope
 from primax.plugins.collectives.reductions import psum
-from primax.plugins.collectives.variance import split_names, varying_by_name
+from primax.plugins.collectives.vma import split_names, varying_by_name
 from primax.plugins.comparison import eq, ge, lt
 from primax.plugins.indexing import GatherDimensionNumbers, gather
 from primax.plugins.reductions import reduce_max, reduce_or

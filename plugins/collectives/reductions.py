@@ -24,7 +24,7 @@ from primax.plugins.collectives.names import (
     require_numbers,
 )
 from primax.plugins.collectives.unreduced import unreduced_along, unreduced_psum_p
-from primax.plugins.collectives.variance import psum_invariant_p, split_names, varying_along
+from primax.plugins.collectives.vma import psum_invariant_p, split_names, varying_along
 from primax.plugins.comparison import eq
 from primax.plugins.reductions import reduce_max, reduce_min, reduce_sum
 from primax.plugins.structural import convert_element_type, full_like, select, zeros_like

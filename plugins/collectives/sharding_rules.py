@@ -12,7 +12,7 @@ from primax.plugins.collectives.exchange import all_to_all_p, ppermute_p, reduce
 from primax.plugins.collectives.mapped import all_gather_p
 from primax.plugins.collectives.ragged import pbroadcast_p
 from primax.plugins.collectives.reductions import pmax_p, pmin_p, psum_p
-from primax.plugins.collectives.variance import all_gather_invariant_p, pscatter_p, psum_invariant_p, pvary_p
+from primax.plugins.collectives.vma import all_gather_invariant_p, pscatter_p, psum_invariant_p, pvary_p
 
 
 def _unchanged(x: ShapedArray, **params: Any) -> list[Any]:

@@ -23,7 +23,7 @@ from primax.extend.provisional.sharding_rule import ShardingRule
 from primax.extend.rule_types import Table
 from primax.plugins.collectives.lowerings import lower_all_gather, lower_reduce_scatter, lower_reduction
 from primax.plugins.collectives.mapped import index_along
-from primax.plugins.collectives.variance import axes_by_name, axes_of_params, mesh_batch, own_variance
+from primax.plugins.collectives.vma import axes_by_name, axes_of_params, mesh_batch, own_variance
 from primax.plugins.comparison import eq
 from primax.plugins.structural import repeat, select, zeros_like
 

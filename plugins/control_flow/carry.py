@@ -9,7 +9,7 @@ from primax.extend import core, dtypes
 from primax.extend.core import ShapedArray, tree
 from primax.extend.provisional.arguments import name_of
 from primax.plugins.control_flow.staging import Staged, converted_outputs, require_same_types, stage_function
-from primax.plugins.control_flow.variance import require_steady_variance
+from primax.plugins.control_flow.vma import require_steady_variance
 
 
 def stage_carrying(

@@ -26,7 +26,7 @@ from primax.plugins.control_flow.staging import (
     require_same_types,
     stage_function,
 )
-from primax.plugins.control_flow.variance import joined_types, varying_with
+from primax.plugins.control_flow.vma import joined_types, varying_with
 from primax.plugins.structural import convert_element_type
 
 _no_operand = object()

@@ -14,7 +14,7 @@ from primax.extend.provisional.tracing import thread
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function
-from primax.plugins.control_flow.variance import hoisted
+from primax.plugins.control_flow.vma import hoisted
 
 _MOST_UNROLLED = 2**20  # XLA does not finish with longer programs
 

@@ -18,7 +18,7 @@ from primax.extend.provisional.sharding import vary
 from primax.extend.provisional.tracing import thread
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function, stage_function
-from primax.plugins.control_flow.variance import hoisted
+from primax.plugins.control_flow.vma import hoisted
 from primax.plugins.control_flow.while_rules import while_p
 
 

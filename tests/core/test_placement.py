@@ -12,7 +12,7 @@ from primax.core import placement, rules
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, WEAKNESS, ShapedArray, same_type
 from primax.core.errors import PluginError
 from primax.core.placement import Placement
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 
 pytestmark = [pytest.mark.any_word_size, pytest.mark.any_jaxlib]
 

@@ -15,7 +15,7 @@ import pytest
 
 from primax.__main__ import COMMANDS
 from primax.extend.commands import main
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.options import compilation_cache_dir, compilation_cache_max_size
 
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"

@@ -14,7 +14,7 @@ from primax.core.operand import operator_names
 from primax.core.rules import rule_tables
 from primax.extend import options as config
 from primax.extend.host import discovery, hookspec
-from primax.extend.host.host import PluginHost, PluginRecord
+from primax.extend.host.plugin_host import PluginHost, PluginRecord
 from primax.extend.host.registry import Registry
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from packages import run
 import primax as px
 import primax.numpy as pnp
 from primax.extend import core, hookimpl
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 
 FOLDER = ROOT / "examples" / "units"
 units = example("units/units")

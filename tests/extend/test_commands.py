@@ -28,7 +28,7 @@ from primax.core.rules import new_rule_table, rule_tables
 from primax.extend import core, define_primitive, derive, hookimpl, plugins
 from primax.extend.commands import main
 from primax.extend.commands.table import facts, render
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.interpreters import ad, mlir
 from primax.extend.options import compilation_cache_dir
 

@@ -15,7 +15,7 @@ import primax.numpy as pnp
 from primax.extend import core, hookimpl
 from primax.extend.core import primitives
 from primax.extend.core.primitives import add_p, cos_p, erf_p, mul_p, neg_p, sin_p
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.host.samples import samples_of
 from primax.extend.interpreter import Interpreter, replay
 

@@ -13,7 +13,7 @@ import primax.numpy as pnp
 from primax.extend import core, define_primitive, derive, hookimpl
 from primax.extend.effects import register_effect
 from primax.extend.host.contributions import sample_sources
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 from primax.extend.interpreters import ad
 from primax.extend.testing import ConformanceError, Outcome, Report, Sample, check_plugin, check_primitive, iter_checks
 

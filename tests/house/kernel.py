@@ -19,7 +19,7 @@ from primax.core.jaxpr import eval_jaxpr, jaxpr_as_fun
 from primax.core.primitive import Primitive
 from primax.core.rules import batch_rules, jvp_rules, transpose_rules
 from primax.core.trace import thread
-from primax.interpreters import evaluation, grad, make_jaxpr, vmap
+from primax.interpreters import grad, impl_trace, make_jaxpr, vmap
 from primax.interpreters.batching import to_dim
 from primax.interpreters.tangents import UndefinedPrimal, instantiate_zeros
 
@@ -140,7 +140,7 @@ def prints():
 if __name__ == "__main__":
     folder, seed = sys.argv[1:]
     assert primax.__file__.startswith(folder), primax.__file__
-    assert isinstance(thread.trace, evaluation.ImplTrace)
+    assert isinstance(thread.trace, impl_trace.ImplTrace)
     steps = [evaluates, differentiates_forward, differentiates_backward, differentiates_twice, maps, stages, prints]
     random.Random(seed).shuffle(steps)
     for step in steps:

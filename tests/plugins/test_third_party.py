@@ -58,7 +58,7 @@ USE = """
                 lambda m, c: px.jvp(lambda x: px.grad(kepler)(x, c), (m,), (one,))[1]
             )(M, e).tolist(),
             "names": str(traced).count("kepler"),
-            "state": px.extend.host.host.host.record("kepler").state,
+            "state": px.extend.host.plugin_host.host.record("kepler").state,
         }
     ))
 """
@@ -256,7 +256,7 @@ LIVE = """
         import primax_kepler
         values.append(float(px.grad(primax_kepler.kepler)(0.5, 0.5)))
 
-    from primax.extend.host.host import host
+    from primax.extend.host.plugin_host import host
     from primax.core.errors import PluginWarning
     from primax.core.rules import rule_tables
 

@@ -14,7 +14,7 @@ from processes import HANG
 _HEADER = """
 import sys, warnings
 from primax.core.errors import *
-from primax.extend.host.host import PluginHost
+from primax.extend.host.plugin_host import PluginHost
 from primax.core.primitive import Primitive
 import primax.interpreters.runtime.eval
 

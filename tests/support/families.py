@@ -8,7 +8,7 @@ from typing import Any
 from checkout import FAMILIES, ROOT
 
 from primax.extend.host import metadata
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 
 FILE = ROOT / "plugins" / metadata.FILE
 

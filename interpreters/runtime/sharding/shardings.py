@@ -311,10 +311,10 @@ class NamedSharding(BaseSharding):
         self._set_devices(tuple(mesh.devices.flat))
 
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
-        hlo = self._hlo.get(ndim)
-        if hlo is None:
-            hlo = self._hlo[ndim] = to_hlo(self.mesh, self.spec, ndim)
-        return hlo
+        op_sharding = self._hlo.get(ndim)
+        if op_sharding is None:
+            op_sharding = self._hlo[ndim] = to_hlo(self.mesh, self.spec, ndim)
+        return op_sharding
 
     @property
     def is_fully_replicated(self) -> bool:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("in_32_bits")
 
 START = """
 import primax as px
-from primax.extend.host.host import host
+from primax.extend.host.plugin_host import host
 
 def waiting():
     return [record.name for record in host.records() if record.state == "discovered"]

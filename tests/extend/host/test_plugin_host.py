@@ -16,7 +16,7 @@ from primax.core.errors import PluginError
 from primax.core.primitive import Primitive
 from primax.extend.host import hookspec
 from primax.extend.host.hookspec import hookimpl
-from primax.extend.host.host import PluginHost
+from primax.extend.host.plugin_host import PluginHost
 from primax.interpreters.runtime.devices import backends
 
 pytestmark = [pytest.mark.any_jaxlib, pytest.mark.any_word_size]
@@ -903,7 +903,7 @@ def _house(site: Site, **families: str) -> str:
         site.write(name, source)
         (site.folder / f"{name}.py").rename(site.folder / "house" / f"{name}.py")
     return f"""
-from primax.extend.host.host import PluginRecord
+from primax.extend.host.plugin_host import PluginRecord
 for name in {list(families)}:
     record = PluginRecord(name, "built-in", "primax", entry_point=f"house.{{name}}")
     record.manifest = {{"primitives": {{}}, "extends": [], "others": [], "essential": name == "root"}}
@@ -1105,7 +1105,7 @@ def test_the_host_of_primax_itself_has_its_families(site: Site) -> None:
     run = site.run(
         """
         import primax
-        from primax.extend.host.host import host
+        from primax.extend.host.plugin_host import host
         print([record.name for record in host.records()])
         print({record.source for record in host.records()})
         """,
@@ -1140,7 +1140,7 @@ def test_a_module_at_hand_that_fails_raises_and_leaves_nothing(local: PluginHost
         registry.define(p, impl=abs)
         raise OSError("no licence")
 
-    with pytest.raises(PluginError, match=r"failed while it registered: OSError: no licence, at .*test_host\.py:"):
+    with pytest.raises(PluginError, match=r"failed while it registered: OSError: no licence, at .*test_plugin_host\.py:"):
         local.register_module(_module("at_hand", register))
     assert p not in rules.impl_rules
     assert local.primitives == {}

@@ -11,7 +11,7 @@ from primax.core.avals import ShapedArray
 from primax.core.errors import MissingRuleError, RuleError
 from primax.core.primitive import Primitive
 from primax.core.trace import current_trace, set_current_trace
-from primax.interpreters.evaluation import ImplTrace
+from primax.interpreters.impl_trace import ImplTrace
 
 X = np.ones(3, np.float32)
 
