@@ -1140,7 +1140,9 @@ def test_a_module_at_hand_that_fails_raises_and_leaves_nothing(local: PluginHost
         registry.define(p, impl=abs)
         raise OSError("no licence")
 
-    with pytest.raises(PluginError, match=r"failed while it registered: OSError: no licence, at .*test_plugin_host\.py:"):
+    with pytest.raises(
+        PluginError, match=r"failed while it registered: OSError: no licence, at .*test_plugin_host\.py:"
+    ):
         local.register_module(_module("at_hand", register))
     assert p not in rules.impl_rules
     assert local.primitives == {}
