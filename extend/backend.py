@@ -18,7 +18,7 @@ from primax.interpreters.runtime.devices.backends import default_device as get_d
 from primax.interpreters.runtime.devices.backends import devices, platform_of, register_platform
 from primax.interpreters.runtime.eval import clear_caches as clear_in_memory_compilation_cache
 from primax.interpreters.runtime.pipeline import Lowered, Target, compile, executable_for, lower
-from primax.interpreters.runtime.sharding.device_assignment import choose_device, choose_site
+from primax.interpreters.runtime.sharding.device_assignment import choose_device, choose_devices
 
 __all__ = [
     "Client",
@@ -29,7 +29,7 @@ __all__ = [
     "backend_xla_version",
     "backends",
     "choose_device",
-    "choose_site",
+    "choose_devices",
     "clear_in_memory_compilation_cache",
     "compile",
     "devices",

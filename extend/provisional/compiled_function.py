@@ -20,7 +20,7 @@ from primax.interpreters.runtime.pipeline import (
     programs_of,
     trace_call,
 )
-from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site, one_device
+from primax.interpreters.runtime.sharding.device_assignment import DeviceAssignment, choose_devices, one_device
 
 __all__ = ["CompiledFunction"]
 
@@ -119,12 +119,12 @@ class CompiledFunction:
             donated += [kwargs[name] for name in self.donate.names if name in kwargs]
         return flatten(donated)[0]
 
-    def site(self, program: Program, leaves: list[Any]) -> Site:
+    def site(self, program: Program, leaves: list[Any]) -> DeviceAssignment:
         """The devices on which the program runs with these arguments."""
         if self.device is not None:
             return one_device(self.device)
         with naming(self.name):
-            return choose_site(program.closed, leaves, program.ins, program.outs)
+            return choose_devices(program.closed, leaves, program.ins, program.outs)
 
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """Called by the dispatcher for new signatures, and under every transformation."""

@@ -35,15 +35,15 @@ from primax.interpreters.runtime.donation import (
 from primax.interpreters.runtime.eval import leaves_tree
 from primax.interpreters.runtime.executable import Executable, effects_barrier, load_executable, wait_for_effect
 from primax.interpreters.runtime.pipeline import compile_and_run, trace_call
-from primax.interpreters.runtime.sharding.device_assignment import Site
+from primax.interpreters.runtime.sharding.device_assignment import DeviceAssignment
 from primax.interpreters.runtime.watches import register_watch, start_watches
 
 __all__ = [
     "CompiledFunction",
+    "DeviceAssignment",
     "DeviceList",
     "Executable",
     "SeemingPjitFunction",
-    "Site",
     "client",
     "compile_and_run",
     "compile_options",

@@ -16,7 +16,7 @@ from primax.interpreters.runtime.eval import eval_trace
 from primax.interpreters.runtime.executable import Executable
 from primax.interpreters.runtime.extended_array import physical
 from primax.interpreters.runtime.pipeline import Target, compile, lower
-from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site
+from primax.interpreters.runtime.sharding.device_assignment import DeviceAssignment, choose_devices
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import instantiate_zeros
 
@@ -41,7 +41,7 @@ def quick_flags() -> str:
     return " ".join(f"--{name}={str(value).lower()}" for name, value in QUICK_OPTIONS.items())
 
 
-def quickly_compiled(closed: ClosedJaxpr, site: Site) -> Executable:
+def quickly_compiled(closed: ClosedJaxpr, site: DeviceAssignment) -> Executable:
     """A program that was compiled quickly and may run slowly."""
     if site.platform != "cpu":
         return compile(lower(closed, Target("conformance", site)))
@@ -73,7 +73,7 @@ class Program:
         with config.enable_x64(x64), set_current_trace(eval_trace):
             if compiled:
                 self.closed = trace_to_jaxpr(self._values, [get_aval(x) for x in args], "conformance")
-                self.executable = quickly_compiled(self.closed, choose_site(self.closed, args))
+                self.executable = quickly_compiled(self.closed, choose_devices(self.closed, args))
 
     def _values(self, *args: Any) -> list[Any]:
         return [instantiate_zeros(x) for x in self.fun(*args)]

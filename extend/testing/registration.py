@@ -14,7 +14,7 @@ from primax.core.rules import rule_tables
 from primax.extend.testing.case import Case
 from primax.extend.testing.report import Failed
 from primax.interpreters.runtime.pipeline import Target, lower
-from primax.interpreters.runtime.sharding.device_assignment import choose_site
+from primax.interpreters.runtime.sharding.device_assignment import choose_devices
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["check_effects", "check_program", "check_registration"]
@@ -153,7 +153,7 @@ def _operation_with_side_effects(case: Case) -> str:
         return ""
     native = case.native
     closed = trace_to_jaxpr(native.bind, native.avals)
-    module = lower(closed, Target("conformance", choose_site(closed, native.args))).module
+    module = lower(closed, Target("conformance", choose_devices(closed, native.args))).module
     culprit = ""
 
     def visit(operation: Any) -> Any:

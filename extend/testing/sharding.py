@@ -18,7 +18,7 @@ from primax.extend.testing.programs import quickly_compiled
 from primax.extend.testing.report import Failed, NotRun
 from primax.interpreters.runtime.devices.backends import devices
 from primax.interpreters.runtime.extended_array import has_extended_dtype
-from primax.interpreters.runtime.sharding.device_assignment import Site
+from primax.interpreters.runtime.sharding.device_assignment import DeviceAssignment
 from primax.interpreters.runtime.sharding.mesh import Mesh, PartitionSpec
 from primax.interpreters.runtime.sharding.shardings import NamedSharding
 from primax.interpreters.runtime.sharding.spmd import all_divided
@@ -91,5 +91,5 @@ def _on_parts(closed: Any, factors: Factors, parts: dict[int, int], available: A
 
     ins, outs = (tuple(map(lying, values)) for values in (factors.operands, factors.results))
     with all_divided():
-        executable = quickly_compiled(closed, Site(tuple(grid), mesh, ins, outs))
+        executable = quickly_compiled(closed, DeviceAssignment(tuple(grid), mesh, ins, outs))
     return [np.asarray(x) for x in executable(args)]

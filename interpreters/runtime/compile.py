@@ -17,11 +17,13 @@ from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.device_put import compile_options
 from primax.interpreters.runtime.devices.backends import client
 from primax.interpreters.runtime.executable import Executable
-from primax.interpreters.runtime.sharding.device_assignment import Site
+from primax.interpreters.runtime.sharding.device_assignment import DeviceAssignment
 from primax.interpreters.runtime.stablehlo_module import StablehloModule
 
 
-def compile_module(module: StablehloModule, site: Site, name: str, overrides: Sequence[tuple[str, Any]] = ()) -> Any:
+def compile_module(
+    module: StablehloModule, site: DeviceAssignment, name: str, overrides: Sequence[tuple[str, Any]] = ()
+) -> Any:
     """The XLA executable of a module: from the directory `compilation_cache_dir`, or newly compiled.
 
     Raises:
@@ -61,12 +63,12 @@ def compile_module(module: StablehloModule, site: Site, name: str, overrides: Se
         return xla
 
 
-def spans_processes(site: Site) -> bool:
+def spans_processes(site: DeviceAssignment) -> bool:
     """Whether some of the devices belong to other processes."""
     return site.mesh is not None and not site.mesh.device_list.is_fully_addressable
 
 
-def _compile(module: StablehloModule, options: Any, site: Site, name: str) -> Any:
+def _compile(module: StablehloModule, options: Any, site: DeviceAssignment, name: str) -> Any:
     start = time.perf_counter()
     try:
         with module.shared:

@@ -22,7 +22,7 @@ from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.array import Array, deleted_error, mark_shared
 from primax.interpreters.runtime.devices.backends import joined
 from primax.interpreters.runtime.extended_array import has_extended_dtype, logical, physical, physical_aval
-from primax.interpreters.runtime.sharding.device_assignment import Site, one_device
+from primax.interpreters.runtime.sharding.device_assignment import DeviceAssignment, one_device
 from primax.interpreters.runtime.sharding.shardings import devices_of, named_from_hlo, placed, sharding_of
 from primax.interpreters.runtime.stablehlo_module import StablehloModule
 
@@ -68,7 +68,7 @@ class Executable:
         "xla",
     )
 
-    def __init__(self, closed: ClosedJaxpr, module: StablehloModule, site: Site, xla: Any) -> None:
+    def __init__(self, closed: ClosedJaxpr, module: StablehloModule, site: DeviceAssignment, xla: Any) -> None:
         self.xla = xla
         self.agree: Callable[[], None] | None = None
         self.keepalives = (module.host_callbacks, module.keepalives)
@@ -164,7 +164,7 @@ def _await(outs: list[Array]) -> None:
         pending[-1].block_until_ready()
 
 
-def const_shardings(closed: ClosedJaxpr, site: Site) -> list[Any]:
+def const_shardings(closed: ClosedJaxpr, site: DeviceAssignment) -> list[Any]:
     """The sharding of each constant of a program: its own if it is on the program's devices, otherwise replicated."""
     shardings = []
     for x in map(physical, closed.consts):
@@ -173,7 +173,7 @@ def const_shardings(closed: ClosedJaxpr, site: Site) -> list[Any]:
     return shardings
 
 
-def _out_shardings(avals: Sequence[Any], site: Site, xla: Any, tokens: int) -> list[Any]:
+def _out_shardings(avals: Sequence[Any], site: DeviceAssignment, xla: Any, tokens: int) -> list[Any]:
     """The sharding of each result.
 
     Raises:

@@ -29,7 +29,7 @@ from primax.interpreters.runtime.compile import compile_module, module_text, spa
 from primax.interpreters.runtime.devices.backends import joined
 from primax.interpreters.runtime.dispatch import fast_path
 from primax.interpreters.runtime.executable import Executable, UnnameableSharding, const_shardings
-from primax.interpreters.runtime.sharding.device_assignment import Site, choose_site
+from primax.interpreters.runtime.sharding.device_assignment import DeviceAssignment, choose_devices
 from primax.interpreters.runtime.sharding.mesh import PartitionSpec
 from primax.interpreters.runtime.sharding.shardings import devices_of
 from primax.interpreters.runtime.sharding.shardy import Explicit, SpmdShardings
@@ -252,7 +252,7 @@ class Target(NamedTuple):
     """
 
     name: str
-    site: Site | str
+    site: DeviceAssignment | str
     donated: tuple[bool, ...] = ()
     keep_unused: bool = False
     options: tuple[tuple[str, Any], ...] = ()
@@ -361,7 +361,7 @@ def compile_and_run(
     name: str,
     args: Sequence[Any],
     out_tree: Callable[[Sequence[Any]], Any],
-    site: Site | None = None,
+    site: DeviceAssignment | None = None,
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
     options: tuple[tuple[str, Any], ...] = (),
@@ -390,7 +390,7 @@ def compile_and_run(
     # A named device takes arrays of other devices, which jaxlib would not move.
     is_device_named = site is not None and site.mesh is None
     if site is None:
-        site = choose_site(closed, args)
+        site = choose_devices(closed, args)
     checks = start_watches(name, closed, args)
     # A program whose results are checked may run again, so its arguments must stay.
     target = Target(name, site, () if checks else donated, keep_unused, options)
@@ -405,7 +405,7 @@ def compile_and_run(
 _LARGE = 2**32
 
 
-def _with_large_ones_put(closed: ClosedJaxpr, args: Sequence[Any], site: Site) -> Sequence[Any]:
+def _with_large_ones_put(closed: ClosedJaxpr, args: Sequence[Any], site: DeviceAssignment) -> Sequence[Any]:
     """Arguments, with large ones that the program uses placed on its device.
 
     Values that exceed the memory then raise an error before XLA compiles the program; some releases of XLA crash then.
@@ -430,7 +430,7 @@ def _reshard(aval: Any, source: Any, target: Any, b: Any) -> Any:
         aval, lambda: ClosedJaxpr(Jaxpr([], [var], [var], [], no_effects, "reshard", config.enable_x64.value), [])
     )
     mesh = next(sharding.mesh for sharding in (source, target) if hasattr(sharding, "mesh"))
-    site = Site(devices_of(source), mesh, (source,), (target,))
+    site = DeviceAssignment(devices_of(source), mesh, (source,), (target,))
     return executable_for(identity, Target("reshard", site))([Array(b)])[0]._b
 
 

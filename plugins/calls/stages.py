@@ -146,7 +146,7 @@ class Stage:
         self.target = target
 
     @property
-    def site(self) -> runtime.Site:
+    def site(self) -> runtime.DeviceAssignment:
         """The devices on which the program runs."""
         assert not isinstance(self.target.site, str)
         return self.target.site

@@ -170,7 +170,7 @@ def make_artifact(
     closed: core.ClosedJaxpr,
     name: str,
     platforms: Sequence[str],
-    site: runtime.Site | None = None,
+    site: runtime.DeviceAssignment | None = None,
     anywhere: bool = False,
 ) -> Artifact:
     """Lower a program for each platform; for as many devices as the site has, if there is one.
@@ -231,7 +231,7 @@ def _specs(shardings: Sequence[Any]) -> tuple[PartitionSpec | None, ...]:
     return tuple(None if sharding is None else sharding.spec for sharding in shardings)
 
 
-def _vjp_site(site: runtime.Site, closed: core.ClosedJaxpr) -> runtime.Site:
+def _vjp_site(site: runtime.DeviceAssignment, closed: core.ClosedJaxpr) -> runtime.DeviceAssignment:
     """The site of the derivative: XLA chooses the shardings of output cotangents, not those of input cotangents."""
     ins = site.ins or (site.replicated,) * len(closed.in_avals)
     cts = sum(differentiable(closed.out_avals))

@@ -1,4 +1,4 @@
-"""Sites: the devices of a program, and the shardings of its arguments and results."""
+"""Device assignments: the devices of a program, and the shardings of its arguments and results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from primax.interpreters.runtime.sharding.shardings import NamedSharding, device
 Shardings = Sequence[Any]
 
 
-class Site(NamedTuple):
+class DeviceAssignment(NamedTuple):
     """The devices on which a program runs.
 
     Attributes:
@@ -44,14 +44,14 @@ class Site(NamedTuple):
         return str(self.devices[0]) if len(self.devices) == 1 else f"{len(self.devices)} devices of {self.platform}"
 
 
-_one: dict[Any, Site] = {}
+_one: dict[Any, DeviceAssignment] = {}
 
 
-def one_device(device: Any) -> Site:
-    """The site of one device."""
+def one_device(device: Any) -> DeviceAssignment:
+    """The assignment of one device."""
     assignment = _one.get(device)
     if assignment is None:
-        assignment = _one[device] = Site((device,))
+        assignment = _one[device] = DeviceAssignment((device,))
     return assignment
 
 
@@ -78,13 +78,13 @@ def choose_device(args: Sequence[Any]) -> Any:
     Raises:
       ValueError: arguments are committed to different devices.
     """
-    return choose_site(None, args).devices[0]
+    return choose_devices(None, args).devices[0]
 
 
-def choose_site(
+def choose_devices(
     closed: ClosedJaxpr | None, args: Sequence[Any], ins: Shardings | None = None, outs: Shardings | None = None
-) -> Site:
-    """The site on which a program runs with these arguments.
+) -> DeviceAssignment:
+    """The device assignment with which a program runs with these arguments.
 
     Args:
       closed: the program; its meshes and constants also determine its devices.
@@ -121,17 +121,16 @@ def choose_site(
                 "device_put"
             )
     mesh = _retyped(first.mesh)
-    site = Site(devices, mesh)
+    assignment = DeviceAssignment(devices, mesh)
     if closed is None:
-        return site
-    pairs = zip(args, _over_mesh(site, ins or (None,) * len(args)), strict=True)
-    lying = tuple([_input_sharding(site, x, sharding, i) for i, (x, sharding) in enumerate(pairs)])
-    returned = _over_mesh(site, outs or (None,) * len(closed.out_avals))
+        return assignment
+    pairs = zip(args, _over_mesh(assignment, ins or (None,) * len(args)), strict=True)
+    input_shardings = tuple([_input_sharding(assignment, x, sharding, i) for i, (x, sharding) in enumerate(pairs)])
+    output_shardings = _over_mesh(assignment, outs or (None,) * len(closed.out_avals))
     if mesh.explicit_axes:
-        returned = tuple(
-            [_of_type(site, aval) if s is None else s for aval, s in zip(closed.out_avals, returned, strict=True)]
-        )
-    return Site(devices, mesh, lying, returned)
+        results = zip(closed.out_avals, output_shardings, strict=True)
+        output_shardings = tuple([_of_type(assignment, aval) if s is None else s for aval, s in results])
+    return DeviceAssignment(devices, mesh, input_shardings, output_shardings)
 
 
 def _retyped(mesh: Any) -> Any:
@@ -142,16 +141,17 @@ def _retyped(mesh: Any) -> Any:
     return scope.mesh if scope.mesh.device_list == mesh.device_list else mesh
 
 
-def _of_type(site: Site, aval: Any) -> Any:
+def _of_type(assignment: DeviceAssignment, aval: Any) -> Any:
     """The sharding of a result by its type; None if the mesh has axes that types do not record.
 
     XLA cannot choose the shardings of unreduced values: they are whole along the other axes.
     """
     recorded = None if getattr(aval, "placement", None) is None else aval.placement.sharding
     pending = recorded is not None and (recorded.spec.unreduced or recorded.spec.reduced)
-    if site.mesh is None or not (site.mesh.are_all_axes_explicit or pending):
+    mesh = assignment.mesh
+    if mesh is None or not (mesh.are_all_axes_explicit or pending):
         return None
-    return site.replicated if recorded is None else NamedSharding(_arranged(site.mesh, recorded.mesh), recorded.spec)
+    return assignment.replicated if recorded is None else NamedSharding(_arranged(mesh, recorded.mesh), recorded.spec)
 
 
 def _arranged(mesh: Any, axes: Any) -> Any:
@@ -161,12 +161,12 @@ def _arranged(mesh: Any, axes: Any) -> Any:
     return mesh.update(mesh.devices.reshape(axes.axis_sizes), axes.axis_names, axes.axis_types)
 
 
-def _over_mesh(site: Site, shardings: Shardings) -> tuple[Any, ...]:
+def _over_mesh(assignment: DeviceAssignment, shardings: Shardings) -> tuple[Any, ...]:
     """Shardings, with a sharding of one device replaced by one over a mesh of that device."""
-    return tuple([site.replicated if s is not None and on_one_device(s) else s for s in shardings])
+    return tuple([assignment.replicated if s is not None and on_one_device(s) else s for s in shardings])
 
 
-def _input_sharding(site: Site, x: Any, required: Any, position: int) -> Any:
+def _input_sharding(assignment: DeviceAssignment, x: Any, required: Any, position: int) -> Any:
     """The sharding of an argument: the required one, or its own, or replicated."""
     x = physical(x)
     if type(x) is Array and x._b._committed:
@@ -174,9 +174,9 @@ def _input_sharding(site: Site, x: Any, required: Any, position: int) -> Any:
     elif type(x) is ShapeDtypeStruct and x.sharding is not None:
         has = x.sharding
     else:
-        return required or site.replicated
+        return required or assignment.replicated
     if on_one_device(has):  # the sharding of a mesh of one device
-        has = site.replicated
+        has = assignment.replicated
     if required is None or has is required:
         return has
     if not has.is_equivalent_to(required, len(x.shape)):

@@ -20,14 +20,14 @@ from primax.interpreters.runtime.compile import (
     spans_processes,
 )
 from primax.interpreters.runtime.pipeline import Target, compile, lower
-from primax.interpreters.runtime.sharding.device_assignment import choose_site
+from primax.interpreters.runtime.sharding.device_assignment import choose_devices
 
 X = np.arange(3, dtype=np.float32)
 
 
 def lowered_of(fun: Any, *args: Any, name: str = "f") -> Any:
     closed = px.make_jaxpr(fun)(*args)
-    return lower(closed, Target(name, choose_site(closed, args)))
+    return lower(closed, Target(name, choose_devices(closed, args)))
 
 
 def test_a_module_has_texts_in_both_notations() -> None:

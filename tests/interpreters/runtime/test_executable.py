@@ -13,14 +13,14 @@ from primax.interpreters.runtime import executable as executables
 from primax.interpreters.runtime.executable import effects_barrier, is_committed, load_executable, runtime_tokens
 from primax.interpreters.runtime.options import compilation_cache_dir
 from primax.interpreters.runtime.pipeline import Target, executable_for
-from primax.interpreters.runtime.sharding.device_assignment import choose_site
+from primax.interpreters.runtime.sharding.device_assignment import choose_devices
 
 X = np.arange(3, dtype=np.float32)
 
 
 def executable_of(fun: Any, *args: Any) -> Any:
     closed = px.make_jaxpr(fun)(*args)
-    return executable_for(closed, Target("f", choose_site(closed, args)))
+    return executable_for(closed, Target("f", choose_devices(closed, args)))
 
 
 def test_it_takes_arrays_numpy_arrays_and_scalars() -> None:

@@ -16,7 +16,7 @@ from primax.interpreters.runtime import pipeline
 from primax.interpreters.runtime.compile import module_text
 from primax.interpreters.runtime.executable import Executable, UnnameableSharding
 from primax.interpreters.runtime.pipeline import Target, compile, compile_and_run, executable_for, lower, trace
-from primax.interpreters.runtime.sharding.device_assignment import choose_site
+from primax.interpreters.runtime.sharding.device_assignment import choose_devices
 
 X = np.arange(3, dtype=np.float32)
 
@@ -77,7 +77,7 @@ def test_signatures_of_other_variants_and_transformations_are_others() -> None:
 
 def test_lowering_drops_unused_equations_and_arguments() -> None:
     closed = px.make_jaxpr(lambda x, y: (pnp.sin(y), x * 2)[1])(X, X)
-    target = Target("f", choose_site(closed, [X, X]))
+    target = Target("f", choose_devices(closed, [X, X]))
     lowered = lower(closed, target)
     assert [eqn.primitive.name for eqn in lowered.program.eqns] == ["mul"]
     assert lowered.module.kept == [True, False]
@@ -95,7 +95,7 @@ def test_constants_are_arguments_of_a_module_or_embedded() -> None:
 
 def test_a_module_for_another_platform_keeps_its_target() -> None:
     closed = px.make_jaxpr(lambda x: x + 1)(X)
-    target = Target("f", choose_site(closed, [X]))
+    target = Target("f", choose_devices(closed, [X]))
     lowered = lower(closed, target, "cuda")
     assert (lowered.module.platform, lowered.target) == ("cuda", target)
 
@@ -104,10 +104,10 @@ def test_an_executable_is_compiled_once_and_kept_with_its_program(monkeypatch: p
     compiled = []
     monkeypatch.setattr(pipeline, "compile", lambda lowered: compiled.append(lowered.target) or compile(lowered))
     closed = px.make_jaxpr(lambda x: x + 1)(X)
-    target = Target("f", choose_site(closed, [X]))
+    target = Target("f", choose_devices(closed, [X]))
     (out,) = executable_for(closed, target)([X])
     assert out.tolist() == [1, 2, 3]
-    assert executable_for(closed, Target("f", choose_site(closed, [X]))) is executable_for(closed, target)
+    assert executable_for(closed, Target("f", choose_devices(closed, [X]))) is executable_for(closed, target)
     executable_for(closed, target._replace(donated=(True,)))
     assert [each.donated for each in compiled] == [(), (True,)]
 
@@ -115,7 +115,8 @@ def test_an_executable_is_compiled_once_and_kept_with_its_program(monkeypatch: p
 def test_results_whose_sharding_has_no_name_are_replicated(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = px.make_jaxpr(lambda x: x + 1)(X)
     mesh = px.make_mesh((1,), ("i",))
-    site = choose_site(closed, [px.device_put(X, px.NamedSharding(mesh, px.P("i")))])._replace(mesh=mesh, outs=(None,))
+    x = px.device_put(X, px.NamedSharding(mesh, px.P("i")))
+    site = choose_devices(closed, [x])._replace(mesh=mesh, outs=(None,))
     made = []
 
     def refuse_once(program: Any, module: Any, site: Any, xla: Any) -> Executable:
@@ -133,7 +134,7 @@ def test_results_whose_sharding_has_no_name_are_replicated(monkeypatch: pytest.M
 def test_a_program_with_a_token_is_not_compiled() -> None:
     closed = px.make_jaxpr(px.lax.create_token)(0.0)
     with pytest.raises(TypeError, match="f: arguments and results of a compiled program must be arrays, got a token"):
-        compile(lower(closed, Target("f", choose_site(closed, [0.0]))))
+        compile(lower(closed, Target("f", choose_devices(closed, [0.0]))))
 
 
 def test_the_first_call_returns_results_and_a_fast_path() -> None:
@@ -144,7 +145,7 @@ def test_the_first_call_returns_results_and_a_fast_path() -> None:
     assert fast.out_pytree_def is structure
     with px.debug_nans(True):
         assert compile_and_run(closed, "f", [X], lambda outs: structure)[1] is None
-    site = choose_site(closed, [X])
+    site = choose_devices(closed, [X])
     assert compile_and_run(closed, "f", [X], lambda outs: structure, site)[1] is None
 
 

@@ -62,7 +62,7 @@ def impl(*args: Any, **params: Any) -> Any:
         return core.trace_to_jaxpr(lambda *xs: bounded_while_p.bind(*xs, **params), avals, "bounded_while")
 
     closed = core.cached(params["body"], ("run", avals, tuple(params.items())), make)
-    outs = backend.executable_for(closed, backend.Target("bounded_while", backend.choose_site(closed, args)))(args)
+    outs = backend.executable_for(closed, backend.Target("bounded_while", backend.choose_devices(closed, args)))(args)
     if core.config.debug_nans.value or core.config.debug_infs.value:
         check = debugging.watch_program("jit_bounded_while", closed, args)
         if check is not None:
