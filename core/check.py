@@ -12,7 +12,7 @@ from primax.core.avals import WEAKNESS, get_aval, is_valid, same_type
 from primax.core.effects import Effects, effects_of
 from primax.core.errors import JaxprTypeError, RuleError
 from primax.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params, opened
-from primax.core.recursion import deeper
+from primax.core.recursion import raised_recursion_limit
 from primax.core.source_info import summarize
 from primax.core.text import printer
 
@@ -77,7 +77,7 @@ class CheckContext:
         jaxpr = opened(program)
         if jaxpr in self._done:
             return
-        with deeper():
+        with raised_recursion_limit():
             CheckContext(jaxpr, self._done).run()
 
     def check_operands(self, program: Jaxpr | ClosedJaxpr, atoms: Sequence[Atom]) -> None:

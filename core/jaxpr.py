@@ -12,7 +12,7 @@ from primax.core.avals import get_aval
 from primax.core.cache import Cache
 from primax.core.effects import Effects, OperandEffect, effects_of, no_effects
 from primax.core.host_values import array_of
-from primax.core.recursion import deeper
+from primax.core.recursion import raised_recursion_limit
 from primax.core.text.debug_info import DebugInfo
 from primax.core.trace import thread
 
@@ -333,7 +333,7 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
     key = (key, thread.config)
     entry = cache.find(key)
     if entry is None:
-        with deeper():
+        with raised_recursion_limit():
             entry = cache.get_or_make(key, make)
     return entry
 

@@ -18,7 +18,7 @@ _raised = 0
 _base = 0
 
 
-class deeper:
+class raised_recursion_limit:
     """A `with` block for one more nested trace; beyond a few levels each block raises the recursion limit."""
 
     __slots__ = ("_adds",)

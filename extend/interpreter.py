@@ -10,7 +10,7 @@ from primax.core import config, tree
 from primax.core.avals import get_aval
 from primax.core.errors import MissingRuleError, RuleError
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, jaxprs_in_params, last_uses
-from primax.core.recursion import deeper
+from primax.core.recursion import raised_recursion_limit
 from primax.core.rules import interpret_rules
 from primax.core.source_info import summarize
 from primax.core.trace import thread
@@ -144,7 +144,7 @@ class Interpreter:
         def read(atom: Any) -> Any:
             return self.lift(atom.val) if type(atom) is Literal else env[atom]
 
-        with deeper():
+        with raised_recursion_limit():
             for eqn, dead in zip(jaxpr.eqns, last_reads, strict=True):
                 env.update(zip(eqn.outvars, self.equation(eqn, list(map(read, eqn.invars))), strict=True))
                 for var in dead:

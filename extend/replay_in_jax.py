@@ -10,7 +10,7 @@ import numpy as np
 from primax.core import config, dtypes, tree
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, last_uses
 from primax.core.primitive import Primitive
-from primax.core.recursion import deeper
+from primax.core.recursion import raised_recursion_limit
 from primax.core.rules import interpret_rules
 from primax.core.trace import Tracer
 from primax.extend.host.plugin_host import host
@@ -60,7 +60,7 @@ class Replay:
         def read(atom: Any) -> Any:
             return self._constant(atom.val, atom.aval) if type(atom) is Literal else env[atom]
 
-        with deeper():
+        with raised_recursion_limit():
             for eqn, dead in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
                 outs = self._equation(eqn, list(map(read, eqn.invars)))
                 env.update(zip(eqn.outvars, outs, strict=True))

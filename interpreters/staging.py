@@ -18,7 +18,7 @@ from primax.core.errors import RuleError
 from primax.core.gc_pause import gc_paused
 from primax.core.host_values import array_of
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, no_params
-from primax.core.recursion import deeper
+from primax.core.recursion import raised_recursion_limit
 from primax.core.source_info import scoped, summarize, use
 from primax.core.trace import Trace, Tracer, enter, escaped, leakless, thread
 from primax.core.trace_state import shared
@@ -305,7 +305,7 @@ def trace_to_jaxpr(
     scope, thread.scope = thread.scope, ""
     try:
         timing = timed_trace(trace.name) if what in ("jit", "make_jaxpr") else _untimed
-        with timing, deeper(), gc_paused(), TracebackScope():
+        with timing, raised_recursion_limit(), gc_paused(), TracebackScope():
             outs = fun(*tracers)
             if not isinstance(outs, list | tuple):
                 raise RuleError(f"{trace.name}: a staged function must return a list of values, got {outs!r}")

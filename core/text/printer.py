@@ -24,7 +24,7 @@ from primax.core.jaxpr import (
     jaxprs_in_params,
     opened,
 )
-from primax.core.recursion import deeper
+from primax.core.recursion import raised_recursion_limit
 from primax.core.source_info import scope_of, user_frame
 from primax.core.text.line_breaking import (
     BREAK,
@@ -317,7 +317,7 @@ class _Writer:
         if name is not None:
             self.put(name)
             return
-        with deeper():
+        with raised_recursion_limit():
             self.program(jaxpr)
 
     def _variables(self, texts: Iterable[str], separator: str = "") -> None:

@@ -13,7 +13,7 @@ from primax.core.diagnostics import add_rule_note, encodable, of_call, rule_erro
 from primax.core.effects import ordered_effects
 from primax.core.errors import CallbackError, RuleError
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
-from primax.core.recursion import deeper
+from primax.core.recursion import raised_recursion_limit
 from primax.core.source_info import ScopedSource, attributes_of, is_internal, summarize, use
 from primax.interpreters.rule_checks import type_rule_of
 from primax.interpreters.runtime.callback_errors import Failures
@@ -457,7 +457,7 @@ def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) ->
     module.symbols.insert(function)
     module.depth += 1
     path, module.path = module.path, ""  # XLA puts the name of the call before it
-    with deeper(), ir.InsertionPoint(function.add_entry_block()):
+    with raised_recursion_limit(), ir.InsertionPoint(function.add_entry_block()):
         arguments = list(function.arguments)
         tokens = dict(zip(ordered, arguments, strict=False))
         consts = ir_constants_of(closed)
@@ -477,10 +477,10 @@ def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: S
     """Call a closed jaxpr as a function of the module, for rules of primitives with inner programs."""
     module = ctx.module_context
     if module.dynamic:  # the sizes are values of the function that needs them
-        with deeper():
+        with raised_recursion_limit():
             return inline_jaxpr(ctx, closed, args)
     if module.depth >= _MOST_NESTED_CALLS and closed not in module.functions and module.uses(closed.jaxpr) <= 1:
-        with deeper():
+        with raised_recursion_limit():
             return inline_jaxpr(ctx, closed, args)
     ordered = ordered_effects(closed.effects)
     function = lower_jaxpr_to_fun(module, name, closed)

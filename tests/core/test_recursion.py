@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from primax.core.recursion import deeper
+from primax.core.recursion import raised_recursion_limit
 from primax.core.trace import thread
 
 pytestmark = [pytest.mark.any_word_size, pytest.mark.any_jaxlib]
@@ -17,7 +17,7 @@ def enter(levels: int, error: type[Exception] | None = None) -> None:
     """Enter levels, one in the other, and raise an error there."""
     with ExitStack() as stack:
         for _ in range(levels):
-            stack.enter_context(deeper())
+            stack.enter_context(raised_recursion_limit())
         if error is not None:
             raise error
 
@@ -27,7 +27,7 @@ def test_the_limit_rises_beyond_a_few_levels_and_is_restored() -> None:
     limits = []
     with ExitStack() as stack:
         for _ in range(20):
-            stack.enter_context(deeper())
+            stack.enter_context(raised_recursion_limit())
             limits.append(sys.getrecursionlimit())
         assert thread.depth == depth + 20
     assert limits[0] == before
