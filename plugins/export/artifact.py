@@ -33,7 +33,7 @@ def _with_sizes(aval: Any, values: Mapping[Any, Any]) -> Any:
     return aval.update(shape=shape)
 
 
-class Spread(NamedTuple):
+class ArtifactShardings(NamedTuple):
     """The sharding of the inputs and outputs of a program over several devices.
 
     Attributes:
@@ -71,7 +71,7 @@ class Artifact:
         modules: Mapping[str, bytes],
         make_vjp: Callable[[], Artifact] | None = None,
         vjp: Artifact | None = None,
-        spread: Spread | None = None,
+        spread: ArtifactShardings | None = None,
         primitives: Sequence[str] = (),
         foreign: Mapping[str, Foreign] | None = None,
         anywhere: bool = False,
@@ -212,7 +212,7 @@ def make_artifact(
         by_types = tuple(
             of_type if spec is None else spec for spec, of_type in zip(_specs(outs), recorded, strict=True)
         )
-        spread = Spread(cast(Mesh, several.mesh).abstract_mesh, _specs(ins), by_types)
+        spread = ArtifactShardings(cast(Mesh, several.mesh).abstract_mesh, _specs(ins), by_types)
     foreign = {platform: functions for platform, data in modules.items() if (functions := foreign_functions(data))}
     return Artifact(
         name,

@@ -14,7 +14,7 @@ from primax.extend.provisional.random import find_prng_impl
 from primax.extend.provisional.sharding import check_spec, explicit_part
 from primax.extend.random import KeyDType
 from primax.extend.sharding import AbstractMesh, AxisType, PartitionSpec
-from primax.plugins.export.artifact import Artifact, Spread
+from primax.plugins.export.artifact import Artifact, ArtifactShardings
 from primax.plugins.export.foreign import require
 from primax.plugins.export.stablehlo_artifact import artifact_version, newest_version
 
@@ -82,7 +82,7 @@ def _spread_to_json(artifact: Artifact) -> dict[str, Any]:
     }
 
 
-def _spread_from_json(described: Any, counts: tuple[int, int]) -> Spread | None:
+def _spread_from_json(described: Any, counts: tuple[int, int]) -> ArtifactShardings | None:
     """The inverse of `_spread_to_json`, for the given numbers of inputs and outputs."""
     if described is None:
         return None
@@ -100,7 +100,7 @@ def _spread_from_json(described: Any, counts: tuple[int, int]) -> Spread | None:
         raise _malformed(f"must give the shardings of values, but does not ({error})") from None
     if (len(ins), len(outs)) != counts:
         raise _malformed(f"must have shardings for {counts} values, but has them for {len(ins), len(outs)}")
-    return Spread(mesh, tuple(ins), tuple(outs))
+    return ArtifactShardings(mesh, tuple(ins), tuple(outs))
 
 
 def _aval_to_json(aval: Any) -> list[Any]:
