@@ -179,7 +179,7 @@ class RuleTable(MutableMapping[Any, Rule]):
                 epoch.bump()
             return self._changed(key, before)
 
-    def lend(self, form: Any, rule: Rule, provenance: Provenance) -> None:
+    def register_private(self, form: Any, rule: Rule, provenance: Provenance) -> None:
         """Enter a rule for a form of a primitive; the rule is not listed, and lives as long as the form."""
         with lock:
             self.functions[form] = rule

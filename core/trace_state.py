@@ -18,7 +18,7 @@ tracing: list[None] = []
 
 
 class TraceState:
-    """State read for every equation. A trace keeps its thread's `TraceState`: reading `thread` takes four times as long.
+    """State read for every equation. A trace keeps its thread's `TraceState`: reading `thread` is four times slower.
 
     Attributes:
       blockers: the reasons why this thread does not call compiled programs directly.

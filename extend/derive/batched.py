@@ -200,7 +200,7 @@ def _enter_rules(form: BatchedPrimitive) -> None:
     if provenance is None:
         provenance = rules.Provenance(of.module, "<derived>", 0, "derived from impl")
     for one, rule in rules_by_kind.items():
-        rules.rule_tables[one].lend(form, rule, provenance)
+        rules.rule_tables[one].register_private(form, rule, provenance)
 
 
 def _impl(form: BatchedPrimitive) -> Rule:
