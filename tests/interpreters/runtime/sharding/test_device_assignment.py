@@ -9,7 +9,7 @@ import pytest
 
 import primax as px
 from primax.interpreters.runtime.sharding import device_assignment
-from primax.interpreters.runtime.sharding.device_assignment import choose_device, choose_site, meshes_of, one_device
+from primax.interpreters.runtime.sharding.device_assignment import choose_device, choose_devices, meshes_of, one_device
 from primax.sharding import Mesh, NamedSharding, SingleDeviceSharding
 
 pytestmark = pytest.mark.any_word_size
@@ -54,7 +54,7 @@ def test_keys_choose_the_device_of_their_words() -> None:
 def test_a_program_lies_over_the_mesh_of_its_arguments(mesh: Mesh) -> None:
     closed = px.make_jaxpr(lambda x, y: (x, y))(X, X)
     divided = NamedSharding(mesh, P("x"))
-    site = choose_site(closed, [struct(divided), X])
+    site = choose_devices(closed, [struct(divided), X])
     whole = NamedSharding(mesh, P())
     assert (site.mesh, site.devices) == (mesh, tuple(mesh.devices.flat))
     assert (site.ins, site.outs) == ((divided, whole), (None, None))
@@ -65,10 +65,10 @@ def test_a_program_lies_over_the_mesh_of_its_arguments(mesh: Mesh) -> None:
 def test_shardings_that_are_asked_for_are_those_of_arguments_and_results(mesh: Mesh) -> None:
     closed = px.make_jaxpr(lambda x, y: (x, y))(X, X)
     along_x, along_y = NamedSharding(mesh, P("x")), NamedSharding(mesh, P("y"))
-    site = choose_site(closed, [X, struct(along_y)], (along_x, None), (None, along_x))
+    site = choose_devices(closed, [X, struct(along_y)], (along_x, None), (None, along_x))
     assert (site.ins, site.outs) == ((along_x, along_y), (None, along_x))
     with pytest.raises(ValueError, match=r"^argument 0 of type f32\[8\] must have the sharding .*, as in_sh"):
-        choose_site(closed, [struct(along_y), X], (along_x, None))
+        choose_devices(closed, [struct(along_y), X], (along_x, None))
 
 
 def test_devices_that_differ_are_named_with_whose_they_are(mesh: Mesh) -> None:
@@ -76,20 +76,20 @@ def test_devices_that_differ_are_named_with_whose_they_are(mesh: Mesh) -> None:
     half = NamedSharding(Mesh(px.devices()[:2], "x"), P("x"))
     there = NamedSharding(mesh, P("x"))
     with pytest.raises(ValueError, match=r"^arguments must be on the same devices, got .* and \[0, 1\] of cpu"):
-        choose_site(closed, [struct(there), struct(half)])
+        choose_devices(closed, [struct(there), struct(half)])
     with pytest.raises(ValueError, match=r"^arguments and out_shardings must be on the same devices"):
-        choose_site(closed, [struct(there)], None, (half,))
+        choose_devices(closed, [struct(there)], None, (half,))
     with pytest.raises(ValueError, match=r"^in_shardings and arguments must be on the same devices"):
-        choose_site(closed, [struct(SingleDeviceSharding(px.devices()[0]))], (there,))
+        choose_devices(closed, [struct(SingleDeviceSharding(px.devices()[0]))], (there,))
 
 
 def test_the_mesh_in_scope_places_what_nothing_else_places(mesh: Mesh) -> None:
     closed = px.make_jaxpr(lambda x: x)(X)
     with px.set_mesh(mesh):
-        assert choose_site(closed, [X]).mesh is mesh
+        assert choose_devices(closed, [X]).mesh is mesh
         alone = struct(SingleDeviceSharding(px.devices()[2]))
-        assert choose_site(closed, [alone]) is one_device(px.devices()[2])
-    assert choose_site(closed, [X]) is one_device(px.devices()[0])
+        assert choose_devices(closed, [alone]) is one_device(px.devices()[2])
+    assert choose_devices(closed, [X]) is one_device(px.devices()[0])
 
 
 def test_a_program_has_the_meshes_of_its_equations_and_of_inner_programs(mesh: Mesh) -> None:
@@ -108,4 +108,4 @@ def test_a_program_has_the_meshes_of_its_equations_and_of_inner_programs(mesh: M
 def test_a_process_without_meshes_looks_at_the_devices_of_arguments_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_assignment, "meshes_exist", lambda: False)
     monkeypatch.setattr(device_assignment, "meshes_of", None)
-    assert choose_site(px.make_jaxpr(lambda x: x)(X), [X]) is one_device(px.devices()[0])
+    assert choose_devices(px.make_jaxpr(lambda x: x)(X), [X]) is one_device(px.devices()[0])
