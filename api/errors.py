@@ -11,7 +11,6 @@ from primax.core.errors import (
     JAXIndexError,
     JaxprTypeError,
     JAXTypeError,
-    KeyReuseError,
     MissingRuleError,
     NonConcreteBooleanIndexError,
     PluginError,
@@ -27,6 +26,7 @@ from primax.core.errors import (
     XlaError,
 )
 from primax.core.errors import XlaError as JaxRuntimeError
+from primax.extend.errors import KeyReuseError
 
 __all__ = [
     "CallbackError",

@@ -19,14 +19,6 @@ class InconclusiveDimensionOperation(Exception):
     """A comparison of sizes, or the value of a size, is not known before a program runs."""
 
 
-class KeyReuseError(JAXTypeError):
-    """A random key was used twice."""
-
-
-class ShardingTypeError(JAXTypeError):
-    """The shardings of operands conflict, or do not determine the sharding of a result."""
-
-
 class TangentTypeError(JAXTypeError, ValueError):
     """A tangent or a cotangent does not have the type that its primal value requires; in JAX this is a ValueError."""
 

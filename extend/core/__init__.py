@@ -24,7 +24,6 @@ from primax.core.errors import (
     PluginError,
     RuleError,
     ShapeError,
-    ShardingTypeError,
     TangentTypeError,
     TracerBoolConversionError,
     UnexpectedTracerError,
@@ -67,6 +66,7 @@ from primax.extend.core.names import (
     unmapped_aval,
     valid_jaxtype,
 )
+from primax.extend.errors import ShardingTypeError
 from primax.extend.host.registry import Registry
 from primax.extend.host.samples import Sample
 from primax.extend.linear_util import DebugInfo

@@ -9,7 +9,7 @@ from typing import Any
 from primax.core.arguments import sequence
 from primax.core.avals import ShapedArray
 from primax.core.dtypes import is_complex
-from primax.core.errors import ShardingTypeError
+from primax.extend.errors import ShardingTypeError
 from primax.extend.provisional.aval_sharding import aval_sharding, axes_of_dims
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.core.errors import KeyReuseError
+from primax.extend.errors import KeyReuseError
 from primax.extend.random import find_prng_impl, prng_key
 
 __all__ = ["KeyReuseError", "find_prng_impl", "prng_key"]
