@@ -12,7 +12,7 @@ X = np.ones(3, np.float32)
 
 
 def test_pytrees_and_keywords_are_flattened_in_order():
-    closed = px.make_jaxpr(lambda d, *, k: {"sum": d["a"] + d["b"], "k": k})({"b": X, "a": 1.0}, k=np.int32(2))
+    closed = px.make_jaxpr(lambda d, *, k: {"sum": d["a"] + d["b"], "k": k})({"b": X, "a": X[0]}, k=np.int32(2))
     assert [aval.str_short() for aval in closed.in_avals] == ["f32[]", "f32[3]", "i32[]"]
     assert [aval.str_short() for aval in closed.out_avals] == ["i32[]", "f32[3]"]
 

@@ -24,8 +24,8 @@ def executable_of(fun: Any, *args: Any) -> Any:
 
 
 def test_it_takes_arrays_numpy_arrays_and_scalars() -> None:
-    executable = executable_of(lambda x, y: x * y, X, 2.0)
-    for args in ([X, 2.0], [pnp.asarray(X), np.float32(2)], [X, pnp.asarray(2.0)]):
+    executable = executable_of(lambda x, y: x * y, X, np.float32(2))
+    for args in ([X, np.float32(2)], [pnp.asarray(X), np.float32(2)], [X, pnp.float32(2)]):
         (out,) = executable(args)
         assert out.tolist() == [0, 2, 4]
 
