@@ -36,10 +36,10 @@ def deserialize_portable_artifact(artifact: bytes, context: Any = None) -> Any:
         raise TypeError(f"deserialize_portable_artifact: artifact must be bytes, got {artifact!r}")
     if context is None:
         with shared_context() as shared:
-            return _jaxlib.mlir.deserialize_portable_artifact(artifact, shared.context)
+            return _jaxlib.hlo_ext.deserialize_portable_artifact(shared.context, artifact)
     if not isinstance(context, _jaxlib.ir.Context):
         raise TypeError(f"deserialize_portable_artifact: context must be an MLIR context or None, got {context!r}")
-    return _jaxlib.mlir.deserialize_portable_artifact(artifact, context)
+    return _jaxlib.hlo_ext.deserialize_portable_artifact(context, artifact)  # see `CHANGES` in core/_jaxlib.py
 
 
 def serialize_portable_artifact(module: Any, version: str, *, mixed: bool = False) -> bytes:
