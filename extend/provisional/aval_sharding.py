@@ -178,7 +178,7 @@ class TypePlacement(Placement):
         return self.with_explicit(self.explicit.with_axes(axes))
 
     def cotangent(self) -> TypePlacement | None:
-        return self.with_explicit(None if self.explicit is None else self.explicit.of_cotangents)
+        return self if self.explicit is None else self.with_explicit(self.explicit.of_cotangents)
 
     def equals_apart_from_vma(self, other: Placement | None) -> bool:
         return self.explicit is (other.explicit if isinstance(other, TypePlacement) else None)

@@ -58,9 +58,9 @@ class _Rules:
         return with_aval_sharding(ct, explicit.of_cotangents) if explicit is not None and explicit.is_pending else ct
 
     def cotangent(self, ct: Any, ct_aval: Any, aval: Any) -> Any:
-        explicit = aval_sharding(aval)
-        dual = None if explicit is None else explicit.of_cotangents
-        return ct if aval_sharding(ct_aval) is dual else with_aval_sharding(ct, dual)
+        placed, ct_placed = getattr(aval, "placement", None), getattr(ct_aval, "placement", None)
+        dual = None if placed is None or placed.explicit is None else placed.explicit.of_cotangents
+        return ct if (None if ct_placed is None else ct_placed.explicit) is dual else with_aval_sharding(ct, dual)
 
     def cotangent_like(self, ct: Any, aval: Any) -> Any:
         ct = self.output_cotangent(ct, aval)

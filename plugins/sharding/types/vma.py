@@ -18,6 +18,7 @@ from primax.plugins.resharding import with_aval_sharding
 from primax.plugins.sharding.types.propagation import propagate_shardings
 
 _NONE: frozenset[Any] = frozenset()
+_UNSEEN = object()
 _vma_rules = rule_tables["variance"].functions
 _sharding_rules = rule_tables["sharding"].functions
 
@@ -61,12 +62,12 @@ def insert_pvary(primitive: Any, args: Sequence[Any], params: dict[str, Any]) ->
     if rule is not None:
         avals = [x.aval if isinstance(x, Tracer) else get_aval(x) for x in args]
         return [vary(x, axes) for x, axes in zip(args, rule(*avals, **params), strict=True)]
-    first = None
+    first: Any = _UNSEEN
     for x in args:  # values without a type are not tracers
-        axes = getattr(getattr(x, "aval", None), "vma", _NONE)
-        if first is None:
-            first = axes
-        elif axes is not first and axes != first:
+        placed = getattr(getattr(x, "aval", None), "placement", None)
+        if first is _UNSEEN:
+            first = placed
+        elif placed is not first:
             break
     else:
         return args
