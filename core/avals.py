@@ -206,6 +206,8 @@ def _interned(shape: tuple[int, ...], dtype: Any, weak_type: bool, placement: Pl
     """The type with these fields, created if it is not in use."""
     if not isinstance(dtype, np.dtype) and not isinstance(dtype, dtypes.ExtendedDType):
         dtype = np.dtype(dtype)
+    if not isinstance(placement, Placement | None):
+        raise TypeError(f"ShapedArray: placement must be that of another type or None, got {shorten(placement)}")
     key = shape, dtype, bool(weak_type), placement
     new = object.__new__(ShapedArray)
     new.shape, new.dtype, new.weak_type, new.placement = key

@@ -118,11 +118,6 @@ class Config:
         return option
 
 
-def refuses_nonfinite() -> bool:
-    """Whether results are checked for nan or inf."""
-    return bool(debug_nans.value or debug_infs.value)
-
-
 def make_user_context(default_value: Any = None) -> Context:
     """A user-defined context value: compiled functions are traced again if it changes.
 

@@ -8,75 +8,23 @@ from typing import Any
 
 from primax.core.option import BOOL, Option, settle, switch
 from primax.core.trace import install_leak_search
-from primax.interpreters.runtime.options import (
-    NAME,
-    Config,
-    Guard,
-    check_rules,
-    check_tracer_leaks,
-    choice,
-    compilation_cache_dir,
-    compilation_cache_max_size,
-    config,
-    debug_infs,
-    debug_nans,
-    default_device,
-    disable_jit,
-    enable_checks,
-    enable_x64,
-    explain_cache_misses,
-    log_compiles,
-    make_user_context,
-    no_execution,
-    no_tracing,
-    num_cpu_devices,
-    persistent_cache_min_compile_time_secs,
-    platforms,
-    refuses_nonfinite,
-    transfer_guard,
-    transfer_guard_device_to_device,
-    transfer_guard_device_to_host,
-    transfer_guard_host_to_device,
-)
+from primax.interpreters.runtime import options as _runtime_options
+from primax.interpreters.runtime.options import *
+from primax.interpreters.runtime.options import NAME, choice, debug_infs, debug_nans
 from primax.interpreters.runtime.watches import register_watch
 
 __all__ = [
-    "Config",
-    "Guard",
     "MATMUL_PRECISIONS",
-    "Option",
-    "check_rules",
-    "check_tracer_leaks",
-    "compilation_cache_dir",
-    "compilation_cache_max_size",
-    "config",
-    "debug_infs",
     "debug_key_reuse",
-    "debug_nans",
-    "default_device",
     "default_matmul_precision",
     "default_prng_impl",
-    "disable_jit",
-    "enable_checks",
-    "enable_x64",
-    "explain_cache_misses",
-    "log_compiles",
-    "make_user_context",
-    "no_execution",
-    "no_tracing",
-    "num_cpu_devices",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
-    "persistent_cache_min_compile_time_secs",
-    "platforms",
-    "refuses_nonfinite",
     "strict_plugins",
     "threefry_partitionable",
-    "transfer_guard",
-    "transfer_guard_device_to_device",
-    "transfer_guard_device_to_host",
-    "transfer_guard_host_to_device",
 ]
+__all__ += _runtime_options.__all__
+__all__.sort()
 __dir__ = __all__.copy
 
 debug_key_reuse = switch(

@@ -266,19 +266,28 @@ def changed(placement: Placement | None, shape: Sequence[int], changes: dict[str
     """A placement with another `vma` or `sharding`.
 
     Raises:
+      TypeError: `vma` is no set, or `sharding` is neither that of a type nor one over a mesh.
       ValueError: the sharding is that of an array of another rank, or a specification of more dimensions.
     """
     explicit, vma = (placement.explicit, placement.vma) if isinstance(placement, TypePlacement) else (None, _NONE)
-    sharding = changes.get("sharding", explicit)
+    sharding, vma = changes.get("sharding", explicit), changes.get("vma", vma) or _NONE
+    if not isinstance(vma, set | frozenset):
+        raise TypeError(f"ShapedArray: vma must be a set of names of mesh axes, got {vma!r}")
+    if not isinstance(sharding, NamedSharding | AvalSharding | None):
+        raise TypeError(
+            f"ShapedArray: sharding must be a NamedSharding, or the sharding of another type, or None, got {sharding!r}"
+        )
     if sharding is not None and sharding is not explicit:
-        of_type = isinstance(sharding, AvalSharding)
-        parts = sharding.axes if of_type else sharding.spec
-        if len(parts) > len(shape) or (of_type and len(parts) < len(shape)):
+        parts = sharding.axes if isinstance(sharding, AvalSharding) else sharding.spec
+        if len(parts) > len(shape) or (isinstance(sharding, AvalSharding) and len(parts) < len(shape)):
             raise ValueError(
                 f"ShapedArray: sharding must have a part for each dimension of {tuple(shape)}, got {sharding}"
             )
-        sharding = sharding.with_axes(parts) if of_type else explicit_part(sharding.mesh, parts, len(shape))
-    return placement_of(sharding, changes.get("vma", vma))
+        if isinstance(sharding, AvalSharding):
+            sharding = sharding.with_axes(sharding.axes)
+        else:
+            sharding = explicit_part(sharding.mesh, sharding.spec, len(shape))
+    return placement_of(sharding, frozenset(vma))
 
 
 class ManualAxisType(NamedTuple):

@@ -22,7 +22,6 @@ from primax.core.config import (
     enable_x64,
     make_user_context,
     no_tracing,
-    refuses_nonfinite,
 )
 from primax.core.option import Kind, Option, settle, switch
 
@@ -49,7 +48,6 @@ __all__ = [
     "num_cpu_devices",
     "persistent_cache_min_compile_time_secs",
     "platforms",
-    "refuses_nonfinite",
     "transfer_guard",
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",

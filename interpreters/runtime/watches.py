@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import undo_log
+from primax.core.arguments import check_function
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.option import Option
 
@@ -22,6 +23,7 @@ def register_watch(option: Option, watch: Watch) -> None:
       watch: `(name, closed, args) -> check`, called before a program runs, with its arguments. `check(results)` is
         called after it; None if there is nothing to check.
     """
+    check_function("register_watch", "watch", watch)
     watches.append((option, watch))
     undo_log.note(lambda: watches.remove((option, watch)))
 
