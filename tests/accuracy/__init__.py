@@ -1,0 +1,1 @@
+"""How far results and derivatives are from exact ones, over the whole range of each dtype; see README.md."""

@@ -1,0 +1,152 @@
+"""Exact values and derivatives by mpmath, which has as many digits as one asks for."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import signal
+from collections.abc import Callable, Iterator, Sequence
+
+import mpmath
+from mpmath import mp, mpc, mpf
+
+SECONDS = 1.0  # for one point
+FAILURES = (ValueError, ZeroDivisionError, OverflowError, NotImplementedError, MemoryError, TypeError)
+
+
+class Undecided(ArithmeticError):
+    """The exact value is not known: there is none, it has no limit, or it took too long."""
+
+
+@contextlib.contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise Undecided("took too long")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _number(x: complex, digits: int) -> mpf | mpc:
+    """A part that is a zero becomes a number so small that it decides the side of a branch cut and nothing else."""
+    if not isinstance(x, complex):
+        return mpf(x)
+    small = mpf(2) ** -(digits // 2)
+    re, im = (mpf(part) if part else small * math.copysign(1.0, part) for part in (x.real, x.imag))
+    return mpc(re, im)
+
+
+def _checked(value: object) -> mpf | mpc:
+    if isinstance(value, mpc):
+        if not (mpmath.isfinite(value.real) and mpmath.isfinite(value.imag)):
+            raise Undecided("not finite")
+        return value
+    value = mpf(value)
+    if not mpmath.isfinite(value):
+        raise Undecided("not finite")
+    return value
+
+
+class Derivatives:
+    """The value of a function at a point, and its partial derivatives by central differences.
+
+    The step is ``2**-step`` times the distance to the next of the `singular` points of each argument, and a second,
+    smaller step must give the same derivative to twice the digits that are compared.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., object],
+        singular: Sequence[Sequence[float]],
+        digits: int,
+        step: int,
+        precision: int,
+    ) -> None:
+        self.function, self.singular, self.digits = function, singular, digits
+        self.step, self.agreement = step, mpf(2) ** -(precision + 10)
+
+    def at(self, point: Sequence[complex], orders: int) -> list[list[mpf | mpc] | None]:
+        """For order 0, 1 and 2: the value, the gradient, and the Hessian's upper triangle; None where undecided."""
+        results: list[list[mpf | mpc] | None] = []
+        with mp.workprec(self.digits):
+            try:
+                with _limited(SECONDS * (1 + 4 * orders)):
+                    z = [_number(x, self.digits) for x in point]
+                    center = _checked(self.function(*z))
+                    results.append([center])
+                    if orders:
+                        results += self._derivatives(z, point, center)[:orders]
+            except FAILURES:
+                pass
+            except Undecided:
+                pass
+        return results + [None] * (orders + 1 - len(results))
+
+    def _scale(self, index: int, point: Sequence[complex]) -> mpf:
+        x = point[index]
+        others = [mpf(abs(y)) for i, y in enumerate(point) if i != index and y]
+        scale = min([mpf(1), *others]) if x == 0 else min(mpf(1), mpf(abs(x)))
+        for singular in self.singular[index] if index < len(self.singular) else ():
+            distance = abs(_number(x, self.digits) - singular)
+            if distance:
+                scale = min(scale, distance)
+        return scale
+
+    def _derivatives(self, z: list, point: Sequence[complex], center: object) -> list[list | None]:
+        count = len(z)
+        scales = [self._scale(i, point) for i in range(count)]
+        # Along the larger part: cuts are along the axes.
+        units = [1 if not isinstance(x, complex) or abs(x.real) >= abs(x.imag) else mpc(0, 1) for x in point]
+        both = []
+        for step in (self.step, self.step + 9):
+            h = [s * u * mpf(2) ** -step for s, u in zip(scales, units)]
+
+            def at(*moves: tuple[int, int], h: list = h) -> object:
+                moved = list(z)
+                for index, sign in moves:
+                    moved[index] = moved[index] + sign * h[index]
+                return _checked(self.function(*moved))
+
+            first, second = [], []
+            sides = [(at((i, 1)), at((i, -1))) for i in range(count)]
+            for i, (plus, minus) in enumerate(sides):
+                first.append((plus - minus) / (2 * h[i]))
+            for i, j in itertools.combinations_with_replacement(range(count), 2):
+                if i == j:
+                    plus, minus = sides[i]
+                    second.append((plus - 2 * center + minus) / h[i] ** 2)
+                else:
+                    corners = at((i, 1), (j, 1)) - at((i, 1), (j, -1)) - at((i, -1), (j, 1)) + at((i, -1), (j, -1))
+                    second.append(corners / (4 * h[i] * h[j]))
+            both.append((first, second))
+        return [self._agreeing(a, b) for a, b in zip(*both)]
+
+    def _agreeing(self, one: list, other: list) -> list:
+        floor = mpf(2) ** -1200
+        return [b if abs(a - b) <= self.agreement * abs(b) + floor else None for a, b in zip(one, other)]
+
+
+def limit(function: Callable[..., object], sign: int, digits: int) -> float | None:
+    """The limit of a function of one argument at ``sign * inf``, a number, 0 or an infinity; None if there is none."""
+    with mp.workprec(digits):
+        try:
+            with _limited(SECONDS):
+                near, far = (_checked(function(sign * mpf(2) ** e)) for e in (600, 700))
+        except (*FAILURES, Undecided):
+            return None
+        if isinstance(near, mpc) or isinstance(far, mpc):
+            return None
+        if abs(near - far) <= abs(far) * mpf(2) ** -60:
+            return float(far)
+        if abs(far) < abs(near) and abs(far) < mpf(2) ** -60:
+            return 0.0
+        if abs(far) > abs(near) and near * far > 0:
+            # Logarithms and roots grow slowly, and grow on.
+            return math.copysign(math.inf, float(mpmath.sign(far)))
+        return None

@@ -1,0 +1,179 @@
+"""Special functions."""
+
+from __future__ import annotations
+
+from accuracy.functions import Function
+from mpmath import mp, mpf
+
+
+def _of(name: str, exact, *landmarks: float, **options) -> Function:
+    options.setdefault("reference", "scipy.special." + name)
+    return Function("scipy.special." + name, exact, (landmarks,), special=True, **options)
+
+
+def _several(name: str, exact, *landmarks: tuple[float, ...], **options) -> Function:
+    options.setdefault("reference", "scipy.special." + name)
+    return Function("scipy.special." + name, exact, landmarks, special=True, **options)
+
+
+def _gammaln(x):
+    return mp.loggamma(x).real if x > 0 else mp.log(abs(mp.gamma(x)))
+
+
+def _ndtr(x):
+    return mp.erfc(-x / mp.sqrt(2)) / 2
+
+
+def _log_ndtr(x):
+    return mp.log(_ndtr(x)) if x < 0 else mp.log(1 - mp.erfc(x / mp.sqrt(2)) / 2)
+
+
+def _inverse(function, guess):
+    def solve(p):
+        return mp.findroot(lambda x: function(x) - p, guess(p))
+
+    return solve
+
+
+def _erfinv(p):
+    if abs(p) >= 1:
+        raise ValueError("a pole")
+    return mp.erfinv(p)
+
+
+def _ndtri(p):
+    if not 0 < p < 1:
+        raise ValueError("outside")
+    if p > mpf("0.01"):
+        return mp.sqrt(2) * mp.erfinv(2 * p - 1)
+    # Newton's method on the logarithm, from the leading term of the tail.
+    goal, x = mp.log(p), -mp.sqrt(-2 * mp.log(p))
+    for _ in range(200):
+        tail = _ndtr(x)
+        change = (mp.log(tail) - goal) * tail / (mp.exp(-x * x / 2) / mp.sqrt(2 * mp.pi))
+        x -= change
+        if abs(change) < abs(x) * mpf(2) ** (16 - mp.prec):
+            return x
+    raise ValueError("does not converge")
+
+
+def _spence(x):
+    if x < 0:
+        raise ValueError("outside")
+    return mp.polylog(2, 1 - x).real if x <= 2 else -(mp.log(x) ** 2) / 2 - mp.polylog(2, 1 - 1 / x).real
+
+
+def _entr(x):
+    return -x * mp.log(x) if x > 0 else mpf(0)
+
+
+def _xlogy(x, y):
+    return x * mp.log(y) if x != 0 else mpf(0)
+
+
+def _erfcx(x):
+    return mp.exp(x * x) * mp.erfc(x)
+
+
+def _dawsn(x):
+    return mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x)
+
+
+def _factorial(x):
+    return mp.gamma(x + 1) if x >= 0 else mpf(0)
+
+
+def _bessel(order: int, scaled: bool):
+    def function(x):
+        value = mp.besseli(order, x)
+        return value * mp.exp(-abs(x)) if scaled else value
+
+    return function
+
+
+def _lower(a, x):
+    return mp.gammainc(a, 0, x, regularized=True)
+
+
+def _upper(a, x):
+    return mp.gammainc(a, x, mp.inf, regularized=True)
+
+
+def _betaln(a, b):
+    return (mp.loggamma(a) + mp.loggamma(b) - mp.loggamma(a + b)).real
+
+
+def _positive(*values: float) -> bool:
+    return all(v > 0 for v in values)
+
+
+def _moderate(*values: float) -> bool:
+    return all(1e-30 < v < 1e4 for v in values)
+
+
+FUNCTIONS = (
+    _of("gammaln", _gammaln, 0.0, 1.0, 2.0, -1.0, -2.0, -2.457024738220800, -2.747682646727412, -3.0, 8.0, 12.0),
+    _of("gamma", mp.gamma, 0.0, 1.0, -1.0, -2.0, 9.2, 35.04, 171.62, -0.5, 1.4616321449683622),
+    _of("digamma", mp.digamma, 0.0, 1.4616321449683622, -1.0, -2.0, -0.504083008264455, 8.0, 10.0),
+    _of("factorial", _factorial, 0.0, 1.0, 8.3, 34.0, 170.62, domain=lambda x: x >= 0),
+    _of("erf", mp.erf, 0.0, 1.0, 4.0, 5.9, -1.0, singular=((),)),
+    _of("erfc", mp.erfc, 0.0, 1.0, 2.0, 9.3, 10.0, 26.5, -4.0, singular=((),)),
+    _of("erfcx", _erfcx, 0.0, 1.0, 10.0, 25.0, -3.3, -9.3, -26.6, singular=((),)),
+    _of("erfinv", _erfinv, 0.0, 1.0, -1.0),
+    _of("erfcinv", lambda p: -_ndtri(p / 2) / mp.sqrt(2), 0.0, 1.0, 2.0),
+    _of("dawsn", _dawsn, 0.0, 0.9241388730045918, singular=((),)),
+    _of("ndtr", _ndtr, 0.0, -1.0, -5.4, -13.0, -14.2, -37.5, -38.5, 5.9, singular=((),)),
+    _of("ndtri", _ndtri, 0.0, 0.5, 1.0, 0.1353352832366127, 0.8646647167633873),
+    _of("log_ndtr", _log_ndtr, 0.0, 5.0, 8.0, -5.0, -10.0, -20.0, -38.0, singular=((),)),
+    _of("i0", _bessel(0, False), 0.0, 8.0, 90.0, 92.0, 713.0, singular=((),)),
+    _of("i0e", _bessel(0, True), 0.0, 8.0),
+    _of("i1", _bessel(1, False), 0.0, 8.0, 90.0, 92.0, 713.0, singular=((),)),
+    _of("i1e", _bessel(1, True), 0.0, 8.0),
+    _of("expi", mp.ei, 0.0, 0.37250741078136663, 1.0, 6.0, 50.0, 88.0, 709.0, -1.0),
+    _of("exp1", mp.e1, 0.0, 1.0, 4.0, 83.0, 700.0, domain=lambda x: x > 0),
+    _of("spence", _spence, 0.0, 0.5, 1.0, 1.5, 2.0),
+    _of("entr", _entr, 0.0, 1.0, 0.36787944117144233),
+    _several("xlogy", _xlogy, (), (0.0, 1.0), domain=lambda x, y: y > 0),
+    _several("xlog1py", lambda x, y: x * mp.log1p(y), (), (0.0, -1.0), domain=lambda x, y: y > -1),
+    _several("rel_entr", lambda x, y: x * (mp.log(x) - mp.log(y)), (0.0,), (0.0,), domain=_positive),
+    _several("kl_div", lambda x, y: x * (mp.log(x) - mp.log(y)) - x + y, (0.0,), (0.0,), domain=_positive),
+    _several(
+        "boxcox",
+        lambda x, y: mp.expm1(y * mp.log(x)) / y if y else mp.log(x),
+        (0.0, 1.0),
+        (0.0,),
+        domain=lambda x, y: x > 0,
+    ),
+    _several(
+        "boxcox1p",
+        lambda x, y: mp.expm1(y * mp.log1p(x)) / y if y else mp.log1p(x),
+        (-1.0, 0.0),
+        (0.0,),
+        domain=lambda x, y: x > -1,
+    ),
+    _several("betaln", _betaln, (0.0, 1.0), (0.0, 1.0), domain=_positive),
+    _several("beta", lambda a, b: mp.exp(_betaln(a, b)), (0.0,), (0.0,), domain=_positive),
+    _several("gammainc", _lower, (0.0, 1.0), (0.0, 1.0), domain=_moderate),
+    _several("gammaincc", _upper, (0.0, 1.0), (0.0, 1.0), domain=_moderate),
+    _several("zeta", lambda x, q: mp.zeta(x, q), (1.0,), (0.0, 1.0), domain=lambda x, q: 1 < x < 1e4 and q > 0),
+    _several("poch", lambda z, m: mp.gamma(z + m) / mp.gamma(z), (0.0,), (0.0,), domain=_positive),
+    _several(
+        "betainc",
+        lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True),
+        (0.0, 1.0),
+        (0.0, 1.0),
+        (0.0, 0.5, 1.0),
+        domain=lambda a, b, x: _moderate(a, b, x) and x < 1,
+    ),
+    _several(
+        "hyp1f1",
+        mp.hyp1f1,
+        (0.0,),
+        (0.0,),
+        (0.0,),
+        domain=lambda a, b, x: all(abs(v) < 100 for v in (a, b, x)) and b > 0,
+    ),
+    _of("polygamma", lambda x: mp.polygamma(1, x), 0.0, 1.0, -1.0, before=(1,), domain=lambda x: x > 0),
+    _of("polygamma", lambda x: mp.polygamma(3, x), 0.0, 1.0, -1.0, before=(3,), domain=lambda x: x > 0),
+    _of("expn", lambda x: mp.expint(2, x), 0.0, 1.0, before=(2,), domain=lambda x: x > 0),
+)
