@@ -8,7 +8,7 @@ JOBS ?= auto
 SECONDS ?= 1200
 SEED ?= 0
 
-.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary fuzz mutants doctest lint format surface ecosystem golden bench clean
+.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary accuracy fuzz mutants doctest lint format surface ecosystem golden bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make test-processors  run the tests as on an older processor"
 	@echo "make test-gpu         run the tests of the families and the API on a GPU; needs a plugin, see docs/devices.md"
 	@echo "make test-matrix      run the tests in fresh environments: the oldest, a middle and the newest release of jaxlib"
+	@echo "make accuracy         measure errors of all functions and derivatives against mpmath; writes docs/accuracy.md; an hour"
 	@echo "make fuzz             compare random calls with jax; options: SECONDS=1200 SEED=0 ONLY=name, see tests/fuzz/README.md"
 	@echo "make mutants          break rules one by one and count what the tests find; options: SECONDS=3600 SEED=0 ONLY=name"
 	@echo "make canary           check in seconds that the installed jaxlib has what primax uses"
@@ -99,6 +100,10 @@ test-matrix: $(VENV)/.dev
 
 test-oldest:
 	@$(MAKE) --no-print-directory test-matrix ROWS=oldest
+
+# Rows of an interrupted run are read again: remove the folder to measure anew.
+accuracy: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m accuracy --records $(VENV)/accuracy --page docs/accuracy.md
 
 canary: $(VENV)/.dev
 	$(BIN)/python tests/core/test_jaxlib_canary.py

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from accuracy.functions import ALL, REAL, Function
 from mpmath import mp, mpc, mpf
+
+from accuracy.functions import ALL, REAL, Function
 
 
 def _of(name: str, exact, *landmarks: float, **options) -> Function:
@@ -115,7 +116,7 @@ def _log1mexp(x):
 
 
 _PI = 3.141592653589793
-_TURNS = tuple(_PI * k / 2 for k in (1, 2, 3, 4, 5, 100, 1000)) + (1e5, 1e22, 1e30)
+_TURNS = (*(_PI * k / 2 for k in (1, 2, 3, 4, 5, 100, 1000)), 1e5, 1e22, 1e30)
 _OVERFLOW = (11.09, 88.72, 709.78, -9.7, -87.3, -708.4, -17.3, -37.4)
 
 FUNCTIONS = (

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+
 from accuracy import elementary, points, special
 from accuracy.exact import Derivatives, limit
 from accuracy.formats import FORMATS, WRONG, Format, ulps
@@ -81,7 +82,7 @@ def _outputs(module, f: Callable[..., object], arity: int, orders: int, is_compl
             results.append([rows[i][j] for i, j in itertools.combinations_with_replacement(range(arity), 2)])
             columns = []
             for i in range(arity):
-                out, pull = module.vjp(lambda *xs: backward(*xs)[i], *xs)
+                out, pull = module.vjp(lambda *xs, i=i: backward(*xs)[i], *xs)
                 columns.append(pull(ones(out)))
             results.append([columns[i][j] for i, j in itertools.combinations_with_replacement(range(arity), 2)])
         return results
@@ -97,7 +98,9 @@ def computed(root: str, function: Function, form: Format, at: Sequence[tuple[com
 
     None where the library doesn't have the function, or not for the dtype.
     """
-    arrays = [np.array(column, dtype=np.complex128 if form.is_complex else np.float64) for column in zip(*at)]
+    arrays = [
+        np.array(column, dtype=np.complex128 if form.is_complex else np.float64) for column in zip(*at, strict=True)
+    ]
     with np.errstate(all="ignore"):
         arrays = [a.astype(form.dtype) for a in arrays]
     wide = np.complex128 if form.is_complex else np.float64
@@ -174,7 +177,7 @@ def measure(
     form = FORMATS[dtype]
     at = at_points(function, form, step, each)
     true = exact(function, form, at)
-    columns = [np.array(c, np.complex128 if form.is_complex else np.float64) for c in zip(*at)]
+    columns = [np.array(c, np.complex128 if form.is_complex else np.float64) for c in zip(*at, strict=True)]
     with np.errstate(all="ignore"):
         inside = [(x, np.broadcast_to(x.where(*columns), len(at))) for x in function.limits if dtype in x.dtypes]
     rows = []
@@ -189,11 +192,11 @@ def _row(function, form, library, at, true, out, inside: list[tuple[Limit, np.nd
     row = Row(function.label, form.name, library, {})
     names = [""] if function.arity == 1 else "xyz"[: function.arity]
     parts = {0: [""], 1: list(names), 2: ["".join(p) for p in itertools.combinations_with_replacement(names, 2)]}
-    for (order, way), arrays in zip(PARTS, out):
+    for (order, way), arrays in zip(PARTS, out, strict=False):
         worst = row.worst.setdefault(order, Worst())
         judged = 0
         for k, array in enumerate(arrays):
-            for index, (point, known) in enumerate(zip(at, true)):
+            for index, (point, known) in enumerate(zip(at, true, strict=True)):
                 value = known[order][k] if known[order] is not None else None
                 if value is None or (order and _leaves(form, known[0])):
                     continue

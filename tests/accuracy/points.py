@@ -66,5 +66,5 @@ def several(form: Format, landmarks: tuple[tuple[float, ...], ...], step: int, e
         tuples.append(tuple(form.rounded(rng.uniform(0.05, 20.0) * rng.choice((1.0, 1.0, -1.0))) for _ in axes))
     for _ in range(count // 8):
         x = rng.choice(axes[0])
-        tuples.append((x,) + tuple(rng.choice((x, -x)) for _ in axes[1:]))
+        tuples.append((x, *(rng.choice((x, -x)) for _ in axes[1:])))
     return [t for t in tuples if all(v == 0 or form.tiny <= abs(v) <= form.largest for v in t)]

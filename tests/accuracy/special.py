@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from accuracy.functions import Function
 from mpmath import mp, mpf
+
+from accuracy.functions import Function
 
 
 def _of(name: str, exact, *landmarks: float, **options) -> Function:
