@@ -21,7 +21,7 @@ from primax.core.diagnostics import add_rule_note, rule_error, shorten
 from primax.core.effects import Effect, Effects, OperandEffect, kind_of, no_effects
 from primax.core.jaxpr import holds_program
 from primax.core.operand import Operand
-from primax.core.trace import set_current_trace
+from primax.core.trace import Tracer, set_current_trace
 from primax.core.trace_state import Thread, thread
 from primax.core.trusted_modules import is_proven
 
@@ -160,9 +160,15 @@ class Primitive(Generic[Result]):
 
     @property
     def impl(self) -> Callable[..., Any]:
-        """The function that computes the primitive, regardless of the current trace."""
+        """The function that computes the primitive, regardless of the current trace.
+
+        For tracers, as in JAX, the impl rule of a user runs under that trace, and the primitives of primax are bound.
+        """
 
         def impl(*args: Any, **params: Any) -> Any:
+            if any(isinstance(x, Tracer) for x in args):
+                rule = None if is_proven(self.module) else rules.impl_rules.functions.get(self)
+                return self.bind(*args, **params) if rule is None else rule(*args, **params)
             with set_current_trace(Thread.trace):
                 return Thread.trace.process(self, args, params)
 

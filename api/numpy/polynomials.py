@@ -55,7 +55,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     if not get_aval(p).shape:
         raise ValueError("polyval: p must be of rank 1 or more, got a number")
     parts = list(asarray(p))
-    out = strong(multiply(x, False))  # not 0, with which booleans become integers
+    out = strong(multiply(x, get_aval(x).dtype.type(0)))  # as NumPy begins, so infinities give NaN
     for i, coefficient in enumerate(parts):
         out = add(multiply(out, x), coefficient) if i else add(out, coefficient)
     return out

@@ -9,7 +9,7 @@ from typing import Any
 from primax.core import rules
 from primax.core.avals import AbstractValue
 from primax.core.trace import Trace
-from primax.extend.core import Primitive
+from primax.extend.core import ClosedJaxpr, Jaxpr, Primitive
 
 # Further parameters of JAX's primitives, for which None is allowed, because packages pass them between rules.
 _NEUTRAL = {"accuracy", "out_dtype", "out_sharding", "sharding"}
@@ -52,6 +52,13 @@ class _Primitive:
 
     call_primitive = map_primitive = False  # primax finds inner programs among the parameters
 
+    def get_bind_params(self: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters, with closed programs in place of open ones without constants.
+
+        In recent JAX the two are one class, and interpreters pass either.
+        """
+        return {name: _closed(value) for name, value in params.items()}
+
     def bind(self: Any, *args: Any, **params: Any) -> Any:
         """Apply the primitive; parameters that only JAX's primitive of this name has may be None."""
         try:
@@ -61,6 +68,12 @@ class _Primitive:
             if fewer is None:
                 raise
         return _bind(self, *args, **fewer)
+
+
+def _closed(value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple(map(_closed, value))
+    return ClosedJaxpr(value) if type(value) is Jaxpr and not value.constvars else value
 
 
 def attach() -> None:

@@ -228,6 +228,16 @@ def test_get_bind_params_returns_what_bind_takes():
     assert float(eqn.primitive.bind(X, **params)) == 8.0
 
 
+def test_impl_computes_regardless_of_the_trace_and_accepts_tracers():
+    mine = core.Primitive("mine")
+    mine.def_impl(lambda x: lax.sin(x))
+    assert float(px.jit(mine.impl)(0.5)) == pytest.approx(np.sin(0.5))
+    assert [eqn.primitive for eqn in px.make_jaxpr(mine.impl)(X).eqns] == [lax.sin_p]
+    assert [eqn.primitive for eqn in px.make_jaxpr(lax.sin_p.impl)(X).eqns] == [lax.sin_p]
+    assert px.make_jaxpr(lambda x: x + mine.impl(0.5))(X).eqns[0].primitive is lax.add_p
+    assert float(px.grad(lax.sin_p.impl)(0.5)) == pytest.approx(np.cos(0.5))
+
+
 def test_any_mixture_of_values_may_be_bound():
     for x in (2.0, 2, np.float32(2), np.array(2.0), px.numpy.float32(2.0)):
         assert float(lax.exp(lax.convert_element_type(x, np.float32))) == pytest.approx(np.exp(2.0), rel=1e-6)

@@ -183,3 +183,27 @@ def test_a_trace_is_given_the_two_functions_of_a_custom_derivative():
         assert [float(x) for x in found] == pytest.approx([2 * np.sin(0.5), 13.0], rel=1e-6)
     assert px.vmap(traced, (0, None))(np.float32([0.5, 0.7]), 2.0).shape == (2,)
     assert set(seen) == {("custom_jvp_call", False)}
+
+
+def test_get_bind_params_gives_the_two_functions_of_a_custom_derivative():
+    @px.custom_jvp
+    def f(x):
+        return pnp.sin(x)
+
+    f.defjvp(lambda primals, tangents: (f(*primals), 10 * tangents[0]))
+    for wrap in (lambda g: g, px.vmap):  # a mapped program has other functions
+        x = np.float32([0.5, 0.7])
+        eqn = px.make_jaxpr(wrap(lambda x: f(x)))(x).eqns[0]
+        params = eqn.primitive.get_bind_params(eqn.params)
+        fun, jvp = params["subfuns"]
+        assert params["symbolic_zeros"] is False
+        np.testing.assert_allclose(fun.call_wrapped(x)[0], np.sin(x), rtol=1e-6)
+        for functions in (params["subfuns"], (fun, jvp), [fun, jvp]):
+
+            def bound(x, functions=functions, eqn=eqn):
+                return eqn.primitive.bind(x, subfuns=functions, symbolic_zeros=False)[0]
+
+            out, tangent = px.jvp(bound, (x,), (x,))
+            np.testing.assert_allclose(out, np.sin(x), rtol=1e-6)
+            np.testing.assert_allclose(tangent, 10 * x, rtol=1e-6)
+    assert px.make_jaxpr(lambda x: eqn.primitive.bind(x, **params))(x).eqns[0].params["name"] == eqn.params["name"]

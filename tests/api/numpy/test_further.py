@@ -92,6 +92,11 @@ def test_polyval_of_truth_values_is_that_of_numpy() -> None:
     np.testing.assert_array_equal(y, np.polyval(x, x))
 
 
+def test_polyval_of_one_dtype_needs_no_promotion() -> None:
+    with px.numpy_dtype_promotion("strict"):
+        assert pnp.polyval(pnp.array([1.0, 2.0, 3.0]), pnp.array([1.0])).tolist() == [6.0]
+
+
 def test_rounding_to_more_decimals_than_a_float_has_changes_nothing() -> None:
     x = np.array([1.2345, 60000.0, np.inf])
     for dtype in ("float16", "bfloat16", "float32", "complex64"):

@@ -655,6 +655,12 @@ for params in ({"sharding": 3}, {"other": None}, {"sharding": None, "other": Non
         assert "broadcast_in_dim" in str(error) and ("sharding" in str(error) or "other" in str(error)), error
     else:
         raise AssertionError(f"{params} were accepted")
+
+# Interpreters pass programs without constants as open ones.
+eqn = jax.make_jaxpr(lambda x: jax.lax.cond(x > 0, jnp.sin, jnp.cos, x))(0.5).eqns[-1]
+branches = tuple(branch.jaxpr for branch in eqn.params["branches"])
+params = eqn.primitive.get_bind_params({**eqn.params, "branches": branches})
+assert eqn.primitive.bind(1, 0.0, **params)[0] == 0
 """
 
 
