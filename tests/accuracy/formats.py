@@ -76,16 +76,18 @@ WRONG = math.inf  # the distance of a NaN or an infinity from a number in the ra
 def ulps(form: Format, computed: complex, exact: object) -> float:
     """The distance of `computed` from `exact`, an ``mpf`` or ``mpc``, in units of the last place.
 
-    Of complex numbers both parts are measured in units of the larger part. It is 0 where `exact` is below the normal
-    numbers and `computed` is not above them, and where both leave the range.
+    It is 0 where `exact` is below the normal numbers and `computed` is not above them, and where both leave the range.
+    Both parts of a complex number are measured in units of the larger part; if it leaves the range, `computed` may be
+    any number that is not finite.
     """
     if not form.is_complex:
         return _real(form, float(computed.real), exact.real, abs(exact.real))
     size = max(abs(exact.real), abs(exact.imag))
+    if size > form.largest:
+        return 0.0 if not np.isfinite(computed) or abs(computed) > form.largest / 2 else WRONG
     parts = ((computed.real, exact.real), (computed.imag, exact.imag))
-    if size > form.largest and all(math.isinf(c) or math.isnan(c) or abs(e) <= form.largest for c, e in parts):
-        return 0.0 if any(math.isinf(c) for c, _ in parts) else WRONG
-    return max(_real(form, float(c), e, size) for c, e in parts)
+    below = (abs(c) <= form.tiny and abs(e) < form.tiny for c, e in parts)
+    return max(0.0 if small else _real(form, float(c), e, size) for (c, e), small in zip(parts, below, strict=True))
 
 
 def _real(form: Format, computed: float, exact: mpf, size: mpf) -> float:

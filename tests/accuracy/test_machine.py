@@ -41,6 +41,7 @@ def test_ulps_of_complex_numbers_are_those_of_the_larger_part() -> None:
     assert ulps(C64, complex(1.0, 2**-23), mpc(1, 0)) == 1.0
     assert ulps(C64, complex(math.inf, math.nan), mpc(mpf(2) ** 200, 1)) == 0.0
     assert ulps(C64, complex(1.0, math.nan), mpc(1, 1)) == WRONG
+    assert ulps(C64, complex(1.0, 0.0), mpc(1, mpf(2) ** -130)) == 0.0
 
 
 def test_exact_derivatives() -> None:
