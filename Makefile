@@ -29,7 +29,7 @@ help:
 	@echo "make format           apply the fixes and the format of ruff"
 	@echo "make golden           record in tests/golden what jax computes, after a change of the calls there"
 	@echo "make surface          record the names of primax.extend, the contents of the families, and draw the rooms, after a change"
-	@echo "make ecosystem        run packages written for JAX on jax and on primax; needs a package index; writes docs/ecosystem.md"
+	@echo "make ecosystem        run packages written for JAX on jax and on primax; needs a package index; writes docs/ecosystem.md; options: CHECKOUT=folder PACKAGES=name SECONDS=60 SEED=0"
 	@echo "make bench            compare the workloads of benchmarks/ on primax and on jax"
 	@echo "make clean            remove all that was built, .venv too"
 
@@ -136,9 +136,10 @@ surface: $(VENV)/.dev
 	$(BIN)/python tests/support/rooms.py
 	$(BIN)/python tests/support/lines.py
 
-# PACKAGES="optax chex" are some of the packages, RESUME=1 goes on with a run; see tests/ecosystem/run.py.
+# PACKAGES="optax chex" are some of the packages, CHECKOUT="../equinox ../lineax" folders with the sources of some, whose
+# tests are run; RESUME=1 goes on with a run; see tests/ecosystem/run.py.
 ecosystem: $(VENV)/.dev
-	$(BIN)/python tests/ecosystem/run.py $(PACKAGES) --seed $(SEED) $(if $(RESUME),--resume) \
+	$(BIN)/python tests/ecosystem/run.py $(PACKAGES) $(addprefix --checkout ,$(CHECKOUT)) --seed $(SEED) $(if $(RESUME),--resume) \
 	  $(if $(filter command line,$(origin SECONDS)),--seconds $(SECONDS))
 
 bench: $(VENV)/.dev
