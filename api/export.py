@@ -9,6 +9,8 @@ from primax.plugins.export import (
     default_export_platform,
     deserialize,
     export,
+    maximum_supported_calling_convention_version,
+    minimum_supported_calling_convention_version,
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
@@ -22,6 +24,8 @@ __all__ = [
     "deserialize",
     "export",
     "is_symbolic_dim",
+    "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
     "symbolic_args_specs",

@@ -14,7 +14,7 @@ durations: list[Listener] = []
 spans: list[Listener] = []
 scalars: list[Listener] = []
 
-_TRACE = "/jax/core/compile/jaxpr_trace_duration"
+TRACE = "/jax/core/compile/jaxpr_trace_duration"
 LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 COMPILE = "/jax/core/compile/backend_compile_duration"
 
@@ -65,7 +65,7 @@ def timed(event: str, name: str) -> AbstractContextManager[None]:
 
 def timed_trace(name: str) -> AbstractContextManager[None]:
     """`timed`, for the trace of a function."""
-    return _timed(_TRACE, name) if durations or spans or scalars else _silent
+    return _timed(TRACE, name) if durations or spans or scalars else _silent
 
 
 @contextmanager

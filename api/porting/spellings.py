@@ -9,7 +9,10 @@ from typing import Any
 from primax.core import rules
 from primax.core.avals import AbstractValue
 from primax.core.trace import Trace
+from primax.extend import backend
 from primax.extend.core import ClosedJaxpr, Jaxpr, Primitive
+from primax.interpreters.runtime.lowering import LoweringRuleContext, ModuleContext
+from primax.porting.private.lowering_parameters import LoweringParameters
 
 # Further parameters of JAX's primitives, for which None is allowed, because packages pass them between rules.
 _NEUTRAL = {"accuracy", "out_dtype", "out_sharding", "sharding"}
@@ -76,12 +79,47 @@ def _closed(value: Any) -> Any:
     return ClosedJaxpr(value) if type(value) is Jaxpr and not value.constvars else value
 
 
+class _ModuleContext:
+    """What lowering rules ask a module."""
+
+    backend = property(lambda self: self.get_backend(), doc="The client of the platform.")
+    ip = property(lambda self: self.body, doc="The place of the next function of the module.")
+    symbol_table = property(lambda self: self.symbols, doc="The functions of the module by name.")
+    lowering_parameters = LoweringParameters()
+
+    def get_backend(self: Any) -> Any:
+        """The client of the platform."""
+        return backend.get_backend(self.platform)
+
+
+class _LoweringRuleContext:
+    """What lowering rules ask the context of an equation."""
+
+    axis_size_env = jaxpr_eqn_ctx = None
+    dim_var_values = ()
+    platforms = property(lambda self: self.module_context.platforms, doc="The platforms of the module.")
+    traceback = property(lambda self: self.source_info, doc="The place of the equation.")
+
+    def is_forward_compat(self) -> bool:
+        """Whether the module must be readable by older consumers: it always is."""
+        return True
+
+
 def attach() -> None:
     """Give the classes of primax these methods."""
-    for source, target in ((_Trace, Trace), (_AbstractValue, AbstractValue), (_Primitive, Primitive)):
+    for source, target in _SPELLINGS:
         for name, member in vars(source).items():
             if not name.startswith("__"):
                 setattr(target, name, member)
+
+
+_SPELLINGS = (
+    (_Trace, Trace),
+    (_AbstractValue, AbstractValue),
+    (_Primitive, Primitive),
+    (_ModuleContext, ModuleContext),
+    (_LoweringRuleContext, LoweringRuleContext),
+)
 
 
 def _without_neutral(primitive: Any, params: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -38,6 +38,9 @@ def emit_python_callback(
     result_avals: Sequence[Any],
     *,
     has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
+    sharding: Any = None,
     label: Callable[[int], str] | None = None,
 ) -> tuple[list[Any], Any, Any]:
     """Build a call of a Python function at the current insertion point; for lowering rules.
@@ -55,6 +58,11 @@ def emit_python_callback(
       operand_avals: their types.
       result_avals: the types of the results; the callback must return exactly these.
       has_side_effect: whether the call is kept if nothing uses its results.
+      returns_token: not used: there is a token for later calls if `token` is given.
+      partitioned: whether each device of a divided program calls the function with its own part of the operands,
+        instead of the first device with the whole; the function has no results then.
+      sharding: not used: without `partitioned`, the first device calls the function. JAX's rules pass the sharding
+        that says so.
       label: `(i) -> text`, the name of the `i`-th result in messages.
 
     Returns:
@@ -63,8 +71,11 @@ def emit_python_callback(
 
     Raises:
       NotImplementedError: programs for this platform cannot call Python.
+      ValueError: `partitioned` is true, and there are results.
     """
     module = ctx.module_context
+    if partitioned and result_avals:
+        raise ValueError(f"emit_python_callback: result_avals must be empty if partitioned, got {result_avals}")
     processor = _PROCESSORS.get(module.platform)
     if processor is None:
         raise NotImplementedError(f"{ctx.primitive}: programs for {module.platform!r} cannot call Python")
@@ -86,7 +97,8 @@ def emit_python_callback(
         return (None, *results) if ordered else results
 
     spmd = spmd_of(module)
-    alone = spmd.partitions > 1 and spmd.manual is None
+    divided = spmd.partitions > 1 and spmd.manual is None
+    alone = divided and not partitioned
     if alone:  # the first device calls it, with the whole values
         whole = PartitionSpec()
         ranks = [len(physical_aval(aval).shape) for aval in operand_avals]
@@ -100,7 +112,7 @@ def emit_python_callback(
         operands = [token, *operands]
         avals = [AbstractToken(), *avals]
     operation = custom_call(
-        f"xla_ffi_python_{processor}_callback",
+        f"xla_ffi{'_partitioned' if divided and partitioned else ''}_python_{processor}_callback",
         result_types=types,
         operands=operands,
         backend_config={"index": np.uint64(module.add_host_callback(call, nothing))},

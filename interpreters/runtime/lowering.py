@@ -119,6 +119,10 @@ class ModuleContext:
     def context(self) -> Any:
         return self.shared.context
 
+    def add_keepalive(self, keepalive: Any) -> None:
+        """Keep an object as long as the executable."""
+        self.keepalives.append(keepalive)
+
     def add_host_callback(self, function: Callable[..., Any], instead: Callable[[], Any] | None = None) -> int:
         """Keep a Python function with the program and return its index for the custom call.
 

@@ -37,7 +37,13 @@ class OrderedDebugEffect(core.Effect):
         return "OrderedDebug"
 
 
-def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False, **kwargs: Any) -> Any:
+def debug_callback(
+    callback: Callable[..., Any] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Call a Python function with values of the program, for inspection.
 
     Under `grad` and `jvp` it gets the primals, and under `vmap` one element after the other. A transposed or recomputed
@@ -47,6 +53,8 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
       callback: receives `args` and `kwargs` with arrays for tracers; its result is ignored.
       args: any values; arrays are passed with their values at run time.
       ordered: whether these calls happen in the order of the program.
+      partitioned: whether each device of a divided program calls the function with its own parts of the values,
+        instead of one device with the whole values.
       kwargs: like `args`.
 
     Returns:
@@ -65,12 +73,17 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
     """
     if callback is None:
         _refuse_arguments("debug.callback", args, kwargs)
-        return lambda callback, *args, **kwargs: _bind("debug.callback", callback, args, kwargs, ordered)
-    return _bind("debug.callback", callback, args, kwargs, ordered)
+        return lambda callback, *args, **kwargs: _bind("debug.callback", callback, args, kwargs, ordered, partitioned)
+    return _bind("debug.callback", callback, args, kwargs, ordered, partitioned)
 
 
 def debug_print(
-    fmt: str | None = None, *args: Any, ordered: bool = False, skip_format_check: bool = False, **kwargs: Any
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
 ) -> Any:
     """Print values of the program while it runs.
 
@@ -78,6 +91,7 @@ def debug_print(
       fmt: as for `str.format`; an f-string would be formatted too early.
       args: the values that `fmt` refers to by position.
       ordered: whether lines appear in the order of the program.
+      partitioned: whether each device of a divided program prints its own parts of the values.
       skip_format_check: whether to skip the check that `fmt` refers to exactly these values.
       kwargs: the values that `fmt` refers to by name.
 
@@ -96,8 +110,8 @@ def debug_print(
     """
     if fmt is None:
         _refuse_arguments("debug.print", args, kwargs)
-        return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, ordered, skip_format_check)
-    return _print(fmt, args, kwargs, ordered, skip_format_check)
+        return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, (ordered, partitioned), skip_format_check)
+    return _print(fmt, args, kwargs, (ordered, partitioned), skip_format_check)
 
 
 def _refuse_arguments(user: str, args: Any, kwargs: Any) -> None:
@@ -105,14 +119,15 @@ def _refuse_arguments(user: str, args: Any, kwargs: Any) -> None:
         raise TypeError(f"{user}: values must come with a format or a callback, got only {(*args, *kwargs)}")
 
 
-def _bind(user: str, callback: Any, args: Any, kwargs: Any, ordered: bool) -> None:
+def _bind(user: str, callback: Any, args: Any, kwargs: Any, ordered: bool, partitioned: bool = False) -> None:
     require_callable(user, callback)
     leaves, in_tree = tree.flatten((args, kwargs))
     static = tuple((i, leaf) for i, leaf in enumerate(leaves) if not _is_value(leaf))
     apart = {i for i, _ in static}
     values = [leaf for i, leaf in enumerate(leaves) if i not in apart]
     flat = FlatCallback(callback, user, in_tree, None, static)
-    debug_callback_p.bind(*values, callback=flat, effect=OrderedDebugEffect() if ordered else DebugEffect())
+    params: dict[str, Any] = {"partitioned": True} if partitioned else {}
+    debug_callback_p.bind(*values, callback=flat, effect=OrderedDebugEffect() if ordered else DebugEffect(), **params)
 
 
 def _is_value(leaf: Any) -> bool:
@@ -156,7 +171,12 @@ class Logger(Printer):
 
 
 def debug_log(
-    fmt: str | None = None, *args: Any, ordered: bool = False, skip_format_check: bool = False, **kwargs: Any
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
 ) -> Any:
     """`debug.print` that writes to the log `primax.debug`, at the level INFO.
 
@@ -164,6 +184,7 @@ def debug_log(
       fmt: as for `debug.print`.
       args: the same.
       ordered: the same.
+      partitioned: the same.
       skip_format_check: the same.
       kwargs: the same.
 
@@ -175,11 +196,15 @@ def debug_log(
     """
     if fmt is None:
         _refuse_arguments("debug.log", args, kwargs)
-        return lambda fmt, *args, **kwargs: _print(fmt, args, kwargs, ordered, skip_format_check, "debug.log")
-    return _print(fmt, args, kwargs, ordered, skip_format_check, "debug.log")
+        return lambda fmt, *args, **kwargs: _print(
+            fmt, args, kwargs, (ordered, partitioned), skip_format_check, "debug.log"
+        )
+    return _print(fmt, args, kwargs, (ordered, partitioned), skip_format_check, "debug.log")
 
 
-def _print(fmt: Any, args: Any, kwargs: Any, ordered: bool, unchecked: bool, user: str = "debug.print") -> None:
+def _print(
+    fmt: Any, args: Any, kwargs: Any, how: tuple[bool, bool], unchecked: bool, user: str = "debug.print"
+) -> None:
     if not isinstance(fmt, str):
         raise TypeError(f"{user}: fmt must be a string, got {fmt!r}")
     if not unchecked:
@@ -191,7 +216,7 @@ def _print(fmt: Any, args: Any, kwargs: Any, ordered: bool, unchecked: bool, use
                 f"the names {sorted(kwargs)}"
             ) from None
     kind = Printer if user == "debug.print" else Logger
-    _bind(user, kind(fmt, tuple(np.get_printoptions().items())), args, kwargs, ordered)
+    _bind(user, kind(fmt, tuple(np.get_printoptions().items())), args, kwargs, *how)
 
 
 class _Checker(string.Formatter):
@@ -215,13 +240,15 @@ class _Checker(string.Formatter):
             )
 
 
-def _debug_callback_impl(*args: Any, callback: Any, effect: core.Effect) -> list[Any]:
+def _debug_callback_impl(*args: Any, callback: Any, effect: core.Effect, partitioned: bool = False) -> list[Any]:
     runtime.wait_for_effect(effect)
     flat_call(callback, args)
     return []
 
 
-def _debug_callback_abstract_eval(*avals: Any, callback: Any, effect: core.Effect) -> tuple[Any, Any]:
+def _debug_callback_abstract_eval(
+    *avals: Any, callback: Any, effect: core.Effect, partitioned: bool = False
+) -> tuple[Any, Any]:
     return [], {effect}
 
 
@@ -234,19 +261,19 @@ def _debug_callback_transpose(cts: Any, *args: Any, **params: Any) -> list[Any]:
     return [None] * len(args)
 
 
-def _debug_callback_batch(args: Any, dims: Any, *, callback: Any, effect: core.Effect) -> tuple[Any, Any]:
+def _debug_callback_batch(args: Any, dims: Any, *, callback: Any, **params: Any) -> tuple[Any, Any]:
     callback, moved, _ = one_by_one(callback, args, dims, ())
-    debug_callback_p.bind(*moved, callback=callback, effect=effect)
+    debug_callback_p.bind(*moved, callback=callback, **params)
     return [], []
 
 
 @mlir.physical_lowering
 def _debug_callback_lowering(
-    ctx: mlir.LoweringRuleContext, *args: Any, callback: Any, effect: core.Effect
+    ctx: mlir.LoweringRuleContext, *args: Any, callback: Any, effect: core.Effect, partitioned: bool = False
 ) -> list[Any]:
     token = ctx.tokens_in[effect] if ctx.tokens_in else None
     _, after, _ = mlir.emit_python_callback(
-        ctx, callback, token, args, ctx.avals_in, ctx.avals_out, has_side_effect=True
+        ctx, callback, token, args, ctx.avals_in, ctx.avals_out, has_side_effect=True, partitioned=partitioned
     )
     if token is not None:
         ctx.set_tokens_out({effect: after})

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from primax.extend import core, hookimpl
 from primax.plugins.export.artifact import RULES, call_exported_p
-from primax.plugins.export.exported import DisabledSafetyCheck, Exported, default_export_platform, deserialize, export
+from primax.plugins.export.exported import (
+    DisabledSafetyCheck,
+    Exported,
+    default_export_platform,
+    deserialize,
+    export,
+    maximum_supported_calling_convention_version,
+    minimum_supported_calling_convention_version,
+)
 from primax.plugins.export.stablehlo_artifact import call_artifact
 from primax.plugins.export.structure import register_namedtuple_serialization, register_pytree_node_serialization
 
@@ -16,6 +24,8 @@ __all__ = [
     "default_export_platform",
     "deserialize",
     "export",
+    "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
 ]

@@ -19,6 +19,10 @@ from primax.plugins.export.file import from_bytes, to_bytes
 from primax.plugins.export.stablehlo_artifact import artifact_text
 from primax.plugins.export.structure import structure_from_json, structure_to_json
 
+# Of modules that take all arguments and return all results, as XlaCallModule calls them; the newer one has Shardy.
+minimum_supported_calling_convention_version = 9
+maximum_supported_calling_convention_version = 10
+
 _HIGHEST_ORDER = 16  # each order adds arguments and results, growing like Fibonacci's numbers
 
 
@@ -38,10 +42,29 @@ class Exported:
       nr_devices: the number of devices on which it runs.
       in_shardings_hlo: the sharding of each argument in XLA's form; None if XLA chooses.
       out_shardings_hlo: the same for the results.
+      calling_convention_version: the version of the way in which XlaCallModule calls the module.
+      disabled_safety_checks: the checks that were left out.
+      ordered_effects: the ordered effects: none.
+      unordered_effects: the other effects: none.
+      module_kept_var_idx: the positions of the arguments that the module takes: all.
+      uses_global_constants: whether types of arguments have named sizes.
     """
 
-    def __init__(self, artifact: Artifact, in_tree: Any, out_tree: Any) -> None:
+    def __init__(
+        self,
+        artifact: Artifact,
+        in_tree: Any,
+        out_tree: Any,
+        calling_convention_version: int = maximum_supported_calling_convention_version,
+        disabled_safety_checks: Sequence[DisabledSafetyCheck] = (),
+    ) -> None:
         self._artifact = artifact
+        self.calling_convention_version = calling_convention_version
+        self.disabled_safety_checks = tuple(disabled_safety_checks)
+        self.ordered_effects: tuple[Any, ...] = ()
+        self.unordered_effects: tuple[Any, ...] = ()
+        self.module_kept_var_idx = tuple(range(len(artifact.in_avals)))
+        self.uses_global_constants = artifact.is_symbolic
         self.fun_name = artifact.name
         self.in_tree = in_tree
         self.out_tree = out_tree
@@ -143,7 +166,7 @@ class Exported:
             raise ValueError(f"vjp: {self.fun_name} was serialized without its derivative; see serialize(vjp_order=)")
         in_tree = tree.tree_structure((tuple([0] * len(artifact.in_avals)), {}))
         out_tree = tree.tree_structure(tuple([0] * sum(differentiable(self.in_avals))))
-        return Exported(artifact, in_tree, out_tree)
+        return Exported(artifact, in_tree, out_tree, self.calling_convention_version, self.disabled_safety_checks)
 
     def serialize(self, vjp_order: int = 0) -> bytes:
         """The function as bytes, for `deserialize`.
@@ -162,6 +185,8 @@ class Exported:
             "in_tree": structure_to_json(self.in_tree, "the arguments"),
             "out_tree": structure_to_json(self.out_tree, "the results"),
         }
+        if self.calling_convention_version != maximum_supported_calling_convention_version:
+            header["calling_convention"] = self.calling_convention_version
         return to_bytes(header, self._artifact, vjp_order)
 
 
@@ -212,7 +237,13 @@ def deserialize(blob: bytes) -> Exported:
         raise ValueError(
             f"deserialize: in_tree in the header of data must be a structure (args, kwargs), got {in_tree}"
         )
-    return Exported(artifact, in_tree, out_tree)
+    version = header.get("calling_convention", maximum_supported_calling_convention_version)
+    known = range(minimum_supported_calling_convention_version, maximum_supported_calling_convention_version + 1)
+    if type(version) is not int or version not in known:
+        raise ValueError(
+            f"deserialize: data must be of a calling convention from {known[0]} to {known[-1]}, got {version!r}"
+        )
+    return Exported(artifact, in_tree, out_tree, version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +316,7 @@ def export(
             raise ValueError(f"export: platforms must be a sequence of names, got {platforms!r}")
         anywhere = any(check == DisabledSafetyCheck.platform() for check in disabled_checks)
         artifact = make_artifact(traced.jaxpr, traced.fun_name, where, traced.site, anywhere)
-        return Exported(artifact, traced.in_tree, traced.out_tree)
+        return Exported(artifact, traced.in_tree, traced.out_tree, disabled_safety_checks=disabled_checks)
 
     return make
 

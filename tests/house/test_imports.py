@@ -21,6 +21,7 @@ ALLOWED_OUTSIDE = {
 }
 JAXLIB_MODULE = "core/_jaxlib.py"
 TRANSFER_MODULE = "extend/transfer.py"
+ABSL_TESTS = "api/porting/private/test_util/"  # a test case of absl, for tests that use absl
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +188,8 @@ def test_each_room_imports_only_what_it_may_from_outside() -> None:
             allowed = allowed | {"pytest"}
         if found.file == TRANSFER_MODULE:
             allowed = allowed | {"jax"}
+        if found.file.startswith(ABSL_TESTS):
+            allowed = allowed | {"absl"}
         if found.typing_only:
             allowed = allowed | {"typing_extensions"}  # every type checker knows it, and nothing else reads the import
         if found.level == 0 and top not in allowed:

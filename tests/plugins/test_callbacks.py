@@ -657,3 +657,43 @@ def test_a_callback_of_a_program_on_many_devices_may_build_programs():
     for _ in range(2):
         lowered = px.jit(lambda x: px.pure_callback(total, px.ShapeDtypeStruct((), np.float32), x)).lower(x)
         assert float(lowered.compile()(x)) == 72.0
+
+
+def test_partitioned_callbacks_see_the_part_of_their_device() -> None:
+    x = px.device_put(np.arange(8, dtype=np.float32), px.NamedSharding(px.make_mesh((8,), ("x",)), px.P("x")))
+    seen: list[Any] = []
+
+    def f(x: Any, partitioned: bool) -> Any:
+        px.debug.callback(lambda y: seen.append(y.tolist()), 2 * x, partitioned=partitioned)
+        return x
+
+    for partitioned, parts in ((True, [[2.0 * i] for i in range(8)]), (False, [[2.0 * i for i in range(8)]])):
+        px.block_until_ready(px.jit(f, static_argnums=1)(x, partitioned))
+        px.effects_barrier()
+        assert sorted(seen) == parts
+        seen.clear()
+    f(1.0, True)
+    assert seen == [2.0]
+
+
+def test_a_lowering_rule_of_jax_calls_python_and_keeps_objects() -> None:
+    kept, seen = object(), []
+    told_p = core.Primitive("told_on_the_host")
+    told_p.def_abstract_eval(lambda x: x)
+
+    def lowering(ctx: Any, x: Any) -> Any:
+        ctx.module_context.add_keepalive(kept)
+        assert ctx.module_context.keepalives[-1] is kept
+        options = {"has_side_effect": True, "returns_token": False, "partitioned": True, "sharding": None}
+        results, token, _ = mlir.emit_python_callback(
+            ctx, lambda x: seen.append(float(x)) or (), None, [x], ctx.avals_in, [], **options
+        )
+        assert (results, token) == ([], None)
+        with pytest.raises(ValueError, match="result_avals must be empty"):
+            mlir.emit_python_callback(ctx, lambda x: (x,), None, [x], ctx.avals_in, ctx.avals_out, **options)
+        return [x]
+
+    mlir.register_lowering(told_p, lowering)
+    assert px.jit(told_p.bind)(np.float32(3)) == 3
+    px.effects_barrier()
+    assert seen == [3.0]

@@ -65,6 +65,21 @@ def test_dtypes_survive(name: str) -> None:
         assert (out.dtype, np.asarray(out).tobytes()) == (value.dtype, value.tobytes())
 
 
+def test_the_calling_convention_is_told_and_survives() -> None:
+    least = px.export.minimum_supported_calling_convention_version
+    newest = px.export.maximum_supported_calling_convention_version
+    exported = px.export.export(px.jit(lambda x, y: x))(1.0, 2.0)
+    assert exported.calling_convention_version == newest
+    assert exported.module_kept_var_idx == (0, 1)
+    assert exported.ordered_effects == exported.unordered_effects == exported.disabled_safety_checks == ()
+    for version in (least, newest):
+        exported.calling_convention_version = version
+        assert roundtrip(exported).calling_convention_version == version
+    exported.calling_convention_version = least - 1
+    with pytest.raises(ValueError, match="of a calling convention from 9 to 10, got 8"):
+        roundtrip(exported)
+
+
 def test_64_bits_need_no_option_to_be_loaded() -> None:
     with px.enable_x64(True):
         data = export(px.jit(lambda x: x * 2))(np.arange(3.0)).serialize()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import ContextDecorator
 from typing import Any
 
@@ -10,7 +11,17 @@ from primax.core.config import config as _options
 from primax.core.option import options
 from primax.porting.absent import AbsentNameError, record
 
-__all__ = ["JaxConfig", "config", "enable_custom_prng"]
+__all__ = [
+    "JaxConfig",
+    "_read",
+    "config",
+    "config_states",
+    "config_with_absl",
+    "enable_custom_prng",
+    "parse_flags_with_absl",
+    "state",
+    "update",
+]
 
 # Options of JAX that primax lacks, with JAX's defaults. Those of the first table have no influence on results.
 _FREE: dict[str, Any] = {
@@ -35,6 +46,7 @@ _FREE: dict[str, Any] = {
     "enable_preemption_service": True,
     "enable_recoverability": False,
     "exec_time_optimization_effort": 0.0,
+    "export_calling_convention_version": 10,
     "export_ignore_forward_compatibility": False,
     "hlo_source_file_canonicalization_regex": None,
     "include_debug_info_in_dumps": True,
@@ -211,8 +223,83 @@ class enable_custom_prng(ContextDecorator):
         pass
 
 
+class _State(ContextDecorator):
+    """An option of JAX that primax lacks: its value, and `with` blocks that set it."""
+
+    def __init__(self, name: str, value: Any = None) -> None:
+        self._name, self._new = name, value
+
+    @property
+    def value(self) -> Any:
+        """The value of the option."""
+        return config.read(self._name)
+
+    def __call__(self, new_val: Any = True) -> Any:
+        return _State(self._name, new_val)
+
+    def __enter__(self) -> None:
+        self._old = self.value
+        config.update(self._name, self._new)
+
+    def __exit__(self, *_: object) -> None:
+        config.update(self._name, self._old)
+
+
+def state(name: str) -> Any:
+    """An option by its name in JAX, with or without the prefix `jax_`: it has a `value`, and a call sets it in a block.
+
+    Raises:
+      AttributeError: the option does not exist.
+    """
+    short = _short(name)
+    if short in options:
+        return options[short]
+    if short in _FREE or short in _FIXED:
+        return _State(name)
+    raise AttributeError(f"jax.config has no option {name!r}")
+
+
+class _States(Mapping[str, Any]):
+    """All options by their names in JAX."""
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return state(name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(config.values)
+
+    def __len__(self) -> int:
+        return len(config.values)
+
+
+config_states = _States()
+
+
+def _read(name: str) -> Any:
+    """The value of an option in the current thread."""
+    return config.read(name)
+
+
+def parse_flags_with_absl() -> None:
+    """Set options from flags on the command line."""
+    config.parse_flags_with_absl()
+
+
+def config_with_absl() -> None:
+    """Let absl accept flags for options."""
+    config.config_with_absl()
+
+
+def update(name: str, val: Any) -> None:
+    """Set an option for the process."""
+    config.update(name, val)
+
+
 def __getattr__(name: str) -> Any:
-    """An option of primax, such as `enable_x64`: packages read `.value`, and call it."""
-    if name in options:
-        return options[name]
+    """An option, such as `enable_x64`: packages read `.value`, and call it."""
+    if not name.startswith("_"):
+        return state(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,19 +9,22 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core.primitives import call_p, closed_call_p
 from primax.extend.dimensions import is_symbolic_dim, max_dim, min_dim
 from primax.extend.provisional.arguments import integers
 from primax.extend.provisional.avals import physical_aval
 from primax.extend.provisional.tracing import thread
 from primax.interpreters.runtime.eval import EvalTrace
+from primax.porting.private.calls import CallPrimitive, call, call_impl, call_p, closed_call_p
 
 __all__ = [
+    "CallPrimitive",
     "DimSize",
     "EvalTrace",
     "ParamDict",
     "Shape",
     "Value",
+    "call",
+    "call_impl",
     "call_p",
     "canonicalize_shape",
     "closed_call_p",

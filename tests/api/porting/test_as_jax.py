@@ -895,3 +895,122 @@ assert vectorize._apply_excluded(message, (), (1,), {}) == (message, (1,), {})
 def test_inner_names_of_jax_that_packages_import_are_there() -> None:
     """As e3x, jax-finufft, lovely-jax, bijx, jaxdecomp, tesseract-jax, kfac-jax and quaxed import them."""
     run("-c", INNER_NAMES)
+
+
+CASES = r"""
+import primax.as_jax
+import sys
+import unittest
+import jax
+import jax.extend.core
+import jax.numpy as jnp
+import numpy as np
+from absl.testing import parameterized
+from jax._src import config, core, linear_util as lu
+from jax._src import test_util as jtu
+from jax.extend.core import CallPrimitive, call_impl
+from jax.extend.core.primitives import call_p, closed_call_p
+from jax.interpreters import mlir
+
+jax.config.parse_flags_with_absl()
+
+
+class Cases(jtu.JaxTestCase):
+    @jtu.sample_product([{"shape": (2, 3)}, {"shape": ()}], dtype=jtu.dtypes.floating + jtu.dtypes.complex)
+    def test_sine(self, shape, dtype):
+        rng = jtu.rand_default(self.rng())
+        args = lambda: [rng(shape, dtype)]
+        self._CheckAgainstNumpy(np.sin, jnp.sin, args)
+        self._CompileAndCheck(jnp.sin, args)
+        jtu.check_grads(jnp.sin, args(), 1, atol=0.05, rtol=0.05)
+
+    @parameterized.parameters(1e-3, 2e-3)
+    def test_a_difference_fails(self, difference):
+        with self.assertRaises(AssertionError):
+            self.assertAllClose({"a": jnp.ones(2)}, {"a": np.float32([1, 1 + difference])})
+        with self.assertRaises(AssertionError):
+            self.assertAllClose(jnp.ones(2), np.ones(2, np.int32))
+        self.assertAllClose([jnp.ones(2)], [np.ones(2)])
+
+    def test_options(self):
+        with self.assertRaises(jax.dtypes.TypePromotionError):
+            jnp.int8(1) + jnp.float32(1)
+        with config.numpy_dtype_promotion("standard"):
+            self.assertAllClose(jnp.int8(1) + jnp.float32(1), np.float32(2))
+
+    @jtu.skip_on_devices("cpu")
+    def test_not_here(self):
+        raise AssertionError
+
+    def test_events(self):
+        self.assertTrue(jtu.test_device_matches(["cpu"]))
+        f = jax.jit(lambda x: x + 1)
+        with jtu.count_jit_and_pmap_lowerings() as count:
+            f(1), f(2)
+        self.assertEqual(count(), 1)
+
+    def test_private_modules(self):
+        import jax.lib
+        from jax import export
+        from jax._src import flattree, pretty_printer as pp
+        from jax._src.typing import DType, DuckTypedArray
+
+        self.assertEqual(jax.lib.__version__, __import__("jaxlib").__version__)
+        self.assertIs(DType, np.dtype)
+        self.assertIsInstance(jax.ShapeDtypeStruct((), "float32"), DuckTypedArray)
+        pairs = flattree.flatten({"a": 1, "b": (2, 3)}).map(lambda x: (x, -x))
+        self.assertEqual(pairs.unzip2()[1].unflatten(), {"a": -1, "b": (-2, -3)})
+        words = [pp.text(word, annotation=note) for word, note in (("one", "first"), ("two", None))]
+        doc = pp.text("(") + pp.group(pp.nest(2, pp.brk("") + pp.join(pp.text(",") + pp.brk(), words))) + pp.text(")")
+        self.assertEqual(doc.format(20), "(one, two) # first")
+        self.assertEqual(doc.format(9), "(\n  one, # first\n  two)")
+        self.assertEqual(pp.keyword(pp.text("let")).format(use_color=True), "\033[34;1mlet\033[39;22m")
+        jax.config.update("jax_export_calling_convention_version", 9)
+        try:
+            self.assertEqual(export.export(jax.jit(jnp.sin))(1.0).calling_convention_version, 9)
+            jax.config.update("jax_export_calling_convention_version", 11)
+            with self.assertRaisesRegex(ValueError, "from 9 to 10, got 11"):
+                export.export(jax.jit(jnp.sin))(1.0)
+        finally:
+            jax.config.update("jax_export_calling_convention_version", 10)
+
+    def test_lowering_contexts(self):
+        def lowering(ctx, x):
+            self.assertEqual((ctx.platforms, ctx.module_context.backend.platform), (("cpu",), "cpu"))
+            self.assertFalse(ctx.module_context.lowering_parameters.for_export)
+            self.assertIn("main", ctx.module_context.symbol_table)
+            return [x]
+
+        same_p = jax.extend.core.Primitive("same_in_context")
+        same_p.def_abstract_eval(lambda x: x)
+        mlir.register_lowering(same_p, lowering)
+        self.assertEqual(jax.jit(same_p.bind)(2.0), 2.0)
+
+    def test_functions_of_call_primitives(self):
+        mine_p = CallPrimitive("mine")
+        mine_p.def_impl(call_impl)
+        for bound_p in (call_p, closed_call_p, mine_p):
+            def f(x):
+                y = 3.0 * x
+                return bound_p.bind(x, subfuns=(lu.wrap_init(lambda x: [x * y]),))[0]
+            older = lambda x: bound_p.bind(lu.wrap_init(lambda x: [3.0 * x * x]), x)[0]
+            for g in (f, older):
+                for h in (jax.grad(g), jax.grad(jax.jit(g)), jax.jit(jax.grad(g))):
+                    self.assertEqual(h(2.0), 12.0)
+                self.assertAllClose(jax.vmap(jax.jit(g))(jnp.arange(3.0)), jnp.array([0.0, 3.0, 12.0]))
+            (_, eqn) = jax.make_jaxpr(f)(2.0).eqns
+            self.assertIs(eqn.primitive, bound_p)
+            self.assertEqual(eqn.params["call_jaxpr"].eqns[0].primitive.name, "mul")
+            closed = jax.make_jaxpr(f)(2.0)
+            self.assertEqual(jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 2.0), [12.0])
+
+
+unittest.main(argv=[sys.argv[0]], testLoader=jtu.JaxTestLoader())
+"""
+
+
+def test_a_test_case_of_jax_runs_and_functions_are_bound_to_call_primitives(tmp_path: Path) -> None:
+    (tmp_path / "cases.py").write_text(CASES)
+    done = run("cases.py", folder=tmp_path, env={"JAX_NUM_GENERATED_CASES": "2"})
+    assert "Ran 10 tests" in done.stderr
+    assert "OK (skipped=1)" in done.stderr
