@@ -354,4 +354,15 @@ def iterate(x: Any) -> Iterator[Any]:
     """The elements along the first axis, as `iter(x)` returns them."""
     if not x.aval.shape:
         raise TypeError(f"an array must have an axis to be iterated over, got {x.aval.str_short()}")
+    if type(x) is Array and x.shape[0] > _MANY and readable(x):
+        return _in_chunks(x)
     return iter(unstack(x))
+
+
+def _in_chunks(x: Array) -> Iterator[Any]:
+    """The elements of a concrete array, made as they are asked for: `numpy.iterable` asks for none."""
+    host = _on_host(x)
+    for start in range(0, x.shape[0], _MANY):
+        if x.is_deleted():
+            _on_host(x)  # raises an error that says why
+        yield from arrays_of(host[start : start + _MANY], x.weak_type)

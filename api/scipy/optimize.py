@@ -306,14 +306,17 @@ def minimize(
         memory, rules = pnp.eye(n, dtype=x0.dtype), (_bfgs_direction, _bfgs_update)
     gradient = value_and_grad(objective)
     state = _minimize(gradient, x0, memory, *rules, chosen["gtol"], chosen["norm"], maxiter, most)
+    status, evaluations, steps = (
+        pnp.asarray(x, dtypes.default_int_dtype()) for x in (state.status, state.evaluations, state.steps)
+    )
     return OptimizeResults(
         x=state.x,
-        success=state.status == 0,
-        status=state.status,
+        success=status == 0,
+        status=status,
         fun=state.value,
         jac=state.grad,
         hess_inv=None if limited else state.memory,
-        nfev=state.evaluations,
-        njev=state.evaluations,
-        nit=state.steps,
+        nfev=evaluations,
+        njev=evaluations,
+        nit=steps,
     )

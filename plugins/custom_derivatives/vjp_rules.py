@@ -156,7 +156,8 @@ def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[
 
 def _refuse(name: str) -> TypeError:
     return TypeError(
-        f"{name} has a backward rule (custom_vjp), but no forward-mode derivative (jvp, jacfwd, linearize); "
+        f"can't apply forward-mode autodiff (jvp) to a custom_vjp function: {name} has a backward rule (custom_vjp), "
+        "but no forward-mode derivative (jvp, jacfwd, linearize); "
         "use custom_jvp, which gives both modes, or reverse mode (grad, vjp, jacrev)"
     )
 

@@ -12,6 +12,8 @@ from numpycheck import compare, refuses
 
 import primax as px
 import primax.numpy as pnp
+from primax.extend.provisional.avals import arrays_of
+from primax.numpy import indexing
 
 X = np.arange(2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4)
 
@@ -165,6 +167,20 @@ def test_iteration_and_length() -> None:
     assert np.array_equal(first, X[0])
     refuses(TypeError, "must have an axis to be iterated over, got f32[]", iter, x[0, 0, 0])
     refuses(TypeError, "len() needs an array with an axis", len, x[0, 0, 0])
+
+
+def test_iteration_over_a_long_array_makes_elements_as_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(indexing, "arrays_of", lambda host, weak: made.append(len(host)) or arrays_of(host, weak))
+    x = pnp.arange(150)
+    elements = iter(x)
+    assert np.iterable(x)
+    assert made == []
+    assert [int(next(elements)), made] == [0, [64]]
+    assert [int(y) for y in elements] == list(range(1, 150))
+    assert {(type(y), y.aval) for y in x} == {(type(x), x[0].aval)}
+    x.delete()
+    refuses(RuntimeError, "deleted", lambda: next(iter(x)))
 
 
 class Measured:

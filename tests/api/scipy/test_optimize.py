@@ -48,6 +48,7 @@ def test_minima_are_found(method, name):
         np.testing.assert_allclose(found.jac, px.grad(function)(found.x), rtol=1e-7, atol=1e-10)
         np.testing.assert_allclose(found.fun, function(found.x), rtol=1e-7, atol=1e-14)
         assert (bool(found.success), int(found.status)) == (True, 0)
+        assert {x.dtype for x in (found.status, found.nfev, found.njev, found.nit)} == {pnp.asarray(1).dtype}
         if method == "BFGS":
             np.testing.assert_allclose(
                 found.hess_inv, np.linalg.inv(px.hessian(function)(found.x)), rtol=0.5, atol=0.05
