@@ -11,8 +11,10 @@ from primax.plugins.linalg import householder as _householder
 from primax.plugins.linalg import orthogonal as _orthogonal
 from primax.plugins.linalg import positive as _positive
 from primax.plugins.linalg import pseudoinverse as _pseudoinverse
+from primax.plugins.linalg import repeated as _repeated
 from primax.plugins.linalg import singular as _singular
 from primax.plugins.linalg import solve as _solve
+from primax.plugins.linalg import spectra as _spectra
 from primax.plugins.linalg import symmetric as _symmetric
 from primax.plugins.linalg import triangular as _triangular
 from primax.plugins.linalg import tridiagonal as _tridiagonal
@@ -81,7 +83,10 @@ RULES: Table = (
     | _tridiagonal.RULES
     | _updates.RULES
     | _pseudoinverse.RULES
+    | _repeated.RULES
+    | _spectra.RULES
 )
+RULES |= {primitive: {**RULES[primitive], "jvp": jvp} for primitive, jvp in _spectra.JVPS.items()}
 
 
 @hookimpl

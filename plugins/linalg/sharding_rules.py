@@ -12,8 +12,15 @@ from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_prod
 from primax.plugins.linalg.orthogonal import qr_p
 from primax.plugins.linalg.positive import cholesky_p
 from primax.plugins.linalg.pseudoinverse import pinv_p
+from primax.plugins.linalg.repeated import (
+    from_spectrum_p,
+    spectral_changes_p,
+    spectral_quotients_p,
+    spectral_turns_p,
+)
 from primax.plugins.linalg.singular import svd_p
 from primax.plugins.linalg.solve import solve_p
+from primax.plugins.linalg.spectra import singular_spectrum_p, spectrum_p
 from primax.plugins.linalg.symmetric import eigh_p, tridiagonal_p
 from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.linalg.tridiagonal import tridiagonal_solve_p
@@ -36,6 +43,23 @@ def _schur(x: ShapedArray, *, compute_schur_vectors: bool, **params: Any) -> str
     return "... _ _ -> ... _ _" + ", ... _ _" * compute_schur_vectors
 
 
+def _singular_spectrum(x: ShapedArray, **params: Any) -> str:
+    return "... _ _ -> ... _" + ", ... _ _" * (4 if x.shape[-2] == x.shape[-1] else 5)
+
+
+def _changes(w: ShapedArray, *parts: ShapedArray, **params: Any) -> str:
+    return "... _" + ", ... _ _" * len(parts) + " -> ... _" + ", ... _ _" * (len(parts) // 2)
+
+
+def _turns(w: ShapedArray, *parts: ShapedArray, **params: Any) -> str:
+    return "... _" + ", ... _ _" * len(parts) + " -> ... _"
+
+
+def _from_spectrum(w: ShapedArray, ct: ShapedArray, *parts: ShapedArray, turned: bool, **params: Any) -> str:
+    count = len(parts) // (1 + turned)
+    return "... _, ... _" + ", ... _ _" * len(parts) + " -> " + ", ".join(["... _ _"] * count)
+
+
 def _solve(a: ShapedArray, factors: ShapedArray, *others: ShapedArray, transpose_a: bool) -> str:
     permutation = ", ... _" * (len(others) - 1)
     return f"... _ _, ... _ _{permutation}, ... _ _ -> ... _ _"
@@ -47,6 +71,7 @@ SHARDING = {
     det_p: "... _ _ -> ...",
     eig_p: _eig,
     eigh_p: "... _ _ -> ... _ _, ... _",
+    from_spectrum_p: _from_spectrum,
     geqp3_p: "... _ _, ... _ -> ... _ _, ... _, ... _",
     geqrf_p: "... _ _ -> ... _ _, ... _",
     hessenberg_p: "... _ _ -> ... _ _, ... _",
@@ -57,8 +82,13 @@ SHARDING = {
     pinv_p: "... _ _, ... -> ... _ _",
     qr_p: _qr,
     schur_p: _schur,
+    singular_spectrum_p: _singular_spectrum,
     slogdet_p: "... _ _ -> ..., ...",
     solve_p: _solve,
+    spectral_changes_p: _changes,
+    spectral_quotients_p: "... _, ... _ _, ... _ _ -> ... _ _",
+    spectral_turns_p: _turns,
+    spectrum_p: "... _ _ -> ... _ _, ... _, ... _ _, ... _ _",
     svd_p: _svd,
     symmetric_product_p: "... _ _, ... _ _ -> ... _ _",
     triangular_solve_p: "... _ _, ... _ _ -> ... _ _",

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core, dtypes
-from primax.extend.core import Array, ShapedArray, get_aval
+from primax.extend import core
+from primax.extend.core import Array, ShapedArray
 from primax.extend.dimensions import min_dim
-from primax.extend.interpreters import ad, mlir
+from primax.extend.interpreters import mlir
 from primax.extend.provisional.arguments import among, check_hashable, integers
-from primax.extend.provisional.dimensions import bounds
 from primax.extend.rule_types import Table
-from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.linalg.lapack import (
     ir_by_operations,
     ir_empty,
@@ -27,19 +25,10 @@ from primax.plugins.linalg.lapack import (
 )
 from primax.plugins.linalg.matrices import (
     adjoint,
-    along_columns,
-    along_rows,
-    diagonal,
-    eye,
     front_batch,
-    full_like,
-    half,
-    matmul,
     picked,
     real_dtype,
-    real_part,
     require_matrix,
-    scaled,
 )
 
 svd_p = core.Primitive("svd", multiple_results=True)
@@ -143,74 +132,6 @@ def _abstract_eval(
     return [s, ShapedArray((*batch, m, columns), x.dtype), ShapedArray((*batch, rows, n), x.dtype)]
 
 
-def _jvp(primals: Any, tangents: Any, *, compute_uv: bool, full_matrices: bool, **params: Any) -> tuple[Any, ...]:
-    """With D = U^H dA V: ds = diag(D), and U^H dU and V^H dV are symmetric parts divided by s[j]**2 - s[i]**2.
-
-    S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions, arXiv:1009.3112, section 4.5;
-    J. Townsend, Differentiating the singular value decomposition, 2016, for the part orthogonal to U and V.
-    """
-    (x,), (t,) = primals, tangents
-    options = {"compute_uv": compute_uv, "full_matrices": full_matrices, **params}
-    if type(t) is ad.Zero or not get_aval(x).size:
-        outs = svd_p.bind(x, **options)
-        return outs, [ad.Zero.from_primal_value(out) for out in outs]
-    require_matrix("svd", get_aval(x), "x")
-    m, n = get_aval(x).shape[-2:]
-    if full_matrices and compute_uv and m != n:
-        raise NotImplementedError(
-            "svd: x must be square to differentiate with full_matrices=True, since it does not determine the "
-            f"derivative otherwise, got {get_aval(x).str_short()}"
-        )
-    subset = params["subset_by_index"]
-    whole = {**params, "subset_by_index": None}
-    s, u, vh = svd_p.bind(x, compute_uv=True, full_matrices=False, **whole)
-    inner = matmul(matmul(adjoint(u), t), adjoint(vh))
-    ds = real_part(diagonal(inner))
-    if not compute_uv:
-        outs, changes = [s], [ds]
-    else:
-        outs, changes = [s, u, vh], [ds, *_vector_tangents(s, u, vh, t, inner)]
-    if subset is None:
-        return outs, changes
-    parts = [[picked(x, subset, axis) for x, axis in zip(xs, (-1, -1, -2), strict=False)] for xs in (outs, changes)]
-    return tuple(parts)
-
-
-def _vector_tangents(s: Any, u: Any, vh: Any, t: Any, inner: Any) -> tuple[Any, Any]:
-    """The tangents of U and of V^H."""
-    k = get_aval(s).shape[-1]
-    shape = get_aval(inner).shape
-    in_rows, in_columns = along_rows(s, shape), along_columns(s, shape)
-    ones = eye(get_aval(s).dtype, shape)
-    gaps = arithmetic.mul(arithmetic.add(in_rows, in_columns), arithmetic.sub(in_rows, in_columns))
-    weights = arithmetic.sub(_reciprocal(arithmetic.add(gaps, ones)), ones)
-    right, left = scaled(inner, in_rows), scaled(inner, in_columns)
-    turn_u = scaled(arithmetic.add(right, adjoint(right)), weights)
-    turn_v = scaled(arithmetic.add(left, adjoint(left)), weights)
-    inverse = _reciprocal(structural.select_n_p.bind(comparison.eq(s, full_like(s, 0)), s, full_like(s, 1)))
-    if dtypes.is_complex(get_aval(u).dtype):
-        skew = half(arithmetic.sub(inner, adjoint(inner)))
-        on_diagonal = arithmetic.mul(ones, along_rows(inverse, shape))
-        turn_u = arithmetic.add(turn_u, scaled(skew, on_diagonal))
-    v = adjoint(vh)
-    du, dv = matmul(u, turn_u), matmul(v, turn_v)
-    if bounds(get_aval(u).shape[-2] - k)[1] > 0:
-        du = arithmetic.add(du, _orthogonal_part(u, matmul(t, v), inverse))
-    if bounds(get_aval(v).shape[-2] - k)[1] > 0:
-        dv = arithmetic.add(dv, _orthogonal_part(v, matmul(adjoint(t), u), inverse))
-    return du, adjoint(dv)
-
-
-def _reciprocal(x: Any) -> Array:
-    return arithmetic.div(get_aval(x).dtype.type(1), x)
-
-
-def _orthogonal_part(u: Any, change: Any, inverse: Any) -> Array:
-    """The part of a change that is orthogonal to the columns of U, divided by the singular values."""
-    rest = arithmetic.sub(change, matmul(u, matmul(adjoint(u), change)))
-    return scaled(rest, along_rows(inverse, get_aval(rest).shape))
-
-
 def _types(aval: ShapedArray, full_matrices: bool) -> list[ShapedArray]:
     """The types of the singular values, of U and of V^H."""
     *batch, m, n = aval.shape
@@ -301,7 +222,6 @@ def _lowering(
 RULES: Table = {
     svd_p: {
         "abstract_eval": _abstract_eval,
-        "jvp": _jvp,
         "axis_batch": front_batch(svd_p),
         "lowering": dict.fromkeys(("cpu", "gpu"), _lowering),
     }

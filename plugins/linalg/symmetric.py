@@ -8,27 +8,16 @@ from typing import Any
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, get_aval
-from primax.extend.interpreters import ad, mlir
+from primax.extend.core import ShapedArray
+from primax.extend.interpreters import mlir
 from primax.extend.provisional.arguments import among, check_hashable, integers
 from primax.extend.rule_types import Table
-from primax.plugins import arithmetic
 from primax.plugins.linalg.lapack import flag, ir_empty, ir_picked, lapack_call, letter, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (
-    adjoint,
-    along_columns,
-    along_rows,
-    diagonal,
-    eye,
-    from_triangle,
     front_batch,
     inexact,
-    matmul,
-    picked,
     real_dtype,
-    real_part,
     require_square,
-    scaled,
 )
 from primax.plugins.linalg.positive import symmetrize
 
@@ -70,7 +59,8 @@ def eigh(
 
     Returns:
       Normalized eigenvectors as columns, of shape (..., n, k), and eigenvalues of shape (..., k). NaN where the
-      iteration does not converge. Derivatives are infinite where eigenvalues coincide.
+      iteration does not converge. Where eigenvalues coincide, derivatives hold their eigenvectors fixed among each
+      other, and those of functions that do not depend on the order of eigenvalues are right up to the second.
 
     Raises:
       NotImplementedError: the platform does not have this implementation.
@@ -130,28 +120,6 @@ def _eigh_abstract_eval(
     return [ShapedArray((*batch, n, count), x.dtype), ShapedArray((*batch, count), real_dtype(x.dtype))]
 
 
-def _eigh_jvp(primals: Any, tangents: Any, *, subset_by_index: Any, **params: Any) -> tuple[Any, Any]:
-    """dw = diag(V^H dA V) and dV = V (F * (V^H dA V)) with F[i, j] = 1 / (w[j] - w[i]) off the diagonal.
-
-    S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions, arXiv:1009.3112, section 4.4.
-    """
-    (x,), (t,) = primals, tangents
-    if type(t) is ad.Zero:
-        outs = eigh_p.bind(x, subset_by_index=subset_by_index, **params)
-        return outs, [ad.Zero.from_primal_value(out) for out in outs]
-    v, w = eigh_p.bind(x, subset_by_index=None, **params)
-    inner = matmul(adjoint(v), matmul(from_triangle(t, params["lower"]), v))
-    ones = eye(get_aval(w).dtype, get_aval(v).shape)
-    gaps = arithmetic.sub(along_rows(w, get_aval(v).shape), along_columns(w, get_aval(v).shape))
-    weights = arithmetic.sub(arithmetic.div(get_aval(w).dtype.type(1), arithmetic.add(gaps, ones)), ones)
-    dv = matmul(v, scaled(inner, weights))
-    dw = real_part(diagonal(inner))
-    outs, changes = [v, w], [dv, dw]
-    if subset_by_index is not None:
-        outs, changes = ([picked(x, subset_by_index, -1) for x in xs] for xs in (outs, changes))
-    return outs, changes
-
-
 def _eigh_lowering(
     ctx: mlir.LoweringRuleContext,
     x: Any,
@@ -205,7 +173,6 @@ def _tridiagonal_lowering(ctx: mlir.LoweringRuleContext, a: Any, *, lower: bool)
 RULES: Table = {
     eigh_p: {
         "abstract_eval": _eigh_abstract_eval,
-        "jvp": _eigh_jvp,
         "axis_batch": front_batch(eigh_p),
         "lowering": dict.fromkeys(("cpu", "gpu"), _eigh_lowering),
     },

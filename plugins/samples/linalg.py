@@ -16,6 +16,7 @@ from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_prod
 from primax.plugins.linalg.orthogonal import qr_p
 from primax.plugins.linalg.positive import cholesky_p
 from primax.plugins.linalg.pseudoinverse import pinv_p
+from primax.plugins.linalg.repeated import spectral_quotients_p
 from primax.plugins.linalg.singular import svd_p
 from primax.plugins.linalg.solve import solve_p
 from primax.plugins.linalg.symmetric import eigh_p, tridiagonal_p
@@ -326,6 +327,26 @@ def _eigh_samples() -> list[core.Sample]:
     ]
 
 
+def _quotients_samples() -> list[core.Sample]:
+    w, frame, change = np.array([1, 2, 4], np.float32), np.zeros((3, 3), np.float32), numbers((3, 3), np.float32, 3)
+    return [
+        core.Sample(
+            [w, frame, change],
+            {"by": by, "singular": True, "conjugate": False},
+            by,
+            constant=(0, 1),
+            reference=lambda w, frame, change, by, **params: _quotient(w, change, by),
+        )
+        for by in ("difference", "sum", "column")
+    ]
+
+
+def _quotient(w: Any, change: Any, by: str) -> np.ndarray:
+    columns, rows = w[..., None, :], w[..., :, None]
+    divisors = {"difference": columns - rows, "sum": columns + rows, "column": columns + 0 * rows}[by]
+    return np.where(divisors == 0, 0, change / np.where(divisors == 0, 1, divisors)).astype(change.dtype)
+
+
 def _tridiagonal_samples() -> list[core.Sample]:
     cases = ((3, 3), np.float32, True), ((2, 3, 3), np.float32, False), ((3, 3), np.complex64, True)
     return [
@@ -439,6 +460,7 @@ SAMPLES = {
     svd_p: _svd_samples,
     solve_p: _solve_samples,
     eigh_p: _eigh_samples,
+    spectral_quotients_p: _quotients_samples,
     tridiagonal_p: _tridiagonal_samples,
     triangular_solve_p: _triangular_samples,
     tridiagonal_solve_p: _tridiagonal_solve_samples,
