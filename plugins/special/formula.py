@@ -14,7 +14,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import Array
 from primax.extend.interpreters import mlir
-from primax.plugins import arithmetic, bitwise, comparison, exponential, reductions
+from primax.plugins import arithmetic, bitwise, comparison, exponential, reductions, rounding
 from primax.plugins.control_flow import while_loop
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, repeat, select_n
 
@@ -32,6 +32,10 @@ class Num:
     def eps(self) -> float:
         """The distance from 1 to the next number of this dtype."""
         return float(np.finfo(core.get_aval(self.value).dtype).eps)
+
+    def rounded(self, number: float) -> float:
+        """The number of this dtype that is nearest to `number`."""
+        return float(core.get_aval(self.value).dtype.type(number))
 
     def full(self, number: Any) -> Num:
         """An array like this one, all of whose elements are `number`."""
@@ -116,6 +120,15 @@ class Num:
     def sqrt(self) -> Num:
         return Num(exponential.sqrt_p.bind(self.value))
 
+    def power(self, exponent: Num) -> Num:
+        return Num(exponential.pow_p.bind(self.value, exponent.value))
+
+    def nearest(self) -> Num:
+        return Num(rounding.round(self.value))
+
+    def floor(self) -> Num:
+        return Num(rounding.floor_p.bind(self.value))
+
 
 def select(condition: Num, then: Any, otherwise: Any) -> Num:
     """Elementwise `then` where the condition holds and `otherwise` elsewhere; one of them may be a number."""
@@ -124,6 +137,20 @@ def select(condition: Num, then: Any, otherwise: Any) -> Num:
     elif type(otherwise) is not Num:
         otherwise = then.full(otherwise)
     return Num(select_n(condition.value, otherwise.value, then.value))
+
+
+def polynomial(y: Num, coefficients: Sequence[float]) -> Num:
+    """The sum of Chebyshev polynomials of y in [-1, 1], to the precision of `y`, as powers of y by Horner's rule.
+
+    The coefficients must decrease by a factor of more than 2.5, so that those of the powers do not cancel out.
+    """
+    least = y.eps * abs(coefficients[0]) / 64
+    kept = [c for c in coefficients if abs(c) > least]
+    powers = np.polynomial.chebyshev.cheb2poly(kept).tolist()
+    total = y * powers[-1] + powers[-2]
+    for c in powers[-3::-1]:
+        total = total * y + c
+    return total
 
 
 def formula(function: Callable[..., Num]) -> Callable[..., list[Any]]:

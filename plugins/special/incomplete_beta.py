@@ -19,8 +19,8 @@ from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, mul, neg, sub
 from primax.plugins.exponential import exp, log, log1p
 from primax.plugins.special.formula import Num, formula, iterate, select
-from primax.plugins.special.gamma import lgamma
-from primax.plugins.special.incomplete_gamma import excess, stirling, times_log
+from primax.plugins.special.gamma import lgamma, stirling
+from primax.plugins.special.incomplete_gamma import excess, times_log
 
 regularized_incomplete_beta_p = core.Primitive("regularized_incomplete_beta")
 

@@ -1,6 +1,6 @@
 """The regularized incomplete gamma functions and their derivatives.
 
-Sources: DLMF 5.11.1 (Stirling's series), 8.7.1 (the series of the lower function), 8.9.2 (the continued
+Sources: DLMF 8.7.1 (the series of the lower function), 8.9.2 (the continued
 fraction of the upper function), evaluated by the method of Lentz as in Press et al., Numerical Recipes, 6.2,
 8.12.3 to 8.12.10 (the uniform expansion for large a).
 """
@@ -21,7 +21,7 @@ from primax.plugins.comparison import eq
 from primax.plugins.exponential import exp, log_p
 from primax.plugins.special.error import erfc
 from primax.plugins.special.formula import Num, formula, iterate, select
-from primax.plugins.special.gamma import digamma, lgamma
+from primax.plugins.special.gamma import digamma, lgamma, stirling
 from primax.plugins.structural import select_n
 
 igamma_grad_a_p = core.Primitive("igamma_grad_a")
@@ -67,16 +67,6 @@ def igamma_grad_a(a: Any, x: Any) -> Array:
 def random_gamma_grad(a: Any, x: Any) -> Array:
     """Elementwise derivative of a sample x of the gamma distribution with respect to its parameter a."""
     return random_gamma_grad_p.bind(a, x)
-
-
-def stirling(a: Any) -> Any:
-    """lgamma(a) - (a - 1/2) log(a) + a - log(2 pi) / 2, for numbers or arrays of 10 and more."""
-    b = 1 / (a * a)
-    terms = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-    total = terms[-1]
-    for term in terms[-2::-1]:
-        total = total * b + term
-    return total / a
 
 
 def excess(ratio: Num, mu: Num) -> Num:

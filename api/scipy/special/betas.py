@@ -16,7 +16,7 @@ from primax.numpy.selection import where
 from primax.numpy.ufuncs import absolute, exp, log, log1p, maximum, minimum
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import digamma_p, lgamma_p, regularized_incomplete_beta_p
-from primax.plugins.special.incomplete_gamma import stirling
+from primax.plugins.special.gamma import stirling
 from primax.plugins.structural import stop_gradient
 from primax.scipy.special.gammas import gamma, gammasgn, log_ratio
 from primax.scipy.special.operands import real, tangent_of

@@ -20,7 +20,7 @@ from primax.numpy.ufuncs import cos, exp, expm1, imag, log, log1p, sin
 from primax.numpy.ufuncs import real as real_part
 from primax.plugins.arithmetic import complex_p
 from primax.plugins.special import digamma_p, igamma_p, igammac_p, lgamma_p
-from primax.plugins.special.incomplete_gamma import stirling
+from primax.plugins.special.gamma import stirling
 from primax.scipy.special.operands import bound, inexact, real
 
 __all__ = [

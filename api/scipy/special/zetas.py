@@ -21,7 +21,6 @@ from primax.numpy.selection import where
 from primax.numpy.ufuncs import exp, expm1, log, sin
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import lgamma_p, polygamma_p, zeta_p
-from primax.scipy.special.gammas import digamma
 from primax.scipy.special.operands import real, tangent_of
 
 __all__ = ["bernoulli", "polygamma", "zeta"]
@@ -39,11 +38,10 @@ def polygamma(n: Any, x: Any) -> Array:
       TypeError: an argument is complex, or the shapes do not broadcast.
     """
     n, x = real("polygamma", n, x)
-    order_is_even, above = n % 2 == 0, n > 0
-    pole = above & (x <= 0) & (floor(x) == x)
-    out = polygamma_p.bind(n, where(pole, 1, x))
-    out = where(pole, where(order_is_even, -np.inf, np.inf), out)
-    return where(above & (x == np.inf), where(order_is_even, -0.0, 0.0), where(n == 0, digamma(x), out))
+    order_is_even, at_zero = n % 2 == 0, (n == 0) & (x == 0)
+    pole = (n > 0) & (x <= 0) & (floor(x) == x)
+    out = polygamma_p.bind(n, where(pole | at_zero, 1, x))
+    return where(pole, where(order_is_even, -np.inf, np.inf), where(at_zero, -1 / where(at_zero, x, 1.0), out))
 
 
 @one_program("")
