@@ -20,6 +20,7 @@ from primax.numpy.promotion import (
     aval_of,
     broadcast,
     broadcast_to_shape,
+    cast,
     convert,
     operands,
     promote,
@@ -237,14 +238,23 @@ def i0(x: Any) -> Array:
 
 
 def _grown(scaled: Any, x: Any) -> Array:
-    """A Bessel function from the values that were scaled by exp(-abs(x))."""
-    return arithmetic.mul_p.bind(exponential.exp_p.bind(arithmetic.abs_p.bind(x)), scaled)
+    """A Bessel function, from the function that is scaled by exp(-abs(x)); half precision is widened.
+
+    The exponential is a square, since it may overflow where the product does not.
+    """
+    dtype = get_aval(x).dtype
+    wide = dtype if dtype.itemsize > 2 else np.dtype(np.float32)
+    x = cast(x, wide)
+    x = arithmetic.max_p.bind(arithmetic.min_p.bind(x, like(x, 1e30)), like(x, -1e30))  # infinity times 0 is NaN
+    root = exponential.exp_p.bind(arithmetic.mul_p.bind(arithmetic.abs_p.bind(x), like(x, 0.5)))
+    out = arithmetic.mul_p.bind(root, arithmetic.mul_p.bind(scaled(x), root))
+    return cast(out, dtype)
 
 
 @custom_jvp
 def bessel_i0(x: Any) -> Array:
     """`i0` of a floating array. Its derivative is `i1`, at 0 too, where that of the absolute value is 1 or -1."""
-    return _grown(special.bessel_i0e(x), x)
+    return _grown(special.bessel_i0e, x)
 
 
 @bessel_i0.defjvp
@@ -256,7 +266,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 @custom_jvp
 def bessel_i1(x: Any) -> Array:
     """The modified Bessel function of order 1 of a floating array. Its derivative is `i0(x) - i1(x) / x`, 1/2 at 0."""
-    return _grown(special.bessel_i1e(x), x)
+    return _grown(special.bessel_i1e, x)
 
 
 @bessel_i1.defjvp

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array, get_aval
+from primax.extend.core import Array
 from primax.extend.provisional.arguments import integer
 from primax.numpy.programs import one_program
 from primax.numpy.selection import where
-from primax.numpy.ufuncs import exp, log, log1p
+from primax.numpy.ufuncs import absolute, log, log1p
 from primax.numpy.ufuncs import sqrt as sqrt_
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import erf_inv_p, erf_p, erfc_p
-from primax.scipy.special.operands import bound, real
+from primax.scipy.special.evaluation import evaluated
+from primax.scipy.special.operands import bound
+from primax.scipy.special.scaled_errors import bell, erfcx_of_positive
 
 __all__ = ["erf", "erfc", "erfinv", "log_ndtr", "ndtr", "ndtri"]
 
@@ -24,7 +26,8 @@ erf = bound("erf", erf_p, "x", "The error function.")
 erfc = bound("erfc", erfc_p, "x", "1 - erf(x), accurate where the result is small.")
 erfinv = bound("erfinv", erf_inv_p, "x", "The inverse of the error function.")
 
-_HALF_LOG_TWO_PI = 0.5 * _log(2 * pi)
+_LOG_TWO_PI = _log(2 * pi)
+_DENSITY_AT_ZERO = 1 / sqrt(2 * pi)
 
 
 @one_program("")
@@ -38,8 +41,19 @@ def ndtr(x: Any) -> Array:
     >>> px.scipy.special.ndtr(px.numpy.array([0.0]))
     Array([0.5], dtype=float32)
     """
-    (x,) = real("ndtr", x)
-    return (0.5 * erfc_p.bind(x * -sqrt(0.5))).astype(get_aval(x).dtype)
+    return evaluated("ndtr", _ndtr, x)
+
+
+@custom_jvp
+def _ndtr(x: Any) -> Array:
+    """Far from zero by the density times erfcx, whose errors do not grow with the square of x."""
+    far = absolute(x) > 1
+    tail = 0.5 * bell(x) * erfcx_of_positive(absolute(where(far, x, 1.0)) * sqrt(0.5))
+    near = 0.5 + 0.5 * erf_p.bind(where(far, 0.0, x) * sqrt(0.5))
+    return where(far, where(x < 0, tail, 1 - tail), near)
+
+
+_ndtr.defjvps(lambda t, out, x: t * bell(x) * _DENSITY_AT_ZERO)
 
 
 @one_program("series_order")
@@ -48,7 +62,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
 
     Args:
       x: real arrays or numbers.
-      series_order: the number of terms of the asymptotic series, which is used far below zero.
+      series_order: an integer from 0 to 30, as in JAX. It has no effect: no asymptotic series is used.
 
     Raises:
       ValueError: `series_order` is not in [0, 30].
@@ -56,32 +70,27 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
     series_order = integer("log_ndtr", "series_order", series_order)
     if not 0 <= series_order <= 30:
         raise ValueError(f"log_ndtr: series_order must be from 0 to 30, got {series_order}")
-    (x,) = real("log_ndtr", x)
-    return _log_ndtr(series_order, x).astype(get_aval(x).dtype)
+    return evaluated("log_ndtr", _log_ndtr, x)
 
 
-def _log_ndtr_of(order: int, x: Any) -> Array:
-    """Above zero use the other tail, below it the logarithm, and far below it an asymptotic series."""
-    below = -20.0 if get_aval(x).dtype == np.float64 else -10.0
-    low = where(x < below, x, below)
-    term: Any = 1.0
-    total: Any = 1.0
-    for n in range(1, order + 1):
-        term = term * -(2 * n - 1) / (low * low)
-        total = total + term
-    tail = -0.5 * low * low - log(-low) - _HALF_LOG_TWO_PI + log(total)
-    middle = log(ndtr(where(x < below, below, x)))
-    return where(x > 0, log1p(-ndtr(-x)), where(x < below, tail, middle))
+@custom_jvp
+def _log_ndtr(x: Any) -> Array:
+    """Below -1, -x**2 / 2 + log(erfcx(-x / sqrt(2)) / 2); above zero by the other tail."""
+    low, high = where(x < -1, x, -1.0), where(x > 0, x, 0.0)
+    tail = -0.5 * low * low + log(0.5 * erfcx_of_positive(low * -sqrt(0.5)))
+    middle = log(_ndtr(where((x < -1) | (x > 0), -1.0, x)))
+    return where(x > 0, log1p(-_ndtr(-high)), where(x < -1, tail, middle))
 
 
-_log_ndtr = custom_jvp(_log_ndtr_of, nondiff_argnums=(0,))
+def _inverse_mills_ratio(x: Any) -> Array:
+    """The density of the normal distribution divided by its distribution function; -x far below zero."""
+    far, low = x < -1e10, x < 0
+    tail = 2 * _DENSITY_AT_ZERO / erfcx_of_positive(where(low & ~far, x, 0.0) * -sqrt(0.5))
+    high = where(low, 0.0, x)
+    return where(far, -x, where(low, tail, _DENSITY_AT_ZERO * bell(high) / _ndtr(high)))
 
 
-@_log_ndtr.defjvp
-def _(order: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    (x,), (t,) = primals, tangents
-    out = _log_ndtr(order, x)
-    return out, t * exp(-0.5 * x * x - _HALF_LOG_TWO_PI - out)
+_log_ndtr.defjvps(lambda t, out, x: t * _inverse_mills_ratio(x))
 
 
 @one_program("")
@@ -91,27 +100,37 @@ def ndtri(p: Any) -> Array:
     Args:
       p: real arrays or numbers from 0 to 1.
     """
-    (p,) = real("ndtri", p)
-    return _ndtri(p).astype(get_aval(p).dtype)
+    return evaluated("ndtri", _ndtri, p)
+
+
+def normal_quantile(target: Any) -> Array:
+    """The number at which the logarithm of `ndtr` is `target`, from log(0.1) downwards, by Newton's method."""
+    shifted = -2 * target - _LOG_TWO_PI
+    x = -sqrt_(shifted - log(shifted))
+    for _ in range(3):
+        scaled = erfcx_of_positive(x * -sqrt(0.5))
+        x = x - (log(0.5 * scaled) - 0.5 * x * x - target) * scaled / (2 * _DENSITY_AT_ZERO)
+    return x
 
 
 @custom_jvp
 def _ndtri(p: Any) -> Array:
-    """In the middle use the inverse of the error function; in the tails, Newton's method on the logarithm."""
+    """In the middle use the inverse of the error function."""
     smaller = where(p < 0.5, p, 1 - p)
     inside = (smaller > 0) & (smaller < 0.1)
-    target = log(where(inside, smaller, 0.05))
-    shifted = -2 * target - 2 * _HALF_LOG_TWO_PI
-    x = -sqrt_(shifted - log(shifted))
-    for _ in range(4):
-        value = _log_ndtr_of(3, x)
-        x = x - (value - target) * exp(value + 0.5 * x * x + _HALF_LOG_TWO_PI)
-    middle = sqrt(2) * erf_inv_p.bind(2 * p - 1)
+    x = normal_quantile(log(where(inside, smaller, 0.05)))
+    middle = sqrt(2) * erf_inv_p.bind(where((p < 0) | (p > 1), np.nan, 2 * p - 1))
     return where(inside, where(p < 0.5, x, -x), middle)
 
 
-@_ndtri.defjvp
-def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    (p,), (t,) = primals, tangents
+@custom_jvp
+def _ndtri_slope(p: Any) -> Array:
+    """1 / density(x), by density(x) = p density(0) 2 / erfcx(-x / sqrt(2)) for p < 1/2."""
     x = _ndtri(p)
-    return x, t * exp(0.5 * x * x + _HALF_LOG_TWO_PI)
+    scaled = erfcx_of_positive(absolute(x) * sqrt(0.5))
+    smaller = where(p < 0.5, p, 1 - p)
+    return where(smaller == 0, np.inf, scaled / (2 * _DENSITY_AT_ZERO) / smaller)
+
+
+_ndtri.defjvps(lambda t, out, p: t * _ndtri_slope(p))
+_ndtri_slope.defjvps(lambda t, out, p: t * _ndtri(p) * out * out)

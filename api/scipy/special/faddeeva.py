@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from math import pi, sqrt
+from math import log, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,35 +14,17 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.numpy.promotion import cast, strong
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.scipy.special.errors import ndtri
-from primax.scipy.special.evaluation import chebyshev, compiled, evaluated
+from primax.plugins.special import erf_inv_p
+from primax.scipy.special.errors import normal_quantile
+from primax.scipy.special.evaluation import compiled, evaluated
 from primax.scipy.special.operands import inexact
-from primax.scipy.special.tables import DAWSN, DAWSN_TAIL, ERFCX
+from primax.scipy.special.scaled_errors import TWO_OVER_ROOT_PI, dawsn_of, erfcx_of_positive, exp_square
 
 __all__ = ["dawsn", "erfcinv", "erfcx", "wofz"]
 
-_TWO_OVER_ROOT_PI = 2 / sqrt(pi)
 
-
-@custom_jvp
 def _dawsn(x: Any) -> Array:
-    size = pnp.abs(x)
-    small = size <= 4
-    u = pnp.where(small, x, 1.0)
-    near = u * chebyshev(DAWSN, u * u / 8 - 1)
-    v = pnp.where(small | (x != x), 4.0, x)
-    far = chebyshev(DAWSN_TAIL, 32 / v / v - 1) / (2 * v)
-    return pnp.where(small, near, pnp.where(x == x, far, np.nan))
-
-
-@_dawsn.defjvp
-def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    (x,), (t,) = primals, tangents
-    out = _dawsn(x)
-    far = pnp.abs(x) > 30
-    v = pnp.where(far, x, 30.0)
-    tail = -(1 + 3 / (2 * v * v) * (1 + 5 / (2 * v * v))) / (2 * v * v)  # 1 - 2 x D(x), which cancels
-    return out, t * pnp.where(far, tail, 1 - 2 * pnp.where(far, 0.0, x) * out)
+    return dawsn_of(x)
 
 
 _dawsn_program = compiled(_dawsn)
@@ -62,24 +44,11 @@ def dawsn(x: Any) -> Array:
     return evaluated("dawsn", _dawsn_program, x)
 
 
-@custom_jvp
 def _erfcx(x: Any) -> Array:
-    size = pnp.abs(x)
-    u = pnp.where(size < np.inf, size, 4.0)
-    scaled = chebyshev(ERFCX, (u - 4) / (u + 4)) / (1 + 2 * u)
-    positive = pnp.where(size == np.inf, 0.0, scaled)
-    below = 2 * pnp.exp(pnp.square(pnp.where(x < 0, x, 0.0))) - positive
-    return pnp.where(x < 0, below, pnp.where(x == x, positive, np.nan))
-
-
-@_erfcx.defjvp
-def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    (x,), (t,) = primals, tangents
-    out = _erfcx(x)
-    far = x > 30
-    v = pnp.where(far, x, 30.0)
-    tail = -(1 - 3 / (2 * v * v) * (1 - 5 / (2 * v * v))) / (sqrt(pi) * v * v)  # of 2 x erfcx(x) - 2 / sqrt(pi)
-    return out, t * pnp.where(far, tail, 2 * pnp.where(far, 0.0, x) * out - _TWO_OVER_ROOT_PI)
+    negative = x < 0
+    positive = erfcx_of_positive(pnp.abs(x))
+    growth = exp_square(1.0, pnp.where(negative, x, 0.0))
+    return pnp.where(negative, 2 * growth - positive, positive)
 
 
 _erfcx_program = compiled(_erfcx)
@@ -107,17 +76,27 @@ def erfcx(x: Any) -> Array:
 
 
 @custom_jvp
-def _erfcinv(y: Any) -> Array:
-    return -ndtri(y / 2) * sqrt(0.5)
-
-
-@_erfcinv.defjvp
-def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    (y,), (t,) = primals, tangents
+def _erfcinv_slope(y: Any) -> Array:
+    """-sqrt(pi) / 2 exp(x**2), by exp(x**2) = erfcx(x) / y for positive x."""
     x = _erfcinv(y)
-    return x, t * -pnp.exp(x * x) / _TWO_OVER_ROOT_PI
+    smaller = pnp.minimum(y, 2 - y)
+    return pnp.where(smaller == 0, -np.inf, -0.5 * sqrt(pi) * erfcx_of_positive(pnp.abs(x)) / smaller)
 
 
+_erfcinv_slope.defjvps(lambda t, out, y: t * 2 * _erfcinv(y) * out * out)
+
+
+@custom_jvp
+def _erfcinv(y: Any) -> Array:
+    smaller = pnp.minimum(y, 2 - y)
+    tail = (smaller > 0) & (smaller < 0.2)
+    x = normal_quantile(pnp.log(pnp.where(tail, smaller, 0.1)) - log(2)) * -sqrt(0.5)
+    return pnp.where(
+        tail, pnp.where(y < 1, x, -x), erf_inv_p.bind(pnp.where(tail, 0.0, pnp.where(smaller < 0, np.nan, 1 - y)))
+    )
+
+
+_erfcinv.defjvps(lambda t, out, y: t * _erfcinv_slope(y))
 _erfcinv_program = compiled(_erfcinv)
 
 
@@ -180,7 +159,7 @@ def _wofz(z: Any) -> Array:
     out = pnp.where(lower, 2 * pnp.exp(square) - up, up)
     on_axis = y == 0
     real_x = pnp.where(on_axis, x, 0.0)
-    axis = lax.complex(pnp.exp(-real_x * real_x), _TWO_OVER_ROOT_PI * _dawsn(real_x))
+    axis = lax.complex(pnp.exp(-real_x * real_x), TWO_OVER_ROOT_PI * dawsn_of(real_x))
     out = pnp.where(on_axis, axis, out)
     return pnp.where((x == x) & (y == y), out, complex(np.nan, np.nan))
 
@@ -189,7 +168,7 @@ def _wofz(z: Any) -> Array:
 def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (z,), (t,) = primals, tangents
     out = _wofz(z)
-    return out, t * (1j * _TWO_OVER_ROOT_PI - 2 * z * out)
+    return out, t * (1j * TWO_OVER_ROOT_PI - 2 * z * out)
 
 
 _wofz_program = compiled(_wofz)
