@@ -132,7 +132,8 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     ]
     outs, out_tangents = jvp_flat(flat_fun, flat, directions)
     out = tree.unflatten(flat_fun.out_tree, outs)
-    tangents_out = [from_host(instantiate_zeros(t)) if type(t) is Zero else t for t in out_tangents]
+    pairs = zip(outs, out_tangents, strict=True)
+    tangents_out = [t if type(t) is type(x) else from_host(instantiate_zeros(t)) for x, t in pairs]
     if thread.trace.converts_operands:
         tangents_out = [placed_like(t, get_aval(x)) for t, x in zip(tangents_out, outs, strict=True)]
     tangent = tree.unflatten(flat_fun.out_tree, tangents_out)

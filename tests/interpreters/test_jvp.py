@@ -173,3 +173,10 @@ def test_zero_tangents_are_arrays_also_inside_of_another_derivative():
 
     assert isinstance(inner(1.0), px.Array)
     assert all(isinstance(x, px.Array) for x in px.jvp(inner, (1.0,), (1.0,)))
+
+
+def test_the_tangent_of_an_array_is_an_array():
+    out, tangent = px.jvp(lambda x: (x, x + 1), (1.0,), (1.0,))
+    assert [type(x) for x in (out[1], tangent[1])] == [px.Array, px.Array]
+    assert tangent[1].weak_type
+    assert (out[0], tangent[0]) == (1.0, 1.0)
