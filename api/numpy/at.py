@@ -200,7 +200,7 @@ class Reference:
         if is_sliced(self.index):
             return _in_part(self, lambda inner: inner.apply(func, **options), **options)
         x, index, mode, unique, in_order, wrap = _target(self, **options)
-        if 0 in indexed_shape(index):
+        if 0 in indexed_shape(index) or 0 in index.shape:
             return x
         windows = windows_of(index, wrap)
         out = scatter_apply(
@@ -236,11 +236,13 @@ def _target(
     shape = get_aval(x).shape
     treatment = GatherScatterMode.from_any(mode)
     index = resolve(shape, read_entries(reference.index))
-    for axis, (entry, size) in enumerate(zip(index.axes, index.shape, strict=True)):
-        if not size and type(entry) is not tuple and (type(entry) is int or get_aval(entry).size):
-            raise IndexError(
-                f"an axis that is indexed must hold elements, got axis {axis} of an array of shape {shape}"
-            )
+    if mode is None or treatment is not GatherScatterMode.FILL_OR_DROP:
+        for axis, (entry, size) in enumerate(zip(index.axes, index.shape, strict=True)):
+            if not size and type(entry) is int:
+                raise IndexError(
+                    f"an axis that is indexed must hold elements, got axis {axis} of an array of shape {shape}; "
+                    "mode='drop' updates nothing"
+                )
     unique, in_order = bool(unique_indices), bool(indices_are_sorted)
     return _in_shape(x, index.shape), index, treatment, unique, in_order, wrap_negative_indices
 
@@ -289,7 +291,7 @@ def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[
         raise ValueError(
             f"x.at[...]: values must have a shape that broadcasts to that of the elements, {shape}, got {own}"
         )
-    if 0 in shape:
+    if 0 in shape or 0 in index.shape:
         return reference.array
     if index.simple and index.advanced is None and (primitive is scatter_p or _has_int(index)):
         inside = _within(index, mode, wrap)

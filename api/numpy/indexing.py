@@ -15,9 +15,11 @@ from primax.extend.provisional.arguments import canonical_axis, of_call
 from primax.extend.provisional.avals import ExtendedArray, array_of, arrays_of
 from primax.extend.provisional.tracing import thread
 from primax.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
+from primax.numpy.creation import constant
 from primax.numpy.dslice import cut, is_sliced
 from primax.numpy.vectors import common_dtype, windows_of
 from primax.plugins.indexing import GatherScatterMode, dynamic_slice_p, gather_p
+from primax.plugins.indexing.gather import fill_of
 from primax.plugins.indexing.positions import clipped, from_the_end
 from primax.plugins.structural import (
     broadcast_in_dim_p,
@@ -148,7 +150,7 @@ def read(
       x: an array.
       index: resolved for its shape.
       mode: how to read integers out of range.
-      fill_value: the value for windows out of range with `FILL_OR_DROP`.
+      fill_value: the value for windows out of range with `FILL_OR_DROP`; all are, along an axis without elements.
       unique: a promise that no element is read twice.
       in_order: a promise that integers are in ascending order.
       wrap: whether negative integers count from the end.
@@ -159,9 +161,12 @@ def read(
         x = reshape_p.bind(x, new_sizes=index.shape, dimensions=None)
     if not index.simple and 0 in shape:
         return zeros_of(ShapedArray(shape, aval.dtype, aval.weak_type))
-    for axis, entry in enumerate(index.axes):
-        if type(entry) is not tuple:
-            _require_elements(index.shape[axis], axis, aval.shape)
+    if 0 in index.shape:
+        empty = [axis for axis, size in enumerate(index.shape) if not size and type(index.axes[axis]) is not tuple]
+        if empty and mode is _FILL and 0 not in shape:
+            return constant(fill_of(aval.dtype, fill_value), shape, aval.dtype, aval.weak_type)
+        for axis in empty:
+            _require_elements(0, axis, aval.shape)
     outside = mode is _PROMISE and _has_int_out_of_range(index, wrap)
     if index.advanced is None and (mode is not _FILL or _is_inside(index, wrap)):
         at_once = index.simple and (int not in map(type, index.axes) or (not outside and _staged()))

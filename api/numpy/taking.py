@@ -12,7 +12,7 @@ from primax.extend.provisional.arguments import among, canonical_axis, sequence
 from primax.extend.provisional.avals import array_of
 from primax.numpy.at import Reference, converted
 from primax.numpy.brackets import read_entries, resolve
-from primax.numpy.creation import asarray
+from primax.numpy.creation import asarray, constant
 from primax.numpy.indexing import read, readable
 from primax.numpy.joining import stack
 from primax.numpy.programs import one_program
@@ -29,6 +29,7 @@ from primax.plugins.indexing import (
     gather_p,
     scatter_p,
 )
+from primax.plugins.indexing.gather import fill_of
 from primax.plugins.indexing.positions import clipped, from_the_end
 from primax.plugins.indexing.taking import along
 from primax.plugins.structural import slice_p
@@ -109,6 +110,8 @@ def _taken_by_operations(
     how = _FILL
     if not among(mode, (None, "fill", "wrap", "clip", "raise")):
         raise ValueError(f"take: mode must be 'fill', 'wrap' or 'clip', got {mode!r}")
+    if not shape[axis] and get_aval(position).size:
+        raise IndexError(f"take: a must hold elements along axis {axis}, got shape {shape}")
     if mode == "wrap":
         position, how = around(position, shape[axis]), _PROMISE
     elif mode == "clip":
@@ -198,7 +201,10 @@ def take_along_axis(
     if 0 in out_shape:
         return reshaped(slice_p.bind(ravel(arr), start_indices=(0,), limit_indices=(0,), strides=None), out_shape)
     if not shape[axis]:
-        raise IndexError(f"take_along_axis: arr must hold elements along axis {axis}, got shape {shape}")
+        if how is not _FILL:
+            raise IndexError(f"take_along_axis: arr must hold elements along axis {axis}, got shape {shape}")
+        aval = get_aval(arr)
+        return constant(fill_of(aval.dtype, fill_value), out_shape, aval.dtype, aval.weak_type)
     vectors = reshaped(position, (*[own[d] for d in free], 1))
     return gather_p.bind(
         arr,

@@ -35,10 +35,10 @@ RULES: Table = pure.RULES | io.RULES | debug.RULES | foreign.RULES
 
 @hookimpl
 def primax_register(registry: core.Registry) -> None:
-    registry.effect(io.IOEffect, control_flow=True)
-    registry.effect(io.OrderedIOEffect, ordered=True, control_flow=True)
+    registry.effect(io.IOEffect, control_flow=True, custom_derivatives=True)
+    registry.effect(io.OrderedIOEffect, ordered=True, control_flow=True, custom_derivatives=True)
     registry.effect(debug.DebugEffect, control_flow=True, custom_derivatives=True)
     registry.effect(debug.OrderedDebugEffect, ordered=True, control_flow=True, custom_derivatives=True)
-    registry.effect(foreign.FfiEffect, control_flow=True)
+    registry.effect(foreign.FfiEffect, control_flow=True, custom_derivatives=True)
     for primitive, rules in RULES.items():
         registry.define(primitive, samples=["primax.plugins.samples.callbacks:SAMPLES"], **rules)

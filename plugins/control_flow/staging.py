@@ -81,7 +81,7 @@ def refuse_effects(where: str, effects: Iterable[Any]) -> None:
         if not core.kind_of(effect).control_flow:
             raise NotImplementedError(
                 f"{where} has the effect {effect!r}, which is not allowed inside loops and branches; "
-                f"register_effect({type(effect).__name__}, control_flow=True) allows it"
+                f"primax.extend.effects.control_flow_allowed_effects.add_type({type(effect).__name__}) allows it"
             )
 
 

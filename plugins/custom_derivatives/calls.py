@@ -89,7 +89,8 @@ def staging_rule(primitive: core.Primitive, narrowed: Callable[..., dict[str, An
                 if not core.kind_of(effect).custom_derivatives:
                     raise NotImplementedError(
                         f"{name} has custom derivatives, and must not have the effect {effect!r}; "
-                        f"register_effect({type(effect).__name__}, custom_derivatives=True) allows it"
+                        "primax.extend.effects.custom_derivatives_allowed_effects.add_type("
+                        f"{type(effect).__name__}) allows it"
                     )
             closed, handed_on = _without_handed_on(_without_unused(closed))
             if handed_on:

@@ -218,11 +218,15 @@ def _filled(operand: Any, indices: Any, *, fill_value: Any, **params: Any) -> Ar
     inside = reduce_and_p.bind(inside, axes=(len(starts.shape) - 1,))
     along = tuple(scatter_axes(numbers, len(aval.shape)))
     inside = broadcast_in_dim_p.bind(inside, shape=aval.shape, broadcast_dimensions=along)
-    fill = np.asarray(_default_fill(aval.dtype) if fill_value is None else fill_value).astype(aval.dtype)[()]
-    return select(inside, windows, repeat(fill, aval.shape))
+    return select(inside, windows, repeat(fill_of(aval.dtype, fill_value), aval.shape))
 
 
 _with_fill = mlir.lower_fun(_filled, multiple_results=False)
+
+
+def fill_of(dtype: Any, fill_value: Any) -> Any:
+    """The value that is read out of range, as a NumPy scalar of a dtype; None stands for the default of the dtype."""
+    return np.asarray(_default_fill(dtype) if fill_value is None else fill_value).astype(dtype)[()]
 
 
 def _default_fill(dtype: Any) -> float | bool:

@@ -53,11 +53,14 @@ def read_back(
     """The elements of an operand that a scatter overwrites, and zeros for windows that it does not write."""
     if mode is GatherScatterMode.ONE_HOT:
         mode = GatherScatterMode.FILL_OR_DROP
+    aval = get_aval(operand)
+    if 0 in aval.shape:  # there are no elements, and a gather cannot read windows of them
+        return zeros_of(ShapedArray(updates_shape, aval.dtype))
     return gather_p.bind(
         operand,
         indices,
         dimension_numbers=as_gather(dimension_numbers),
-        slice_sizes=window_sizes(dimension_numbers, get_aval(operand).shape, updates_shape),
+        slice_sizes=window_sizes(dimension_numbers, aval.shape, updates_shape),
         mode=mode,
         fill_value=0,
         **params,

@@ -6,6 +6,7 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend import core
+from primax.extend import core, effects
 from primax.extend.interpreters import mlir
 from primax.interpreters.runtime.executable import Executable
 
@@ -191,6 +192,65 @@ def test_functions_with_custom_derivatives_may_call_back() -> None:
 
     for f in both(px.grad(sine)):
         assert np.isclose(f(np.float32(1)), np.cos(1))
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_functions_with_custom_derivatives_may_have_io(ordered: bool, log: list[Any]) -> None:
+    def note(tag: str, x: Any) -> Any:
+        px.io_callback(lambda x: log.append(tag), None, x, ordered=ordered)
+        return x
+
+    @px.custom_jvp
+    def square(x: Any) -> Any:
+        return note("function", x) ** 2
+
+    square.defjvp(lambda primals, tangents: (square(*primals), 2.0 * note("jvp", primals[0]) * tangents[0]))
+
+    @px.custom_vjp
+    def cube(x: Any) -> Any:
+        return note("function", x) ** 3
+
+    cube.defvjp(lambda x: (note("fwd", x) ** 3, x), lambda x, ct: (3.0 * note("bwd", x) ** 2 * ct,))
+
+    def logged(f: Any) -> tuple[float, list[str]]:
+        log.clear()
+        out = px.jit(f)(2.0)
+        px.effects_barrier()
+        return float(out), sorted(log)
+
+    def scanned(f: Any) -> Any:
+        return lambda x: px.lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]
+
+    def chosen(f: Any) -> Any:
+        return lambda x: px.lax.cond(x > 0, f, lambda x: x, x)
+
+    assert logged(square) == (4.0, ["function"])
+    assert logged(px.grad(chosen(square))) == (4.0, ["function", "jvp"])
+    assert logged(px.grad(scanned(square))) == (32.0, ["function", "function", "jvp", "jvp"])
+    assert logged(scanned(cube)) == (512.0, ["function", "function"])
+    assert logged(px.grad(chosen(cube))) == (12.0, ["bwd", "fwd"])
+    assert logged(lambda x: px.lax.while_loop(lambda x: x < 5, cube, x)) == (8.0, ["function"])
+
+
+@pytest.mark.parametrize("where", ["custom_derivatives", "control_flow"])
+def test_a_refusal_of_an_effect_names_a_public_remedy(where: str) -> None:
+    class Noise(core.Effect):
+        pass
+
+    effects.register_effect(Noise, ordered=True)
+    noise_p = core.Primitive("noise")
+    noise_p.def_effectful_abstract_eval(lambda x: (x, {Noise()}))
+    f: Any = partial(px.lax.map, noise_p.bind)
+    if where == "custom_derivatives":
+        f = px.custom_jvp(noise_p.bind)
+        f.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+    with pytest.raises(NotImplementedError) as caught:
+        px.make_jaxpr(f)(np.ones(3, np.float32))
+    remedy = f"primax.extend.effects.{where}_allowed_effects.add_type(Noise)"
+    assert remedy in str(caught.value)
+    getattr(effects, f"{where}_allowed_effects").add_type(Noise)
+    assert effects.ordered_effects.contains(Noise())
+    px.make_jaxpr(f)(np.ones(3, np.float32))
 
 
 def test_ordered_callbacks_happen_in_order_across_calls_and_nested_programs(log: list[Any]) -> None:

@@ -265,3 +265,34 @@ def test_references_say_what_they_refer_to() -> None:
     x = pnp.arange(2)
     assert repr(x.at[0]) == "Reference(Array([0, 1], dtype=int32), 0)"
     assert repr(x.at) == "At(Array([0, 1], dtype=int32))"
+
+
+@pytest.mark.parametrize("mode", [None, "drop", "fill", "clip", "promise_in_bounds", "one_hot"])
+def test_updates_of_an_empty_axis_change_nothing(mode: Any) -> None:
+    def update(x: Any, y: Any, i: Any) -> list[Any]:
+        at = x.at[i]
+        arrays = [at.set, at.add, at.subtract, at.multiply, at.divide, at.power, at.min, at.max]
+        return [*[change(y, mode=mode) for change in arrays], at.apply(pnp.sin, mode=mode)]
+
+    x, y, i = pnp.zeros(0), pnp.ones(2), pnp.array([0, 1])
+    assert all(out.shape == (0,) for out in update(x, y, i))
+    assert all(out.shape == (0,) for out in px.jit(update)(x, 1.0, 0))
+    assert px.grad(lambda y: sum(out.sum() for out in update(x, y, i)))(y).tolist() == [0.0, 0.0]
+    assert all(out.shape == (2, 3, 0) for out in px.vmap(lambda y: update(pnp.zeros((3, 0)).T, y, i)[1].T)(y)[None])
+    assert pnp.zeros((3, 0)).at[i, i].set(1.0, mode=mode).shape == (3, 0)
+
+
+def test_an_empty_axis_is_read_only_as_a_fill_value() -> None:
+    x, i = pnp.zeros(0), pnp.array([0, 1])
+    assert np.isnan(x.at[i].get(mode="fill")).tolist() == [True, True]
+    assert np.isnan(px.jit(lambda x, i: x.at[i].get(mode="drop"))(x, 0))
+    assert pnp.zeros((2, 0), int).at[:, i].get(mode="fill", fill_value=7).tolist() == [[7, 7], [7, 7]]
+    assert px.grad(lambda x: x.at[i].get(mode="fill", fill_value=1).sum())(x).shape == (0,)
+    assert np.isnan(pnp.take_along_axis(x, i, 0)).all()
+    assert x.at[0].add(1.0, mode="drop").shape == (0,)
+    refuses(IndexError, "take: a must hold elements along axis 0", pnp.take, x, i)
+    for mode in (None, "clip", "promise_in_bounds"):
+        refuses(IndexError, "must hold elements", x.at[i].get, mode=mode)
+        refuses(IndexError, "mode='drop' updates nothing", x.at[0].set, 1.0, mode=mode)
+    numbers = px.lax.ScatterDimensionNumbers((), (0,), (0,))
+    assert px.grad(lambda y: px.lax.scatter_add(x, i[:, None], y, numbers).sum())(pnp.ones(2)).tolist() == [0.0, 0.0]
