@@ -23,7 +23,7 @@ from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.rule_calls import ExternalRules, call_rule, escaped_tracer_error, not_array, type_of
 from primax.interpreters.rule_checks import check_results, needs_rule_checks, require_operands
 from primax.interpreters.staging import trace_to_jaxpr
-from primax.interpreters.tangents import Zero, instantiate_zeros
+from primax.interpreters.tangents import Zero, instantiate_zeros, of_number
 
 _new = object.__new__
 _table = rules.jvp_rules
@@ -167,7 +167,7 @@ class JVPTrace(Trace):
             tracer._trace = self
             tracer.primal = primal
             tracer.tangent = tangent
-            tracer.aval = _checked(primitive, primal, tangent)
+            tracer.aval = _checked(primitive, tracer)
             return tracer
         if _has_external_rule[primitive]:
             _require_zero(primitive, primal, tangent)
@@ -232,8 +232,9 @@ def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
         raise rule_error(_table, primitive, f"{text}; that is Zero.from_primal_value(primal_out)")
 
 
-def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
-    """The type of the primal, after a check that the tangent's type fits it."""
+def _checked(primitive: Any, tracer: JVPTracer) -> Any:
+    """The type of the primal, after a check that the tangent's type fits it. Numbers of Python get the other's type."""
+    primal, tangent = tracer.primal, tracer.tangent
     try:
         p = primal.aval if isinstance(primal, Tracer) else get_aval(primal)
         t = tangent.aval if isinstance(tangent, Tracer) else get_aval(tangent)
@@ -248,6 +249,14 @@ def _checked(primitive: Any, primal: Any, tangent: Any) -> Any:
     # The types need not be equal: tangents of integers have another type.
     if (p is t and p.dtype in _real) or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
         return p
+    number = of_number(tangent, p.to_tangent_aval())
+    if number is not None:
+        tracer.tangent = number
+        return p
+    number = of_number(primal, t)
+    if number is not None:
+        tracer.primal = number
+        return get_aval(number)
     raise rule_error(
         _table,
         primitive,

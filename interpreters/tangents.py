@@ -152,6 +152,18 @@ def instantiate_zeros(tangent: Any) -> Any:
     return zeros_like_aval(tangent.aval) if type(tangent) is Zero else tangent
 
 
+def of_number(x: Any, aval: Any) -> Any:
+    """A number of Python as a tangent or cotangent of a type; None if `x` is none, or the type cannot hold it."""
+    fits = dtypes.is_complex if type(x) is complex else dtypes.is_inexact
+    if (
+        type(x) not in (int, float, complex)
+        or not fits(aval.dtype)
+        or not all(type(size) is int for size in aval.shape)
+    ):
+        return None
+    return np.full(aval.shape, x, aval.dtype)[()]
+
+
 def add_tangents(x: Any, y: Any) -> Any:
     """The sum of two tangents or cotangents of one type."""
     if type(x) is Zero:

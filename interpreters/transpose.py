@@ -15,7 +15,7 @@ from primax.core.trace import Tracer, thread
 from primax.interpreters.linear_trace import LinearEqn, LinearTrace, LinearTracer, has_external_transpose
 from primax.interpreters.rule_calls import escaped_tracer_error, not_array
 from primax.interpreters.rule_checks import check_transpose
-from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents
+from primax.interpreters.tangents import UndefinedPrimal, Zero, add_tangents, of_number
 
 _new = object.__new__
 _transpose_rules = rules.transpose_rules
@@ -141,7 +141,10 @@ def _accumulate(trace: LinearTrace, eqn: LinearEqn, returned: Sequence[Any], cts
         if traced and not ct._trace.alive and has_external_transpose[eqn.primitive]:
             raise escaped_tracer_error(_transpose_rules, eqn.primitive, ct)
         if aval is not x.aval and not same_type(aval, x.aval, ALL_BUT_SHAPE_AND_DTYPE):
-            raise _misfit(eqn, x, aval)
+            ct = of_number(ct, x.aval)
+            if ct is None:
+                raise _misfit(eqn, x, aval)
+            aval = x.aval
         if placements is not None:
             ct = placements.cotangent(ct, aval, x.aval)
         sum_so_far = cts[x.index]

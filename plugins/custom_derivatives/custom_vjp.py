@@ -233,7 +233,7 @@ def _checked(rule: str, k: int, aval: Any, ct: Any) -> Any:
     if type(ct) is int and dtypes.is_inexact(expected.dtype):
         ct = float(ct)  # such as 0
     actual = core.get_aval(ct)
-    if actual.shape == expected.shape and dtypes.is_floating(actual.dtype) and dtypes.is_floating(expected.dtype):
+    if actual.shape == expected.shape and dtypes.is_floating(actual.dtype) and dtypes.is_inexact(expected.dtype):
         return ct if actual.dtype == expected.dtype else convert(ct, expected.dtype, actual.weak_type)
     if not same_type(actual, expected, ALL_BUT_SHAPE_AND_DTYPE):
         raise core.TangentTypeError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ def pmap(
       fun: a function of one element of each argument.
       axis_name: the name of the axis for collectives inside `fun`.
       in_axes: the axis of each positional argument to map over, or None; an int, or a tuple with one per argument.
+        Negative axes count from the last axis of each array.
       out_axes: the mapped axis of results, or None for results that are the same for all elements; a prefix of them.
+        Negative axes count from the last axis of each result.
       static_broadcasted_argnums: positions of arguments that are part of the program by value.
       devices: the devices; by default the first ones, one for each element of the axis.
       backend: the platform of the devices.
@@ -50,7 +53,7 @@ def pmap(
       A function of whole arrays. The arguments and results are divided among the devices.
 
     Raises:
-      ValueError: mapped axes differ in length, or there are too few devices.
+      ValueError: mapped axes differ in length or are out of range, or there are too few devices.
 
     >>> import primax as px
     >>> px.pmap(lambda x: x + 1.0)(px.numpy.zeros((1, 2))).tolist()
@@ -81,7 +84,10 @@ def _jitted(
     axis_size: int | None,
     donated: tuple[int, ...],
 ) -> Callable[..., Any]:
-    out_specs = tree.tree_map(lambda axis: _spec("out_axes", axis, name), out_axes, is_leaf=lambda x: x is None)
+    # Elements are stacked along axis 0 where the axis is negative: ranks of results are known only after tracing.
+    out_specs = tree.tree_map(
+        lambda axis: _spec(_stacking_axis(_checked("out_axes", axis)), name), out_axes, is_leaf=lambda x: x is None
+    )
 
     def whole(*args: Any, **kwargs: Any) -> Any:
         dynamic = tuple(x for i, x in enumerate(args) if i not in static)
@@ -91,7 +97,8 @@ def _jitted(
                 raise ValueError(f"pmap: in_axes must have one entry per argument, got {in_axes} for {len(args)}")
             axes = tuple(axis for i, axis in enumerate(in_axes) if i not in static)
         leaves, structure = tree.flatten((dynamic, kwargs))
-        flat_axes = tree.flatten_axes("pmap in_axes", structure, (axes, 0))
+        flat_axes = list(map(_of_leaf, count(), leaves, tree.flatten_axes("pmap in_axes", structure, (axes, 0))))
+        places: list[Any] = []
         mesh = _mesh(devices, platform, _size(leaves, flat_axes, axis_size), name)
 
         def part(*flat: Any) -> Any:
@@ -100,23 +107,62 @@ def _jitted(
             mapped = iter(rest)
             positional = [args[i] if i in static else next(mapped) for i in range(len(args))]
             outs, out_tree = tree.flatten(fun(*positional, **keywords))
-            flat_out_axes = tree.flatten_axes("pmap out_axes", out_tree, out_axes)
-            return tree.unflatten(out_tree, map(_stacked, outs, flat_out_axes))
+            places[:] = tree.flatten_axes("pmap out_axes", out_tree, out_axes)
+            return tree.unflatten(out_tree, map(_stacked, outs, map(_stacking_axis, places)))
 
-        specs = tuple(_spec("in_axes", axis, name) for axis in flat_axes)
-        return shard_map(part, mesh=mesh, in_specs=specs, out_specs=out_specs, check_vma=False)(*leaves)
+        specs = tuple(_spec(axis, name) for axis in flat_axes)
+        stacked = shard_map(part, mesh=mesh, in_specs=specs, out_specs=out_specs, check_vma=False)(*leaves)
+        if not any(axis is not None and axis < 0 for axis in places):
+            return stacked
+        outs, out_tree = tree.flatten(stacked)
+        return tree.unflatten(out_tree, map(_in_place, count(), outs, places))
 
     return jit(whole, static_argnums=static or None, donate_argnums=donated or None)
 
 
-def _spec(argument: str, axis: Any, name: Any) -> PartitionSpec:
+def _checked(argument: str, axis: Any) -> Any:
+    """An axis, or None, that was given."""
     if axis is None:
-        return PartitionSpec()
+        return axis
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise TypeError(f"pmap: {argument} must consist of None and of ints, got {axis!r}")
-    if not 0 <= axis < _MOST_AXES:
-        raise ValueError(f"pmap: {argument} must consist of None and of axes from 0 to {_MOST_AXES - 1}, got {axis!r}")
-    return PartitionSpec(*[None] * axis, name)
+    if not -_MOST_AXES <= axis < _MOST_AXES:
+        raise ValueError(
+            f"pmap: {argument} must consist of None and of axes from {-_MOST_AXES} to {_MOST_AXES - 1}, got {axis!r}"
+        )
+    return axis
+
+
+def _of_leaf(i: int, x: Any, axis: Any) -> Any:
+    """The mapped axis of a leaf of the arguments, counted from the first; None if it has none."""
+    axis = _checked("in_axes", axis)
+    if axis is None:
+        return axis
+    aval = core.get_aval(x)
+    rank = len(aval.shape)
+    if not -rank <= axis < rank:
+        raise ValueError(f"pmap: in_axes has axis {axis} for leaf {i} of type {aval.str_short()}")
+    return axis % rank
+
+
+def _stacking_axis(axis: Any) -> Any:
+    """The axis along which the elements of a result are stacked; see `_in_place`."""
+    return axis if axis is None else max(axis, 0)
+
+
+def _in_place(i: int, x: Any, axis: Any) -> Any:
+    """A result with its mapped axis where a negative axis of `out_axes` has it."""
+    if axis is None or axis >= 0:
+        return x
+    aval = core.get_aval(x)
+    rank = len(aval.shape)
+    if axis < -rank:
+        raise ValueError(f"pmap: out_axes has axis {axis} for result {i}, whose type is {aval.str_short()}")
+    return core.protocol_of(aval).moveaxis(x, 0, axis + rank)
+
+
+def _spec(axis: Any, name: Any) -> PartitionSpec:
+    return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, name)
 
 
 def _size(leaves: list[Any], axes: list[Any], axis_size: int | None) -> int:
@@ -126,12 +172,9 @@ def _size(leaves: list[Any], axes: list[Any], axis_size: int | None) -> int:
       ValueError: arguments differ in it, or no argument determines it.
     """
     sizes = set() if axis_size is None else {axis_size}
-    for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
+    for x, axis in zip(leaves, axes, strict=True):
         if axis is not None:
-            aval = core.get_aval(x)
-            if axis >= len(aval.shape):
-                raise ValueError(f"pmap: in_axes has axis {axis} for leaf {i} of type {aval.str_short()}")
-            sizes.add(aval.shape[axis])
+            sizes.add(core.get_aval(x).shape[axis])
     if len(sizes) != 1:
         if not sizes:
             raise ValueError("pmap: an argument must be mapped (in_axes not None), or axis_size given")

@@ -40,12 +40,12 @@ def select_n(which: Any, *cases: Any) -> Array:
     """For each element, the element of the case that `which` selects.
 
     Args:
-      which: an int32 array of the shape of the cases, or a scalar. For at most two cases it may be boolean;
-        False selects the first. A number without a case selects one of the cases.
+      which: integers of any dtype in an array of the shape of the cases, or a scalar. For at most two cases it may be
+        boolean; False selects the first. A negative number selects the first case, one beyond the last the last.
       cases: arrays of one shape and dtype.
 
     Raises:
-      TypeError: there are no cases, shapes or dtypes differ, or `which` is neither boolean nor int32.
+      TypeError: there are no cases, shapes or dtypes differ, or `which` is neither boolean nor an integer.
 
     >>> import primax as px
     >>> px.lax.select_n(2, 10.0, 11.0, 12.0)
@@ -79,11 +79,11 @@ def _abstract_eval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if dtypes.is_bool(which.dtype):
         if len(cases) > 2:
             raise TypeError(
-                f"select_n: which must be int32 where there are more than 2 cases, "
+                f"select_n: which must be integers where there are more than 2 cases, "
                 f"got {which.str_short()} for {len(cases)} cases"
             )
-    elif which.dtype != np.int32:
-        raise TypeError(f"select_n: which must be boolean or int32, got {which.str_short()}")
+    elif not dtypes.is_integer(which.dtype):
+        raise TypeError(f"select_n: which must be boolean or integers, got {which.str_short()}")
     return ShapedArray(first.shape, first.dtype, weak)
 
 
@@ -150,14 +150,17 @@ def _lowering(ctx: Any, which: Any, *cases: Any) -> list[Any]:
     if dtypes.is_bool(which_aval.dtype):
         return [choose(which, cases[1], cases[0])]
     hlo = mlir.hlo
-    less, signed = hlo.ComparisonDirectionAttr.get("LT"), hlo.ComparisonTypeAttr.get("SIGNED")
+    dtype = which_aval.dtype
+    sign = "UNSIGNED" if dtypes.is_unsigned_integer(dtype) else "SIGNED"
+    less, order = hlo.ComparisonDirectionAttr.get("LT"), hlo.ComparisonTypeAttr.get(sign)
+    cases = cases[: int(dtypes.iinfo(dtype).max) + 1]  # `which` cannot select others
 
     def among(offset: int, some: Any) -> mlir.ir.Value:
         if len(some) == 1:
             return some[0]
         half = len(some) // 2
-        bound = mlir.ir_constant(np.broadcast_to(np.int32(offset + half), which_aval.shape))
-        first = hlo.compare(which, bound, less, compare_type=signed)
+        bound = mlir.ir_constant(np.broadcast_to(dtype.type(offset + half), which_aval.shape))
+        first = hlo.compare(which, bound, less, compare_type=order)
         return choose(first, among(offset, some[:half]), among(offset + half, some[half:]))
 
     return [among(0, cases)]

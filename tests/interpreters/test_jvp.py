@@ -150,6 +150,31 @@ def test_a_wrong_rule_is_refused_by_name(wrong):
         px.jvp(p.bind, (np.ones(3, np.float32),), (np.ones(3, np.float32),))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_numbers_that_rules_return_get_the_type_of_the_primal(dtype):
+    x = px.numpy.ones(3, dtype)
+    for number in (2, 2.0):
+        p = core.Primitive("number")
+        p.def_impl(lambda x: x)
+        p.def_abstract_eval(lambda x: x)
+        ad.primitive_jvps[p] = lambda primals, _, number=number: (primals[0], number)
+        out, tangent = px.jvp(lambda x, p=p: p.bind(x) * 3, (x,), (x,))
+        assert (tangent.dtype, tangent.tolist()) == (out.dtype, [6, 6, 6])
+        ad.primitive_jvps[p] = lambda primals, tangents, p=p: (p.bind(*primals), p.bind(*tangents))
+        ad.primitive_transposes[p] = lambda ct, x, number=number: [number]
+        cotangents = px.linear_transpose(p.bind, x)(x)[0]
+        assert (cotangents.dtype, cotangents.tolist()) == (x.dtype, [2, 2, 2])
+    ad.primitive_jvps[p] = lambda primals, tangents: (5.0, tangents[0])
+    out, _ = px.jvp(p.bind, (x[0],), (x[0],))
+    assert (px.numpy.asarray(out).dtype, out) == (x.dtype, 5)
+    g = px.custom_vjp(lambda x: x)
+    g.defvjp(lambda x: (x, None), lambda _, ct: (2.0,))
+    assert px.vjp(g, x[0])[1](x[0])[0].dtype == x.dtype
+    ad.primitive_jvps[p] = lambda primals, _: (primals[0], 2j if dtype == "float32" else "2")
+    with pytest.raises(px.errors.RuleError, match="returned a tangent of type c64|must return arrays"):
+        px.jvp(p.bind, (x,), (x,))
+
+
 def test_jvp_of_jit_equals_jvp():
     plain = px.jvp(f, (3.0,), (2.0,))
     jitted = px.jvp(px.jit(f), (3.0,), (2.0,))

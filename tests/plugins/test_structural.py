@@ -437,6 +437,23 @@ def test_select_n_of_python_scalars_is_weak() -> None:
     assert not S.select_n(True, 1.0, S.full((), 2, float)).weak_type
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32"])
+def test_select_n_takes_any_integers(dtype: str) -> None:
+    which = np.array([0, 1, 2, 77, 255], np.uint8).astype(dtype)
+    cases = [np.full(5, i, np.float32) for i in range(3)]
+    last = 0.0 if dtype == "int8" else 2.0
+    f = px.jit(lambda which: (S.select_n(which, *cases), S.select_n(which, *cases[:2]), S.select_n(which, cases[1])))
+    three, two, one = f(which)
+    assert three.tolist() == [0, 1, 2, 2, last]
+    assert two.tolist() == [0, 1, 1, 1, min(last, 1)]
+    assert one.tolist() == [1, 1, 1, 1, 1]
+    tangent = px.jvp(lambda x: S.select_n(which, cases[0], x, x), (cases[1],), (cases[2],))[1]
+    assert tangent.tolist() == [0, 2, 2, 2, last]
+    if dtype == "int8":  # which cannot name the cases from 128
+        many = px.jit(lambda i: S.select_n(i, *range(130)))
+        assert [int(many(np.int8(i))) for i in (0, 127, -1)] == [0, 127, 0]
+
+
 def test_a_case_without_a_tangent_is_zero() -> None:
     x, y = np.float32([1, 2]), np.float32([3, 4])
     which = np.array([False, True])
@@ -536,10 +553,10 @@ ERRORS = [
      lambda: S.select_n(True, F32, F32.astype(np.int32))),
     (TypeError, r"select_n: which must be a scalar or have the shape of the cases, \(2, 3\), got \(2,\)",
      lambda: S.select_n(np.array([True, False]), F32, F32)),
-    (TypeError, r"select_n: which must be int32 where there are more than 2 cases, got bool\[\] for 3 cases",
+    (TypeError, r"select_n: which must be integers where there are more than 2 cases, got bool\[\] for 3 cases",
      lambda: S.select_n(True, F32, F32, F32)),
-    (TypeError, r"select_n: which must be boolean or int32, got i8\[\]",
-     lambda: S.select_n(np.int8(1), F32, F32)),
+    (TypeError, r"select_n: which must be boolean or integers, got f32\[\]",
+     lambda: S.select_n(np.float32(1), F32, F32)),
     (TypeError, r"full: fill_value must be a scalar, got f32\[2,3\]", lambda: S.full((2,), F32)),
     (TypeError, r"full: shape must be a sequence of integers, got 2.0", lambda: S.full(2.0, 0)),
     (TypeError, r"iota: dtype must be a number, got bool", lambda: S.iota(bool, 3)),

@@ -584,6 +584,25 @@ def test_the_derivative_of_a_number_that_all_devices_have_is_summed_over_them(me
     assert float(forward) == pytest.approx(exact, rel=1e-5)
 
 
+def test_negative_axes_of_pmap_count_from_the_end_as_in_vmap():
+    x = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+
+    def both(x, y):
+        return {"product": x * y, "x": x}
+
+    for own, out in [(-3, -1), (-1, -3), (1, -2)]:
+        axes = {"in_axes": (own, None), "out_axes": {"product": out, "x": 1}}
+        ours, theirs = px.pmap(both, **axes)(x, 2.0), px.vmap(both, **axes)(x, 2.0)
+        assert np.array_equal(ours["product"], theirs["product"])
+        assert np.array_equal(ours["x"], theirs["x"])
+    out = px.pmap(lambda x: x, in_axes=-3, out_axes=-1)(x)
+    assert out.sharding.spec == px.P(None, None, out.sharding.mesh.axis_names[0])
+    with pytest.raises(ValueError, match="pmap: in_axes has axis -4 for leaf 0 of type f32.2,3,4."):
+        px.pmap(lambda x: x, in_axes=-4)(x)
+    with pytest.raises(ValueError, match="pmap: out_axes has axis -4 for result 0, whose type is f32.2,3,4."):
+        px.pmap(lambda x: x, out_axes=-4)(x)
+
+
 def test_axes_of_pmap_are_ints_and_no_bools():
     with pytest.raises(TypeError, match="pmap: in_axes must consist of None and of ints, got False"):
         px.pmap(lambda x: x, in_axes=False)(np.zeros((1, 2), np.float32))
