@@ -155,13 +155,9 @@ def instantiate_zeros(tangent: Any) -> Any:
 def of_number(x: Any, aval: Any) -> Any:
     """A number of Python as a tangent or cotangent of a type; None if `x` is none, or the type cannot hold it."""
     fits = dtypes.is_complex if type(x) is complex else dtypes.is_inexact
-    if (
-        type(x) not in (int, float, complex)
-        or not fits(aval.dtype)
-        or not all(type(size) is int for size in aval.shape)
-    ):
-        return None
-    return np.full(aval.shape, x, aval.dtype)[()]
+    if type(x) in (int, float, complex) and fits(aval.dtype) and all(type(size) is int for size in aval.shape):
+        return np.full(aval.shape, x, aval.dtype)[()]
+    return None
 
 
 def add_tangents(x: Any, y: Any) -> Any:

@@ -15,8 +15,16 @@ from primax.extend.provisional.arguments import check_function
 __all__ = ["Interpreted", "elementwise", "read_operands", "require_pure", "stage"]
 
 
-def read_operands(function: str, operands: Any, init_values: Any) -> tuple[list[Any], list[Any], Any]:
+def read_operands(
+    function: str, operands: Any, init_values: Any, extremum: bool = False
+) -> tuple[list[Any], list[Any], Any]:
     """The leaves of trees of arrays and of their initial values, and the structure.
+
+    Args:
+      function: the public function, for messages.
+      operands: the arrays.
+      init_values: a scalar for each of them, whose dtype may differ if the dtype of the array holds its value.
+      extremum: whether the computation is a maximum or minimum, for which an infinity stands for the limit of integers.
 
     Raises:
       TypeError: the trees, shapes or dtypes do not match.
@@ -29,7 +37,7 @@ def read_operands(function: str, operands: Any, init_values: Any) -> tuple[list[
     if not leaves:
         raise ValueError(f"{function}: operands must hold an array, got none")
     avals = [get_aval(x) for x in leaves]
-    inits = [_like(x, aval) for x, aval in zip(inits, avals, strict=True)]
+    inits = [_like(x, aval, extremum) for x, aval in zip(inits, avals, strict=True)]
     for aval, init in zip(avals, map(get_aval, inits), strict=True):
         if aval.shape != avals[0].shape:
             raise TypeError(
@@ -43,14 +51,31 @@ def read_operands(function: str, operands: Any, init_values: Any) -> tuple[list[
     return leaves, inits, tree
 
 
-def _like(init: Any, aval: ShapedArray) -> Any:
-    """An initial value; in the dtype of the operand if it is weakly typed and promotion would give it that dtype."""
+def _like(init: Any, aval: ShapedArray, extremum: bool) -> Any:
+    """An initial value in the dtype of the operand; unchanged if that might change the value.
+
+    It does not if the value is weakly typed and promotion would give it that dtype, or if the value is known and equal.
+    """
     own = get_aval(init)
-    if own.dtype == aval.dtype or not own.weak_type or dtypes.result_type(aval, own) != aval.dtype:
+    if own.dtype == aval.dtype:
         return init
-    if isinstance(init, core.Tracer):
-        return core.protocol_of(own).convert(init, own.update(dtype=aval.dtype, weak_type=False))
-    return np.asarray(init).astype(aval.dtype)[()]
+    if own.weak_type and dtypes.result_type(aval, own) == aval.dtype:
+        if isinstance(init, core.Tracer):
+            return core.protocol_of(own).convert(init, own.update(dtype=aval.dtype, weak_type=False))
+        return np.asarray(init).astype(aval.dtype)[()]
+    if isinstance(init, core.Tracer) or own.shape or dtypes.is_extended(own.dtype) or dtypes.is_extended(aval.dtype):
+        return init
+    value = np.asarray(init)
+    if dtypes.is_complex(own.dtype):
+        if value.imag:
+            return init
+        value = value.real
+    if extremum and dtypes.is_integer(aval.dtype) and np.isinf(value):
+        limits = dtypes.iinfo(aval.dtype)
+        return aval.dtype.type(limits.max if value > 0 else limits.min)
+    with np.errstate(all="ignore"):
+        converted = value.astype(aval.dtype)
+        return converted[()] if converted == value else init
 
 
 def stage(function: str, computation: Any, operands: Sequence[Any], inits: Sequence[Any], tree: Any) -> tuple[Any, Any]:

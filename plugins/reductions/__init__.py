@@ -180,7 +180,8 @@ def reduce(
 
     Args:
       operands: an array, or a tree of arrays of one shape, reduced together.
-      init_values: for each array a scalar of its dtype, the identity of `computation`.
+      init_values: for each array a scalar, the identity of `computation`. A known scalar may have another dtype if that
+        of the array holds its value; an infinity stands for the limit of integers in `lax.max` and `lax.min`.
       computation: `(x, y) -> z` on scalars, or on trees of scalars like `operands`. It must be associative.
         It returns a scalar for each array, in any structure.
       dimensions: the axes.
@@ -200,7 +201,7 @@ def reduce(
     """
     if out_sharding is not None:
         return divided_call(reduce, (operands, init_values, computation, dimensions), {}, out_sharding)
-    leaves, inits, tree = read_operands("reduce", operands, init_values)
+    leaves, inits, tree = read_operands("reduce", operands, init_values, computation is max or computation is min)
     axes = canonical_axes(dimensions, len(get_aval(leaves[0]).shape), "reduce", "dimensions")
     if len(leaves) == 1:
         special = _special(computation, inits[0], get_aval(leaves[0]).dtype)

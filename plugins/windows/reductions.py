@@ -59,8 +59,9 @@ def reduce_window(
 
     Args:
       operand: an array, or a tree of arrays of one shape, reduced together.
-      init_value: for each array a scalar of its dtype, with which every window starts; it is the result for windows
-        in the margins.
+      init_value: for each array a scalar, with which every window starts; it is the result for windows in the margins.
+        A known scalar may have another dtype if that of the array holds its value; an infinity stands for the limit of
+        integers in `lax.max` and `lax.min`.
       computation: `(x, y) -> z` on scalars, or on trees of scalars like `operand`. It must be associative. Sums, maxima
         and minima that start with their identity are recognized, and compiled as such.
       window_dimensions: for each axis the length of a window.
@@ -82,7 +83,7 @@ def reduce_window(
     >>> px.lax.reduce_window(px.numpy.array([1., 2., 4., 8.]), 0., px.lax.add, (2,), (1,), "VALID")
     Array([ 3.,  6., 12.], dtype=float32)
     """
-    leaves, inits, tree = read_operands("reduce_window", operand, init_value)
+    leaves, inits, tree = read_operands("reduce_window", operand, init_value, computation is max or computation is min)
     aval = get_aval(leaves[0])
     params = read_window(
         "reduce_window", aval.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation

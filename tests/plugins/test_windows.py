@@ -241,8 +241,34 @@ def test_reduce_window_refuses_trees_and_dtypes_that_differ() -> None:
         lax.reduce_window(ONES, (0.0,), lax.add, (2, 2))
     with pytest.raises(TypeError, match=r"one shape, got f32\[3,4\] and f32\[3\]"):
         lax.reduce_window((ONES, ONES[:, 0]), (0.0, 0.0), lambda a, b: a, (2, 2))
-    with pytest.raises(TypeError, match=r"scalars of the dtypes of operands, got i32\[\] for f32\[3,4\]"):
-        lax.reduce_window(ONES, np.int32(0), lax.add, (2, 2))
+    with pytest.raises(TypeError, match=r"scalars of the dtypes of operands, got f32\[\] for i32\[3,4\]"):
+        lax.reduce_window(ONES.astype(np.int32), np.float32(0.5), lax.add, (2, 2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "uint8", "complex64"])
+def test_initial_values_may_have_any_dtype_that_is_exact(dtype: str, jax: Any) -> None:
+    x = ONES.astype(dtype)
+    for init in (np.int32(0), np.float32(0), np.float64(0), 0j, np.int8(0), 0.0):
+        for call in (
+            lambda lib, init=init: lib.reduce(x, init, lib.add, (0,)),
+            lambda lib, init=init: lib.reduce_window(x, init, lib.add, (2, 2), (1, 1), "VALID"),
+        ):
+            ours = call(lax)
+            assert ours.dtype == x.dtype
+            assert np.array_equal(ours, call(jax.lax))
+    seven = lax.reduce(x, np.float32(7), lambda x, y: x + y, (0, 1))
+    assert (seven.dtype, seven) == (x.dtype, 19)
+    if dtype in ("int32", "uint8"):
+        assert lax.reduce(x, -np.inf, lax.max, (0, 1)) == 1
+        assert (
+            lax.reduce_window(x[:, :0], np.inf, lax.min, (1, 1), (1, 1), ((0, 0), (1, 0)))[0, 0] == np.iinfo(dtype).max
+        )
+        with pytest.raises(TypeError, match=r"scalars of the dtypes of operands, got f32\[\]"):
+            lax.reduce(x, -np.inf, lax.add, (0,))
+    for init in (np.array([0]), "bfloat16" in dtype and np.float32(0.1)):
+        if init is not False:
+            with pytest.raises(TypeError, match="init_values must be scalars of the dtypes of operands"):
+                lax.reduce(x, init, lax.add, (0,))
 
 
 IMAGES = numbers(2, 5, 6, 3)

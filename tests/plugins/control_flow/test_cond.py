@@ -253,7 +253,7 @@ loud_p.def_effectful_abstract_eval(lambda x: (x, {Loud()}))
 
 
 def test_effects_that_may_not_stand_in_control_flow_are_refused():
-    with pytest.raises(NotImplementedError, match=r"register_effect\(Loud, control_flow=True\)"):
+    with pytest.raises(NotImplementedError, match=r"control_flow_allowed_effects.add_type\(Loud\)"):
         px.make_jaxpr(lambda x: lax.cond(True, loud_p.bind, lambda x: x, x))(1.0)
 
 
