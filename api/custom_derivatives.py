@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from primax.interpreters.tangents import Zero as SymbolicZero
-from primax.interpreters.tangents import zero_from_primal
+from primax.interpreters.tangents import SymbolicZero, zero_from_primal
 from primax.plugins.custom_derivatives import (
     CustomVJPPrimal,
     closure_convert,

@@ -225,9 +225,13 @@ def _no_tangent(primitive: Any) -> RuleError:
 
 
 def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
-    """Check that the primal is an array, and that the symbolic zero for it has its shape."""
+    """Check that the primal is an array, and that the symbolic zero for it has its shape.
+
+    Axes may be missing: `vmap` does not add its axis to a zero that a rule returns.
+    """
     aval = type_of(_table, primitive, primal)
-    if tangent._aval is not None and getattr(aval, "shape", None) != tangent.shape:
+    axes = iter(getattr(aval, "shape", ()))
+    if tangent._aval is not None and not all(size in axes for size in tangent.shape):
         text = f"returned {tangent!r} as the tangent of a primal of type {aval.str_short()}"
         raise rule_error(_table, primitive, f"{text}; that is Zero.from_primal_value(primal_out)")
 

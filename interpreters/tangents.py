@@ -13,7 +13,10 @@ from primax.core.placement import placed_like
 
 
 class Zero:
-    """A symbolic zero: a tangent or cotangent that is known to be zero."""
+    """A symbolic zero: a tangent or cotangent that is known to be zero.
+
+    It is a pytree without leaves, so that functions which return some can be mapped and compiled.
+    """
 
     __slots__ = ("_aval", "_primal")
 
@@ -52,7 +55,7 @@ class Zero:
 
     def __repr__(self) -> str:
         typed = self._aval is not None or hasattr(self, "_primal")
-        return f"Zero({self.aval.str_short() if typed else None})"
+        return f"{type(self).__name__}({self.aval.str_short() if typed else None})"
 
     __array_ufunc__ = None  # NumPy leaves arithmetic to the methods of this class
 
@@ -60,6 +63,25 @@ class Zero:
     def _not_an_array(self) -> str:
         """The message for code that uses this object as an array; see `get_aval`."""
         return f"{self!r} is a symbolic zero, not an array: {_REMEDY}"
+
+
+tree.register_pytree_node(Zero, lambda zero: ((), zero.aval), lambda aval, _: Zero(aval))
+
+
+class SymbolicZero(Zero):
+    """A symbolic zero in the functions of users: a leaf of a pytree, beside tangents that are arrays."""
+
+    __slots__ = ()
+
+
+def as_leaf(tangent: Any) -> Any:
+    """A tangent for a user's function; see `SymbolicZero`."""
+    return SymbolicZero(tangent.aval) if type(tangent) is Zero else tangent
+
+
+def from_leaf(tangent: Any) -> Any:
+    """A tangent that a user's function returned."""
+    return Zero(tangent.aval) if type(tangent) is SymbolicZero else tangent
 
 
 _REMEDY = "convert it by ad.instantiate_zeros(t), or skip it if type(t) is ad.Zero"
@@ -93,20 +115,20 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
     >>> from primax.custom_derivatives import zero_from_primal
     >>> zero_from_primal((1.0, 2), symbolic_zeros=True)
-    (Zero(f32[]), Zero(float0[]))
+    (SymbolicZero(f32[]), SymbolicZero(float0[]))
     """
 
     def zero(x: Any) -> Any:
         aval = get_aval(x).to_tangent_aval()
         if symbolic_zeros:
-            return Zero(aval)
+            return SymbolicZero(aval)
         return np.zeros(aval.shape, dtypes.float0) if aval.dtype == dtypes.float0 else instantiate_zeros(Zero(aval))
 
     return tree.tree_map(zero, val)
 
 
 class UndefinedPrimal:
-    """In transpose rules, the placeholder for an argument in which the function is linear."""
+    """In transpose rules, the placeholder for an argument in which the function is linear; a pytree without leaves."""
 
     __slots__ = ("aval",)
 
@@ -126,6 +148,8 @@ class UndefinedPrimal:
             "cotangent must not depend on it; its type is x.aval"
         )
 
+
+tree.register_pytree_node(UndefinedPrimal, lambda x: ((), x.aval), lambda aval, _: UndefinedPrimal(aval))
 
 for _kind in (Zero, UndefinedPrimal):
     for _operator in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
@@ -149,7 +173,7 @@ def zeros_like_aval(aval: Any) -> Any:
 
 def instantiate_zeros(tangent: Any) -> Any:
     """A tangent as a value; zeros if it is symbolic."""
-    return zeros_like_aval(tangent.aval) if type(tangent) is Zero else tangent
+    return zeros_like_aval(tangent.aval) if isinstance(tangent, Zero) else tangent
 
 
 def of_number(x: Any, aval: Any) -> Any:

@@ -9,11 +9,14 @@ from primax.extend.provisional.aval_sharding import aval_sharding
 from primax.interpreters.jvp import primals_only
 from primax.interpreters.linear_trace import LinearTrace, LinearTracer
 from primax.interpreters.linearize import linear_tape
+from primax.interpreters.tangents import as_leaf, from_leaf
 
 __all__ = [
     "LinearTrace",
     "LinearTracer",
     "Linearity",
+    "as_leaf",
+    "from_leaf",
     "linear_tape",
     "linearity_of",
     "primals_only",

@@ -11,6 +11,7 @@ from primax.extend.core import tree
 from primax.extend.interpreters import ad
 from primax.extend.provisional.arguments import name_of, wraps
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
+from primax.extend.provisional.derivatives import as_leaf, from_leaf
 from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, typed, without_positions
 from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
 
@@ -130,6 +131,7 @@ class _Call:
         _, tangents = arguments.parted(tangents)
         if not self.owner.symbolic_zeros:
             tangents = [ad.instantiate_zeros(t) for t in tangents]
+        tangents = list(map(as_leaf, tangents))
         fixed = [x for _, x in sorted(arguments.fixed_with(constants).items())]
         args = tree.unflatten(arguments.in_tree, typed(primals)), tree.unflatten(arguments.in_tree, tangents)
         returned = self.jvp(*fixed, *args)  # type: ignore[misc]
@@ -137,7 +139,7 @@ class _Call:
         if not isinstance(returned, tuple | list) or len(returned) != 2:
             raise TypeError(f"custom_jvp: {rule} must return a pair (out, tangent_out), got {returned!r}")
         outs, out_tree = tree.flatten(returned[0])
-        out_tangents, tangent_tree = tree.flatten(returned[1])
+        out_tangents, tangent_tree = tree.tree_flatten(returned[1], is_leaf=lambda x: type(x) is ad.Zero)
         tree.require_same_structure(
             f"custom_jvp: {rule} must return a tangent of the structure of its primal output",
             out_tree,
@@ -160,6 +162,7 @@ class _Call:
 
 def _checked(rule: str, i: int, primal: Any, tangent: Any) -> Any:
     """A tangent that a rule returned, after a check that its type fits its primal."""
+    tangent = from_leaf(tangent)
     expected = core.get_aval(primal).to_tangent_aval()
     actual = tangent.aval if type(tangent) is ad.Zero else core.get_aval(tangent)
     if not same_type(actual, expected, ALL_BUT_SHAPE_AND_DTYPE):

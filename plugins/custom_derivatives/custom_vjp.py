@@ -16,6 +16,7 @@ from primax.extend.interpreters import ad
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import name_of, wraps
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
+from primax.extend.provisional.derivatives import as_leaf, from_leaf
 from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, typed, without_positions
 from primax.plugins.custom_derivatives.vjp_rules import custom_vjp_call_p
 from primax.plugins.structural import convert
@@ -180,7 +181,7 @@ class _Call:
         """The user's backward rule: one cotangent or `Zero` for each operand of the call."""
         name = self.owner.name
         rule = f"the backward rule of {name}, {getattr(self.bwd, '__name__', 'bwd')},"
-        cts = [as_array(ct if self.symbolic_zeros else ad.instantiate_zeros(ct)) for ct in cts]
+        cts = [as_array(as_leaf(ct) if self.symbolic_zeros else ad.instantiate_zeros(ct)) for ct in cts]
         constants, residuals = self.given.parted(residuals)
         fixed = [x for _, x in sorted(self.given.fixed_with(constants).items())]
         ct = tree.unflatten(self.out_tree, cts)
@@ -212,7 +213,7 @@ def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
     waiting = [(structure, value)]
     while waiting:
         part, subtree = waiting.pop()
-        if subtree is None or tree.treedef_is_leaf(tree.tree_structure(subtree)):
+        if subtree is None or type(subtree) is ad.Zero or tree.treedef_is_leaf(tree.tree_structure(subtree)):
             leaves += [subtree] * part.num_leaves
         else:
             children, own = tree.tree_flatten(subtree, is_leaf=partial(operator.is_not, subtree))
@@ -227,7 +228,7 @@ def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
 
 def _checked(rule: str, k: int, aval: Any, ct: Any) -> Any:
     """A cotangent that a rule returned, after a check that its type fits the argument."""
-    expected = aval.to_tangent_aval()
+    expected, ct = aval.to_tangent_aval(), from_leaf(ct)
     if ct is None or type(ct) is ad.Zero or expected.dtype == dtypes.float0:
         return ad.Zero(expected)
     if type(ct) is int and dtypes.is_inexact(expected.dtype):

@@ -146,7 +146,7 @@ def _tangent(fun: Function, values: Any, tangents: Any) -> Any:
     """The tangent of a function of some values; None if no value moves."""
     primals, structure = tree.flatten(values)
     dots = tree.tree_leaves(tangents)
-    moving = [type(t) is not ad.Zero for t in dots]
+    moving = [not isinstance(t, ad.Zero) for t in dots]
     if not any(moving):
         return None
     rest, own = partition(primals, moving)
@@ -154,7 +154,7 @@ def _tangent(fun: Function, values: Any, tangents: Any) -> Any:
     def of_moving(*xs: Any) -> Any:
         return fun(tree.unflatten(structure, merge(moving, rest, xs)))
 
-    return jvp(of_moving, own, [t for t in dots if type(t) is not ad.Zero])[1]
+    return jvp(of_moving, own, [t for t in dots if not isinstance(t, ad.Zero)])[1]
 
 
 def custom_root(

@@ -52,7 +52,7 @@ def _jvp_samples() -> list[core.Sample]:
 
     def product_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
         (x, y), (dx, dy) = primals, tangents
-        terms = [mul(factor, mul(t, other)) for t, other in ((dx, y), (dy, x)) if type(t) is not ad.Zero]
+        terms = [mul(factor, mul(t, other)) for t, other in ((dx, y), (dy, x)) if not isinstance(t, ad.Zero)]
         return product(x, y), functools.reduce(ad.add_tangents, terms)
 
     product.defjvp(product_jvp, symbolic_zeros=True)

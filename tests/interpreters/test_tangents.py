@@ -7,7 +7,10 @@ import pytest
 
 import primax as px
 from primax.core.avals import get_aval
+from primax.extend import core
+from primax.extend.interpreters import ad, batching
 from primax.interpreters.tangents import (
+    SymbolicZero,
     UndefinedPrimal,
     Zero,
     add_tangents,
@@ -64,4 +67,56 @@ def test_zeros_of_trees_have_their_structure():
     zeros = zero_from_primal({"x": X, "n": 2})
     np.testing.assert_array_equal(zeros["x"], 0 * X)
     assert zeros["n"].dtype == px.float0
-    assert all(type(zero) is Zero for zero in zero_from_primal((X, 2), symbolic_zeros=True))
+    assert all(type(zero) is SymbolicZero for zero in zero_from_primal((X, 2), symbolic_zeros=True))
+
+
+@pytest.mark.parametrize("kind", [Zero, UndefinedPrimal])
+def test_zeros_and_placeholders_pass_transformed_functions(kind):
+    other = kind(get_aval(X))
+
+    def f(x, other=other):
+        return 2 * x, other
+
+    lax = px.lax
+    for g in (
+        px.jit(f),
+        px.vmap(f),
+        px.jit(px.vmap(px.jit(f))),
+        px.checkpoint(f),
+        lambda x: px.vmap(f, (0, None))(x, other),
+        lambda x: px.jit(f)(x, other),
+        lambda x: lax.cond(True, f, f, x),
+        lambda x: lax.scan(lambda c, _: f(c), x, length=1),
+        lambda x: px.jvp(f, (x,), (x,))[0],
+        lambda x: px.vjp(f, x)[0],
+    ):
+        out, passed = g(X)
+        assert np.array_equal(out, 2 * X)
+        assert (type(passed), passed.aval) == (kind, other.aval)
+
+
+def test_a_rule_that_is_mapped_may_return_zeros():
+    """As the primitives of equinox do, whose batch rules map their JVP rules."""
+    pair_p = core.Primitive("pair", multiple_results=True)
+
+    def impl(x):
+        return [x * x, px.lax.convert_element_type(x, np.int32)]
+
+    def jvp(primals, tangents):
+        (x,), (t,) = primals, tangents
+        outs = pair_p.bind(x)
+        return outs, [2 * x * t, Zero(get_aval(outs[1]).to_tangent_aval())]
+
+    def batch(args, dims):
+        mapped_p = core.Primitive("mapped_pair", multiple_results=True)
+        mapped_p.def_impl(px.vmap(impl))
+        mapped_p.def_abstract_eval(lambda x: [x, x.update(dtype=np.dtype(np.int32))])
+        ad.primitive_jvps[mapped_p] = px.vmap(jvp)
+        return mapped_p.bind(*args), [0, 0]
+
+    pair_p.def_impl(impl)
+    pair_p.def_abstract_eval(lambda x: [x, x.update(dtype=np.dtype(np.int32))])
+    ad.primitive_jvps[pair_p] = jvp
+    batching.primitive_batchers[pair_p] = batch
+    assert px.grad(lambda x: px.vmap(pair_p.bind)(x)[0].sum())(X).tolist() == [2, 2, 2]
+    assert px.jvp(px.vmap(pair_p.bind), (X,), (X,))[1][1].dtype == px.float0

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from primax.custom_derivatives import SymbolicZero
 from primax.extend.core import AbstractValue, Primitive
 from primax.extend.core.primitives import add_any_p, add_jaxvals_p
 from primax.extend.interpreters.ad import Zero, instantiate_zeros
 
-__all__ = ["Zero", "a2tz", "add_any_p", "add_jaxvals_p", "instantiate_zeros", "p2cz", "p2tz", "stop_gradient_p"]
+__all__ = [
+    "SymbolicZero",
+    "Zero",
+    "a2tz",
+    "add_any_p",
+    "add_jaxvals_p",
+    "instantiate_zeros",
+    "p2cz",
+    "p2tz",
+    "stop_gradient_p",
+]
 
 # No program has this primitive, nor does one in JAX; packages define rules for it.
 stop_gradient_p = Primitive("stop_gradient")

@@ -44,7 +44,7 @@ def tangent_of(tangents: Any, *slopes: Callable[[], Any]) -> Array:
 
     A derivative is not computed if the tangent is known to be zero, since the derivative may be infinite.
     """
-    terms = [t * slope() for t, slope in zip(tangents, slopes, strict=True) if type(t) is not ad.Zero]
+    terms = [t * slope() for t, slope in zip(tangents, slopes, strict=True) if not isinstance(t, ad.Zero)]
     return reduce(add, terms)
 
 
