@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core, dtypes, programs
 from primax.extend.core import ShapedArray, get_aval
 from primax.extend.interpreters import batching
+from primax.extend.promotion import TypePromotionError
 from primax.extend.provisional.arguments import check_function
 
 __all__ = ["Interpreted", "elementwise", "read_operands", "require_pure", "stage"]
@@ -51,6 +52,14 @@ def read_operands(
     return leaves, inits, tree
 
 
+def _promotes(own: ShapedArray, aval: ShapedArray) -> bool:
+    """Whether promotion of the two types gives that of the array."""
+    try:
+        return dtypes.result_type(aval, own) == aval.dtype
+    except TypePromotionError:  # if the option numpy_dtype_promotion is strict
+        return False
+
+
 def _like(init: Any, aval: ShapedArray, extremum: bool) -> Any:
     """An initial value in the dtype of the operand; unchanged if that might change the value.
 
@@ -59,7 +68,7 @@ def _like(init: Any, aval: ShapedArray, extremum: bool) -> Any:
     own = get_aval(init)
     if own.dtype == aval.dtype:
         return init
-    if own.weak_type and dtypes.result_type(aval, own) == aval.dtype:
+    if own.weak_type and _promotes(own, aval):
         if isinstance(init, core.Tracer):
             return core.protocol_of(own).convert(init, own.update(dtype=aval.dtype, weak_type=False))
         return np.asarray(init).astype(aval.dtype)[()]
