@@ -13,7 +13,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import integer, rename
 from primax.numpy.promotion import host_values
-from primax.numpy.reductions import limit
+from primax.numpy.reductions import FLOAT32, is_half, limit
 from primax.plugins.resharding import resharded
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
@@ -118,6 +118,10 @@ def _segments(
             "mode": mode,
             "wrap_negative_indices": False,
         }
+        if reduce in ("sum", "prod") and is_half(aval.dtype):
+            wide = data.astype(FLOAT32)
+            args = (num_segments, indices_are_sorted, unique_indices)
+            return reduced(wide, segment_ids, *args, bucket_size=bucket_size, mode=mode).astype(aval.dtype)
         initial, rest = start(aval.dtype), aval.shape[len(ids.shape) :]
         if not count:
             return pnp.zeros((0, *rest), aval.dtype)

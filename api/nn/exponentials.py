@@ -46,6 +46,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
 
 
 @partial(jit, static_argnums=1)
+@reductions.in_single_precision
 def _softmax(x: Any, axes: tuple[int, ...], where: Any) -> Array:
     _, powers = _powers(x, axes, where)
     out = powers / reductions.sum(powers, axes, where=where, keepdims=True)
@@ -67,6 +68,7 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
 
 
 @partial(jit, static_argnums=1)
+@reductions.in_single_precision
 def _log_softmax(x: Any, axes: tuple[int, ...], where: Any) -> Array:
     shifted, powers = _powers(x, axes, where)
     out = shifted - log_p.bind(reductions.sum(powers, axes, where=where, keepdims=True), accuracy=None)
@@ -132,6 +134,7 @@ def logsumexp(
 
 
 @partial(jit, static_argnums=(1, 3, 4))
+@reductions.in_single_precision
 def _logsumexp(
     a: Any, axes: tuple[int, ...], b: Any, keepdims: bool, return_sign: bool, where: Any
 ) -> tuple[Array, Array] | Array:
@@ -157,6 +160,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
 
 
 @partial(jit, static_argnums=(1, 3))
+@reductions.in_single_precision
 def _logmeanexp(x: Any, axes: tuple[int, ...], where: Any, keepdims: bool) -> Array:
     total, scale = _scaled_sum(x, axes, None, keepdims, where)
     out = log_p.bind(total, accuracy=None) + scale

@@ -14,7 +14,7 @@ from primax.nn.arguments import inexact, number
 from primax.numpy import rounding, statistics
 from primax.numpy.creation import read_dtype
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
-from primax.numpy.reductions import read_axes
+from primax.numpy.reductions import FLOAT32, is_half, read_axes
 from primax.numpy.shaping import expand_dims
 from primax.plugins.arithmetic import square_p
 from primax.plugins.calls import jit
@@ -98,6 +98,10 @@ def standardize(
             aval_of("standardize", value, name)
     if mean is None or variance is None:
         read_axes(axis, get_aval(x).ndim, "standardize")
+    dtype = get_aval(x).dtype
+    narrow = is_half(dtype) and all(y is None or get_aval(y).dtype == dtype for y in (mean, variance))
+    if narrow:
+        x, mean, variance = (y if y is None else cast(y, FLOAT32) for y in (x, mean, variance))
     if mean is None:
         mean = statistics.mean(x, axis, keepdims=True, where=where)
     elif not dtypes.is_inexact(get_aval(mean).dtype):
@@ -109,4 +113,5 @@ def standardize(
             squares = statistics.mean(square_p.bind(x), axis, keepdims=True, where=where)
             # Rounding errors must not make the variance negative.
             variance = rounding.clip(squares - square_p.bind(mean), 0)
-    return (x - mean) * rsqrt(variance + epsilon)
+    out = (x - mean) * rsqrt(variance + epsilon)
+    return cast(out, dtype) if narrow else out

@@ -10,6 +10,8 @@ import numpy as np
 from primax.extend import core, dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integers, sequence
+from primax.numpy.promotion import cast
+from primax.numpy.reductions import FLOAT32, is_half
 from primax.plugins.arithmetic import div_p
 from primax.plugins.structural import broadcast_in_dim_p
 from primax.plugins.windows.geometry import Params, inside, read_window, shape_of_windows
@@ -107,6 +109,9 @@ def avg_pool(
     aval = get_aval(inputs)
     if not dtypes.is_inexact(aval.dtype):
         raise TypeError(f"avg_pool: inputs must be floating or complex, got {aval.str_short()}")
+    if is_half(aval.dtype):
+        wide = avg_pool(cast(inputs, FLOAT32), window_shape, strides, padding, count_include_pad)
+        return cast(wide, aval.dtype)
     total = reduce_window_sum_p.bind(inputs, **params)
     if count_include_pad or not any(map(any, params["padding"])):
         return div_p.bind(total, np.asarray(np.prod(params["window_dimensions"]), aval.dtype)[()])

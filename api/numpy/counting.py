@@ -13,6 +13,7 @@ from primax.numpy.creation import asarray
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, promote
 from primax.numpy.ranges import linspace
+from primax.numpy.reductions import FLOAT32, is_half
 from primax.numpy.rows import add_rows, concrete
 from primax.numpy.selection import choose
 from primax.numpy.shaping import ravel, reshaped
@@ -70,7 +71,10 @@ def _counted(x: Any, weights: Any, length: int) -> Array:
         x = cast(x, dtypes.default_int_dtype())
     if weights is None:
         weights = broadcast_to_shape(dtypes.default_int_dtype().type(1), shape)
-    zero = np.zeros((), get_aval(weights).dtype)[()]
+    dtype = get_aval(weights).dtype
+    if is_half(dtype):
+        return cast(_counted(x, cast(weights, FLOAT32), length), dtype)
+    zero = np.zeros((), dtype)[()]
     places = max_p.bind(x, get_aval(x).dtype.type(0))
     return add_rows(broadcast_to_shape(zero, (length,)), places, weights)
 

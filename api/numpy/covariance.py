@@ -13,7 +13,7 @@ from primax.numpy.joining import concatenate
 from primax.numpy.linear import dot
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, cast, promote
-from primax.numpy.reductions import sum
+from primax.numpy.reductions import FLOAT32, is_half, sum
 from primax.numpy.rounding import clip
 from primax.numpy.shaping import atleast_2d, expand_dims, permuted, squeeze
 from primax.numpy.statistics import average
@@ -62,6 +62,10 @@ def cov(
             raise ValueError(f"cov: dtype must be floating or complex, got {dtype}")
         parts = [cast(x, dtype) for x in parts]
     x = parts[0] if len(parts) == 1 else concatenate(parts, 0)
+    own_dtype = get_aval(x).dtype
+    if is_half(own_dtype):
+        wide = cov(cast(x, FLOAT32), None, True, bias, ddof, fweights, aweights)
+        return cast(wide, own_dtype)
     observations = get_aval(x).shape[1]
     weights = None
     for factors in (fweights, aweights):
@@ -98,6 +102,10 @@ def _variables(function: str, x: Any, rowvar: bool) -> Array:
 @one_program("rowvar dtype", named="corrcoef")
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
     """The correlations of variables. The arguments are those of `cov`."""
+    parts = promote("corrcoef", *([x] if y is None else [x, y]), to=to_inexact)
+    out_dtype = get_aval(parts[0]).dtype if dtype is None else read_dtype(dtype, "corrcoef")
+    if is_half(out_dtype):
+        return cast(corrcoef(*(cast(part, FLOAT32) for part in parts), rowvar=rowvar), out_dtype)
     covariances = cov(x, y, rowvar, dtype=dtype)
     if not covariances.ndim:
         return divide(covariances, covariances)

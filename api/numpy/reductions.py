@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from primax.extend import dtypes
-from primax.extend.core import Array, get_aval
+from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.programs import one_program
@@ -32,6 +34,8 @@ __all__ = [
     "ptp",
     "sum",
 ]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _BOOL = np.dtype(np.bool_)
 FLOAT32 = np.dtype(np.float32)
@@ -68,6 +72,27 @@ def wide_integer(dtype: Any) -> np.dtype[Any]:
 
 def is_half(dtype: Any) -> bool:
     return dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 32
+
+
+def in_single_precision(function: Function) -> Function:
+    """A function that computes in float32 if its first argument is of half precision, and rounds its results once.
+
+    Further arrays of half precision are widened too. Axes, masks and the like are passed on.
+    """
+
+    @wraps(function)
+    def widened(x: Any, *args: Any) -> Any:
+        dtype = get_aval(x).dtype
+        if not is_half(dtype):
+            return function(x, *args)
+        out = function(*(cast(y, FLOAT32) if _is_half_array(y) else y for y in (x, *args)))
+        return tuple([cast(y, dtype) for y in out]) if type(out) is tuple else cast(out, dtype)
+
+    return widened  # type: ignore[return-value]
+
+
+def _is_half_array(x: Any) -> bool:
+    return isinstance(x, Array | Tracer | np.ndarray | np.generic) and is_half(get_aval(x).dtype)
 
 
 def masked(function: str, x: Any, keep: Any, value: Any) -> Array:

@@ -12,7 +12,7 @@ from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert, promote, strong
-from primax.numpy.reductions import refuse_out, wide_integer
+from primax.numpy.reductions import FLOAT32, is_half, refuse_out, wide_integer
 from primax.numpy.shaping import ravel
 from primax.numpy.ufuncs import add, divide, multiply, subtract, to_inexact
 from primax.plugins import arithmetic, bitwise, cumulative
@@ -45,6 +45,8 @@ def cumulated(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out:
     a = convert(a, get_aval(a), result_dtype)
     if dtypes.is_bool(result_dtype):  # convert to booleans before combining
         a = convert(a, get_aval(a), dtypes.default_int_dtype())
+    elif is_half(result_dtype):
+        a = convert(a, get_aval(a), FLOAT32)
     scanned = primitive.bind(a, axis=axis, reverse=False)
     return strong(convert(scanned, get_aval(scanned), result_dtype))
 

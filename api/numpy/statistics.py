@@ -11,7 +11,17 @@ from primax.extend.provisional.elementwise import like
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, convert, promote, strong
-from primax.numpy.reductions import FLOAT32, is_half, masked, read_axes, read_where, refuse_out, sum, with_axes
+from primax.numpy.reductions import (
+    FLOAT32,
+    in_single_precision,
+    is_half,
+    masked,
+    read_axes,
+    read_where,
+    refuse_out,
+    sum,
+    with_axes,
+)
 from primax.numpy.selection import choose
 from primax.numpy.shaping import permuted, reshaped
 from primax.numpy.ufuncs import divide, multiply, to_inexact
@@ -261,11 +271,17 @@ def average(
         a, weights = promote("average", a, weights, to=to_inexact)
         if shape != aval.shape:
             weights = _aligned(weights, shape, aval.shape, axis)
-        total = sum(weights, axis, keepdims=keepdims)
-        out = divide(sum(multiply(a, weights), axis, keepdims=keepdims), total)
+        out, total = _weighted(a, weights, axis, keepdims)
     if not returned:
         return out
     return out, asarray(broadcast_to_shape(total, out.shape))
+
+
+@in_single_precision
+def _weighted(a: Any, weights: Any, axis: Any, keepdims: bool) -> tuple[Array, Array]:
+    """The weighted mean, and the sum of the weights."""
+    total = sum(weights, axis, keepdims=keepdims)
+    return divide(sum(multiply(a, weights), axis, keepdims=keepdims), total), total
 
 
 def _aligned(weights: Any, own: tuple[int, ...], shape: tuple[int, ...], axis: Any) -> Array:

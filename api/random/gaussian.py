@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array
+from primax.extend.core import Array, get_aval
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import broadcast, cast
+from primax.numpy.reductions import is_half
 from primax.numpy.reductions import sum as reduce_sum
 from primax.numpy.selection import where
 from primax.plugins.arithmetic import max_p, min_p
-from primax.plugins.exponential import exp_p, sqrt_p
+from primax.plugins.custom_derivatives import custom_jvp
+from primax.plugins.exponential import exp_p, expm1_p, log1p_p, log_p, sqrt_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_split
 from primax.plugins.random.numbers import normal_numbers, probit, sampler, unit
@@ -22,7 +24,6 @@ from primax.plugins.rounding import nextafter_p
 from primax.plugins.special import erf_p
 from primax.plugins.structural import stop_gradient
 from primax.random.integers import signs
-from primax.random.interval import between
 from primax.random.parameters import common_shape, drawn, float_dtype, inexact_dtype
 
 __all__ = [
@@ -58,14 +59,65 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     return normal_numbers(check_key(key, "normal"), read_shape(shape, "normal"), inexact_dtype("normal", dtype))
 
 
+# From here on the error function is too close to 1 for its inverse; the tail has a method of its own.
+_TAIL = 2.0
+
+
+def _mills_ratio(x: Any) -> Array:
+    """The upper tail of the normal distribution divided by its density, for x from 2 on; NIST DLMF 7.9.1."""
+    below = x
+    for k in range(30 if get_aval(x).dtype == np.float64 else 14, 0, -1):
+        below = x + k / below
+    return 1 / below
+
+
+@custom_jvp
+def _tail_number(u: Any, low: Any, high: Any) -> Array:
+    """The number above which a part 1 - u lies of the mass of the normal distribution in [low, high], for low >= 2.
+
+    Newton's method finds its distance from `low` by the logarithm of the tail.
+    """
+    ratio = _mills_ratio(low)
+    both = -0.5 * (high - low) * (high + low) + log_p.bind(_mills_ratio(high) / ratio, accuracy=None)
+    goal = log1p_p.bind(u * expm1_p.bind(both, accuracy=None), accuracy=None)
+    distance = -2 * goal / low / (1 + sqrt_p.bind(1 - 2 * goal / low / low, accuracy=None))
+    for _ in range(3):
+        own = _mills_ratio(low + distance)
+        value = -0.5 * distance * (low + (low + distance)) + log_p.bind(own / ratio, accuracy=None)
+        distance = distance + (value - goal) * own
+    return low + distance
+
+
+@_tail_number.defjvp
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (u, low, high), (_, dlow, dhigh) = primals, tangents
+    x = _tail_number(u, low, high)
+    by_low = (1 - u) * exp_p.bind(0.5 * (x - low) * (x + low), accuracy=None)
+    by_high = u * exp_p.bind(-0.5 * (high - x) * (high + x), accuracy=None)
+    return x, by_low * dlow + by_high * dhigh
+
+
 @sampler
 def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     lower, upper = cast(lower, dtype), cast(upper, dtype)
-    low, high = (erf_p.bind(x / dtype.type(sqrt(2))) for x in (lower, upper))
-    numbers = probit(between(key, low, high, shape, dtype))
+    wide = np.dtype(np.float32) if is_half(dtype) else dtype
+    u = cast(unit(key, shape, dtype), wide)
+    u, low, high = broadcast("truncated_normal", [u, cast(lower, wide), cast(upper, wide)], scalars=False)
+    right, left = low > _TAIL, high < -_TAIL
+    far = right | left
+    near_tail, far_tail = where(far, where(right, low, -high), _TAIL), where(far, where(right, high, -low), np.inf)
+    tail = _tail_number(u, max_p.bind(near_tail, 0 * u + _TAIL), far_tail)
+    # In the middle, not -1 and 1 themselves, to which numbers may be rounded.
+    one = wide.type(1)
+    ends = [erf_p.bind(where(far, 0.0, x) / wide.type(sqrt(2))) for x in (low, high)]
+    part = max_p.bind(ends[0], u * (ends[1] - ends[0]) + ends[0])
+    inner = np.nextafter(one, -one)
+    middle = probit(where(part >= 1, inner, where(part <= -1, -inner, part)))
+    numbers = cast(where(right, tail, where(left, -tail, middle)), dtype)
     # Both ends are left out, and rounding does not reach them.
     above = nextafter_p.bind(stop_gradient(lower), dtype.type(np.inf))
     below = nextafter_p.bind(stop_gradient(upper), dtype.type(-np.inf))
+    below = max_p.bind(*broadcast("truncated_normal", [below, stop_gradient(lower)]))  # of an interval without inside
     numbers = max_p.bind(*broadcast("truncated_normal", [above, numbers]))
     return min_p.bind(*broadcast("truncated_normal", [below, numbers]))
 

@@ -18,10 +18,10 @@ from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of
 from primax.numpy.reductions import all as all_
 from primax.numpy.reductions import any as any_
+from primax.numpy.reductions import in_single_precision, with_axes
 from primax.numpy.reductions import max as max_
 from primax.numpy.reductions import min as min_
 from primax.numpy.reductions import sum as sum_
-from primax.numpy.reductions import with_axes
 from primax.numpy.selection import where
 from primax.numpy.shaping import moveaxis
 from primax.numpy.ufuncs import absolute, conjugate, divide, multiply, real, sqrt
@@ -51,6 +51,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return _norm(x, ord, tuple(axis) if isinstance(axis, list) else axis, bool(keepdims))
 
 
+@in_single_precision
 def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Array:
     (x,) = inexact("norm", x)
     shape = get_aval(x).shape
@@ -145,6 +146,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 @one_program(static=1)
+@in_single_precision
 def _vector_norm(x: Any, axis: Any, keepdims: bool, ord: Any) -> Array:
     (x,) = inexact("vector_norm", x)
     shape = get_aval(x).shape

@@ -13,6 +13,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, integer
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
+from primax.numpy.reductions import FLOAT32, is_half
 
 __all__ = ["mode", "rankdata", "sem"]
 
@@ -188,6 +189,9 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
     if axis is not None:
         _sample("sem", a, axis)
         a = pnp.atleast_1d(a)
+    if is_half(get_aval(a).dtype):  # the root of the number of elements may be beyond its range
+        wide = sem(a.astype(FLOAT32), axis, ddof, nan_policy, keepdims=keepdims)
+        return wide.astype(get_aval(a).dtype)
     if nan_policy == "omit":
         count = pnp.sum(~_is_nan(a), axis=axis, keepdims=keepdims)
         return pnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / pnp.sqrt(count).astype(a.dtype)

@@ -305,3 +305,37 @@ def test_an_axis_out_of_range_raises_the_same_error_everywhere() -> None:
 def test_a_number_has_no_axes(name) -> None:
     with pytest.raises(ValueError, match=rf"^{name}: an array of rank 0 has no axes, got axis 0$"):
         getattr(pnp, name)(np.float32(1), axis=0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_in_half_precision_are_accumulated_in_single_precision(dtype):
+    x = pnp.ones(70_000, dtype)
+    small = pnp.full(70_000, 0.01, dtype)
+    functions = {
+        "norm": lambda x: pnp.linalg.norm(x),
+        "vector_norm": lambda x: pnp.linalg.vector_norm(x, ord=3),
+        "log_softmax": lambda x: px.nn.log_softmax(x)[0],
+        "logsumexp": lambda x: px.nn.logsumexp(x),
+        "average": lambda x: pnp.average(x, weights=x),
+        "cov": lambda x: pnp.cov(pnp.where(pnp.arange(x.size) % 2 == 0, x, 0)),
+        "standardize": lambda x: px.nn.standardize(pnp.where(pnp.arange(x.size) == 0, x, 0))[0],
+        "sem": lambda x: px.scipy.stats.sem(pnp.where(pnp.arange(x.size) % 2 == 0, x, 0)),
+        "cumsum": lambda x: pnp.cumsum(x * small)[-1],
+        "segment_sum": lambda x: px.ops.segment_sum(x * small, pnp.zeros(x.size, int), 1)[0],
+        "bincount": lambda x: pnp.bincount(pnp.zeros(x.size, int), x * small, length=1)[0],
+        "avg_pool": lambda x: px.nn.avg_pool(x.reshape(1, -1, 1), (x.size,))[0, 0, 0],
+    }
+
+    def values(x):
+        return {name: function(x) for name, function in functions.items()}
+
+    narrow, wide = px.jit(values)(x), px.jit(values)(x.astype("float32"))
+    for name, value in narrow.items():
+        assert value.dtype == dtype, name
+        np.testing.assert_allclose(
+            float(value), float(wide[name]), rtol=2 * float(pnp.finfo(dtype).eps), atol=1e-6, err_msg=name
+        )
+    slope = px.grad(lambda x: px.nn.log_softmax(x)[0])(pnp.zeros(70_000, dtype))
+    assert float(slope[0]) == 1 and 1e-5 < -float(slope[1]) < 2e-5
+    slope = px.grad(lambda x: pnp.linalg.norm(x))(x)
+    np.testing.assert_allclose(float(slope[0]), 70_000**-0.5, rtol=0.01)

@@ -265,3 +265,23 @@ def test_without_jit_they_draw_the_same():
         got = draw()
     for x, y in zip(got, draw(), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_truncated_normal_numbers_far_from_zero_are_finite_and_in_their_bounds(dtype):
+    key = px.random.key(0)
+    low = np.array([10, 40, 1.9, -np.inf, -np.inf, 30, 1e5, 3, -5], np.float32)
+    high = np.array([np.inf, np.inf, np.inf, -40, np.inf, 30.5, np.inf, 3, -4.5], np.float32)
+    low, high = (px.numpy.asarray(x, dtype) for x in (low, high))
+
+    def draw(low, high):
+        return px.random.truncated_normal(key, low, high, (4000, low.size), dtype)
+
+    x = np.asarray(draw(low, high)).astype(float)
+    assert np.isfinite(x).all()
+    assert (x >= np.asarray(low, float)).all() and (x <= np.asarray(high, float)).all()
+    slopes = px.grad(lambda *ends: draw(*ends).astype("float32").mean(0).sum(), (0, 1))(low, high)
+    assert all(np.isfinite(np.asarray(slope, float)).all() for slope in slopes)
+    if dtype == "float32":
+        np.testing.assert_allclose(x.mean(0)[:4], [10.0981, 40.0249, 2.2825, -40.0249], rtol=2e-3)
+        np.testing.assert_allclose(slopes[0][:2], [0.9906, 0.9994], rtol=2e-2)
