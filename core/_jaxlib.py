@@ -78,6 +78,30 @@ CHANGES = (
         "primax makes another ArrayImpl of the same buffer",
     ),
 )
+
+
+class Fault(NamedTuple):
+    """A wrong number that XLA for CPUs computes, and that primax guards against."""
+
+    name: str
+    until: tuple[int, ...] | None  # the first release without the fault; None if the newest one has it
+    what: str
+
+
+# extend/stablehlo/xla_faults.py has the guards. tests/core/test_jaxlib_canary.py has a program for each, and reports
+# those that the installed release does not need.
+FAULTS = (
+    Fault(
+        "sum of products",
+        (0, 11),
+        "(m @ x.T).sum(0) is wrong after 32,768 elements if m is 2 x 3 or 3 x 3 and x has at most 43,690 rows",
+    ),
+    Fault(
+        "exp of NaN",
+        None,
+        "exp of a NaN that the compiler knows, such as exp(x * nan), is any number",
+    ),
+)
 # Earlier releases print lines about the processor to standard error for each compiled program that they load.
 QUIET_LOADING = (0, 10, 2)
 FIRST, NEXT = (0, 10), (0, 13)  # the table is for releases from FIRST on and before NEXT
@@ -194,6 +218,12 @@ def repeats_donated_buffer(error: BaseException) -> bool:
 def lacks_hash(error: BaseException) -> bool:
     """Whether jaxlib's dispatcher refused a static argument that has no hash."""
     return str(error).startswith("Non-hashable")
+
+
+def has_fault(name: str) -> bool:
+    """Whether this release of jaxlib has a fault of `FAULTS`."""
+    until = next(fault.until for fault in FAULTS if fault.name == name)
+    return until is None or release < until
 
 
 _OPTIONS_GONE = {"xla_cpu_use_fusion_emitters": (0, 11, 1)}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import primax.extend.stablehlo.xla_faults  # noqa: F401  (it registers guards)
 from primax.core import _jaxlib
 from primax.core.dimensions import is_dynamic
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr

@@ -31,7 +31,7 @@ def compile_module(
     """
     with timed(COMPILE, name):
         device = site.devices[0]
-        options = compile_options(site.devices, overrides)
+        options = compile_options(site.devices, [*module.options.items(), *overrides])
         if site.mesh is not None:
             options.executable_build_options.allow_spmd_sharding_propagation_to_output = [
                 *[False] * len(module.ordered_effects),

@@ -60,6 +60,7 @@ class ModuleContext:
       failures: the record of their errors in a program over several devices.
       keepalives: other objects that must live as long as the executable.
       calls_foreign: whether the program calls foreign functions, which may fail; rules set it.
+      options: options of XLA that rules set for the whole program, by name.
       before_compile: functions of the devices that are called before XLA compiles the module; rules add them.
       spmd: the devices of the program, a `Spmd`; None for one device.
       dynamic: whether types of arguments have sizes that are not integers.
@@ -84,6 +85,7 @@ class ModuleContext:
         self.failures: Failures | None = None
         self.keepalives: list[Any] = []
         self.calls_foreign = False
+        self.options: dict[str, Any] = {}
         self.before_compile: set[Callable[[Sequence[Any]], None]] = set()
         self.functions: dict[Any, Any] = {}
         self.rules: dict[Any, tuple[Any, Callable[..., Any]]] = {}
@@ -166,15 +168,7 @@ class LoweringRuleContext:
       tokens_in: the current token of each ordered effect of the equation.
     """
 
-    __slots__ = (
-        "avals_in",
-        "avals_out",
-        "module_context",
-        "primitive",
-        "source_info",
-        "tokens_in",
-        "tokens_out",
-    )
+    __slots__ = ("avals_in", "avals_out", "module_context", "primitive", "source_info", "tokens_in", "tokens_out")
 
     def __init__(
         self,

@@ -42,6 +42,7 @@ class StablehloModule:
         self.keepalives = module.keepalives
         self.calls_foreign = module.calls_foreign
         self.dynamic = module.dynamic
+        self.options = module.options
         self.before_compile = module.before_compile
         self.parts = () if module.spmd is None else module.spmd.parts
         self.ordered_effects = ordered

@@ -149,6 +149,37 @@ def test_each_change_between_releases_is_as_the_table_says(jaxlib, backend):
     }
 
 
+# For each fault a program that tells whether the result is right. A fault may give the right number by chance.
+_FAULTY = {
+    "sum of products": """
+m, x = np.ones((3, 3), np.float32), np.arange(120_000, dtype=np.float32).reshape(40_000, 3)
+print(np.allclose(px.jit(lambda m, x: (m @ x.T).sum(0))(m, x), 3 * x.sum(1)))""",
+    "exp of NaN": """
+f = px.jit(lambda x: px.lax.exp(px.numpy.where(x == 1, np.nan, 1.0)))
+print(all(bool(px.numpy.isnan(f(np.ones(n, np.float32))).all()) for n in (5, 64)))""",
+}
+_UNGUARDED = """
+import numpy as np, primax as px
+from primax.extend.stablehlo import xla_faults
+from primax.interpreters.runtime import lowering
+lowering._layers[:] = [layer for layer in lowering._layers if layer.applies.__module__ != xla_faults.__name__]
+"""
+
+
+@pytest.mark.parametrize("name", _FAULTY)
+def test_each_fault_is_there_as_the_table_says(jaxlib, name, monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)  # quick compilation has other faults
+    monkeypatch.delenv("PRIMAX_COMPILATION_CACHE_DIR", raising=False)
+    tries = 4 if jaxlib.has_fault(name) else 1
+    is_right = all(_prints(_UNGUARDED + _FAULTY[name]) for _ in range(tries))
+    assert jaxlib.has_fault(name) is not is_right, f"the table of faults is wrong about jaxlib {jaxlib.release}"
+
+
+def test_the_table_of_faults_is_of_known_releases(jaxlib):
+    assert {fault.name for fault in jaxlib.FAULTS} == _FAULTY.keys()
+    assert all(fault.until is None or jaxlib.FIRST < fault.until < jaxlib.NEXT for fault in jaxlib.FAULTS)
+
+
 # A damaged artifact, read while a diagnostic handler is there.
 _DAMAGED = """
 import jaxlib._jax, jaxlib.mlir.ir
